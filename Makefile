@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# The front door; the build itself is Meson's. On a fresh Debian 12, `make run` and `make test` do
+# all that is needed, installing of packages included.
+BUILD  ?= build
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
+
+all: | setup-build
+	@tools/configure $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD)
+
+# A real program, built from its Debian source package, under `headroom waste`.
+run: all
+	@tools/run_example $(BUILD)
+
+# Everything but the long versions; ends with "N passed, N failed".
+test: | setup-test
+	@tools/configure $(BUILD) --prefix=$(PREFIX)
+	@ninja -C $(BUILD)
+	@meson test -C $(BUILD) --no-rebuild --print-errorlogs; status=$$?; \
+	    tools/summarize $(BUILD) && exit $$status
+
+install: all
+	meson configure $(BUILD) -Dprefix=$(PREFIX)
+	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+
+check-format: | setup-test
+	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
+
+# Host code with AddressSanitizer and UndefinedBehaviorSanitizer, and its tests.
+sanitize: | setup-test
+	@tools/configure build-sanitize $(SANITIZERS)
+	@ninja -C build-sanitize
+	@meson test -C build-sanitize --no-rebuild --print-errorlogs; status=$$?; \
+	    tools/summarize build-sanitize && exit $$status
+
+clang: | setup-test
+	@CC=clang-14 CXX=clang++-14 tools/configure build-clang
+	@ninja -C build-clang
+
+# A short run of every fuzzer in tests/fuzz.
+fuzz: | setup-test
+	@CC=clang-14 CXX=clang++-14 tools/configure build-fuzz $(SANITIZERS) -Dc_args=-fsanitize=fuzzer-no-link
+	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+
+# Overhead on real programs, native against observed; takes the machine for ~30 minutes.
+bench: all | setup-bench
+	@bench/build subjects
+	@bench/overhead $(BUILD)/headroom subjects
+
+setup-build setup-test setup-bench: setup-%:
+	@tools/setup $*
+
+clean:
+	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
+
+.PHONY: all run test install check-format sanitize clang fuzz bench clean setup-build setup-test setup-bench

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+/*
+ * agent: lives in the observed process. Private header of the room (nothing
+ * includes the agent).
+ *
+ * Signal rule: one signal is used, SIGTRAP, for ticks of each thread's CPU time
+ * and for watchpoint traps, both perf events; its handler runs on a stack of ours with all
+ * signals blocked. Everything called from it is freestanding, lock-free and
+ * allocation-free. Code that runs in the program's normal context (start,
+ * wrappers) may use the few libc functions that are on the layer test's allow-list.
+ *
+ * Manners: nothing here ever ends the program, prints, or leaves a descriptor
+ * open. What cannot be done is counted in the region and left undone.
+ */
+#ifndef HEADROOM_AGENT_H
+#define HEADROOM_AGENT_H
+
+#include "base/base.h"
+#include "cct/cct.h"
+#include "detect/detect.h"
+#include "forecast/forecast.h"
+#include "isa/isa.h"
+#include "os/os.h"
+#include "os/pmu.h"
+#include "unwind/unwind.h"
+#include "wire/wire.h"
+
+#include <signal.h>
+#include <ucontext.h>
+
+enum {
+    AGENT_STACK_BYTES =
+        96 * 1024, /* handler stack: signal frame (AVX-512: 3.5 KiB) + walk buffers */
+    AGENT_TREE_NODES = 65536,
+    AGENT_MODULES = 1024,
+    AGENT_FRAMES = 256,
+};
+
+/* ---- modules (modules.c) -------------------------------------------------------- */
+
+struct agent_module {
+    _Atomic uint32_t state; /* enum agent_module_state */
+    uint32_t id;            /* in records; index + 1   */
+    uint64_t start, end, bias;
+    uint64_t text_start, text_end; /* largest executable segment; equal if unknown        */
+    uint64_t device, inode;
+    const void *link_map;
+    _Atomic uint32_t table_state; /* enum agent_table_state  */
+    uint32_t table_slot;          /* in region, or WIRE_NONE */
+    struct unwind_table table;
+    _Atomic uint32_t logged; /* process id whose log has the MODULE record */
+    char path[WIRE_PATH_BYTES];
+};
+
+enum agent_module_state { AGENT_MODULE_EMPTY, AGENT_MODULE_LIVE, AGENT_MODULE_GONE };
+enum agent_table_state { AGENT_TABLE_NONE, AGENT_TABLE_MAPPING, AGENT_TABLE_MAPPED };
+
+/* Normal context: registers everything that is loaded now. */
+void modules_scan(void);
+/* Normal context, after dlclose: forgets what is gone. */
+void modules_revalidate(void);
+/* Counts the times that something was gone: decoded code may be stale then. Any context. */
+uint32_t modules_unloads(void);
+/* Any context. NULL: the address belongs to no known module. */
+struct agent_module *modules_find(uint64_t ip);
+bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *module);
+/* First byte of the function around ip (from its unwind table), or 0. */
+uint64_t modules_function_start(uint64_t ip);
+/* Normal context: waits until the tables asked for are ready, at most that long. */
+void modules_wait(uint64_t nanoseconds);
+
+/* ---- reading the program's memory (memory.c) --------------------------------------------- */
+
+enum { MEMORY_BOUNDARIES = 1024 };
+
+/*
+ * How a thread's handlers read memory: a base_memory whose reads never fault. The
+ * text of the module that the thread is executing in is read directly (it cannot
+ * go away under it), all else by system call.
+ */
+struct agent_memory {
+    struct base_memory base;
+    uint64_t text_start, text_end;
+    uint64_t boundaries[MEMORY_BOUNDARIES]; /* first instruction met in a block of code */
+};
+void memory_init(struct agent_memory *memory);
+/* Call first in every handler: where the thread is now. 0: nowhere known. */
+void memory_enter(struct agent_memory *memory, uint64_t ip);
+/* `address` is the first byte of an instruction. */
+void memory_note_boundary(struct agent_memory *memory, uint64_t address);
+/* The nearest known first byte of an instruction of the same function before ip; 0: none. */
+uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip);
+
+/* ---- threads (threads.c) ----------------------------------------------------------- */
+
+enum agent_scout { AGENT_SCOUT_IDLE, AGENT_SCOUT_HOP, AGENT_SCOUT_PENDING };
+
+/* A watchpoint together with the generation number that its traps carry. */
+struct agent_watch {
+    struct os_watch os;
+    uint32_t generation;
+};
+
+/* A sample in the making: from the tick to the confirmed access. */
+struct agent_attempt {
+    uint8_t scout; /* enum agent_scout */
+    uint8_t kind;
+    uint8_t hops;
+    uint32_t window;    /* instructions ahead still to be looked at         */
+    uint32_t visits;    /* HOP: hits of the breakpoint to let pass          */
+    uint32_t strangers; /* PENDING: traps by other instructions             */
+    uint32_t matching, instructions;
+    float weight;  /* CPU time in base intervals, less where accesses are sparse */
+    float density; /* matching accesses an instruction, seen ahead    */
+    uint64_t watched;
+    uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
+    struct forecast_outcome hit;
+};
+
+struct agent_thread {
+    /* The handler's entry is assembly and knows these two by their offsets 0 and 8. */
+    unsigned char *stack_base, *stack_top;
+    struct agent_thread *next_free;
+    void *(*routine)(void *); /* the program's thread function, from pthread_create to its start */
+    void *argument;
+    bool trap_blocked; /* inherited by it: what the program believes */
+    uint32_t tid, process;
+    bool own_altstack;
+    bool small_altstack;           /* the program's alternate stack cannot take our signal frame */
+    struct os_watch ticks;         /* clock source                                      */
+    struct pmu_ring rings[2];      /* pmu source: stores, loads; page NULL: not running */
+    int ticks_left;                /* before a new period is drawn                      */
+    uint64_t interval_ns;          /* mean CPU time between samples at present          */
+    uint64_t spent_ns;             /* agent's cost since the last sample                */
+    int64_t cost_ns;               /* the same, smoothed over samples                   */
+    struct wire_thread_slot *slot; /* claimed at the first tick                         */
+    struct wire_counters *counters;
+    struct wire_writer writer;
+    struct base_random random;
+    struct detect detect;
+    struct agent_watch watches[DETECT_MAX_REGISTERS];
+    struct agent_watch scout;
+    struct agent_attempt attempt;
+    uint32_t generation;
+    uint32_t unloads; /* modules_unloads() that the forecast's code is good for */
+    struct agent_memory memory;
+    struct cct cct;
+    struct unwind_frame frames[AGENT_FRAMES];
+    struct forecast forecast;
+    _Alignas(64) unsigned char stack[AGENT_STACK_BYTES];
+    _Alignas(64) unsigned char tree[];
+};
+
+extern __thread struct agent_thread *agent_self;
+/* The program believes that SIGTRAP is blocked in this thread. */
+extern __thread bool agent_trap_blocked;
+
+/* Begins to observe the calling thread; any context. Idempotent. prepared: from
+   thread_prepare, or NULL. */
+void thread_begin(struct agent_thread *prepared);
+/* State for a thread to come, or NULL. Give it to thread_begin or thread_discard. */
+struct agent_thread *thread_prepare(void);
+void thread_discard(struct agent_thread *prepared);
+/* The program changed this thread's alternate stack. */
+void thread_altstack_changed(const stack_t *now);
+/* Ends it; normal context. */
+void thread_end(void);
+/* Disarms timer and watchpoints, e.g. before exec; thread_resume undoes it. */
+void thread_pause(void);
+void thread_resume(void);
+/* In the child of fork: a new process, one thread. */
+void thread_after_fork(void);
+/* At the first tick: slot, counters, identity in the log. False: stay quiet. */
+bool thread_claim(struct agent_thread *self);
+
+/* ---- sampling (sample.c) ----------------------------------------------------------- */
+
+void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os_trap *trap);
+void sample_init(struct agent_thread *self);
+/* Is this si_perf_data of one of our watchpoints? */
+bool sample_cookie(uint64_t cookie);
+enum { SAMPLE_COOKIE_MAGIC = 0x48445257 }; /* upper half of every cookie; lower: generation */
+/* Starts the ticks of this thread; false if the kernel refuses. */
+bool sample_start(struct agent_thread *self);
+bool sample_running(const struct agent_thread *self);
+/* After fork: the events are the parent's, their mappings are not here. */
+void sample_forget(struct agent_thread *self);
+/* Ends them. */
+void sample_stop(struct agent_thread *self);
+/* Watches the byte `watched` with the scout, the way `kind` wants it. */
+bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
+/* The scouted access has happened: counts it and lets detect decide. */
+void sample_store(struct agent_thread *self, struct detect_sample *sample);
+/* One of the kinds being observed that sample accesses of `directions`, or -1. */
+int sample_pick_kind(struct agent_thread *self, uint8_t directions);
+/* Never watched: the agent's own memory. */
+bool sample_refuses(const struct agent_thread *self, uint64_t address);
+/* Ends the attempt under way as dropped. */
+void sample_finish(struct agent_thread *self, enum wire_drop reason);
+/* The same if there is one. */
+void sample_drop(struct agent_thread *self, enum wire_drop reason);
+/* Disarms everything. */
+void sample_disarm(struct agent_thread *self);
+
+static inline bool sample_watches(const struct agent_thread *self, unsigned index, uint64_t address,
+                                  uint64_t bytes)
+{
+    const struct detect_register *armed = &self->detect.registers[index];
+    return armed->busy && armed->sample.watched - address < bytes;
+}
+/* Signals blocked: `function` (a wrapped libc function) made a system call that covers
+   [address, address + bytes). For what no watchpoint can see: see io.c. */
+void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t bytes,
+                         int32_t syscall_number, uint64_t function,
+                         const struct base_registers *registers);
+
+/* ---- the pmu source (pmu.c) --------------------------------------------------------- */
+
+enum { PMU_GENERATIONS = 2 }; /* generations 1 and 2 are the counters', 0 the ticks'   */
+bool pmu_start(struct agent_thread *self);
+void pmu_stop(struct agent_thread *self);
+void pmu_overflow(struct agent_thread *self, unsigned which, const struct base_registers *registers,
+                  bool late);
+
+/* ---- contexts (context.c) ------------------------------------------------------------ */
+
+enum context_leaf {
+    CONTEXT_HERE,           /* the instruction is in the function that ip is in now             */
+    CONTEXT_CALLER,         /* a call: ip is already in the callee                              */
+    CONTEXT_CALLEE,         /* a ret: ip is already in the caller                               */
+    CONTEXT_UNKNOWN_RETURN, /* a ret whose address is unknown: leaf is the caller's ip, imprecise */
+};
+
+/* Node of the calling context whose leaf is the instruction at `leaf`. 0: tree or log full
+   (reason in *drop). flags: enum wire_node_flags for the leaf. */
+uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
+                       uint64_t leaf, enum context_leaf where, uint32_t flags,
+                       enum wire_drop *drop);
+
+/* ---- process-wide (agent.c) ---------------------------------------------------------- */
+
+struct agent_state {
+    struct wire_region *region; /* NULL: not observing */
+    uint32_t process, pid, parent;
+    bool forked;
+    _Atomic bool stopped;   /* observe nothing more in this process                */
+    _Atomic bool announced; /* PROCESS record written                              */
+    uint32_t headroom_pid;
+    uint64_t image_start, image_end; /* of the agent's own file */
+    struct sigaction program_trap;   /* what the program thinks SIGTRAP does             */
+    char environment_region[64];     /* "HEADROOM_REGION=..."                            */
+    char exe[256];
+    char command[1024];
+    uint16_t command_bytes;
+};
+extern struct agent_state agent;
+
+static inline bool agent_active(void)
+{
+    return agent.region && !atomic_load_explicit(&agent.stopped, memory_order_relaxed) &&
+           !atomic_load_explicit(&agent.region->stopping, memory_order_relaxed);
+}
+
+/* si_value of SIGTRAPs (SI_QUEUE) between agents. Addresses that no program hands around. */
+#define AGENT_BEGIN    ((void *)0x4844525742454749) /* to a thread of this process: begin */
+#define AGENT_BE_QUIET ((void *)0x4844525751554945) /* from a process that will trace this one */
+
+/* Text of a small /proc file (NUL-terminated, cut to fit); false if it cannot be read. */
+bool agent_read_file(const char *path, char *text, size_t bytes);
+/* Writes text or digits and a NUL at out, returns where the NUL is. */
+char *agent_put_text(char *out, const char *text);
+char *agent_put_number(char *out, uint64_t value);
+/* Parses decimal digits and skips a ':' behind them. */
+bool agent_parse_number(const char **text, uint32_t *value);
+
+/* Stops observing this process for good; reason: enum wire_degraded, 0 for none. */
+void agent_stop(uint32_t degraded);
+void agent_degrade(uint32_t degraded);
+/* Maps /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
+ * context. */
+void *agent_map_from_headroom(uint32_t descriptor, size_t bytes, int protection);
+/* gs_base is left 0: agent_gs_base costs a system call and only forecasts need it. */
+void agent_registers(const ucontext_t *context, struct base_registers *registers);
+uint64_t agent_gs_base(void);
+
+/* signals.c: takes SIGTRAP over, remembering what the program had. */
+void signals_install(void);
+void agent_handle(int number, siginfo_t *info, void *context);
+
+/* Installs the SIGTRAP handler; any context. */
+void signals_reinstall(void);
+
+/*
+ * The real function behind a wrapper. Resolved at first use: constructors of
+ * other libraries may call wrappers before ours ran.
+ */
+void *wrap_next(void **cache, const char *name);
+#define WRAP_REAL(name)                                                                            \
+    ({                                                                                             \
+        static void *cache_;                                                                       \
+        (__typeof__(&(name)))wrap_next(&cache_, #name);                                            \
+    })
+
+/* attach.c: before this process traces `pid`: if an agent is in there, it falls silent. */
+void attach_quieten(uint32_t pid);
+
+/*
+ * exec.c: an environment for a program to be started: with the agent if it can live in the
+ * program at `path`, else as given. memory: caller's, exec_environment_bytes long.
+ */
+size_t exec_environment_bytes(char *const *environment);
+char *const *exec_environment(const char *path, char *const *environment, void *memory);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calling contexts: unwinds the interrupted thread into its context tree and
+ * logs nodes, modules, the thread and the process before their first use.
+ * Runs in the handler.
+ */
+#include "agent/agent.h"
+
+#include <asm/unistd.h>
+#include <string.h>
+#include <time.h>
+
+enum { CONTEXT_LOGGED = 1 }; /* cct_node.flags: the log has this node */
+
+static uint16_t padded(size_t bytes)
+{
+    return (uint16_t)((bytes + 7) & ~(size_t)7);
+}
+
+static bool log_process(struct agent_thread *self)
+{
+    _Alignas(8) char buffer[sizeof(struct wire_process) + sizeof agent.exe + sizeof agent.command];
+    struct wire_process *record = (struct wire_process *)buffer;
+    size_t exe = strlen(agent.exe) + 1;
+    memset(buffer, 0, sizeof buffer);
+    *record = (struct wire_process){
+        .record = {.type = WIRE_PROCESS,
+                   .bytes = padded(sizeof *record + exe + agent.command_bytes)},
+        .process = agent.process,
+        .parent = agent.parent,
+        .pid = agent.pid,
+        .ppid = (uint32_t)os_syscall(__NR_getppid),
+        .start_ns = os_now_ns(CLOCK_REALTIME),
+        .forked = agent.forked,
+        .exe_bytes = (uint16_t)exe,
+        .command_bytes = agent.command_bytes};
+    memcpy(record->text, agent.exe, exe);
+    memcpy(record->text + exe, agent.command, agent.command_bytes);
+    return wire_write(&self->writer, &record->record);
+}
+
+static bool log_thread(struct agent_thread *self)
+{
+    struct wire_thread record = {.record = {.type = WIRE_THREAD, .bytes = sizeof record},
+                                 .process = agent.process,
+                                 .thread = self->writer.thread,
+                                 .pid = agent.pid,
+                                 .tid = self->tid};
+    os_syscall(__NR_prctl, 16 /* PR_GET_NAME */, record.name);
+    record.name[15] = 0;
+    return wire_write(&self->writer, &record.record);
+}
+
+/* Process once a process image, thread once a thread. */
+static bool log_identity(struct agent_thread *self)
+{
+    if (!atomic_exchange(&agent.announced, true) && !log_process(self)) {
+        atomic_store(&agent.announced, false);
+        return false;
+    }
+    return log_thread(self);
+}
+
+bool thread_claim(struct agent_thread *self)
+{
+    if (self->slot)
+        return true;
+    self->slot = wire_thread_begin(agent.region, agent.process, agent.pid, self->tid);
+    if (!self->slot) {
+        agent_degrade(WIRE_DEGRADED_THREADS);
+        return false;
+    }
+    self->counters = &self->slot->counters;
+    self->process = agent.process;
+    self->writer = (struct wire_writer){.region = agent.region,
+                                        .chunk = WIRE_NONE,
+                                        .process = agent.process,
+                                        .thread = self->slot->thread,
+                                        .pid = agent.pid};
+    return log_identity(self);
+}
+
+static bool log_module(struct agent_thread *self, struct agent_module *module)
+{
+    if (atomic_load_explicit(&module->logged, memory_order_relaxed) == agent.process)
+        return true;
+    _Alignas(8) char buffer[sizeof(struct wire_module) + WIRE_PATH_BYTES + 8];
+    struct wire_module *record = (struct wire_module *)buffer;
+    size_t path = strlen(module->path) + 1;
+    memset(buffer, 0, sizeof buffer);
+    uint16_t bytes = padded(sizeof *record + path);
+    *record = (struct wire_module){
+        .record = {.type = WIRE_MODULE,
+                   .bytes = bytes < sizeof *record + 8 ? sizeof *record + 8 : bytes},
+        .process = agent.process,
+        .module = module->id,
+        .start = module->start,
+        .end = module->end,
+        .bias = module->bias,
+        .device = module->device,
+        .inode = module->inode};
+    memcpy(record->path, module->path, path);
+    if (!wire_write(&self->writer, &record->record))
+        return false;
+    atomic_store_explicit(&module->logged, agent.process, memory_order_relaxed);
+    return true;
+}
+
+static uint32_t enter(struct agent_thread *self, uint32_t parent, uint64_t address, uint32_t flags,
+                      enum wire_drop *drop)
+{
+    struct agent_module *module = modules_find(address);
+    uint32_t id = module ? module->id : 0;
+    uint64_t vaddr = module ? address - module->bias : address;
+    bool made;
+    /* A leaf and a return address at one place are different contexts: flags belong to the key. */
+    uint32_t node = cct_enter(&self->cct, parent, id | flags << 16, vaddr, &made);
+    if (!node) {
+        *drop = WIRE_DROP_TREE_FULL;
+        return 0;
+    }
+    if (self->cct.nodes[node].flags == CONTEXT_LOGGED)
+        return node;
+    struct wire_node record = {.record = {.type = WIRE_NODE, .bytes = sizeof record},
+                               .node = node,
+                               .parent = parent,
+                               .module = id,
+                               .flags = flags,
+                               .vaddr = vaddr};
+    if ((module && !log_module(self, module)) || !wire_write(&self->writer, &record.record)) {
+        *drop = WIRE_DROP_LOG_FULL; /* the node is logged when it is next used */
+        return 0;
+    }
+    self->cct.nodes[node].flags = CONTEXT_LOGGED;
+    return node;
+}
+
+uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
+                       uint64_t leaf, enum context_leaf where, uint32_t flags, enum wire_drop *drop)
+{
+    size_t count = 0;
+    enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, &self->memory.base,
+                                      self->frames, AGENT_FRAMES, &count);
+    /* First caller of the leaf: frames[0] is the function that ip is in now. */
+    size_t first = where == CONTEXT_CALLER ? 2 : where == CONTEXT_CALLEE ? 0 : 1;
+    uint32_t node = 0;
+    uint32_t missing = 0;
+    if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
+        self->counters->broken_stacks++;
+        missing = WIRE_NODE_BROKEN;
+    }
+    for (size_t i = count; i > first; i--) {
+        uint64_t ip = self->frames[i - 1].ip;
+        if (ip >= agent.image_start && ip < agent.image_end)
+            continue; /* our thread start routine: not the program's */
+        node = enter(self, node, ip, missing, drop);
+        if (!node)
+            return 0;
+        missing = 0;
+    }
+    return enter(self, node, leaf, flags | WIRE_NODE_LEAF | missing, drop);
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which file does an address belong to, and where is its unwind table?
+ *
+ * The list only grows: entries are claimed by an atomic counter and published by
+ * their state, so handlers of all threads read and extend it without locks. Two
+ * threads may enter the same module twice; headroom merges modules by file.
+ * Ids are never reused: a context made before dlclose stays true.
+ */
+#include "agent/agent.h"
+
+#include <asm/unistd.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+
+static struct agent_module modules[AGENT_MODULES];
+static _Atomic uint32_t module_count, unloads;
+
+static bool read_string(uint64_t address, char *out, size_t capacity)
+{
+    /* Strings may end just before unreadable memory: read in small, aligned blocks. */
+    size_t done = 0;
+    while (done < capacity) {
+        size_t step = 64 - (address + done) % 64;
+        if (step > capacity - done)
+            step = capacity - done;
+        if (!os_read_self(NULL, address + done, out + done, step))
+            return false;
+        if (memchr(out + done, 0, step))
+            return true;
+        done += step;
+    }
+    return false;
+}
+
+static void identify_file(struct agent_module *module)
+{
+    struct stat status;
+    if (module->path[0] != '/' ||
+        os_syscall(__NR_newfstatat, AT_FDCWD, module->path, &status, 0) != 0)
+        return;
+    module->device = status.st_dev;
+    module->inode = status.st_ino;
+}
+
+static void name_module(struct agent_module *module, const char *name)
+{
+    const char *path = name;
+    if (!*name)
+        path = agent.exe;
+    else if (memcmp(name, "linux-vdso", 10) == 0)
+        path = "[vdso]";
+    size_t length = strlen(path);
+    if (length >= sizeof module->path)
+        length = sizeof module->path - 1;
+    memcpy(module->path, path, length);
+    module->path[length] = 0;
+}
+
+/* A module's file header is mapped at its start. */
+static void find_text(struct agent_module *module)
+{
+    ElfW(Ehdr) header;
+    if (!os_read_self(NULL, module->start, &header, sizeof header) ||
+        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+        return;
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        ElfW(Phdr) segment;
+        uint64_t at = module->start + header.e_phoff + i * sizeof segment;
+        if (!os_read_self(NULL, at, &segment, sizeof segment))
+            return;
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || !(segment.p_flags & PF_R) ||
+            segment.p_filesz < module->text_end - module->text_start)
+            continue;
+        module->text_start = module->bias + segment.p_vaddr;
+        module->text_end = module->text_start + segment.p_filesz;
+    }
+}
+
+static struct agent_module *add_module(const void *link_map, const char *name, uint64_t start,
+                                       uint64_t end, uint64_t bias)
+{
+    uint32_t index = atomic_fetch_add(&module_count, 1);
+    if (index >= AGENT_MODULES) {
+        atomic_store(&module_count, AGENT_MODULES);
+        return NULL;
+    }
+    struct agent_module *module = &modules[index];
+    module->id = index + 1;
+    module->start = start;
+    module->end = end;
+    module->bias = bias;
+    module->link_map = link_map;
+    name_module(module, name);
+    identify_file(module);
+    find_text(module);
+    module->table_slot = wire_table_want(agent.region, module->path, module->device, module->inode);
+    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
+    os_futex_wake(&agent.region->doorbell);
+    atomic_store_explicit(&module->state, AGENT_MODULE_LIVE, memory_order_release);
+    return module;
+}
+
+static uint32_t known_modules(void)
+{
+    uint32_t count = atomic_load_explicit(&module_count, memory_order_acquire);
+    return count < AGENT_MODULES ? count : AGENT_MODULES;
+}
+
+static struct agent_module *find_known(uint64_t ip)
+{
+    for (uint32_t i = 0; i < known_modules(); i++) {
+        struct agent_module *module = &modules[i];
+        if (ip >= module->start && ip < module->end &&
+            atomic_load_explicit(&module->state, memory_order_acquire) == AGENT_MODULE_LIVE)
+            return module;
+    }
+    return NULL;
+}
+
+/* _dl_find_object takes no lock and may be called from handlers (glibc >= 2.35). */
+struct agent_module *modules_find(uint64_t ip)
+{
+    struct agent_module *module = find_known(ip);
+    if (module)
+        return module;
+    struct dl_find_object found;
+    struct link_map map;
+    char name[WIRE_PATH_BYTES];
+    if (_dl_find_object((void *)ip, &found) != 0 ||
+        !os_read_self(NULL, (uint64_t)found.dlfo_link_map, &map, sizeof map) ||
+        !read_string((uint64_t)map.l_name, name, sizeof name))
+        return NULL;
+    return add_module(found.dlfo_link_map, name, (uint64_t)found.dlfo_map_start,
+                      (uint64_t)found.dlfo_map_end, map.l_addr);
+}
+
+static int scan_one(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && segment->p_flags & PF_X) {
+            modules_find(info->dlpi_addr + segment->p_vaddr);
+            break;
+        }
+    }
+    return 0;
+}
+
+void modules_scan(void)
+{
+    dl_iterate_phdr(scan_one, NULL);
+}
+
+void modules_revalidate(void)
+{
+    for (uint32_t i = 0; i < known_modules(); i++) {
+        struct agent_module *module = &modules[i];
+        struct dl_find_object found;
+        if (atomic_load(&module->state) != AGENT_MODULE_LIVE)
+            continue;
+        if (_dl_find_object((void *)module->start, &found) != 0 ||
+            found.dlfo_link_map != module->link_map) {
+            atomic_store(&module->state, AGENT_MODULE_GONE);
+            atomic_fetch_add(&unloads, 1);
+        }
+    }
+}
+
+uint32_t modules_unloads(void)
+{
+    return atomic_load_explicit(&unloads, memory_order_relaxed);
+}
+
+/* ---- unwind tables ----------------------------------------------------------------- */
+
+static void map_table(struct agent_module *module)
+{
+    if (module->table_slot == WIRE_NONE)
+        return;
+    struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
+    uint32_t expected = AGENT_TABLE_NONE;
+    if (atomic_load_explicit(&slot->state, memory_order_acquire) != WIRE_TABLE_READY ||
+        !atomic_compare_exchange_strong(&module->table_state, &expected, AGENT_TABLE_MAPPING))
+        return;
+    size_t bytes = slot->bytes;
+    void *memory = agent_map_from_headroom(slot->descriptor, bytes, PROT_READ);
+    if (!memory) { /* e.g. no descriptor free now: try again at the next need */
+        atomic_store(&module->table_state, AGENT_TABLE_NONE);
+        return;
+    }
+    if (unwind_table_open(memory, bytes, false, &module->table) != BASE_OK) {
+        os_unmap(memory, bytes);
+        module->table_slot = WIRE_NONE;
+        atomic_store(&module->table_state, AGENT_TABLE_NONE);
+        return;
+    }
+    atomic_store_explicit(&module->table_state, AGENT_TABLE_MAPPED, memory_order_release);
+}
+
+static const struct unwind_table *table_of(struct agent_module *module)
+{
+    if (atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_NONE)
+        map_table(module);
+    return atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_MAPPED
+               ? &module->table
+               : NULL;
+}
+
+bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *found)
+{
+    (void)context;
+    struct agent_module *module = modules_find(ip);
+    if (!module)
+        return false;
+    *found =
+        (struct unwind_module){.table = table_of(module), .bias = module->bias, .id = module->id};
+    return true;
+}
+
+uint64_t modules_function_start(uint64_t ip)
+{
+    struct agent_module *module = modules_find(ip);
+    const struct unwind_table *table = module ? table_of(module) : NULL;
+    uint64_t vaddr = table ? unwind_table_function(table, ip - module->bias) : 0;
+    return vaddr ? vaddr + module->bias : 0;
+}
+
+void modules_wait(uint64_t nanoseconds)
+{
+    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + nanoseconds;
+    for (uint32_t i = 0; i < known_modules(); i++) {
+        struct agent_module *module = &modules[i];
+        if (module->table_slot == WIRE_NONE)
+            continue;
+        struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
+        while (atomic_load_explicit(&slot->state, memory_order_acquire) < WIRE_TABLE_READY) {
+            if (os_now_ns(CLOCK_MONOTONIC) > deadline)
+                return;
+            struct timespec pause = {.tv_nsec = 500000};
+            os_syscall(__NR_nanosleep, &pause, NULL);
+        }
+        table_of(module);
+    }
+}

@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One sample, from the timer tick to the confirmed access, and the traps of
+ * armed watchpoints.
+ *
+ * A tick says when, not where: it lands after slow instructions. So one of all
+ * matching accesses in a window of instructions *ahead* is taken, each as likely.
+ * `forecast` lists them without running the program; where control flow depends on
+ * something it does not know, an execution breakpoint stops the thread
+ * there and the forecast goes on from the real state (a *hop*). One debug register is
+ * kept for this scouting. The access chosen is put under watch before it happens, and
+ * its own trap confirms it: nothing foreseen wrongly is ever counted.
+ *
+ * Rejected: "the next matching access" and "the n-th matching access". Both give
+ * the time of loops without such accesses to the first ones behind them (the
+ * inspection paradox), 68 % for a dead share of 50 % in tests/programs/dead_pairs.c.
+ *
+ * A random byte of the access stands for the whole: unbiased per byte for
+ * partial overlaps and unaligned accesses, where watching the first aligned word is
+ * not.
+ *
+ * Cost is bounded by a budget: what a sample costs (traps included) stretches
+ * the time to the next, and the weight of samples with it.
+ */
+#include "agent/agent.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+    WINDOW_LEAST = 64, /* instructions looked at ahead: enough for a tick's place in a
+                          loop not to matter, few enough to stay in it          */
+    WINDOW_SPREAD = 64,
+    SPARSE_INSTRUCTIONS = 24,
+    HOPS_MOST = 5,
+    VISITS_MOST = 4,
+    STRANGERS_MOST = 12,
+    IGNORED_MOST = 24,
+    TICKS_A_PERIOD = 8, /* samples before the period is drawn anew: that costs 25 us */
+    TICK_LEAST_NS = 50000,
+    TICK_COST_NS = 18000, /* charged a tick, see TRAP_COST_NS                      */
+    TRAP_COST_NS = 18000, /* charged a trap beside the handler's own time: delivery in a
+                             guest costs 20 us, less on bare metal                 */
+    BUDGET_INTERVAL_NS =
+        250000, /* a sample may cost 1/50 of 12.5 ms, the usual interval: 2 % of the
+                   thread's CPU time; whoever asks for more samples allows more */
+    COST_SMOOTHING = 16,
+    BUDGET_LEAST = 4, /* but never over a quarter                              */
+};
+
+void sample_finish(struct agent_thread *self, enum wire_drop reason)
+{
+    os_watch_disarm(&self->scout.os);
+    self->attempt.scout = AGENT_SCOUT_IDLE;
+    self->counters->dropped[reason]++;
+}
+
+void sample_drop(struct agent_thread *self, enum wire_drop reason)
+{
+    if (self->attempt.scout != AGENT_SCOUT_IDLE)
+        sample_finish(self, reason);
+}
+
+void sample_disarm(struct agent_thread *self)
+{
+    os_watch_disarm(&self->scout.os);
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
+        if (self->detect.registers[i].busy)
+            detect_abandon(&self->detect, i);
+}
+
+bool sample_cookie(uint64_t cookie)
+{
+    return cookie >> 32 == SAMPLE_COOKIE_MAGIC;
+}
+
+static enum base_status arm(struct agent_thread *self, struct agent_watch *watch,
+                            enum os_watch_type type, uint64_t address)
+{
+    if (self->generation < PMU_GENERATIONS)
+        self->generation = PMU_GENERATIONS;
+    watch->generation = ++self->generation;
+    uint64_t cookie = (uint64_t)SAMPLE_COOKIE_MAGIC << 32 | watch->generation;
+    bool kernel = agent.region->config.watch_kernel != 0;
+    long error = os_watch_arm(&watch->os, type, address, cookie, kernel);
+    /* The program may have given up the privileges that headroom had at the start. */
+    if (kernel && (error == -EACCES || error == -EPERM)) {
+        error = os_watch_arm(&watch->os, type, address, cookie, false);
+        if (!error)
+            agent_degrade(WIRE_DEGRADED_KERNEL_HIDDEN);
+    }
+    if (error)
+        agent_degrade(error == -ENOSPC ? 0 : WIRE_DEGRADED_NO_WATCHPOINT);
+    return error ? BASE_DENIED : BASE_OK;
+}
+
+/* ---- detect's machine --------------------------------------------------------------- */
+
+/* The scout already watches the byte: its debug register changes hands. */
+static bool adopt_scout(void *machine, unsigned index, const struct detect_sample *sample)
+{
+    (void)sample;
+    struct agent_thread *self = machine;
+    if (!self->scout.os.page)
+        return false;
+    self->watches[index] = self->scout;
+    self->scout.os.page = NULL;
+    return true;
+}
+
+static void release_watch(void *machine, unsigned index)
+{
+    struct agent_thread *self = machine;
+    os_watch_disarm(&self->watches[index].os);
+}
+
+static uint64_t random_below(void *machine, uint64_t bound)
+{
+    struct agent_thread *self = machine;
+    return base_random_below(&self->random, bound);
+}
+
+void sample_init(struct agent_thread *self)
+{
+    const struct wire_config *config = &agent.region->config;
+    struct detect_options options = {
+        .kinds = (uint8_t)config->kinds,
+        .registers = (uint8_t)(config->registers > 1 ? config->registers - 1 : 1),
+        .fp_tolerance = config->fp_tolerance,
+        .ignored_limit = IGNORED_MOST,
+    };
+    struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self};
+    detect_init(&self->detect, &options, &hooks);
+    memset(&self->attempt, 0, sizeof self->attempt);
+    self->spent_ns = 0;
+    self->cost_ns = 0;
+}
+
+static void publish_counts(struct agent_thread *self)
+{
+    const struct detect_counts *from = &self->detect.counts;
+    struct wire_counters *to = self->counters;
+    memcpy(to->samples, from->samples, sizeof to->samples);
+    memcpy(to->armed, from->armed, sizeof to->armed);
+    memcpy(to->traps, from->traps, sizeof to->traps);
+    memcpy(to->ignored, from->ignored, sizeof to->ignored);
+    memcpy(to->evicted, from->evicted, sizeof to->evicted);
+    memcpy(to->abandoned, from->abandoned, sizeof to->abandoned);
+    memcpy(to->blind_longest, from->blind_longest, sizeof to->blind_longest);
+}
+
+/* ---- looking ahead -------------------------------------------------------------------- */
+
+/* The agent's own memory is never watched: its handlers would trap on it. */
+bool sample_refuses(const struct agent_thread *self, uint64_t address)
+{
+    uint64_t state = (uint64_t)self, region = (uint64_t)agent.region;
+    return address >= UINT64_C(0x7ffffffff000) ||
+           (address >= state && address < state + sizeof *self + cct_bytes(AGENT_TREE_NODES)) ||
+           (address >= region && address < region + sizeof *agent.region) ||
+           (address >= agent.image_start && address < agent.image_end);
+}
+
+bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
+{
+    bool stores_only = detect_kinds[kind].watches == DETECT_STORES;
+    enum os_watch_type type = stores_only ? OS_WATCH_STORES : OS_WATCH_ACCESSES;
+    return arm(self, &self->scout, type, watched) == BASE_OK;
+}
+
+static void watch_access(struct agent_thread *self)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    const struct forecast_outcome *hit = &attempt->hit;
+    attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
+    if (sample_refuses(self, attempt->watched) || hit->bytes > DETECT_MAX_BYTES) {
+        sample_finish(self, WIRE_DROP_REFUSED);
+        return;
+    }
+    if (!sample_scout(self, attempt->kind, attempt->watched)) {
+        sample_finish(self, WIRE_DROP_WATCHPOINT);
+        return;
+    }
+    attempt->strangers = 0;
+    attempt->scout = AGENT_SCOUT_PENDING;
+    base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
+}
+
+/* Stops the thread where the forecast could not go on; `block` says where. */
+static void hop(struct agent_thread *self, const struct forecast_outcome *block)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    if (attempt->hops++ >= HOPS_MOST || block->earlier_visits > VISITS_MOST ||
+        agent.region->config.registers < 2) {
+        sample_finish(self, WIRE_DROP_BLOCKED);
+        return;
+    }
+    attempt->window -= block->instructions;
+    attempt->visits = block->earlier_visits;
+    if (arm(self, &self->scout, OS_WATCH_EXECUTION, block->resume) != BASE_OK) {
+        sample_finish(self, WIRE_DROP_WATCHPOINT);
+        return;
+    }
+    self->counters->hops++;
+    attempt->scout = AGENT_SCOUT_HOP;
+}
+
+/*
+ * A sample stands for the CPU time since the last one, but code with hardly any
+ * matching access must not give all its time to the few: below one in
+ * SPARSE_INSTRUCTIONS the weight falls with the density. Above it time alone
+ * counts; weighing by density throughout would take every instruction for equally
+ * fast, and is wrong for loops that differ in instructions an iteration but not in time.
+ */
+static void weigh(struct agent_attempt *attempt)
+{
+    attempt->density = (float)attempt->matching / (float)attempt->instructions;
+    if (attempt->density * SPARSE_INSTRUCTIONS < 1)
+        attempt->weight *= attempt->density * SPARSE_INSTRUCTIONS;
+}
+
+/* Watches one of the `count` matching accesses on the way just foreseen, each as likely. */
+static void choose(struct agent_thread *self, struct forecast_goal goal, uint32_t count)
+{
+    goal.skip = (uint32_t)base_random_below(&self->random, count);
+    if (forecast_run(&self->forecast, &goal, &self->attempt.hit) != FORECAST_HIT) {
+        sample_finish(self, WIRE_DROP_BLOCKED);
+        return;
+    }
+    weigh(&self->attempt);
+    watch_access(self);
+}
+
+/*
+ * Looks over the window of instructions ahead. If it is cut short, the part seen
+ * is taken with the probability of its share of the window, else the rest is
+ * looked at from where it begins.
+ */
+static void look_ahead(struct agent_thread *self, const struct base_registers *registers)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    struct forecast_goal goal = {.direction = detect_kinds[attempt->kind].samples,
+                                 .skip = UINT32_MAX,
+                                 .max_instructions = attempt->window};
+    struct forecast_outcome seen;
+    if (self->unloads != modules_unloads()) {
+        self->unloads = modules_unloads();
+        forecast_forget_code(&self->forecast);
+    }
+    struct base_registers start = *registers;
+    start.gs_base = agent_gs_base();
+    forecast_begin(&self->forecast, &start, &self->memory.base);
+    enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
+    attempt->matching += seen.matching_passed;
+    attempt->instructions += seen.instructions;
+    bool here = result == FORECAST_EXHAUSTED ||
+                base_random_below(&self->random, attempt->window) < seen.instructions;
+    if (here && seen.matching_passed)
+        choose(self, goal, seen.matching_passed);
+    else if (result == FORECAST_BLOCKED)
+        hop(self, &seen);
+    else
+        sample_finish(self, result == FORECAST_FAULT ? WIRE_DROP_BLOCKED : WIRE_DROP_NO_ACCESS);
+}
+
+/* ---- the tick ---------------------------------------------------------------------------- */
+
+/* A tick that was due inside a system call comes on its way out: rcx is as `syscall` left it. */
+static bool in_system_call(struct agent_thread *self, const struct base_registers *registers)
+{
+    uint8_t code[2];
+    return registers->general[BASE_RCX] == registers->ip &&
+           base_read(&self->memory.base, registers->ip - 2, code, 2) && code[0] == 0x0f &&
+           code[1] == 0x05;
+}
+
+int sample_pick_kind(struct agent_thread *self, uint8_t directions)
+{
+    int kinds[DETECT_KINDS];
+    unsigned count = 0;
+    for (int kind = 0; kind < DETECT_KINDS; kind++)
+        if (agent.region->config.kinds & 1u << kind && detect_kinds[kind].samples & directions)
+            kinds[count++] = kind;
+    return count ? kinds[base_random_below(&self->random, count)] : -1;
+}
+
+static uint64_t affordable_interval(const struct agent_thread *self)
+{
+    uint64_t base = agent.region->config.interval_ns;
+    uint64_t share = base / BUDGET_INTERVAL_NS;
+    uint64_t affordable = (uint64_t)self->cost_ns * (share > BUDGET_LEAST ? share : BUDGET_LEAST);
+    return affordable > base ? affordable : base;
+}
+
+/*
+ * Every tick is a sample: ticks are dear (15-20 us in a guest), so thinning out finer
+ * ones at random was too. Instead the period is drawn anew every few ticks: that
+ * cannot stay in step with a loop for long.
+ */
+static bool start_ticks(struct agent_thread *self, uint64_t period)
+{
+    self->ticks_left = TICKS_A_PERIOD;
+    return os_tick_start(&self->ticks, period > TICK_LEAST_NS ? period : TICK_LEAST_NS,
+                         (uint64_t)SAMPLE_COOKIE_MAGIC << 32) == 0;
+}
+
+/*
+ * What samples cost lately stretches the time between them. Smoothed: a single
+ * dear one must not give the next a weight that drowns the rest.
+ */
+static void schedule(struct agent_thread *self)
+{
+    self->cost_ns += ((int64_t)self->spent_ns - self->cost_ns) / COST_SMOOTHING;
+    self->spent_ns = TICK_COST_NS;
+    if (--self->ticks_left > 0)
+        return;
+    os_watch_disarm(&self->ticks);
+    self->interval_ns = affordable_interval(self);
+    if (!start_ticks(self, self->interval_ns / 4 * 3 +
+                               base_random_below(&self->random, self->interval_ns / 2)))
+        agent_degrade(WIRE_DEGRADED_NO_TIMER);
+}
+
+bool sample_start(struct agent_thread *self)
+{
+    if (agent.region->config.source == WIRE_SOURCE_PMU)
+        return pmu_start(self);
+    self->interval_ns = affordable_interval(self);
+    /* The first tick comes anywhere in the first interval: short threads count in proportion. */
+    bool started = start_ticks(self, base_random_below(&self->random, self->interval_ns));
+    self->ticks_left = 1;
+    return started;
+}
+
+bool sample_running(const struct agent_thread *self)
+{
+    return self->ticks.page || self->rings[0].page || self->rings[1].page;
+}
+
+void sample_stop(struct agent_thread *self)
+{
+    os_watch_disarm(&self->ticks);
+    pmu_stop(self);
+}
+
+void sample_forget(struct agent_thread *self)
+{
+    self->ticks.page = NULL;
+    self->rings[0].page = self->rings[1].page = NULL;
+    self->scout.os.page = NULL;
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
+        self->watches[i].os.page = NULL;
+}
+
+static void tick(struct agent_thread *self, const struct base_registers *registers, bool late)
+{
+    sample_drop(self, WIRE_DROP_UNFORESEEN);
+    float weight = (float)self->interval_ns / (float)agent.region->config.interval_ns;
+    schedule(self);
+    self->attempt = (struct agent_attempt){
+        .kind = (uint8_t)sample_pick_kind(self, DETECT_LOADS | DETECT_STORES),
+        .weight = weight,
+        .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
+    self->counters->attempted++;
+    if (late)
+        sample_finish(self, WIRE_DROP_SIGNAL);
+    else if (in_system_call(self, registers))
+        sample_finish(self, WIRE_DROP_KERNEL);
+    else
+        look_ahead(self, registers);
+}
+
+/* ---- the scout's traps ------------------------------------------------------------------- */
+
+/* Did the foreseen instruction just execute? ip is after it. */
+static bool confirms(struct agent_thread *self, const struct base_registers *registers)
+{
+    const struct agent_attempt *attempt = &self->attempt;
+    const struct isa_insn *insn = &attempt->hit.insn;
+    uint64_t after = insn->address + insn->length;
+    uint64_t word;
+    switch (insn->flow) {
+    case ISA_CALL:
+        return base_read(&self->memory.base, registers->general[BASE_RSP], &word, 8) &&
+               word == after;
+    case ISA_RETURN:
+    case ISA_JUMP: /* through memory: any target */ return true;
+    default: return registers->ip == after || (insn->repeated && registers->ip == insn->address);
+    }
+}
+
+/* Return addresses are told apart: what to do about them is another matter. */
+static uint32_t leaf_flags(const struct isa_insn *insn, const struct isa_access *access)
+{
+    bool memory_operand = access->base >= 0 && access->base != BASE_RSP;
+    return insn->flow == ISA_CALL && !memory_operand && access->direction == ISA_STORE
+               ? WIRE_NODE_CALL
+           : insn->flow == ISA_RETURN ? WIRE_NODE_RETURN
+                                      : 0;
+}
+
+static enum context_leaf leaf_place(const struct isa_insn *insn)
+{
+    return insn->flow == ISA_CALL     ? CONTEXT_CALLER
+           : insn->flow == ISA_RETURN ? CONTEXT_CALLEE
+                                      : CONTEXT_HERE;
+}
+
+void sample_store(struct agent_thread *self, struct detect_sample *sample)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
+                                 .kind = sample->kind,
+                                 .bytes = (uint16_t)sample->bytes,
+                                 .node = sample->context_id,
+                                 .weight = sample->weight,
+                                 .density = attempt->density};
+    if (!wire_reserve(&self->writer, sizeof record)) {
+        sample_finish(self, WIRE_DROP_LOG_FULL);
+        return;
+    }
+    record.armed = detect_take(&self->detect, sample) >= 0;
+    wire_write(&self->writer, &record.record);
+    os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
+    attempt->scout = AGENT_SCOUT_IDLE;
+    self->counters->stored++;
+}
+
+static void confirm(struct agent_thread *self, const struct base_registers *registers)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    const struct forecast_outcome *hit = &attempt->hit;
+    const struct isa_access *access = &hit->insn.accesses[hit->access];
+    if (!confirms(self, registers)) {
+        if (++attempt->strangers > STRANGERS_MOST)
+            sample_finish(self, WIRE_DROP_UNFORESEEN);
+        else
+            base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
+        return;
+    }
+    memory_note_boundary(&self->memory, hit->insn.address);
+    enum wire_drop drop = WIRE_DROP_UNWIND;
+    uint32_t node = context_enter(self, registers, hit->insn.address, leaf_place(&hit->insn),
+                                  leaf_flags(&hit->insn, access), &drop);
+    if (!node) {
+        sample_finish(self, drop);
+        return;
+    }
+    struct detect_sample sample = {.kind = attempt->kind,
+                                   .element_is_float = access->element == ISA_FLOAT,
+                                   .element_bytes = access->element_bytes,
+                                   .address = hit->address,
+                                   .bytes = hit->bytes,
+                                   .watched = attempt->watched,
+                                   .weight = attempt->weight,
+                                   .context_id = node,
+                                   .context = &self->cct.nodes[node].detect,
+                                   .modifies = access->direction == (ISA_LOAD | ISA_STORE)};
+    memcpy(sample.loaded, attempt->before, sizeof sample.loaded);
+    if (!base_read(&self->memory.base, hit->address, sample.value, hit->bytes)) {
+        sample_finish(self, WIRE_DROP_REFUSED);
+        return;
+    }
+    sample_store(self, &sample);
+}
+
+static void scout_trap(struct agent_thread *self, const struct base_registers *registers, bool late)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    if (late) {
+        sample_finish(self, WIRE_DROP_SIGNAL);
+    } else if (attempt->scout == AGENT_SCOUT_PENDING) {
+        confirm(self, registers);
+    } else if (attempt->visits > 0) {
+        attempt->visits--;
+    } else {
+        os_watch_disarm(&self->scout.os);
+        look_ahead(self, registers);
+    }
+}
+
+/* ---- traps of armed watchpoints -------------------------------------------------------------- */
+
+/* What touched the byte, in detect's words; false if it cannot be told. */
+static bool describe_touch(const struct detect_sample *sample, const struct isa_blame *blame,
+                           enum isa_blame_result result, const uint8_t *now,
+                           struct detect_touch *touch)
+{
+    *touch = (struct detect_touch){.direction = blame->direction,
+                                   .value = now,
+                                   .range_known = result == ISA_BLAME_EXACT,
+                                   .address = blame->start,
+                                   .bytes = blame->bytes};
+    if (result == ISA_BLAME_KERNEL) {
+        touch->direction = isa_syscall_direction(blame->syscall_number);
+        /* An unknown system call that changed the value has stored; else nobody can tell. */
+        if (!touch->direction && memcmp(now, sample->value, sample->bytes) != 0)
+            touch->direction = DETECT_STORES;
+    }
+    /* A store watchpoint fires on nothing else, but for a cmpxchg that failed. */
+    if (detect_kinds[sample->kind].watches == DETECT_STORES && result != ISA_BLAME_EXACT)
+        touch->direction = DETECT_STORES;
+    return touch->direction != 0 && result != ISA_BLAME_AMBIGUOUS;
+}
+
+static uint32_t touch_context(struct agent_thread *self, const struct base_registers *registers,
+                              const struct isa_blame *blame, enum isa_blame_result result,
+                              enum wire_drop *drop)
+{
+    switch (result) {
+    case ISA_BLAME_RETURN:
+        return context_enter(self, registers, registers->ip, CONTEXT_HERE,
+                             WIRE_NODE_IMPRECISE | WIRE_NODE_RETURN, drop);
+    case ISA_BLAME_KERNEL:
+        return context_enter(self, registers, blame->address, CONTEXT_HERE, WIRE_NODE_KERNEL, drop);
+    default:
+        return context_enter(self, registers, blame->address, leaf_place(&blame->insn),
+                             leaf_flags(&blame->insn, &blame->insn.accesses[blame->access]), drop);
+    }
+}
+
+/* The byte of register `index` was touched by what `blame` says. */
+static void resolve(struct agent_thread *self, unsigned index,
+                    const struct base_registers *registers, const struct isa_blame *blame,
+                    enum isa_blame_result result)
+{
+    const struct detect_sample *sample = &self->detect.registers[index].sample;
+    struct detect_touch touch;
+    uint8_t now[DETECT_MAX_BYTES];
+    if (!base_read(&self->memory.base, sample->address, now, sample->bytes) ||
+        !describe_touch(sample, blame, result, now, &touch)) {
+        self->counters->ambiguous_traps++;
+        detect_abandon(&self->detect, index);
+        return;
+    }
+    /* The context first: detect frees the register, and a finding without its place is lost. */
+    bool said_nothing = sample->kind == DETECT_LOAD && !(touch.direction & DETECT_LOADS);
+    enum wire_drop drop = WIRE_DROP_UNWIND;
+    uint32_t node = said_nothing ? 0 : touch_context(self, registers, blame, result, &drop);
+    bool is_float = sample->element_is_float;
+    if (!said_nothing && (!node || !wire_reserve(&self->writer, sizeof(struct wire_trap)))) {
+        detect_abandon(&self->detect, index);
+        return;
+    }
+    struct detect_finding finding;
+    enum detect_verdict verdict = detect_touched(&self->detect, index, &touch, &finding);
+    if (verdict == DETECT_IGNORED)
+        return;
+    struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
+                               .kind = finding.kind,
+                               .verdict = finding.verdict,
+                               .bytes = (uint16_t)finding.bytes,
+                               .watch_node = finding.context_id,
+                               .trap_node = node,
+                               .samples = finding.samples,
+                               .chance = finding.chance,
+                               .flags = (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
+                                        (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0) |
+                                        (is_float ? WIRE_TRAP_FLOAT : 0)};
+    wire_write(&self->writer, &record.record);
+}
+
+static enum isa_blame_result find_culprit(struct agent_thread *self, uint64_t watched,
+                                          const struct base_registers *registers,
+                                          struct isa_blame *blame)
+{
+    const struct base_memory *memory = &self->memory.base;
+    uint64_t near = memory_boundary(&self->memory, registers->ip);
+    enum isa_blame_result result = isa_find_trapping(registers, watched, near, memory, blame);
+    if (result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN)
+        return result;
+    /* Jump tables are searched for from the function's start on: not seen from `near`. */
+    uint64_t start = modules_function_start(registers->ip);
+    return start == near ? result : isa_find_trapping(registers, watched, start, memory, blame);
+}
+
+static void watch_trap(struct agent_thread *self, unsigned index,
+                       const struct base_registers *registers)
+{
+    struct isa_blame blame;
+    uint64_t watched = self->detect.registers[index].sample.watched;
+    enum isa_blame_result result = find_culprit(self, watched, registers, &blame);
+    self->counters->kernel_traps += result == ISA_BLAME_KERNEL;
+    if (result == ISA_BLAME_EXACT)
+        memory_note_boundary(&self->memory, blame.address);
+    resolve(self, index, registers, &blame, result);
+}
+
+void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t bytes,
+                         int32_t syscall_number, uint64_t function,
+                         const struct base_registers *registers)
+{
+    struct isa_blame blame = {.address = function, .syscall_number = syscall_number};
+    uint8_t direction = isa_syscall_direction(syscall_number);
+    memory_enter(&self->memory, 0);
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
+        if (sample_watches(self, i, address, bytes) &&
+            (direction & detect_kinds[self->detect.registers[i].sample.kind].watches))
+            resolve(self, i, registers, &blame, ISA_BLAME_KERNEL);
+    publish_counts(self);
+}
+
+static void trap_of_watchpoint(struct agent_thread *self, uint32_t generation,
+                               const struct base_registers *registers, bool late)
+{
+    self->spent_ns += TRAP_COST_NS;
+    self->counters->late_traps += late;
+    if (self->scout.os.page && self->scout.generation == generation) {
+        scout_trap(self, registers, late);
+        return;
+    }
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
+        if (!self->detect.registers[i].busy || self->watches[i].generation != generation)
+            continue;
+        if (late)
+            detect_abandon(&self->detect, i); /* whoever touched it is long gone */
+        else
+            watch_trap(self, i, registers);
+        return;
+    }
+}
+
+void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os_trap *trap)
+{
+    uint32_t generation = (uint32_t)trap->cookie;
+    struct base_registers registers;
+    if (!agent_active()) { /* nothing more to come: not even ticks */
+        sample_disarm(self);
+        sample_stop(self);
+        return;
+    }
+    if (!thread_claim(self)) {
+        return;
+    }
+    agent_registers(context, &registers);
+    memory_enter(&self->memory, registers.ip);
+    if (generation == 0)
+        tick(self, &registers, trap->late);
+    else if (generation <= PMU_GENERATIONS)
+        pmu_overflow(self, generation - 1, &registers, trap->late);
+    else
+        trap_of_watchpoint(self, generation, &registers, trap->late);
+    memory_note_boundary(&self->memory, registers.ip); /* an instruction begins there */
+    publish_counts(self);
+}

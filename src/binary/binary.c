@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From a machine address to source-level frames. Built for reports that ask
+ * for some thousands of addresses of programs with gigabytes of DWARF: only
+ * the units asked for are read, everything is mapped and nothing is copied.
+ * Not for parallel use of one struct binary.
+ *
+ * Limits: .gnu_debugdata (compressed symbol tables of some distributions) is
+ * not read; split DWARF (.dwo) is found by libdw at the recorded path only,
+ * its packages (.dwp) not at all.
+ */
+#include "binary/binary.h"
+
+#include "binary/debugfile.h"
+#include "binary/image.h"
+#include "binary/names.h"
+#include "binary/symbols.h"
+#include "binary/units.h"
+
+#include <dwarf.h>
+#include <elfutils/libdwelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { GREATEST_INLINING = 64 };
+
+struct binary {
+    struct image main, debug, common;
+    char *debug_path;
+    Dwarf *dwarf, *common_dwarf;
+    enum binary_detail detail;
+    struct symbols symbols;
+    struct units units;
+    bool units_listed;
+    struct names names;
+};
+
+/* ---- opening --------------------------------------------------------------------------- */
+
+/*
+ * dwz(1) moves what several debug files share into one more file, named by all
+ * of them. libdw would look for it itself, but believe whatever has the name:
+ * if that is of another build, no DWARF at all is better than its names.
+ */
+static void open_common(struct binary *binary, const struct binary_options *options)
+{
+    const char *name;
+    const void *id;
+    ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(binary->dwarf, &name, &id);
+    if (bytes <= 0)
+        return;
+    enum base_status status = debugfile_open_common(binary->debug_path, name, id, (size_t)bytes,
+                                                    options, &binary->common);
+    if (status == BASE_OK)
+        binary->common_dwarf = dwarf_begin_elf(binary->common.elf, DWARF_C_READ, NULL);
+    if (binary->common_dwarf)
+        dwarf_setalt(binary->dwarf, binary->common_dwarf);
+    if (status == BASE_MALFORMED) {
+        dwarf_end(binary->dwarf);
+        binary->dwarf = NULL;
+    }
+}
+
+static enum base_status open_debug(struct binary *binary, const char *path,
+                                   const struct binary_options *options)
+{
+    Elf *elf = binary->main.elf;
+    enum base_status status = BASE_OK;
+    if (debugfile_has_dwarf(elf)) {
+        binary->debug_path = strdup(path);
+        if (!binary->debug_path)
+            return BASE_NO_MEMORY;
+    } else {
+        status = debugfile_open(path, elf, options, &binary->debug, &binary->debug_path);
+        if (status != BASE_OK)
+            return status == BASE_NOT_FOUND ? BASE_OK : status;
+        elf = binary->debug.elf;
+    }
+    if (debugfile_has_dwarf(elf))
+        binary->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (binary->dwarf)
+        open_common(binary, options);
+    return BASE_OK;
+}
+
+static enum base_status load_symbols(struct binary *binary, bool *symbols, bool *exports)
+{
+    enum base_status status = BASE_OK;
+    *symbols = *exports = false;
+    if (binary->debug.elf)
+        status = symbols_load(binary->debug.elf, SHT_SYMTAB, &binary->symbols, symbols);
+    if (status == BASE_OK)
+        status = symbols_load(binary->main.elf, SHT_SYMTAB, &binary->symbols, symbols);
+    if (status == BASE_OK)
+        status = symbols_load(binary->main.elf, SHT_DYNSYM, &binary->symbols, exports);
+    return status == BASE_OK ? symbols_sort(&binary->symbols) : status;
+}
+
+enum base_status binary_open(const char *path, const struct binary_options *options,
+                             struct binary **binary)
+{
+    bool symbols, exports;
+    struct binary *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return BASE_NO_MEMORY;
+    opened->main.file = opened->debug.file = opened->common.file = -1;
+    enum base_status status = image_open(path, &opened->main);
+    if (status == BASE_OK)
+        status = open_debug(opened, path, options);
+    if (status == BASE_OK)
+        status = load_symbols(opened, &symbols, &exports);
+    if (status != BASE_OK) {
+        binary_close(opened);
+        return status;
+    }
+    opened->detail = opened->dwarf ? BINARY_DETAIL_LINES
+                     : symbols     ? BINARY_DETAIL_SYMBOLS
+                     : exports     ? BINARY_DETAIL_EXPORTS
+                                   : BINARY_DETAIL_NONE;
+    *binary = opened;
+    return BASE_OK;
+}
+
+void binary_close(struct binary *binary)
+{
+    if (!binary)
+        return;
+    units_free(&binary->units);
+    symbols_free(&binary->symbols);
+    names_free(&binary->names);
+    if (binary->dwarf)
+        dwarf_end(binary->dwarf);
+    if (binary->common_dwarf)
+        dwarf_end(binary->common_dwarf);
+    image_close(&binary->common);
+    image_close(&binary->debug);
+    image_close(&binary->main);
+    free(binary->debug_path);
+    free(binary);
+}
+
+enum binary_detail binary_detail(const struct binary *binary)
+{
+    return binary->detail;
+}
+
+const char *binary_debug_file(const struct binary *binary)
+{
+    return binary->debug_path;
+}
+
+size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_BYTES])
+{
+    const void *found;
+    ssize_t bytes = dwelf_elf_gnu_build_id(binary->main.elf, &found);
+    if (bytes <= 0 || bytes > BINARY_BUILD_ID_BYTES)
+        return 0;
+    memcpy(id, found, (size_t)bytes);
+    return (size_t)bytes;
+}
+
+/* ---- frames ------------------------------------------------------------------------------ */
+
+/* A position in the source, before it is known which function is there. */
+struct position {
+    const char *file;
+    uint32_t line, column;
+};
+
+static const char *string_of(Dwarf_Die *die, unsigned attribute)
+{
+    Dwarf_Attribute found;
+    return dwarf_formstring(dwarf_attr_integrate(die, attribute, &found));
+}
+
+static uint32_t number_of(Dwarf_Die *die, unsigned attribute)
+{
+    Dwarf_Attribute found;
+    Dwarf_Word number;
+    if (!dwarf_attr(die, attribute, &found) || dwarf_formudata(&found, &number) != 0 ||
+        number > UINT32_MAX)
+        return 0;
+    return (uint32_t)number;
+}
+
+static void name_frame(struct binary *binary, Dwarf_Die *die, struct binary_frame *frame)
+{
+    frame->linkage = string_of(die, DW_AT_linkage_name);
+    if (!frame->linkage)
+        frame->linkage = string_of(die, DW_AT_MIPS_linkage_name);
+    frame->function = frame->linkage ? names_readable(&binary->names, frame->linkage) : NULL;
+    /* Not mangled: an assembler label (__GI_strtok); the source has a better name. */
+    if (frame->function == frame->linkage) {
+        const char *name = string_of(die, DW_AT_name);
+        frame->function = name ? name : frame->linkage;
+    }
+}
+
+static void place_frame(struct binary_frame *frame, const struct position *position)
+{
+    frame->file = position->file;
+    frame->line = position->line;
+    frame->column = position->column;
+}
+
+static const char *directory_of(const struct unit *unit)
+{
+    Dwarf_Attribute found;
+    return dwarf_formstring(dwarf_attr((Dwarf_Die *)&unit->die, DW_AT_comp_dir, &found));
+}
+
+static struct position position_of_address(struct binary *binary, struct unit *unit, uint64_t vaddr)
+{
+    struct position position = {0};
+    int line = 0;
+    int column = 0;
+    Dwarf_Line *record = dwarf_getsrc_die(&unit->die, vaddr);
+    const char *file = record ? dwarf_linesrc(record, NULL, NULL) : NULL;
+    if (!file || dwarf_lineno(record, &line) != 0 || line <= 0)
+        return position; /* line 0: made by the compiler from no or from several places */
+    position.file = names_absolute(&binary->names, directory_of(unit), file);
+    position.line = (uint32_t)line;
+    if (dwarf_linecol(record, &column) == 0 && column > 0)
+        position.column = (uint32_t)column;
+    return position;
+}
+
+static struct position position_of_call(struct binary *binary, struct unit *unit,
+                                        Dwarf_Die *inlined)
+{
+    struct position position = {.line = number_of(inlined, DW_AT_call_line),
+                                .column = number_of(inlined, DW_AT_call_column)};
+    Dwarf_Files *files;
+    size_t count;
+    Dwarf_Attribute found;
+    Dwarf_Word index;
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &found), &index) != 0 ||
+        dwarf_getsrcfiles(&unit->tree, &files, &count) != 0 || index >= count)
+        return position;
+    const char *file = dwarf_filesrc(files, index, NULL, NULL);
+    if (file)
+        position.file = names_absolute(&binary->names, directory_of(unit), file);
+    return position;
+}
+
+/*
+ * The symbol table knows what the compiler made of a function (foo.part.0), and
+ * the names of those that DWARF calls by their last part only.
+ */
+static void refine_by_symbol(struct binary *binary, uint64_t vaddr, struct binary_frame *frame)
+{
+    const struct symbol *symbol = symbols_find(&binary->symbols, vaddr);
+    if (!symbol)
+        return;
+    const char *known = frame->linkage ? frame->linkage : frame->function;
+    bool mangled = strncmp(symbol->name, "_Z", 2) == 0 || strncmp(symbol->name, "_R", 2) == 0;
+    if (!known || (!frame->linkage && mangled)) {
+        frame->linkage = symbol->name;
+        frame->function = names_readable(&binary->names, symbol->name);
+    } else if (strncmp(symbol->name, known, strlen(known)) == 0) {
+        frame->linkage = symbol->name;
+    }
+}
+
+static size_t frames_of_unit(struct binary *binary, struct unit *unit, uint64_t vaddr,
+                             struct binary_frame *frames, size_t capacity)
+{
+    Dwarf_Die function;
+    Dwarf_Die inlined[GREATEST_INLINING];
+    struct position position = position_of_address(binary, unit, vaddr);
+    bool known = unit_function(unit, vaddr, &function);
+    size_t depth = known ? unit_inlined(&function, vaddr, inlined, GREATEST_INLINING) : 0;
+    size_t count = 0;
+    for (size_t i = depth; i > 0; i--) {
+        Dwarf_Die *die = &inlined[i - 1];
+        if (count + 1 < capacity) { /* one place is kept for the real function */
+            struct binary_frame *frame = &frames[count++];
+            *frame = (struct binary_frame){.inlined = true};
+            name_frame(binary, die, frame);
+            place_frame(frame, &position);
+        }
+        position = position_of_call(binary, unit, die);
+    }
+    struct binary_frame *outermost = &frames[count];
+    *outermost = (struct binary_frame){0};
+    if (known)
+        name_frame(binary, &function, outermost);
+    place_frame(outermost, &position);
+    refine_by_symbol(binary, vaddr, outermost);
+    return outermost->function || outermost->file || count ? count + 1 : 0;
+}
+
+size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
+                     size_t capacity)
+{
+    if (!capacity)
+        return 0;
+    if (binary->dwarf && !binary->units_listed) {
+        binary->units_listed = true;
+        units_load(binary->dwarf, &binary->units);
+    }
+    struct unit *unit = units_find(&binary->units, vaddr);
+    if (unit)
+        return frames_of_unit(binary, unit, vaddr, frames, capacity);
+    struct binary_frame frame = {0};
+    refine_by_symbol(binary, vaddr, &frame);
+    if (!frame.function)
+        return 0;
+    frames[0] = frame;
+    return 1;
+}
+
+enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
+{
+    uint64_t offset, available;
+    if (!image_offset(binary->main.elf, vaddr, &offset, &available) || bytes > available)
+        return BASE_NOT_FOUND;
+    if (binary->main.copy) {
+        if (offset > binary->main.copy_bytes || bytes > binary->main.copy_bytes - offset)
+            return BASE_MALFORMED;
+        memcpy(out, (const char *)binary->main.copy + offset, bytes);
+        return BASE_OK;
+    }
+    if (offset > INT64_MAX)
+        return BASE_MALFORMED;
+    ssize_t got = pread(binary->main.file, out, bytes, (off_t)offset);
+    if (got < 0)
+        return BASE_IO;
+    return (size_t)got == bytes ? BASE_OK : BASE_MALFORMED;
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+/*
+ * binary: ELF and DWARF of program files, on headroom's side (never inside
+ * the observed program). The only room that includes libdw, libelf and the
+ * demangler. Files are hostile input: every failure is a status, never an exit.
+ */
+#ifndef HEADROOM_BINARY_H
+#define HEADROOM_BINARY_H
+
+#include "base/base.h"
+
+enum { BINARY_BUILD_ID_BYTES = 32 };
+
+/* ---- what kind of program is this file? ------------------------------------------ */
+
+enum binary_kind {
+    BINARY_DYNAMIC,        /* x86-64, dynamically linked against glibc: the agent can observe it */
+    BINARY_STATIC,         /* x86-64 without an interpreter                                      */
+    BINARY_OTHER_LIBC,     /* x86-64 with another interpreter (musl, ...)                        */
+    BINARY_32BIT,          /* i386 or x32                                                        */
+    BINARY_OTHER_MACHINE,
+    BINARY_SCRIPT,         /* "#!": look at the interpreter (given back)                          */
+    BINARY_GO,             /* Go runtime: installs its own signal handling by raw system calls    */
+    BINARY_SET_ID,         /* set-user-ID or set-group-ID to someone else, or file capabilities   */
+    BINARY_NOT_PROGRAM,
+};
+
+/* interpreter (at least 4096 bytes, may be NULL) is filled for BINARY_SCRIPT.
+   BASE_NOT_FOUND, BASE_DENIED, BASE_IO if the file cannot be read. */
+enum base_status binary_classify(const char *path, enum binary_kind *kind, char *interpreter);
+
+/* ---- unwind tables ---------------------------------------------------------------- */
+
+/*
+ * Compiles .eh_frame (or .debug_frame) of the file into the table format of
+ * unwind/unwind.h and writes it to descriptor `output` (from offset 0). path
+ * "[vdso]" means this process's own vdso. BASE_NOT_FOUND: no unwind information.
+ */
+enum base_status binary_compile_unwind(const char *path, int output, uint64_t *bytes);
+
+/* ---- symbols ------------------------------------------------------------------------ */
+
+struct binary_options {
+    bool debuginfod;       /* ask the servers in DEBUGINFOD_URLS; off unless configured; bounded wait */
+    const char *debug_root; /* NULL: /usr/lib/debug                                        */
+};
+
+/* One source-level frame of a machine address. Strings live as long as the struct binary. */
+struct binary_frame {
+    const char *function;  /* demangled, without parameters' clutter when C; NULL if unknown */
+    const char *linkage;   /* as in the symbol table, NULL if unknown                        */
+    const char *file;      /* as recorded, made absolute with the compilation directory; NULL */
+    uint32_t line, column; /* 0 if unknown                                                    */
+    bool inlined;          /* this frame was inlined into the next one                        */
+};
+
+enum binary_detail {
+    BINARY_DETAIL_LINES,     /* DWARF: functions, lines, inlining                            */
+    BINARY_DETAIL_SYMBOLS,   /* symbol table only                                            */
+    BINARY_DETAIL_EXPORTS,   /* stripped: exported (dynamic) symbols only                    */
+    BINARY_DETAIL_NONE,
+};
+
+struct binary;
+
+/* Opens a module for symbol look-ups. BASE_NOT_FOUND / BASE_MALFORMED / ... */
+enum base_status binary_open(const char *path, const struct binary_options *options,
+                             struct binary **binary);
+void binary_close(struct binary *binary);
+
+enum binary_detail binary_detail(const struct binary *binary);
+/* Where debug information came from (path), or NULL. */
+const char *binary_debug_file(const struct binary *binary);
+/* Bytes of the build-id, 0 if it has none. */
+size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_BYTES]);
+
+/*
+ * Innermost frame first; frames[count-1] is the function that really exists.
+ * vaddr: ELF virtual address. Returns the count (0: nothing known; at most capacity). Only
+ * the compilation units that are asked about are read, so programs of
+ * Chromium's size take seconds; sort addresses for best speed.
+ */
+size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
+                     size_t capacity);
+
+/* File bytes at a virtual address (code, for decoding). */
+enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes);
+
+#endif

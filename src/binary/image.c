@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Opening ELF files. libelf maps them, so a file that is cut short while it is
+ * being read would raise SIGBUS; nothing else in a file can.
+ */
+#include "binary/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum base_status image_errno_status(int number)
+{
+    switch (number) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG: return BASE_NOT_FOUND;
+    case EACCES:
+    case EPERM: return BASE_DENIED;
+    case ENOMEM: return BASE_NO_MEMORY;
+    default: return BASE_IO;
+    }
+}
+
+/* The kernel's own bound; what the image's headers say of its size need not be true. */
+static size_t vdso_bytes(uint64_t start)
+{
+    char line[512];
+    size_t bytes = 0;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (!maps)
+        return 0;
+    while (!bytes && fgets(line, sizeof line, maps)) {
+        unsigned long low, high;
+        if (sscanf(line, "%lx-%lx", &low, &high) == 2 && low == start)
+            bytes = high - low;
+    }
+    fclose(maps);
+    return bytes;
+}
+
+static enum base_status open_vdso(struct image *image)
+{
+    uint64_t start = getauxval(AT_SYSINFO_EHDR);
+    size_t bytes = start ? vdso_bytes(start) : 0;
+    if (!bytes)
+        return BASE_NOT_FOUND;
+    image->copy = malloc(bytes);
+    if (!image->copy)
+        return BASE_NO_MEMORY;
+    memcpy(image->copy, (const void *)start, bytes);
+    image->copy_bytes = bytes;
+    image->elf = elf_memory(image->copy, bytes);
+    return image->elf ? BASE_OK : BASE_MALFORMED;
+}
+
+static enum base_status open_file(const char *path, struct image *image)
+{
+    struct stat status;
+    /* O_NONBLOCK: the path may have become a FIFO, whose opening would wait for ever. */
+    image->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (image->file < 0 || fstat(image->file, &status) != 0)
+        return image_errno_status(errno);
+    if (!S_ISREG(status.st_mode))
+        return BASE_MALFORMED;
+    image->elf = elf_begin(image->file, ELF_C_READ_MMAP, NULL);
+    return image->elf ? BASE_OK : BASE_MALFORMED;
+}
+
+static enum base_status check_machine(Elf *elf)
+{
+    GElf_Ehdr header;
+    if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+        return BASE_MALFORMED;
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+        header.e_machine != EM_X86_64)
+        return BASE_UNSUPPORTED;
+    return BASE_OK;
+}
+
+enum base_status image_open(const char *path, struct image *image)
+{
+    struct image opened = {.file = -1};
+    elf_version(EV_CURRENT);
+    enum base_status status =
+        strcmp(path, "[vdso]") == 0 ? open_vdso(&opened) : open_file(path, &opened);
+    if (status == BASE_OK)
+        status = check_machine(opened.elf);
+    if (status != BASE_OK) {
+        image_close(&opened);
+        return status;
+    }
+    *image = opened;
+    return BASE_OK;
+}
+
+void image_close(struct image *image)
+{
+    if (image->elf)
+        elf_end(image->elf);
+    if (image->file >= 0)
+        close(image->file);
+    free(image->copy);
+    *image = (struct image){.file = -1};
+}
+
+Elf_Scn *image_section(Elf *elf, const char *name, GElf_Shdr *header)
+{
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        const char *found = gelf_getshdr(section, header) && header->sh_type != SHT_NOBITS
+                                ? elf_strptr(elf, names, header->sh_name)
+                                : NULL;
+        if (found && strcmp(found, name) == 0)
+            return section;
+    }
+    return NULL;
+}
+
+Elf_Data *image_data(Elf_Scn *section, const GElf_Shdr *header)
+{
+    if (header->sh_flags & SHF_COMPRESSED && elf_compress(section, 0, 0) < 0)
+        return NULL;
+    Elf_Data *data = elf_getdata(section, NULL);
+    return data && data->d_buf && data->d_size ? data : NULL;
+}
+
+bool image_is_code(Elf *elf, uint64_t vaddr, uint64_t *limit)
+{
+    size_t count;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(elf, &count) != 0)
+        return false;
+    for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &segment); i++) {
+        if (segment.p_type == PT_LOAD && segment.p_flags & PF_X && vaddr >= segment.p_vaddr &&
+            vaddr - segment.p_vaddr < segment.p_memsz) {
+            *limit = segment.p_vaddr + segment.p_memsz;
+            return *limit > vaddr;
+        }
+    }
+    return false;
+}
+
+bool image_offset(Elf *elf, uint64_t vaddr, uint64_t *offset, uint64_t *bytes)
+{
+    size_t count;
+    GElf_Phdr segment;
+    if (elf_getphdrnum(elf, &count) != 0)
+        return false;
+    for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &segment); i++) {
+        uint64_t within = vaddr - segment.p_vaddr;
+        if (segment.p_type != PT_LOAD || vaddr < segment.p_vaddr || within >= segment.p_filesz ||
+            __builtin_add_overflow(segment.p_offset, within, offset))
+            continue;
+        *bytes = segment.p_filesz - within;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sorted intervals. Nested ones are rare (nested functions, labels): the search
+ * looks back from the last start, and `reach` tells when that is pointless.
+ */
+#include "binary/intervals.h"
+
+#include <stdlib.h>
+
+bool intervals_add(struct intervals *intervals, uint64_t start, uint64_t end, size_t value)
+{
+    if (intervals->count == intervals->room) {
+        size_t room = intervals->room ? intervals->room * 2 : 256;
+        struct interval *items = reallocarray(intervals->items, room, sizeof *items);
+        if (!items)
+            return false;
+        intervals->items = items;
+        intervals->room = room;
+    }
+    intervals->items[intervals->count++] = (struct interval){start, end, 0, value};
+    return true;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct interval *a = left;
+    const struct interval *b = right;
+    if (a->start != b->start)
+        return a->start < b->start ? -1 : 1;
+    if (a->end != b->end)
+        return a->end > b->end ? -1 : 1;
+    return a->value < b->value ? -1 : a->value > b->value;
+}
+
+void intervals_sort(struct intervals *intervals)
+{
+    uint64_t reach = 0;
+    if (intervals->count)
+        qsort(intervals->items, intervals->count, sizeof *intervals->items, compare);
+    for (size_t i = 0; i < intervals->count; i++) {
+        if (intervals->items[i].end > reach)
+            reach = intervals->items[i].end;
+        intervals->items[i].reach = reach;
+    }
+}
+
+const struct interval *intervals_find(const struct intervals *intervals, uint64_t address)
+{
+    size_t low = 0;
+    size_t high = intervals->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (intervals->items[middle].start <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    while (low-- > 0 && intervals->items[low].reach > address)
+        if (intervals->items[low].end > address)
+            return &intervals->items[low];
+    return NULL;
+}
+
+void intervals_free(struct intervals *intervals)
+{
+    free(intervals->items);
+    *intervals = (struct intervals){0};
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+/* Private to the room: names for people, kept as long as the binary. */
+#ifndef HEADROOM_BINARY_NAMES_H
+#define HEADROOM_BINARY_NAMES_H
+
+#include "base/base.h"
+
+struct name {
+    const char *key;
+    char *value;
+};
+
+struct names {
+    struct name *slots; /* open addressing by the key's address */
+    size_t count, room;
+};
+
+/* Both return a string that lives as long as `names`, or the argument itself. The argument's
+   address identifies it: it must live as long, too. */
+
+/* Readable form of a symbol: C++ and Rust demangled, without parameters and hashes. */
+const char *names_readable(struct names *names, const char *linkage);
+
+/* path, made absolute with the directory if that is (may be NULL). */
+const char *names_absolute(struct names *names, const char *directory, const char *path);
+
+void names_free(struct names *names);
+
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Private to the room: collects unwind rows in ascending order, keeps each
+ * distinct row once, and writes the table file of unwind/unwind.h.
+ */
+#ifndef HEADROOM_BINARY_ROWS_H
+#define HEADROOM_BINARY_ROWS_H
+
+#include "unwind/unwind.h"
+
+struct rows {
+    struct unwind_row *rows;
+    uint32_t row_count, row_room;
+    uint32_t *slots;     /* open addressing: index of a row + 1 */
+    uint32_t slot_count; /* a power of two */
+    uint32_t *starts, *range_rows;
+    uint32_t range_count, range_room;
+    uint32_t *functions;
+    uint32_t function_count, function_room;
+    uint64_t base, limit;
+    uint32_t last_row; /* of the last range */
+    bool no_memory;
+};
+
+void rows_begin(struct rows *rows, uint64_t base);
+void rows_free(struct rows *rows);
+
+/* From `start` (ascending, at least base, less than 4 GiB above it) on, row holds.
+   False: out of memory or out of reach. */
+bool rows_add(struct rows *rows, uint64_t start, const struct unwind_row *row);
+bool rows_add_function(struct rows *rows, uint64_t start);
+
+/* limit: one past the last covered address. */
+enum base_status rows_write(const struct rows *rows, int output, uint64_t *bytes);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Finding debugging entries by address.
+ *
+ * .debug_aranges is not used: clang and rustc leave it out, so it covers only
+ * part of a mixed program and says nothing of what it misses. Reading the first
+ * entry of every unit tells the same at some microseconds a unit.
+ *
+ * Hostile input: DW_AT_sibling may point back, so a sibling must lie further on;
+ * depth is bounded.
+ */
+#include "binary/units.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+
+enum { GREATEST_DEPTH = 64 };
+
+/* Linkers set the addresses of functions they drop to 0, lld to -1 and -2. */
+static bool is_range(uint64_t start, uint64_t end)
+{
+    return start && end > start && start < UINT64_MAX - 1;
+}
+
+static bool add_ranges(Dwarf_Die *die, struct intervals *intervals, size_t value, bool *any)
+{
+    Dwarf_Addr base, start, end;
+    ptrdiff_t offset = 0;
+    while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+        if (!is_range(start, end))
+            continue;
+        if (!intervals_add(intervals, start, end, value))
+            return false;
+        *any = true;
+    }
+    return true;
+}
+
+/* ---- units --------------------------------------------------------------------------- */
+
+static bool make_room(struct units *units)
+{
+    if (units->count < units->room)
+        return true;
+    size_t room = units->room ? units->room * 2 : 64;
+    struct unit *items = reallocarray(units->items, room, sizeof *items);
+    if (!items)
+        return false;
+    units->items = items;
+    units->room = room;
+    return true;
+}
+
+enum base_status units_load(Dwarf *dwarf, struct units *units)
+{
+    Dwarf_CU *cu = NULL;
+    uint8_t type;
+    Dwarf_Die die, split;
+    while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+        bool any = false;
+        if (type != DW_UT_compile && type != DW_UT_skeleton)
+            continue;
+        if (!make_room(units) || !add_ranges(&die, &units->ranges, units->count, &any))
+            return BASE_NO_MEMORY;
+        bool is_split = type == DW_UT_skeleton && split.addr;
+        if (any)
+            units->items[units->count++] =
+                (struct unit){.die = die, .tree = is_split ? split : die};
+    }
+    intervals_sort(&units->ranges);
+    return BASE_OK;
+}
+
+struct unit *units_find(struct units *units, uint64_t vaddr)
+{
+    const struct interval *range = intervals_find(&units->ranges, vaddr);
+    return range ? &units->items[range->value] : NULL;
+}
+
+void units_free(struct units *units)
+{
+    for (size_t i = 0; i < units->count; i++) {
+        intervals_free(&units->items[i].functions);
+        free(units->items[i].dies);
+    }
+    free(units->items);
+    intervals_free(&units->ranges);
+    *units = (struct units){0};
+}
+
+/* ---- functions of a unit --------------------------------------------------------------- */
+
+static bool next_sibling(Dwarf_Die *die)
+{
+    Dwarf_Die next;
+    if (dwarf_siblingof(die, &next) != 0 || dwarf_dieoffset(&next) <= dwarf_dieoffset(die))
+        return false;
+    *die = next;
+    return true;
+}
+
+static bool add_function(struct unit *unit, Dwarf_Die *die)
+{
+    bool any = false;
+    if (unit->die_count == unit->die_room) {
+        size_t room = unit->die_room ? unit->die_room * 2 : 64;
+        Dwarf_Die *dies = reallocarray(unit->dies, room, sizeof *dies);
+        if (!dies)
+            return false;
+        unit->dies = dies;
+        unit->die_room = room;
+    }
+    if (!add_ranges(die, &unit->functions, unit->die_count, &any))
+        return false;
+    if (any)
+        unit->dies[unit->die_count++] = *die;
+    return true;
+}
+
+/* What may contain functions: C++ and Rust nest them in namespaces and types, Fortran in
+   modules and functions, GNU C in functions. */
+static bool may_contain_functions(int tag)
+{
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_structure_type:
+    case DW_TAG_class_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type:
+    case DW_TAG_interface_type:
+    case DW_TAG_subprogram:
+    case DW_TAG_lexical_block: return true;
+    default: return false;
+    }
+}
+
+/* False: out of memory. */
+static bool read_functions(struct unit *unit, const Dwarf_Die *parent, int depth)
+{
+    Dwarf_Die die;
+    if (depth > GREATEST_DEPTH || dwarf_child((Dwarf_Die *)parent, &die) != 0)
+        return true;
+    do {
+        int tag = dwarf_tag(&die);
+        if (tag == DW_TAG_subprogram && !add_function(unit, &die))
+            return false;
+        if (may_contain_functions(tag) && !read_functions(unit, &die, depth + 1))
+            return false;
+    } while (next_sibling(&die));
+    return true;
+}
+
+bool unit_function(struct unit *unit, uint64_t vaddr, Dwarf_Die *function)
+{
+    if (!unit->read) {
+        unit->read = true;
+        read_functions(unit, &unit->tree, 0);
+        intervals_sort(&unit->functions);
+    }
+    const struct interval *range = intervals_find(&unit->functions, vaddr);
+    if (range)
+        *function = unit->dies[range->value];
+    return range != NULL;
+}
+
+/* ---- inlined functions ------------------------------------------------------------------ */
+
+static bool child_with_code(const Dwarf_Die *parent, uint64_t vaddr, Dwarf_Die *child)
+{
+    if (dwarf_child((Dwarf_Die *)parent, child) != 0)
+        return false;
+    do {
+        int tag = dwarf_tag(child);
+        if ((tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+             tag == DW_TAG_try_block || tag == DW_TAG_catch_block) &&
+            dwarf_haspc(child, vaddr) > 0)
+            return true;
+    } while (next_sibling(child));
+    return false;
+}
+
+size_t unit_inlined(const Dwarf_Die *function, uint64_t vaddr, Dwarf_Die *inlined, size_t capacity)
+{
+    Dwarf_Die parent = *function;
+    Dwarf_Die child;
+    size_t count = 0;
+    for (int depth = 0;
+         depth < 4 * GREATEST_DEPTH && count < capacity && child_with_code(&parent, vaddr, &child);
+         depth++) {
+        if (dwarf_tag(&child) == DW_TAG_inlined_subroutine)
+            inlined[count++] = child;
+        parent = child;
+    }
+    return count;
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table of verbs and options, from which come parsing, --help, manual pages and
+ * shell completions: what is documented is what is parsed.
+ */
+#ifndef HEADROOM_CLI_OPTIONS_H
+#define HEADROOM_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum option_type {
+    OPTION_FLAG,   /* int: set to `value`                              */
+    OPTION_NUMBER, /* uint64_t in low..high                            */
+    OPTION_REAL,   /* double in low..high; "1%" is 0.01                */
+    OPTION_TEXT,   /* const char *                                     */
+    OPTION_FILE,   /* const char *, completed as a file name           */
+    OPTION_CHOICE, /* int: index of one of `choices`                   */
+    OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
+};
+
+struct option_spec {
+    const char *name; /* NULL ends a table                             */
+    char letter;      /* 0: long form only                             */
+    enum option_type type;
+    size_t offset; /* of the target in struct settings              */
+    int value;
+    double low, high;
+    const char *const *choices; /* NULL-terminated                     */
+    const char *argument;       /* its name in the help                */
+    const char *help;           /* NULL: hidden                        */
+};
+
+enum { FORMAT_TEXT, FORMAT_JSON };
+enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
+
+struct settings {
+    const char *output, *report, *generate;
+    unsigned kinds;
+    int source, follow, format, quiet, color, debuginfod, help, version;
+    uint64_t rate, period, limit, seed;
+    double fp_tolerance;
+};
+
+struct verb {
+    const char *name, *summary;
+    const char *arguments;   /* synopsis behind the options                     */
+    const char *description; /* paragraphs divided by empty lines               */
+    const char *exit_status;
+    const struct option_spec *options;
+    int usage_code; /* exit code of a usage error                      */
+    bool files;     /* operands are files (completion)                 */
+    bool command;   /* operands are a command (completion)             */
+    int (*run)(const struct settings *settings, int count, char **operands);
+};
+
+extern const struct verb verbs[]; /* a NULL name ends it */
+extern const struct verb top;     /* `headroom` without a verb */
+
+const struct verb *find_verb(const char *name);
+
+void settings_default(struct settings *settings);
+
+/*
+ * Parses argv[1...] up to the first non-option. *operands: index of it. On failure
+ * settings and *operands are untouched and error holds one sentence.
+ */
+bool options_parse(const struct verb *verb, int argc, char **argv, struct settings *settings,
+                   int *operands, char *error, size_t error_bytes);
+
+/* Number of options of a table, hidden ones included. */
+size_t options_count(const struct option_spec *options);
+
+void print_help(const struct verb *verb, FILE *out);
+
+/* what: "man", "man:VERB", "bash", "zsh", "fish". False: unknown. */
+bool generate_document(const char *what, FILE *out);
+
+#endif

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/* `headroom report` and the report after a recording: profile or raw log in, text or JSON out. */
+#include "cli/verbs.h"
+
+#include "import/import.h"
+#include "profile/profile.h"
+#include "wire/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { REPORT_FAILED = 1, PAIRS_IN_TEXT = 10 };
+
+struct binary_options symbol_options(const struct settings *settings)
+{
+    return (struct binary_options){.debuginfod = settings->debuginfod};
+}
+
+enum base_status show_profile(const char *path, const char *name, const struct settings *settings,
+                              FILE *out, int descriptor, char *error, size_t error_bytes)
+{
+    bool json = settings->format == FORMAT_JSON;
+    struct report_options options = {
+        .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit
+                 : json                        ? 0
+                                               : PAIRS_IN_TEXT,
+        .color = use_color(settings->color, descriptor),
+        .sources = true,
+        .width = terminal_width(descriptor),
+        .kinds = (uint8_t)settings->kinds,
+        .profile_path = name,
+    };
+    struct profile *profile = NULL;
+    enum base_status status = profile_read(path, &profile, error, error_bytes);
+    if (status != BASE_OK)
+        return status;
+    status = json ? report_json(profile, &options, out) : report_text(profile, &options, out);
+    if (status != BASE_OK)
+        snprintf(error, error_bytes, "cannot write the report of '%s': %s.", path,
+                 status == BASE_IO ? strerror(errno) : base_status_text(status));
+    profile_free(profile);
+    return status;
+}
+
+/* ---- left-over raw logs --------------------------------------------------------------------- */
+
+static bool is_raw_log(const char *path)
+{
+    uint64_t magic = 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, &magic, sizeof magic);
+    close(file);
+    return got == (ssize_t)sizeof magic && magic == WIRE_LOG_MAGIC;
+}
+
+static enum base_status show_raw_log(const char *path, const struct settings *settings, FILE *out,
+                                     int descriptor, char *error, size_t error_bytes)
+{
+    char directory[4096], profile[4128];
+    const char *base = getenv("TMPDIR");
+    int printed =
+        snprintf(directory, sizeof directory, "%s/headroom.XXXXXX", base && *base ? base : "/tmp");
+    if (printed < 0 || (size_t)printed >= sizeof directory || !mkdtemp(directory)) {
+        snprintf(error, error_bytes, "cannot make a temporary directory '%.256s': %s.", directory,
+                 strerror(errno));
+        return BASE_IO;
+    }
+    snprintf(profile, sizeof profile, "%s/profile", directory);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left behind */
+    struct binary_options symbols = symbol_options(settings);
+    struct progress progress;
+    progress_begin(&progress, false);
+    enum base_status status =
+        import_log(path, NULL, &symbols, profile, progress_step, &progress, error, error_bytes);
+    progress_end(&progress);
+    if (status == BASE_OK)
+        status = show_profile(profile, path, settings, out, descriptor, error, error_bytes);
+    unlink(profile);
+    rmdir(directory);
+    return status;
+}
+
+/* ---- the verb ---------------------------------------------------------------------------------
+ */
+
+int report_run(const struct settings *settings, int count, char **operands)
+{
+    if (count > 1)
+        return say_usage("report", "one profile at a time, not '%s' as well", operands[1]);
+    const char *path = count ? operands[0] : "waste.headroom";
+    char error[8704] = "unknown failure.";
+    struct pager pager;
+    /* A file that cannot be read should not flash an empty pager. */
+    if (access(path, R_OK) != 0) {
+        say("cannot read '%s': %s.", path, strerror(errno));
+        return REPORT_FAILED;
+    }
+    pager_begin(&pager, settings->format == FORMAT_TEXT);
+    enum base_status status =
+        is_raw_log(path)
+            ? show_raw_log(path, settings, pager.out, STDOUT_FILENO, error, sizeof error)
+            : show_profile(path, path, settings, pager.out, STDOUT_FILENO, error, sizeof error);
+    bool written = pager_end(&pager);
+    if (status != BASE_OK) {
+        say("%s", error);
+        return REPORT_FAILED;
+    }
+    if (!written) {
+        say("cannot write the report: %s.", strerror(errno));
+        return REPORT_FAILED;
+    }
+    return 0;
+}

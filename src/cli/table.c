@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/* Every verb and every option, with its documentation. */
+#include "cli/options.h"
+
+#include "cli/verbs.h"
+
+#define FIELD(member) offsetof(struct settings, member)
+
+static const char *const format_names[] = {"text", "json", NULL};
+static const char *const color_names[] = {"auto", "always", "never", NULL};
+static const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
+static const char *const kind_names[] = {"dead", "silent", "load",
+                                         NULL}; /* bits of wire_kind_bits */
+
+#define OPTION_HELP                                                                                \
+    {                                                                                              \
+        "help", 'h', OPTION_FLAG, FIELD(help), .value = 1, .help = "Show this help and exit."      \
+    }
+#define OPTION_FORMAT                                                                              \
+    {                                                                                              \
+        "format", 0, OPTION_CHOICE, FIELD(format), .choices = format_names,                        \
+                                                   .argument = "text|json",                        \
+                                                   .help = "Form of the report. Default: text."    \
+    }
+#define OPTION_LIMIT                                                                               \
+    {                                                                                              \
+        "limit", 0, OPTION_NUMBER, FIELD(limit),                                                   \
+            .low = 0, .high = 1000000, .argument = "N",                                            \
+            .help = "Show the N largest findings of each kind; 0 shows all. Default: 10 in text, " \
+                    "all in "                                                                      \
+                    "JSON."                                                                        \
+    }
+#define OPTION_COLOR                                                                               \
+    {                                                                                              \
+        "color", 0, OPTION_CHOICE, FIELD(color),                                                   \
+            .choices = color_names, .argument = "auto|always|never",                               \
+            .help = "Colours in the text report. auto, the default: on a terminal, unless "        \
+                    "NO_COLOR is "                                                                 \
+                    "set."                                                                         \
+    }
+#define OPTION_DEBUGINFOD                                                                          \
+    {                                                                                              \
+        "debuginfod", 0, OPTION_FLAG, FIELD(debuginfod),                                           \
+            .value = 1,                                                                            \
+            .help =                                                                                \
+                "Ask the servers in DEBUGINFOD_URLS for missing debug information. Without this "  \
+                "option nothing is ever fetched."                                                  \
+    }
+#define OPTION_END                                                                                 \
+    {                                                                                              \
+        .name = NULL                                                                               \
+    }
+
+static const struct option_spec waste_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
+             "waste.headroom."},
+    {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
+     .help = "What to look for, out of dead,silent,load: dead stores, silent stores, redundant "
+             "loads. Default: all three."},
+    {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
+     .argument = "auto|pmu|clock|count",
+     .help = "What makes samples. clock: CPU time, works everywhere, weighs by time. pmu: "
+             "precise memory events, weighs by accesses, not yet tried on hardware. count: comes "
+             "with a later version. auto, the default: clock, until pmu has been tried."},
+    {"rate", 'r', OPTION_NUMBER, FIELD(rate), .low = 1, .high = 1000, .argument = "N",
+     .help = "Samples per second of CPU time and thread with the clock source, on average. More "
+             "samples cost more time. Default: 80."},
+    {"period", 0, OPTION_NUMBER, FIELD(period), .low = 1000, .high = 1e15, .argument = "N",
+     .help = "Accesses between two samples with the pmu source. Default: 5000000."},
+    {"fp-tolerance", 0, OPTION_REAL, FIELD(fp_tolerance), .low = 0, .high = 1, .argument = "X",
+     .help = "Floating-point values that differ relatively by at most X count as equal; 0 compares "
+             "bits. Default: 1%."},
+    {"follow", 0, OPTION_FLAG, FIELD(follow), .value = 1,
+     .help = "Observe child processes and programs they execute as well. This is the default."},
+    {"no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0,
+     .help = "Observe the started program only."},
+    {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
+     .help =
+         "Seed of the random choices, for repeatable experiments; 0, the default, takes it from "
+         "the clock."},
+    OPTION_DEBUGINFOD,
+    {"report", 0, OPTION_FILE, FIELD(report), .argument = "FILE",
+     .help = "Write the report to FILE instead of standard error."},
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    OPTION_COLOR,
+    {"quiet", 'q', OPTION_FLAG, FIELD(quiet), .value = 1,
+     .help = "Write the profile only: no report, no remarks; errors are still told."},
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec report_options[] = {
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
+     .help = "Show these kinds only, out of dead,silent,load. Default: all that were recorded."},
+    OPTION_COLOR,
+    OPTION_DEBUGINFOD,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec doctor_options[] = {
+    OPTION_FORMAT,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec help_options[] = {
+    {"generate", 0, OPTION_TEXT, FIELD(generate), .argument = "WHAT"}, /* used by the build */
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec top_options[] = {
+    OPTION_HELP,
+    {"version", 'V', OPTION_FLAG, FIELD(version), .value = 1, .help = "Show the version and exit."},
+    OPTION_END,
+};
+
+const struct verb verbs[] = {
+    {
+        .name = "waste",
+        .summary = "find stores and loads that do nothing",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND and finds memory accesses that are wasted: dead stores (stored, then "
+            "stored again with no load between), silent stores (which leave the value that was "
+            "there), redundant loads (which yield the value loaded before). Every finding names "
+            "both places in the code, with their calling contexts.\n\n"
+            "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+            "dynamically linked x86-64 program, or a script run by one. A sample of its accesses "
+            "is "
+            "watched with the processor's debug registers, at a cost of a few per cent. Its input, "
+            "output and exit status stay its own; the report goes to standard error when it has "
+            "ended. Options end at the first word that is not one.\n\n"
+            "The recording ends when COMMAND itself ends; children that live on are not waited "
+            "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
+            "to headroom are passed on to it.",
+        .exit_status =
+            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
+            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
+            "127 when it cannot be found.",
+        .options = waste_options,
+        .usage_code = 125,
+        .command = true,
+        .run = waste_run,
+    },
+    {
+        .name = "report",
+        .summary = "show the findings of a profile again",
+        .arguments = "[FILE]",
+        .description =
+            "Prints the findings in profile FILE to standard output, through $PAGER if that is a "
+            "terminal. Without FILE: waste.headroom. FILE may also be a raw log that was left over "
+            "by a recording that could not be finished.",
+        .exit_status = "0 on success, 1 if the file cannot be read, 2 for wrong options.",
+        .options = report_options,
+        .usage_code = 2,
+        .files = true,
+        .run = report_run,
+    },
+    {
+        .name = "doctor",
+        .summary = "try what this machine allows",
+        .arguments = "",
+        .description =
+            "Tries everything that a recording needs and tells what works, what it costs and which "
+            "command would allow more.",
+        .exit_status = "0 if 'headroom waste' works here, 1 if not, 2 for wrong options.",
+        .options = doctor_options,
+        .usage_code = 2,
+        .run = doctor_run,
+    },
+    {
+        .name = "help",
+        .summary = "explain a verb",
+        .arguments = "[VERB]",
+        .description = "Shows what 'headroom VERB --help' shows; without VERB, the list of verbs.",
+        .exit_status = "0 on success, 2 if there is no such verb.",
+        .options = help_options,
+        .usage_code = 2,
+        .run = help_run,
+    },
+    {.name = NULL},
+};
+
+const struct verb top = {
+    .name = "",
+    .summary = "find work that a program need not do",
+    .arguments = "VERB [OPTION...] [ARGUMENT...]",
+    .description =
+        "headroom finds the work that a native program need not do and names the two places in the "
+        "code that cause it.",
+    .exit_status = "That of the verb; 2 for wrong options.",
+    .options = top_options,
+    .usage_code = 2,
+};
+
+void settings_default(struct settings *settings)
+{
+    *settings = (struct settings){
+        .output = NULL,
+        .kinds = 0,
+        .follow = 1,
+        .rate = 80,
+        .period = 5000000,
+        .limit = UINT64_MAX, /* not given */
+        .fp_tolerance = 0.01,
+    };
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The verbs, and what they share: words to the user, colours, pager, progress.
+ * The only room that prints or exits.
+ */
+#ifndef HEADROOM_CLI_VERBS_H
+#define HEADROOM_CLI_VERBS_H
+
+#include "cli/options.h"
+
+#include "base/base.h"
+#include "binary/binary.h"
+#include "report/report.h"
+
+/* Each returns the exit code. */
+int waste_run(const struct settings *settings, int count, char **operands);
+int report_run(const struct settings *settings, int count, char **operands);
+int doctor_run(const struct settings *settings, int count, char **operands);
+int help_run(const struct settings *settings, int count, char **operands);
+
+/* Everything that main does. */
+int cli_main(int argc, char **argv);
+
+/* ---- output (output.c) -------------------------------------------------------------- */
+
+/* "headroom: ..." and a line end, in one write, to standard error. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* "headroom VERB: ...; see 'headroom VERB --help'." Returns the verb's usage code. */
+int say_usage(const char *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+bool use_color(int setting, int descriptor);
+
+/* Columns of the terminal behind descriptor, 0 if it is none. */
+unsigned terminal_width(int descriptor);
+
+/*
+ * Steps that take longer than PROGRESS_AFTER_S show on standard error, if that is a
+ * terminal. Begin with a zeroed struct.
+ */
+struct progress {
+    uint64_t start_ns, shown_ns;
+    bool quiet, visible;
+};
+void progress_begin(struct progress *progress, bool quiet);
+void progress_step(void *progress, const char *step, uint64_t done, uint64_t total);
+void progress_end(struct progress *progress);
+
+/* A stream into the pager, or standard output itself when that is no terminal. */
+struct pager {
+    FILE *out;
+    int child; /* 0: none */
+};
+void pager_begin(struct pager *pager, bool wanted);
+/* False if the output could not be written. */
+bool pager_end(struct pager *pager);
+
+/* ---- profiles (show.c) ---------------------------------------------------------------- */
+
+struct binary_options symbol_options(const struct settings *settings);
+
+/* Report of the profile at path, in the form that settings ask for; colour for descriptor. */
+/* name: what the user would type for the profile, in hints. */
+enum base_status show_profile(const char *path, const char *name, const struct settings *settings,
+                              FILE *out, int descriptor, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reservoir, attribution and the three detectors.
+ *
+ * Reservoir. With one register, the k-th sample since it was free replaces the
+ * watched one with probability 1/k, and each of the k is watched equally likely
+ * (witch §4.1). With N registers a single k must be reset by every trap, and
+ * then short-lived watchpoints in one register would throw long-lived ones out of
+ * the others; so every register has its own k (rdx §4). But rdx's random order of
+ * visiting is not uniform: with two registers filled one after the other, the first three
+ * samples are watched with chances 3/4, 7/12, 2/3. Visited from the longest busy to the
+ * last filled, each offered only what the earlier ones refused, the chances are
+ *   1/k, (1 − 1/k)·1/(k−1), ... = 1/k each, N/k together:
+ * exactly witch's for registers filled together, and a reservoir of its own for
+ * each register that traps often beside others that do not.
+ *
+ * Attribution. A trap stands for all samples of its context and kind since
+ * the last trap there (witch §4.2), shared among the watchpoints armed there.
+ *
+ * The watched byte stands for its whole access: a byte drawn uniformly
+ * from an access, weighted by the width, is an unbiased draw from all bytes
+ * accessed. Counting the overlap with the trapping access instead, as witch does,
+ * favours pairs of wide accesses.
+ *
+ * Called from handlers; bounded: no loop runs longer than the number of registers.
+ */
+#include "detect/detect.h"
+
+#include <string.h>
+
+const struct detect_kind_info detect_kinds[DETECT_KINDS] = {
+    [DETECT_DEAD] = {"dead", DETECT_STORES, DETECT_LOADS | DETECT_STORES},
+    [DETECT_SILENT] = {"silent", DETECT_STORES, DETECT_STORES},
+    /* x86 cannot watch loads alone; stores trap too and are ignored. */
+    [DETECT_LOAD] = {"load", DETECT_LOADS, DETECT_LOADS | DETECT_STORES},
+};
+
+/* ---- detectors ------------------------------------------------------------------- */
+
+/* An instruction that loads and stores loads first: that is a use. */
+static enum detect_verdict judge_dead(const struct detect *detect,
+                                      const struct detect_register *watch,
+                                      const struct detect_touch *touch)
+{
+    (void)detect, (void)watch;
+    if (touch->direction & DETECT_LOADS)
+        return DETECT_USE;
+    return touch->direction & DETECT_STORES ? DETECT_WASTE : DETECT_IGNORED;
+}
+
+static enum detect_verdict judge_silent(const struct detect *detect,
+                                        const struct detect_register *watch,
+                                        const struct detect_touch *touch)
+{
+    if (!(touch->direction & DETECT_STORES) || !touch->value)
+        return DETECT_IGNORED;
+    return detect_same_value(&watch->sample, touch->value, touch, detect->options.fp_tolerance)
+               ? DETECT_WASTE
+               : DETECT_USE;
+}
+
+/*
+ * An instruction that loads and stores loaded what memory held before it. That is
+ * no longer there, but every store to the watched byte trapped, so the memory seen at the last
+ * touch is what it loaded.
+ */
+static enum detect_verdict judge_load(const struct detect *detect,
+                                      const struct detect_register *watch,
+                                      const struct detect_touch *touch)
+{
+    const uint8_t *loaded = touch->value;
+    if (touch->direction & DETECT_STORES)
+        loaded = watch->last_known ? watch->last : NULL;
+    if (!(touch->direction & DETECT_LOADS) || !loaded)
+        return DETECT_IGNORED;
+    return detect_same_value(&watch->sample, loaded, touch, detect->options.fp_tolerance)
+               ? DETECT_WASTE
+               : DETECT_USE;
+}
+
+/* What a kind does with a touch of its watchpoint; must not change anything. */
+static enum detect_verdict (*const judges[DETECT_KINDS])(const struct detect *,
+                                                         const struct detect_register *,
+                                                         const struct detect_touch *) = {
+    [DETECT_DEAD] = judge_dead,
+    [DETECT_SILENT] = judge_silent,
+    [DETECT_LOAD] = judge_load,
+};
+
+/* ---- reservoir ------------------------------------------------------------------- */
+
+static bool open_to(const struct detect_register *watch, unsigned kind)
+{
+    return watch->kinds >> kind & 1;
+}
+
+static int longest_busy(const struct detect *detect, unsigned kind, unsigned visited)
+{
+    int longest = -1;
+    for (unsigned i = 0; i < detect->options.registers; i++) {
+        const struct detect_register *watch = &detect->registers[i];
+        if (visited >> i & 1 || !open_to(watch, kind))
+            continue;
+        if (longest < 0 || watch->since_free > detect->registers[longest].since_free)
+            longest = (int)i;
+    }
+    return longest;
+}
+
+/* A decision on a new sample: whom it replaces, or -1, and how probable replacing was. */
+struct choice {
+    int index;
+    float chance;
+};
+
+/* Visits every register, also after one has accepted: each one's chance to be spared counts. */
+static struct choice choose_fairly(struct detect *detect, unsigned kind)
+{
+    const struct detect_hooks *hooks = &detect->hooks;
+    struct choice choice = {-1, 0};
+    unsigned visited = 0;
+    for (;;) {
+        int index = longest_busy(detect, kind, visited);
+        if (index < 0)
+            return choice;
+        struct detect_register *watch = &detect->registers[index];
+        float accepts = (1 - choice.chance) / (float)watch->since_free;
+        if (choice.index < 0 && hooks->random_below(hooks->machine, watch->since_free) == 0)
+            choice.index = index;
+        watch->chance *= 1 - accepts;
+        choice.chance += accepts;
+        visited |= 1u << index;
+    }
+}
+
+static struct choice choose_oldest(struct detect *detect, unsigned kind)
+{
+    int oldest = -1;
+    for (unsigned i = 0; i < detect->options.registers; i++) {
+        const struct detect_register *watch = &detect->registers[i];
+        if (open_to(watch, kind) &&
+            (oldest < 0 || watch->armed_at < detect->registers[oldest].armed_at))
+            oldest = (int)i;
+    }
+    return (struct choice){oldest, 1};
+}
+
+static struct choice choose_by_coin(struct detect *detect, unsigned kind)
+{
+    const struct detect_hooks *hooks = &detect->hooks;
+    if (hooks->random_below(hooks->machine, 2) == 0)
+        return (struct choice){-1, 0};
+    return choose_oldest(detect, kind);
+}
+
+/* Whom a sample replaces when every register open to it is busy. */
+static struct choice (*const choosers[])(struct detect *, unsigned kind) = {
+    [DETECT_SOUND] = choose_fairly,
+    [DETECT_REPLACE_OLDEST] = choose_oldest,
+    [DETECT_COIN_FLIP] = choose_by_coin,
+    [DETECT_NO_ATTRIBUTION] = choose_fairly,
+};
+
+/* The lowest index, which is the kind's own register if it owns one. */
+static int free_register(const struct detect *detect, unsigned kind)
+{
+    for (unsigned i = 0; i < detect->options.registers; i++)
+        if (!detect->registers[i].busy && open_to(&detect->registers[i], kind))
+            return (int)i;
+    return -1;
+}
+
+static void count_offer(struct detect *detect, unsigned kind)
+{
+    for (unsigned i = 0; i < detect->options.registers; i++) {
+        struct detect_register *watch = &detect->registers[i];
+        if (watch->busy && open_to(watch, kind) && watch->since_free < UINT32_MAX)
+            watch->since_free++;
+    }
+}
+
+static void release(struct detect *detect, unsigned index)
+{
+    struct detect_register *watch = &detect->registers[index];
+    watch->busy = false;
+    watch->sample.context->armed[watch->sample.kind]--;
+    detect->hooks.disarm(detect->hooks.machine, index);
+}
+
+static bool arm(struct detect *detect, unsigned index, const struct detect_sample *sample)
+{
+    struct detect_register *watch = &detect->registers[index];
+    if (!detect->hooks.arm(detect->hooks.machine, index, sample))
+        return false;
+    watch->busy = true;
+    watch->ignored = 0;
+    watch->armed_at = detect->serial;
+    watch->sample = *sample;
+    memcpy(watch->last, sample->value, sizeof watch->last);
+    watch->last_known = true;
+    if (sample->kind == DETECT_LOAD && sample->modifies)
+        memcpy(watch->sample.value, sample->loaded, sizeof watch->sample.value);
+    sample->context->armed[sample->kind]++;
+    return true;
+}
+
+/* Puts the sample into a register by policy; the register's index, or -1. */
+static int place(struct detect *detect, const struct detect_sample *sample)
+{
+    struct choice choice = {free_register(detect, sample->kind), 1};
+    count_offer(detect, sample->kind);
+    if (choice.index >= 0) {
+        detect->registers[choice.index].since_free = 1;
+    } else {
+        choice = choosers[detect->options.fault](detect, sample->kind);
+        if (choice.index < 0)
+            return -1;
+        detect->counts.evicted[detect->registers[choice.index].sample.kind]++;
+        release(detect, (unsigned)choice.index);
+    }
+    detect->registers[choice.index].chance = choice.chance;
+    return arm(detect, (unsigned)choice.index, sample) ? choice.index : -1;
+}
+
+/* ---- public ---------------------------------------------------------------------- */
+
+void detect_init(struct detect *detect, const struct detect_options *options,
+                 const struct detect_hooks *hooks)
+{
+    memset(detect, 0, sizeof *detect);
+    detect->options = *options;
+    detect->hooks = *hooks;
+    if (detect->options.registers > DETECT_MAX_REGISTERS)
+        detect->options.registers = DETECT_MAX_REGISTERS;
+    unsigned owners = 0, rest = options->kinds;
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        owners += options->kinds >> kind & 1;
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
+        unsigned lowest = rest & -rest;
+        bool owned = lowest && owners <= detect->options.registers;
+        detect->registers[i].kinds = (uint8_t)(owned ? lowest : options->kinds);
+        rest &= ~lowest;
+    }
+}
+
+int detect_take(struct detect *detect, const struct detect_sample *sample)
+{
+    unsigned kind = sample->kind;
+    detect->serial++;
+    detect->counts.samples[kind]++;
+    sample->context->pending[kind] += sample->weight;
+    int index = place(detect, sample);
+    if (index >= 0) {
+        detect->counts.armed[kind]++;
+        detect->blind_now[kind] = 0;
+    } else if (++detect->blind_now[kind] > detect->counts.blind_longest[kind]) {
+        detect->counts.blind_longest[kind] = detect->blind_now[kind];
+    }
+    return index;
+}
+
+void detect_abandon(struct detect *detect, unsigned index)
+{
+    detect->counts.abandoned[detect->registers[index].sample.kind]++;
+    release(detect, index);
+}
+
+static void ignore(struct detect *detect, unsigned index, const struct detect_touch *touch)
+{
+    struct detect_register *watch = &detect->registers[index];
+    detect->counts.ignored[watch->sample.kind]++;
+    watch->last_known = touch->value != NULL;
+    if (touch->value)
+        memcpy(watch->last, touch->value, watch->sample.bytes);
+    if (++watch->ignored >= detect->options.ignored_limit)
+        detect_abandon(detect, index);
+}
+
+/* Takes the trap's share out of what is pending in the watchpoint's context. */
+static float attribute(const struct detect *detect, const struct detect_sample *sample)
+{
+    struct detect_context *context = sample->context;
+    float share = context->pending[sample->kind];
+    if (context->armed[sample->kind] > 1)
+        share /= context->armed[sample->kind];
+    context->pending[sample->kind] -= share;
+    return detect->options.fault == DETECT_NO_ATTRIBUTION ? sample->weight : share;
+}
+
+enum detect_verdict detect_touched(struct detect *detect, unsigned index,
+                                   const struct detect_touch *touch, struct detect_finding *finding)
+{
+    struct detect_register *watch = &detect->registers[index];
+    const struct detect_sample *sample = &watch->sample;
+    enum detect_verdict verdict = judges[sample->kind](detect, watch, touch);
+    if (verdict == DETECT_IGNORED) {
+        ignore(detect, index, touch);
+        return DETECT_IGNORED;
+    }
+    *finding = (struct detect_finding){
+        .kind = sample->kind,
+        .verdict = (uint8_t)verdict,
+        .context_id = sample->context_id,
+        .bytes = sample->bytes,
+        .samples = attribute(detect, sample),
+        .chance = watch->chance,
+    };
+    detect->counts.traps[sample->kind]++;
+    release(detect, index);
+    return verdict;
+}

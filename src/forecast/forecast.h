@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * forecast: what will the program access next? Interprets the instructions
+ * ahead of a stopped thread on a *copy* of its registers, with a small overlay
+ * for its stores, and never changes the program. Whatever it does not
+ * interpret (SIMD results, exotic instructions) becomes "unknown"; it stops only when
+ * control flow or the wanted address depends on something unknown.
+ *
+ * This is how the clock source picks the access to watch without bias: timers
+ * land after slow instructions, so the n-th matching access after the tick is
+ * taken, n random. Single-stepping there costs ~20 us an instruction in a
+ * guest, a forecast well under 1 us.
+ *
+ * Freestanding and signal-safe; all state is in struct forecast (the caller's, about
+ * 64 KiB at most). Thread rule: one thread uses one struct forecast.
+ */
+#ifndef HEADROOM_FORECAST_H
+#define HEADROOM_FORECAST_H
+
+#include "base/base.h"
+#include "isa/isa.h"
+
+enum forecast_result {
+    FORECAST_HIT,       /* the wanted access was reached                                  */
+    FORECAST_BLOCKED,   /* must look again when the thread is really at `resume`          */
+    FORECAST_EXHAUSTED, /* instruction budget used up without reaching the wanted access  */
+    FORECAST_FAULT,     /* code unreadable or undecodable, flow leaves user space or would trap,
+                           or looking again would not get further                         */
+};
+
+struct forecast_goal {
+    uint8_t direction;       /* ISA_LOAD or ISA_STORE (exactly one): which accesses count   */
+    uint32_t skip;           /* take the access after this many matching ones (0: the next) */
+    uint32_t max_instructions;
+};
+
+/* Outcome; which members are set depends on the result. */
+struct forecast_outcome {
+    /* HIT */
+    struct isa_insn insn;
+    uint8_t access;            /* index into insn.accesses                                */
+    uint64_t address;          /* first byte accessed                                     */
+    uint32_t bytes;            /* width (one iteration of a string instruction)           */
+    /* HIT and BLOCKED */
+    uint64_t resume;           /* instruction address: BLOCKED at which to look again,
+                                  HIT insn.address                                        */
+    uint32_t earlier_visits;   /* how often that instruction (HIT: insn.address, BLOCKED:
+                                  resume) is executed before, on the way from here. An instruction
+                                  at the current ip that has not yet executed counts if it is
+                                  passed on the way.                                      */
+    /* always */
+    uint32_t matching_passed;  /* matching accesses passed over on the way                */
+    uint32_t instructions;     /* instructions interpreted on the way                     */
+};
+
+
+/* Interpreter state. Members are private to the room; the size is public. */
+struct forecast {
+    _Alignas(16) unsigned char opaque[64 * 1024];
+};
+
+/*
+ * Prepares to interpret from `registers`. memory must outlive the runs. Keeps
+ * the decoded-instruction cache of earlier runs if the struct was used before
+ * (zero it once at first); call forecast_forget_code when code was unmapped.
+ */
+void forecast_begin(struct forecast *forecast, const struct base_registers *registers,
+                    const struct base_memory *memory);
+
+/*
+ * Interprets until the goal, a block, the budget or a fault. A syscall blocks
+ * with resume = the instruction after it; a branch on unknown flags blocks at
+ * the branch itself. String instructions count one access an iteration.
+ * Loads whose address is unknown yield unknown values; stores to
+ * unknown addresses make the overlay untrusted, i.e. later loads unknown.
+ * A matching access whose address is unknown blocks at that instruction.
+ *
+ * Loads from unreadable memory yield unknown values too (the kernel's time
+ * page cannot be read by others). Accesses that isa calls unaddressable, and
+ * conditional ones not known to happen, do not count. A repeated string
+ * instruction is one instruction on the way, whatever its iterations. Every
+ * run starts anew from the registers given to forecast_begin; at most 1024
+ * instructions are interpreted.
+ */
+enum forecast_result forecast_run(struct forecast *forecast, const struct forecast_goal *goal,
+                                  struct forecast_outcome *outcome);
+
+void forecast_forget_code(struct forecast *forecast);
+
+#endif

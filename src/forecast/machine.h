@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Private to forecast: the interpreted machine. Everything has a value and a
+ * notion of whether that value is known: general registers and memory by
+ * byte, flags by bit, vectors by byte, mask registers as a whole. Unknown
+ * values spread; they never become guesses.
+ */
+#ifndef HEADROOM_FORECAST_MACHINE_H
+#define HEADROOM_FORECAST_MACHINE_H
+
+#include "forecast/forecast.h"
+
+/* Sizes: all of it together must fit into struct forecast (64 KiB). */
+enum {
+    CODE_ENTRIES = 348, /* decoded instructions kept                                     */
+    LINES = 128,        /* 64-byte lines of the program's memory read in this forecast   */
+    LINE_BYTES = 64,
+    WORDS = 512,      /* 8-byte words stored to; a power of two                        */
+    WORDS_MOST = 400, /* fuller tables probe too long: the overlay is given up         */
+    RANGES = 8,       /* large fills by string instructions, contents unknown          */
+    PATH_MOST = 1024, /* longest forecast, in instructions                             */
+    ENTRY_ACCESSES = 2,
+    VECTORS = 32,
+    VECTOR_BYTES = 64,
+    MASKS = 8,
+};
+
+#define USER_LIMIT UINT64_C(0x7ffffffff000)
+
+enum {
+    FLAG_CARRY = 1 << 0,
+    FLAG_PARITY = 1 << 2,
+    FLAG_ADJUST = 1 << 4,
+    FLAG_ZERO = 1 << 6,
+    FLAG_SIGN = 1 << 7,
+    FLAG_DIRECTION = 1 << 10,
+    FLAG_OVERFLOW = 1 << 11,
+    FLAGS_RESULT = FLAG_PARITY | FLAG_ZERO | FLAG_SIGN,
+    FLAGS_ARITHMETIC = FLAGS_RESULT | FLAG_CARRY | FLAG_ADJUST | FLAG_OVERFLOW,
+};
+
+/* An access, packed. */
+struct part {
+    int64_t displacement;
+    int8_t base, index;
+    uint8_t scale, direction;
+    uint16_t bytes;
+    uint8_t segment : 2, address_32 : 1, unaddressable : 1, conditional : 1;
+};
+
+/* A decoded instruction, packed. Direct branch targets are in operation.immediate. */
+struct entry {
+    uint64_t address; /* 0: empty */
+    struct isa_operation operation;
+    struct part parts[ENTRY_ACCESSES];
+    uint16_t written;
+    uint8_t length, flow, access_count;
+    bool repeated, indirect;
+};
+
+struct line {
+    uint64_t number;
+    uint32_t generation; /* valid if the machine's */
+    bool readable;
+    uint8_t bytes[LINE_BYTES];
+};
+
+struct word {
+    uint64_t number; /* address / 8 */
+    uint8_t bytes[8];
+    uint32_t generation;
+    uint8_t written, known; /* bit i: byte i; known is part of written */
+};
+
+struct range {
+    uint64_t start, bytes;
+};
+
+struct value {
+    uint64_t bits;
+    bool known;
+};
+
+struct machine {
+    struct base_registers start;
+    const struct base_memory *memory;
+    uint64_t general[BASE_GENERAL_REGISTERS];
+    uint8_t general_known[BASE_GENERAL_REGISTERS]; /* bit i: byte i */
+    uint64_t ip, flags;
+    uint32_t flags_known;
+    uint32_t line_generation, word_generation;
+    uint32_t words_used, ranges_used, path_length;
+    bool untrusted; /* a store went to an unknown address: what is not in the overlay
+                       since then is unknown                                          */
+    struct range ranges[RANGES];
+    uint64_t mask[MASKS];
+    bool mask_known[MASKS];
+    uint64_t vector_known[VECTORS];
+    uint8_t vector[VECTORS][VECTOR_BYTES];
+    uint64_t path[PATH_MOST];
+    struct entry code[CODE_ENTRIES];
+    struct line lines[LINES];
+    struct word words[WORDS];
+};
+
+/* What an instruction did to the control flow. */
+enum step {
+    STEP_NEXT,    /* machine->ip is set: fall-through or branch                    */
+    STEP_BLOCKED, /* depends on something unknown; nothing has been changed        */
+    STEP_FAULT,
+};
+
+/* ---- memory.c ---- */
+
+/* Loads bytes (<= 64) into out; the bit mask of known ones. */
+uint64_t machine_load(struct machine *machine, uint64_t address, unsigned bytes, uint8_t *out);
+void machine_store(struct machine *machine, uint64_t address, unsigned bytes, const uint8_t *data,
+                   uint64_t known);
+/* A store somewhere unknown. */
+void machine_store_anywhere(struct machine *machine);
+/* A store of unknown contents. */
+void machine_store_range(struct machine *machine, uint64_t address, uint64_t bytes);
+/* The program's own bytes, without the overlay; how many could be read. */
+unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, unsigned bytes);
+void machine_forget_stores(struct machine *machine);
+
+/* ---- operand.c ---- */
+
+struct value machine_address(const struct machine *machine, const struct entry *entry,
+                             unsigned access);
+struct value machine_read(struct machine *machine, const struct entry *entry, unsigned operand);
+void machine_write(struct machine *machine, const struct entry *entry, unsigned operand,
+                   struct value value);
+struct value machine_general(const struct machine *machine, unsigned number, unsigned bytes);
+void machine_set_general(struct machine *machine, unsigned number, unsigned bytes,
+                         struct value value);
+struct value machine_load_value(struct machine *machine, struct value address, unsigned bytes);
+void machine_store_value(struct machine *machine, struct value address, unsigned bytes,
+                         struct value value);
+/* The flags in `defined` become those of `values`; others that the instruction changes, unknown. */
+void machine_set_flags(struct machine *machine, const struct entry *entry, uint32_t defined,
+                       uint64_t values);
+/* 1, 0, or -1 if unknown. */
+int machine_condition(const struct machine *machine, unsigned condition);
+/* Everything the instruction may change becomes unknown. */
+void machine_forget(struct machine *machine, const struct entry *entry);
+
+static inline uint64_t machine_mask(unsigned bytes)
+{
+    return bytes >= 8 ? UINT64_MAX : (UINT64_C(1) << (8 * bytes)) - 1;
+}
+
+static inline uint64_t machine_extend(uint64_t bits, unsigned bytes)
+{
+    unsigned shift = bytes >= 8 ? 0 : 64 - 8 * bytes;
+    return (uint64_t)((int64_t)(bits << shift) >> shift);
+}
+
+/* ---- integer.c, vector.c: false if not computed; the caller then forgets the results ---- */
+
+bool integer_step(struct machine *machine, const struct entry *entry);
+bool vector_step(struct machine *machine, const struct entry *entry);
+
+/* ---- flow.c: call, ret, jumps, push, pop ---- */
+enum step flow_step(struct machine *machine, const struct entry *entry);
+
+/* ---- string.c ---- */
+
+/* Repetitions ahead: 1 without rep; unknown if rcx is. */
+struct value string_count(const struct machine *machine, const struct entry *entry);
+/*
+ * Executes up to `most` iterations of those ahead. Returns how many were done before the string
+ * instruction ended by itself; *ended tells whether it did. Unknown when that
+ * depends on something unknown: machine unchanged then.
+ */
+struct value string_step(struct machine *machine, const struct entry *entry, uint64_t most,
+                         bool *ended);
+
+#endif

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/*
+ * import: turns the raw log of a recording into a profile: orders frames,
+ * rebuilds contexts, names them through `binary`, merges threads and processes.
+ */
+#ifndef HEADROOM_IMPORT_H
+#define HEADROOM_IMPORT_H
+
+#include "base/base.h"
+#include "binary/binary.h"
+
+/* What headroom knows about the run and the log does not. */
+struct import_run {
+    const char *verb;             /* "waste" */
+    const char *engine;           /* "live"  */
+    char *const *command;         /* NULL-terminated argv */
+    bool exited;                  /* exit_code valid; else killed by `signal`; neither: unknown (-1) */
+    int exit_code, signal;
+    double wall_s, cpu_s;         /* of the observed program and its waited-for children */
+    uint64_t start_ns;            /* CLOCK_REALTIME */
+    const char *const *degraded;  /* sentences, NULL-terminated */
+    uint64_t corrupt_records;
+    uint64_t lost_threads, lost_processes;
+    bool log_truncated;           /* disk full while recording */
+};
+
+/* Called now and then with done/total of a named step, at most some times a second; may be NULL. */
+typedef void import_progress(void *context, const char *step, uint64_t done, uint64_t total);
+
+/*
+ * Reads the raw log `log_path` and writes a new profile at `profile_path`
+ * (created 0600, atomically put in place; an existing regular file is renamed to
+ * `.old`; a symlink is refused). run may be NULL when a left-over log is read
+ * without its recording (then verb "waste", engine "live", command from the first
+ * PROCESS record). error: one sentence on failure (at least 512 bytes).
+ */
+enum base_status import_log(const char *log_path, const struct import_run *run,
+                            const struct binary_options *symbols, const char *profile_path,
+                            import_progress *progress, void *progress_context, char *error,
+                            size_t error_bytes);
+
+#endif

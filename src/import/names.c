@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names the nodes: one look-up for every different (module, address), in order of
+ * addresses, so that a module is opened once and its units are read once. Inlined
+ * frames become contexts of their own between caller and leaf.
+ */
+#include "import/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_INLINED = 64, LONGEST_NAME_BYTES = 16384, NAMED_MODULES = 3 };
+
+/* What a node asks for. Equal queries get the same frames. */
+struct query {
+    uint32_t module, node, flags; /* flags: enum profile_frame_flags */
+    uint64_t look_up, vaddr;
+};
+
+/* Frames of a node: profile->frames[first .. first + count), innermost first. */
+struct frames {
+    uint32_t first, count;
+};
+
+struct namer {
+    struct import_gather *gather;
+    struct profile *profile;
+    const struct binary_options *symbols;
+    struct query *queries; /* of all nodes but the root */
+    struct frames *frames; /* by node */
+    bool *leads;           /* module stands in a finding's innermost frame */
+    struct import_index strings;
+    const char **texts;
+    size_t texts_count, texts_capacity;
+};
+
+/* ---- strings ------------------------------------------------------------------------------ */
+
+static bool equal_text(const void *items, uint32_t item, const void *key)
+{
+    return strcmp(((const char *const *)items)[item], key) == 0;
+}
+
+/* The profile's copy of text; over-long names are cut. NULL for NULL; *good false: no memory. */
+static const char *keep(struct namer *namer, const char *text, bool *good)
+{
+    char cut[LONGEST_NAME_BYTES];
+    uint32_t item;
+    bool found;
+    if (!text || !*good)
+        return NULL;
+    if (strlen(text) >= sizeof cut) {
+        memcpy(cut, text, sizeof cut - 1);
+        cut[sizeof cut - 1] = 0;
+        text = cut;
+    }
+    *good = import_room((void **)&namer->texts, &namer->texts_capacity, namer->texts_count,
+                        sizeof *namer->texts) &&
+            import_index_enter(&namer->strings, base_hash_bytes(text, strlen(text), 0), equal_text,
+                               namer->texts, text, (uint32_t)namer->texts_count, &item, &found);
+    if (*good && !found) {
+        const char *copy = profile_keep(namer->profile, text);
+        *good = copy != NULL;
+        if (*good)
+            namer->texts[namer->texts_count++] = copy;
+    }
+    return *good ? namer->texts[item] : NULL;
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+static uint32_t frame_flags(uint32_t node_flags)
+{
+    return (node_flags & WIRE_NODE_KERNEL ? PROFILE_FRAME_KERNEL : 0U) |
+           (node_flags & WIRE_NODE_BROKEN ? PROFILE_FRAME_INCOMPLETE : 0U) |
+           (node_flags & WIRE_NODE_IMPRECISE ? PROFILE_FRAME_IMPRECISE : 0U) |
+           (node_flags & WIRE_NODE_CALL ? PROFILE_FRAME_CALL : 0U) |
+           (node_flags & WIRE_NODE_RETURN ? PROFILE_FRAME_RETURN : 0U);
+}
+
+static int compare_queries(const void *left, const void *right)
+{
+    const struct query *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    if (a->look_up != b->look_up)
+        return a->look_up < b->look_up ? -1 : 1;
+    if (a->vaddr != b->vaddr)
+        return a->vaddr < b->vaddr ? -1 : 1;
+    return (a->flags > b->flags) - (a->flags < b->flags);
+}
+
+static bool make_queries(struct namer *namer)
+{
+    const struct import_gather *gather = namer->gather;
+    namer->queries = calloc(gather->nodes_count, sizeof *namer->queries);
+    namer->frames = calloc(gather->nodes_count, sizeof *namer->frames);
+    namer->leads = calloc(namer->profile->modules_count, sizeof *namer->leads);
+    if (!namer->queries || !namer->frames || !namer->leads)
+        return false;
+    for (size_t i = 1; i < gather->nodes_count; i++) {
+        const struct import_node *node = &gather->nodes[i];
+        bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
+        namer->queries[i - 1] =
+            (struct query){.module = node->module,
+                           .node = (uint32_t)i,
+                           .flags = frame_flags(node->flags),
+                           .look_up = here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1,
+                           .vaddr = node->vaddr};
+    }
+    for (size_t i = 0; i < namer->profile->pairs_count; i++) {
+        const struct profile_pair *pair = &namer->profile->pairs[i];
+        namer->leads[gather->nodes[pair->first].module] = true;
+        namer->leads[gather->nodes[pair->second].module] = true;
+    }
+    qsort(namer->queries, gather->nodes_count - 1, sizeof *namer->queries, compare_queries);
+    return true;
+}
+
+/* ---- look-ups ------------------------------------------------------------------------------- */
+
+static bool add_frame(struct namer *namer, const struct query *query,
+                      const struct binary_frame *source, bool innermost, bool outermost)
+{
+    bool good = true;
+    const char *function = keep(namer, source->function, &good);
+    const char *file = keep(namer, source->file, &good);
+    struct profile_frame *frame = good ? profile_add_frames(namer->profile) : NULL;
+    if (!frame)
+        return false;
+    /* The kernel's access is made by the innermost frame, callers are missing above the
+       outermost one. */
+    uint32_t flags = query->flags & ~(uint32_t)(innermost ? 0 : PROFILE_FRAME_KERNEL) &
+                     ~(uint32_t)(outermost ? 0 : PROFILE_FRAME_INCOMPLETE);
+    *frame = (struct profile_frame){
+        .function = function,
+        .file = file,
+        .address = query->vaddr,
+        .module = query->module,
+        .line = source->line,
+        .column = source->column,
+        .flags = flags | (source->inlined && !outermost ? PROFILE_FRAME_INLINED : 0U)};
+    return true;
+}
+
+static bool name_query(struct namer *namer, const struct query *query, struct binary *binary)
+{
+    struct binary_frame found[MOST_INLINED] = {{0}};
+    size_t count = binary ? binary_frames(binary, query->look_up, found, MOST_INLINED) : 0;
+    if (count == 0)
+        count = 1; /* module and address are all there is to say */
+    struct frames frames = {(uint32_t)namer->profile->frames_count, (uint32_t)count};
+    for (size_t i = 0; i < count; i++)
+        if (!add_frame(namer, query, &found[i], i == 0, i + 1 == count))
+            return false;
+    namer->frames[query->node] = frames;
+    return true;
+}
+
+/* All queries of one module, [from, to). */
+static bool name_module(struct namer *namer, size_t from, size_t to, struct binary *binary,
+                        struct import_teller *teller)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct query *query = &namer->queries[i];
+        if (i > from && compare_queries(query - 1, query) == 0)
+            namer->frames[query->node] = namer->frames[query[-1].node];
+        else if (!name_query(namer, query, binary))
+            return false;
+        import_tell(teller, "naming addresses", i + 1, namer->gather->nodes_count - 1);
+    }
+    return true;
+}
+
+static bool name_all(struct namer *namer, struct import_teller *teller)
+{
+    size_t total = namer->gather->nodes_count - 1;
+    bool good = true;
+    for (size_t from = 0, to; from < total && good; from = to) {
+        struct profile_module *module = &namer->profile->modules[namer->queries[from].module];
+        struct binary *binary = NULL;
+        for (to = from; to < total && namer->queries[to].module == namer->queries[from].module;)
+            to++;
+        if (module->path[0] && binary_open(module->path, namer->symbols, &binary) == BASE_OK) {
+            module->detail = (uint32_t)binary_detail(binary);
+            module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
+        }
+        good = name_module(namer, from, to, binary, teller);
+        if (binary)
+            binary_close(binary);
+    }
+    return good;
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------
+ */
+
+/* Nodes differ in (parent, module, address, flags), so their contexts never coincide. */
+static bool make_contexts(struct namer *namer)
+{
+    struct import_gather *gather = namer->gather;
+    for (size_t i = 1; i < gather->nodes_count; i++) {
+        struct import_node *node = &gather->nodes[i];
+        uint32_t parent = gather->nodes[node->parent].context;
+        for (uint32_t f = namer->frames[i].count; f > 0; f--) {
+            struct profile_context *context = profile_add_contexts(namer->profile);
+            if (!context)
+                return false;
+            context->parent = parent;
+            context->frame = namer->frames[i].first + f - 1;
+            parent = (uint32_t)namer->profile->contexts_count - 1;
+        }
+        node->context = parent;
+    }
+    for (size_t i = 0; i < namer->profile->pairs_count; i++) {
+        struct profile_pair *pair = &namer->profile->pairs[i];
+        pair->first = gather->nodes[pair->first].context;
+        pair->second = gather->nodes[pair->second].context;
+    }
+    for (size_t i = 0; i < namer->profile->sampled_count; i++)
+        namer->profile->sampled[i].context =
+            gather->nodes[namer->profile->sampled[i].context].context;
+    return true;
+}
+
+/* In the order of the profile's keys: a b-tree that is filled in order is several times faster. */
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct profile_pair *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (a->second > b->second) - (a->second < b->second);
+}
+
+static int compare_sampled(const void *left, const void *right)
+{
+    const struct profile_sampled *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+static void sort_findings(struct profile *profile)
+{
+    if (profile->pairs_count)
+        qsort(profile->pairs, profile->pairs_count, sizeof *profile->pairs, compare_pairs);
+    if (profile->sampled_count)
+        qsort(profile->sampled, profile->sampled_count, sizeof *profile->sampled, compare_sampled);
+}
+
+/* ---- what was missing -------------------------------------------------------------------------
+ */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static bool is_file(const char *path)
+{
+    return path[0] == '/';
+}
+
+/* "a, b, c and 4 more" of the modules for which `chosen` is set. */
+static size_t list_modules(const struct namer *namer, const bool *chosen, char *out, size_t bytes)
+{
+    size_t count = 0, used = 0;
+    out[0] = 0;
+    for (size_t i = 1; i < namer->profile->modules_count; i++) {
+        if (!chosen[i])
+            continue;
+        if (count++ >= NAMED_MODULES || used >= bytes)
+            continue;
+        int printed = snprintf(out + used, bytes - used, "%s%.80s", count > 1 ? ", " : "",
+                               base_name(namer->profile->modules[i].path));
+        used += printed > 0 ? (size_t)printed : 0;
+    }
+    if (count > NAMED_MODULES && used < bytes)
+        snprintf(out + used, bytes - used, " and %zu more", count - NAMED_MODULES);
+    return count;
+}
+
+/* Only modules that stand in findings: nobody misses the lines of others. */
+static bool tell_details(struct namer *namer, uint64_t start_ns)
+{
+    enum { NO_LINES, NO_SYMBOLS, CHANGED, TELLINGS };
+    static const char *const before[TELLINGS] = {
+        [NO_LINES] = "no line information for ", [NO_SYMBOLS] = "", [CHANGED] = ""};
+    static const char *const after[TELLINGS] = {
+        [NO_LINES] = (": functions are named, lines are not (compile with -g, or install the debug "
+                      "symbols)"),
+        [NO_SYMBOLS] = " could not be read or carries no symbols: shown as module and offset",
+        [CHANGED] = " changed after the recording began: names and lines may be wrong",
+    };
+    bool *chosen = calloc(namer->profile->modules_count * TELLINGS, sizeof *chosen), good = true;
+    if (!chosen)
+        return false;
+    for (size_t i = 1; i < namer->profile->modules_count; i++) {
+        const struct profile_module *module = &namer->profile->modules[i];
+        struct stat info;
+        if (!namer->leads[i] || !is_file(module->path))
+            continue;
+        chosen[NO_LINES * namer->profile->modules_count + i] =
+            module->detail == PROFILE_DETAIL_SYMBOLS || module->detail == PROFILE_DETAIL_EXPORTS;
+        chosen[NO_SYMBOLS * namer->profile->modules_count + i] =
+            module->detail == PROFILE_DETAIL_NONE;
+        chosen[CHANGED * namer->profile->modules_count + i] =
+            start_ns && stat(module->path, &info) == 0 &&
+            (uint64_t)info.st_mtim.tv_sec > start_ns / 1000000000 + 1;
+    }
+    for (int telling = 0; telling < TELLINGS && good; telling++) {
+        char list[512];
+        if (!list_modules(namer, chosen + (size_t)telling * namer->profile->modules_count, list,
+                          sizeof list))
+            continue;
+        good = import_degraded(namer->profile, "%s%s%s", before[telling], list, after[telling]);
+    }
+    free(chosen);
+    return good;
+}
+
+bool import_name(struct import_gather *gather, const struct binary_options *symbols,
+                 uint64_t start_ns, struct import_teller *teller)
+{
+    struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
+    bool good = make_queries(&namer) && name_all(&namer, teller) && make_contexts(&namer) &&
+                tell_details(&namer, start_ns);
+    sort_findings(gather->profile);
+    import_index_free(&namer.strings);
+    free(namer.queries);
+    free(namer.frames);
+    free(namer.leads);
+    free(namer.texts);
+    return good;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of import: reading the log (log.c), adding it up (gather.c),
+ * naming what was found (names.c), telling about the run (run.c).
+ */
+#ifndef HEADROOM_IMPORT_PARTS_H
+#define HEADROOM_IMPORT_PARTS_H
+
+#include "import/import.h"
+#include "profile/profile.h"
+#include "wire/wire.h"
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+struct import_teller {
+    import_progress *progress;
+    void *context;
+    uint64_t last_ns;
+};
+
+/* Passes on at most some eight times a second. */
+void import_tell(struct import_teller *teller, const char *step, uint64_t done, uint64_t total);
+
+/* ---- hash index: item numbers by key, items kept by the caller ------------------------------ */
+
+struct import_index {
+    uint32_t *slots; /* item + 1; 0: empty */
+    uint64_t *hashes;
+    size_t count, capacity; /* capacity: power of two */
+};
+
+typedef bool import_equal(const void *items, uint32_t item, const void *key);
+
+/* Number of the item with that key, or of `next` if there is none (*found tells); then the
+   caller appends item `next`. False: no memory. */
+bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
+                        const void *items, const void *key, uint32_t next, uint32_t *item,
+                        bool *found);
+void import_index_free(struct import_index *index);
+
+/* ---- log ------------------------------------------------------------------------------------ */
+
+struct import_frame {
+    uint32_t process, thread, sequence, offset;
+    uint32_t payload_bytes;
+    uint64_t position; /* of the payload in the file */
+};
+
+struct import_log {
+    const unsigned char *bytes; /* the file, mapped */
+    size_t size;
+    struct wire_config config;
+    struct import_frame *frames; /* by process, thread, sequence, offset */
+    size_t frames_count, frames_capacity;
+    uint64_t damaged; /* stretches without a valid frame, frames seen twice */
+    uint64_t missing; /* chunks that are not in the log                     */
+    uint64_t torn;    /* frames whose records do not add up, last visit     */
+    _Alignas(8) unsigned char payload[WIRE_CHUNK_BYTES]; /* of the current frame */
+};
+
+enum base_status import_log_open(const char *path, struct import_log *log,
+                                 struct import_teller *teller, char *error, size_t error_bytes);
+void import_log_close(struct import_log *log);
+
+/* Called for every record whose type is in `types` (bits) and that passes wire_record_check.
+   False stops. */
+typedef bool import_visit(void *context, const struct import_frame *frame,
+                          const struct wire_record *record);
+
+/* Visits all records in order. False if the visitor stopped it. *corrupt is added to. */
+bool import_log_visit(struct import_log *log, unsigned types, import_visit *visit, void *context,
+                      struct import_teller *teller, uint64_t *corrupt);
+
+/* ---- what is gathered ------------------------------------------------------------------------ */
+
+/* A context of all threads and processes; node 0 is the root. Parents precede children. */
+struct import_node {
+    uint32_t parent, module,
+        flags;        /* module: id in profile->modules; flags: enum wire_node_flags */
+    uint32_t context; /* set by import_name: id of its innermost stored context      */
+    uint64_t vaddr;
+};
+
+struct import_process {
+    uint32_t process, parent, pid, forked;
+    uint64_t start_ns;
+};
+
+/* Module `module` of image `process` is profile->modules[id]. */
+struct import_mapping {
+    uint32_t process, module, id;
+};
+
+struct import_module { /* beside profile->modules */
+    uint64_t device, inode;
+};
+
+struct import_thread { /* beside profile->threads */
+    bool has_counters;
+    struct wire_counters counters;
+    uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
+};
+
+/* What the traps of a pair claim; see share_by_chance. */
+struct import_share {
+    double attributed; /* Σ samples the agent attributed */
+    double claimed;    /* Σ 1 / chance */
+};
+
+struct import_gather {
+    struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
+                                nodes until import_name replaces them by contexts */
+    struct import_log *log;
+    struct import_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
+    struct import_index nodes_by_key, pairs_by_key, sampled_by_key;
+    struct import_mapping *mappings;
+    size_t mappings_count, mappings_capacity;
+    struct import_module *modules; /* items as many as profile->modules_capacity allows */
+    size_t modules_capacity;
+    struct import_thread *threads;
+    size_t threads_capacity;
+    struct import_node *nodes;
+    size_t nodes_count, nodes_capacity;
+    struct import_share *shares; /* beside profile->pairs */
+    size_t shares_capacity;
+    uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
+    size_t node_map_capacity;
+    uint32_t node_map_used; /* ids below that may be set */
+    const struct import_frame *current_frame;
+    uint32_t current_thread; /* index of its thread */
+    uint64_t corrupt;
+    bool out_of_memory;
+};
+
+bool import_gather(struct import_gather *gather, struct import_teller *teller);
+void import_gather_free(struct import_gather *gather);
+
+/* Makes room for index `count` in an array. False: no memory. */
+bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);
+
+/* ---- names ------------------------------------------------------------------------------------
+ */
+
+/* Frames and contexts of the profile from the nodes; pairs and sampled then name contexts.
+   Also the modules' build-ids and details, and what to say about missing detail. */
+bool import_name(struct import_gather *gather, const struct binary_options *symbols,
+                 uint64_t start_ns, struct import_teller *teller);
+
+/* ---- run --------------------------------------------------------------------------------------
+ */
+
+bool import_describe(struct import_gather *gather, const struct import_run *run);
+
+/* Adds a sentence to profile->degraded unless it is there. */
+__attribute__((format(printf, 2, 3))) bool import_degraded(struct profile *profile,
+                                                           const char *format, ...);
+
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+/* Private to isa: what its files share about the decoder. */
+#ifndef HEADROOM_ISA_DECODER_H
+#define HEADROOM_ISA_DECODER_H
+
+#include <Zydis/Zydis.h>
+#include "isa/isa.h"
+
+/* One decoded instruction as Zydis gives it: ~1.1 KiB, on the stack of whoever decodes. */
+struct isa_decoded {
+    ZydisDecodedInstruction insn;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+/* General register number of a register of any width, or -1. */
+int isa_general_register(ZydisRegister name);
+
+/* Fills operation from decoded. access_of[i]: index of the access of Zydis operand i, or -1. */
+void isa_describe(const struct isa_decoded *decoded, const int8_t *access_of,
+                  struct isa_operation *operation);
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * launch: starts a program under the agent and collects its raw log. Finds the
+ * program and the agent, tries what the machine allows, makes the region, runs
+ * the event loop that drains it and serves unwind tables.
+ *
+ * Never prints and never exits: failures are an outcome and one sentence.
+ * launch_record may be called by one thread of a process at a time.
+ */
+#ifndef HEADROOM_LAUNCH_H
+#define HEADROOM_LAUNCH_H
+
+#include "base/base.h"
+#include "wire/wire.h"
+
+enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512 };
+
+/* The numbers are exit codes of `headroom waste`, shared with env, nohup, timeout. */
+enum launch_outcome {
+    LAUNCH_OK = 0,
+    LAUNCH_FAILED = 125,         /* headroom cannot observe this program, or not here */
+    LAUNCH_NOT_EXECUTABLE = 126, /* found, but the kernel would not start it          */
+    LAUNCH_NOT_FOUND = 127,
+};
+
+/* Every `error` below holds LAUNCH_ERROR_BYTES and gets one sentence unless LAUNCH_OK. */
+
+/* ---- the program and the agent --------------------------------------------------- */
+
+/* Looks a program up as execvp would: on PATH unless name has a slash. */
+enum launch_outcome launch_find(const char *name, char path[LAUNCH_PATH_BYTES], char *error);
+
+/*
+ * Can the agent observe this file? Scripts are judged by their interpreter.
+ * *shell: the file has no format of its own and execvp would hand it to /bin/sh.
+ */
+enum launch_outcome launch_examine(const char *path, bool *shell, char *error);
+
+/* The agent beside this executable (build tree) or in ../lib/headroom (installed). */
+enum launch_outcome launch_agent(char path[WIRE_PATH_BYTES], char *error);
+
+/* ---- what the machine allows, found by trying ------------------------------------- */
+
+struct launch_watchpoints {
+    unsigned registers;     /* watchpoints that could be armed together and trapped, 0..4   */
+    unsigned armed;         /* could be armed; more than `registers`: they never fire       */
+    int refused;            /* errno of the first one refused before all four were armed    */
+    bool kernel_accesses;   /* read(2) and write(2) on watched bytes trap                   */
+    int kernel_refused;     /* errno why not; 0 with !kernel_accesses: armed, never fired    */
+    double arm_us, trap_us; /* mean cost of arming with disarming, and of one trap          */
+};
+
+/*
+ * Arms watchpoints on memory of a forked child and touches them there, so that the
+ * caller's signal handling stays as it is. repeat: traps timed for the cost figures
+ * (at least 1). BASE_IO: no child could be made.
+ */
+enum base_status launch_try_watchpoints(unsigned repeat, struct launch_watchpoints *result);
+
+/* Ticks of a thread's CPU time: the smallest distance between two, in a forked child. */
+enum base_status launch_try_ticks(double *tick_ms);
+
+/*
+ * Looks for this processor's precise store and load events and opens them once.
+ * BASE_UNSUPPORTED: there are none, as in most virtual machines; BASE_DENIED: the kernel
+ * refuses them. Fills the pmu_* members of config.
+ */
+enum base_status launch_try_counters(struct wire_config *config);
+
+/* Can another process of this user open our descriptors through /proc? */
+enum base_status launch_try_descriptors(void);
+
+/* ---- recording ---------------------------------------------------------------------- */
+
+/*
+ * Makes the raw log PROFILE.raw.XXXXXX: mode 0600, a new file, never through a symlink.
+ * *log: its descriptor, close-on-exec.
+ */
+enum launch_outcome launch_log_create(const char *profile, char path[LAUNCH_PATH_BYTES], int *log,
+                                      char *error);
+
+struct launch_request {
+    const char *path;           /* from launch_find                                        */
+    bool shell;                 /* from launch_examine                                     */
+    char *const *command;       /* NULL-terminated argv                                    */
+    struct wire_config config;  /* complete, with agent_path                               */
+    int log;                    /* from launch_log_create; stays the caller's              */
+    void (*note)(void *context, const char *sentence); /* while recording; may be NULL     */
+    void *context;
+};
+
+struct launch_result {
+    bool exited;                /* exit_code valid, else killed by signal                  */
+    int exit_code, signal;
+    double wall_s, cpu_s;       /* of the program and the children it waited for           */
+    uint64_t start_ns;          /* CLOCK_REALTIME                                          */
+    bool log_truncated;         /* the log could not be written to its end                 */
+    uint64_t corrupt_records;
+    uint64_t lost_threads, lost_processes;
+    uint64_t images;            /* PROCESS records: programs in which the agent started    */
+    uint32_t degraded;          /* enum wire_degraded, process-wide                        */
+    bool outlived;              /* observed processes were alive when the program ended    */
+};
+
+/*
+ * Runs the program to its end and its samples into the log. The recording ends when
+ * the program itself ends, as time(1) does: children that live on are not waited for.
+ * While it runs SIGINT and SIGQUIT are ignored (the terminal sends them to the program
+ * too), SIGTERM and SIGHUP are passed on. On LAUNCH_OK SIGPIPE and SIGXFSZ stay ignored
+ * and this process's limits on file size and descriptors stay raised: what is done with the
+ * log must not fail by them, nor change the exit status. Otherwise everything is as before.
+ */
+enum launch_outcome launch_record(const struct launch_request *request,
+                                  struct launch_result *result, char *error);
+
+#endif

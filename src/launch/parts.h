@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The parts of a recording, private to launch: the raw log, the table builder,
+ * the start of the program.
+ */
+#ifndef HEADROOM_LAUNCH_PARTS_H
+#define HEADROOM_LAUNCH_PARTS_H
+
+#include "launch/launch.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+/* ---- raw log (log.c) ----------------------------------------------------------------- */
+
+struct launch_log {
+    int file;
+    uint64_t bytes;   /* written in whole frames                                            */
+    uint64_t images;  /* PROCESS records seen                                               */
+    int failure;      /* errno of the write that failed; everything since then is discarded */
+};
+
+/* Writes the header. False: failure is set. */
+bool launch_log_begin(struct launch_log *log, int file, const struct wire_config *config);
+
+/* wire_sink; context is a struct launch_log. Keeps counting after a failure. */
+bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payload);
+
+/* ---- unwind tables (tables.c) ----------------------------------------------------------- */
+
+/* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
+struct launch_table {
+    int file;         /* memfd, -1: none */
+    uint64_t bytes, device, inode;
+    char path[WIRE_PATH_BYTES];
+};
+
+struct launch_tables {
+    struct wire_region *region;
+    pthread_t thread;
+    pthread_mutex_t mutex;
+    pthread_cond_t wanted;
+    bool requested, quit;       /* under mutex */
+    bool running;               /* false: no thread could be made, requests stay unserved */
+    struct launch_table made[WIRE_TABLES]; /* the thread's until it was joined */
+};
+
+/* Starts the thread that compiles tables; it runs with all signals blocked. */
+void launch_tables_begin(struct launch_tables *tables, struct wire_region *region);
+
+/* Wakes the thread if some slot is WANTED. */
+void launch_tables_serve(struct launch_tables *tables);
+
+/* Waits for the table in work, closes all tables. */
+void launch_tables_end(struct launch_tables *tables);
+
+/* ---- start (start.c) ---------------------------------------------------------------------- */
+
+/* A copy of the environment with the agent in it; one block for free(). NULL: no memory. */
+char **launch_environment(char *const *environment, const char *agent, int pid, int region);
+
+/* What headroom changes in itself before the fork, as it was: to be given to the program. */
+struct launch_inherited {
+    sigset_t mask;
+    struct sigaction child, file_size; /* SIGCHLD, SIGXFSZ      */
+    struct rlimit limits[2];           /* launch_raised_limits  */
+};
+extern const int launch_raised_limits[2];
+
+/*
+ * Forks and executes. All signals must be blocked. On success *child runs the program;
+ * else *reason is the errno of the failing step and no child is left.
+ */
+bool launch_start(const struct launch_request *request, char *const *environment,
+                  const struct launch_inherited *inherited, pid_t *child, int *reason);
+
+#endif

@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The recording: region, start, one event loop, end.
+ *
+ * The loop sleeps on the region's doorbell (a futex) for at most TICK_MS. Signal
+ * handlers ring the doorbell themselves: a SIGCHLD that arrives just before the sleep
+ * then makes the futex call return at once, without the race of a plain EINTR. The
+ * alternative, a pidfd in poll(2), cannot wait for a futex at the same time.
+ *
+ * Signals are blocked from before the fork until the handlers stand, so none is lost and
+ * the program gets mask and dispositions exactly as headroom got them.
+ */
+#include "launch/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+/* 4 MiB of chunks fill in no less than some tenths of a second at the highest rate. */
+enum { TICK_MS = 50, REAP_MS = 200 };
+
+/* ---- signals -------------------------------------------------------------------------- */
+
+static struct wire_region *volatile signal_region; /* doorbell to ring             */
+static volatile sig_atomic_t signal_child;         /* to pass signals on to; 0: no */
+
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    int saved = errno;
+    struct wire_region *region = signal_region;
+    if (region)
+        atomic_fetch_add_explicit(&region->doorbell, 1, memory_order_relaxed);
+    /* A hangup of the terminal (SI_KERNEL) reaches the program by itself. */
+    if (number != SIGCHLD && signal_child && info->si_code != SI_KERNEL)
+        kill(signal_child, number);
+    errno = saved;
+}
+
+static const struct {
+    int number;
+    bool ignore, keep; /* keep: stays so after the recording */
+} signal_plan[] = {
+    {SIGCHLD, false, false}, {SIGXFSZ, true, true}, {SIGTERM, false, false},
+    {SIGHUP, false, false},  {SIGINT, true, false}, {SIGQUIT, true, false},
+    {SIGPIPE, true, true},
+};
+enum { BEFORE_FORK = 2 }; /* so many are set before the fork, see signals_prepare */
+
+struct signal_state {
+    struct launch_inherited program;
+    struct sigaction before[BASE_COUNT(signal_plan)];
+};
+
+static void set_signal(size_t index, struct sigaction *before)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART, .sa_sigaction = on_signal};
+    if (signal_plan[index].ignore)
+        action = (struct sigaction){.sa_handler = SIG_IGN};
+    sigaction(signal_plan[index].number, &action, before);
+}
+
+/*
+ * Before the fork: SIGCHLD, because if it were ignored the program's exit status would be
+ * lost, and SIGXFSZ, because the region and the log are files too.
+ */
+static void signals_prepare(struct signal_state *state)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &state->program.mask);
+    for (size_t i = 0; i < BEFORE_FORK; i++)
+        set_signal(i, &state->before[i]);
+    state->program.child = state->before[0];
+    state->program.file_size = state->before[1];
+}
+
+static void signals_begin(struct signal_state *state, struct wire_region *region, pid_t child)
+{
+    signal_region = region;
+    signal_child = child;
+    for (size_t i = BEFORE_FORK; i < BASE_COUNT(signal_plan); i++) {
+        set_signal(i, &state->before[i]);
+        /* Under nohup SIGHUP does not concern headroom either. */
+        if (!signal_plan[i].ignore && state->before[i].sa_handler == SIG_IGN)
+            sigaction(signal_plan[i].number, &state->before[i], NULL);
+    }
+    sigset_t mask = state->program.mask;
+    for (size_t i = 0; i < BASE_COUNT(signal_plan); i++)
+        sigdelset(&mask, signal_plan[i].number);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+static void signals_end(struct signal_state *state, bool begun)
+{
+    signal_child = 0;
+    signal_region = NULL;
+    for (size_t i = 0; i < (begun ? BASE_COUNT(signal_plan) : BEFORE_FORK); i++)
+        if (!signal_plan[i].keep)
+            sigaction(signal_plan[i].number, &state->before[i], NULL);
+    sigprocmask(SIG_SETMASK, &state->program.mask, NULL);
+}
+
+/* ---- limits --------------------------------------------------------------------------- */
+
+/* The region is a file of some MiB to the kernel, and every unwind table takes a descriptor. */
+const int launch_raised_limits[] = {RLIMIT_FSIZE, RLIMIT_NOFILE};
+
+static void raise_limits(struct launch_inherited *program)
+{
+    for (size_t i = 0; i < BASE_COUNT(launch_raised_limits); i++) {
+        struct rlimit *old = &program->limits[i];
+        getrlimit(launch_raised_limits[i], old);
+        struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, most = {old->rlim_max, old->rlim_max};
+        /* Beyond the hard limit is for the privileged, and for file sizes only: the kernel
+           has an upper bound of its own for descriptors. */
+        if (launch_raised_limits[i] == RLIMIT_NOFILE ||
+            setrlimit(launch_raised_limits[i], &all) != 0)
+            setrlimit(launch_raised_limits[i], &most);
+    }
+}
+
+static void restore_limits(const struct launch_inherited *program)
+{
+    for (size_t i = 0; i < BASE_COUNT(launch_raised_limits); i++)
+        setrlimit(launch_raised_limits[i], &program->limits[i]);
+}
+
+/* ---- region --------------------------------------------------------------------------- */
+
+/*
+ * Sealed against resizing: a program that found the descriptor in /proc could otherwise
+ * kill headroom with SIGBUS. Allocated now, so that a full tmpfs shows here and not as a
+ * SIGBUS in the program.
+ */
+static struct wire_region *make_region(const struct wire_config *config, int *descriptor)
+{
+    int file = memfd_create("headroom-region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (file < 0)
+        return NULL;
+    size_t bytes = sizeof(struct wire_region);
+    void *region = MAP_FAILED;
+    if (ftruncate(file, (off_t)bytes) == 0 && fallocate(file, 0, 0, (off_t)bytes) == 0 &&
+        fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        region = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (region == MAP_FAILED) {
+        int reason = errno;
+        close(file);
+        errno = reason;
+        return NULL;
+    }
+    wire_region_init(region, config);
+    *descriptor = file;
+    return region;
+}
+
+/* ---- which processes live --------------------------------------------------------------- */
+
+enum { LIFE_CACHE = 64 };
+
+/* One pass over the region asks about few processes many times. */
+struct life {
+    pid_t root;
+    bool root_ended;
+    struct {
+        uint32_t pid;
+        bool alive;
+    } cache[LIFE_CACHE];
+};
+
+/* A zombie has ended; a zombie leader of living threads has not. */
+static bool read_alive(uint32_t pid)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return errno != ENOENT && errno != ESRCH;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    if (count <= 0)
+        return false;
+    text[count] = 0;
+    const char *after = strrchr(text, ')');
+    char state;
+    long threads;
+    if (!after || sscanf(after + 1,
+                         " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
+                         "%*d %*d %ld",
+                         &state, &threads) != 2)
+        return false;
+    return (state != 'Z' && state != 'X') || threads > 1;
+}
+
+static bool is_alive(void *context, uint32_t pid)
+{
+    struct life *life = context;
+    if (pid == 0)
+        return false; /* never ask /proc/0; kill(0) would mean the whole group */
+    if (pid == (uint32_t)life->root)
+        return !life->root_ended;
+    size_t place = pid % LIFE_CACHE;
+    if (life->cache[place].pid != pid) {
+        life->cache[place].pid = pid;
+        life->cache[place].alive = read_alive(pid);
+    }
+    return life->cache[place].alive;
+}
+
+static bool is_dead_to_us(void *context, uint32_t pid)
+{
+    (void)context;
+    (void)pid;
+    return false;
+}
+
+static bool somebody_lives(struct wire_region *region, struct life *life)
+{
+    for (uint32_t i = 0; i < WIRE_THREADS; i++) {
+        const struct wire_thread_slot *slot = &region->threads[i];
+        if (atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
+            is_alive(life, slot->pid))
+            return true;
+    }
+    return false;
+}
+
+/* ---- the loop ---------------------------------------------------------------------------- */
+
+struct recording {
+    const struct launch_request *request;
+    struct wire_region *region;
+    struct launch_log log;
+    struct launch_tables *tables;
+    struct life life;
+    uint64_t corrupt;
+    bool told_failure;
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void drain(struct recording *recording)
+{
+    wire_drain(recording->region, launch_log_sink, &recording->log, &recording->corrupt);
+    if (recording->log.failure && !recording->told_failure) {
+        char sentence[256];
+        snprintf(sentence, sizeof sentence,
+                 "the raw log cannot be written any further (%s); the program goes on, the "
+                 "profile will cover its first part only.",
+                 strerror(recording->log.failure));
+        if (recording->request->note)
+            recording->request->note(recording->request->context, sentence);
+        recording->told_failure = true;
+    }
+}
+
+static void reap(struct recording *recording)
+{
+    memset(recording->life.cache, 0, sizeof recording->life.cache);
+    wire_reap(recording->region, is_alive, &recording->life);
+}
+
+static void sleep_on_doorbell(struct wire_region *region, uint32_t seen)
+{
+    struct timespec limit = {.tv_nsec = TICK_MS * 1000000L};
+    syscall(SYS_futex, &region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
+}
+
+/* True once the program has ended; looks without reaping, so that its pid stays its own while
+   signals may still be passed on to it. */
+static bool program_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
+}
+
+static void loop(struct recording *recording, pid_t child)
+{
+    uint64_t reaped = now_ns(CLOCK_MONOTONIC);
+    for (;;) {
+        uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
+        bool ended = program_ended(child);
+        launch_tables_serve(recording->tables);
+        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
+            reap(recording);
+            reaped = now;
+        }
+        drain(recording);
+        if (ended)
+            return;
+        sleep_on_doorbell(recording->region, seen);
+    }
+}
+
+/*
+ * The program has ended. Processes that outlive it are told to stop sampling; what they have
+ * committed so far is taken, as if they had ended: nobody will look into the region again.
+ */
+static void finish(struct recording *recording, struct launch_result *result)
+{
+    struct wire_region *region = recording->region;
+    atomic_store(&region->stopping, 1);
+    recording->life.root_ended = true;
+    reap(recording);
+    result->outlived = somebody_lives(region, &recording->life);
+    wire_reap(region, is_dead_to_us, NULL);
+    drain(recording);
+    result->log_truncated = recording->log.failure != 0;
+    result->images = recording->log.images;
+    result->corrupt_records = recording->corrupt;
+    result->lost_threads = atomic_load(&region->lost_threads);
+    result->lost_processes = atomic_load(&region->lost_processes);
+    result->degraded = atomic_load(&region->degraded);
+}
+
+static void take_status(pid_t child, struct launch_result *result)
+{
+    int status = 0;
+    struct rusage usage = {0};
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    result->exited = WIFEXITED(status);
+    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                    1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/* ---- all together --------------------------------------------------------------------------- */
+
+static void fail(char *error, const char *step, int reason)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
+             strerror(reason));
+}
+
+static enum launch_outcome start_failed(const char *name, int reason, char *error)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s': %s.", name, strerror(reason));
+    return reason == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;
+}
+
+static enum launch_outcome run(struct recording *recording, char *const *environment,
+                               struct signal_state *signals, struct launch_result *result,
+                               char *error)
+{
+    pid_t child;
+    int reason;
+    struct launch_result measured = {.start_ns = now_ns(CLOCK_REALTIME)};
+    uint64_t start = now_ns(CLOCK_MONOTONIC);
+    if (!launch_start(recording->request, environment, &signals->program, &child, &reason))
+        return start_failed(recording->request->path, reason, error);
+    recording->life.root = child;
+    /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
+    launch_tables_begin(recording->tables, recording->region);
+    signals_begin(signals, recording->region, child);
+    loop(recording, child);
+    measured.wall_s = (double)(now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    signal_child = 0;
+    take_status(child, &measured);
+    finish(recording, &measured);
+    launch_tables_end(recording->tables);
+    *result = measured;
+    return LAUNCH_OK;
+}
+
+/* Everything that can fail before the program runs. False: error is set. */
+static bool prepare(struct recording *recording, int *region_file, char ***environment, char *error)
+{
+    const struct wire_config *config = &recording->request->config;
+    if (!launch_log_begin(&recording->log, recording->request->log, config)) {
+        fail(error, "writing the raw log", recording->log.failure);
+        return false;
+    }
+    recording->region = make_region(config, region_file);
+    if (!recording->region) {
+        fail(error,
+             errno == EFBIG ? "the file-size limit (ulimit -f) is too small for the memory "
+                              "shared with the program"
+                            : "memory shared with the program",
+             errno);
+        return false;
+    }
+    recording->tables = malloc(sizeof *recording->tables);
+    *environment = launch_environment(environ, config->agent_path, getpid(), *region_file);
+    if (!recording->tables || !*environment) {
+        fail(error, "memory", ENOMEM);
+        return false;
+    }
+    return true;
+}
+
+enum launch_outcome launch_record(const struct launch_request *request,
+                                  struct launch_result *result, char *error)
+{
+    enum launch_outcome outcome = LAUNCH_FAILED;
+    int region_file = -1;
+    char **environment = NULL;
+    struct signal_state signals;
+    struct recording recording = {.request = request};
+    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
+    prctl(PR_SET_DUMPABLE, 1);
+    signals_prepare(&signals);
+    raise_limits(&signals.program);
+    if (prepare(&recording, &region_file, &environment, error))
+        outcome = run(&recording, environment, &signals, result, error);
+    signals_end(&signals, outcome == LAUNCH_OK);
+    if (outcome != LAUNCH_OK)
+        restore_limits(&signals.program);
+    free(environment);
+    free(recording.tables);
+    if (recording.region)
+        munmap(recording.region, sizeof *recording.region);
+    if (region_file >= 0)
+        close(region_file);
+    return outcome;
+}

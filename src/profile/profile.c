@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The profile in memory: lists that grow, strings in blocks, the checks that
+ * every reader relies upon, and the statistics of weighted shares.
+ */
+#include "profile/profile.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load"};
+
+/* Strings are never freed one by one. 64 KiB holds some thousand paths; a longer string gets a
+   block of its own. */
+enum { BLOCK_BYTES = 65536 };
+
+struct profile_block {
+    struct profile_block *next;
+    size_t used, capacity;
+    char text[];
+};
+
+struct profile *profile_new(void)
+{
+    struct profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return NULL;
+    if (!profile_add_modules(profile) || !profile_add_frames(profile) ||
+        !profile_add_contexts(profile)) {
+        profile_free(profile);
+        return NULL;
+    }
+    profile->modules[0].path = "";
+    profile->modules[0].detail = PROFILE_DETAIL_NONE;
+    profile->run.exit_code = profile->run.exit_signal = -1;
+    profile->run.wall_s = profile->run.cpu_s = -1;
+    return profile;
+}
+
+void profile_free(struct profile *profile)
+{
+    if (!profile)
+        return;
+    for (struct profile_block *block = profile->blocks, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+#define FREE_LIST(list, item) free(profile->list);
+    PROFILE_LISTS(FREE_LIST)
+#undef FREE_LIST
+    free(profile);
+}
+
+const char *profile_keep(struct profile *profile, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    struct profile_block *block = profile->blocks;
+    if (!block || block->capacity - block->used < bytes) {
+        size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+        block = malloc(sizeof *block + capacity);
+        if (!block)
+            return NULL;
+        *block = (struct profile_block){.next = profile->blocks, .capacity = capacity};
+        profile->blocks = block;
+    }
+    char *copy = block->text + block->used;
+    memcpy(copy, text, bytes);
+    block->used += bytes;
+    return copy;
+}
+
+/* Room for one more item, zeroed; ids are 32 bits wide. */
+static void *append(void **items, size_t *count, size_t *capacity, size_t item_bytes)
+{
+    if (*count == *capacity) {
+        size_t larger = *capacity ? *capacity * 2 : 16;
+        if (larger > UINT32_MAX)
+            return NULL;
+        void *moved = reallocarray(*items, larger, item_bytes);
+        if (!moved)
+            return NULL;
+        *items = moved;
+        *capacity = larger;
+    }
+    void *item = (char *)*items + (*count)++ * item_bytes;
+    return memset(item, 0, item_bytes);
+}
+
+#define DEFINE_ADDER(list, item)                                                                   \
+    struct profile_##item *profile_add_##list(struct profile *profile)                             \
+    {                                                                                              \
+        void *items = profile->list;                                                               \
+        struct profile_##item *added =                                                             \
+            append(&items, &profile->list##_count, &profile->list##_capacity, sizeof *added);      \
+        profile->list = items;                                                                     \
+        return added;                                                                              \
+    }
+PROFILE_LISTS(DEFINE_ADDER)
+#undef DEFINE_ADDER
+
+/* ---- checks ----------------------------------------------------------------------------- */
+
+/* Sums of that many counts of that size stay far from overflow, and are exact as doubles. */
+static const uint64_t count_limit = UINT64_C(1) << 50;
+static const double weight_limit = 1e30;
+
+static bool weight_ok(double value)
+{
+    return isfinite(value) && value >= 0 && value <= weight_limit;
+}
+
+static bool counts_ok(const uint64_t *counts, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (counts[i] > count_limit)
+            return false;
+    return true;
+}
+
+static bool check_tree(const struct profile *profile)
+{
+    if (profile->modules_count == 0 || profile->frames_count == 0 || profile->contexts_count == 0)
+        return false;
+    for (size_t i = 1; i < profile->modules_count; i++) {
+        const struct profile_module *module = &profile->modules[i];
+        if (!module->path || module->detail >= PROFILE_DETAILS ||
+            module->build_id_bytes > PROFILE_BUILD_ID_BYTES)
+            return false;
+    }
+    for (size_t i = 1; i < profile->frames_count; i++)
+        if (profile->frames[i].module >= profile->modules_count)
+            return false;
+    for (size_t i = 1; i < profile->contexts_count; i++) {
+        const struct profile_context *context = &profile->contexts[i];
+        if (context->parent >= i || context->frame == 0 || context->frame >= profile->frames_count)
+            return false;
+    }
+    return true;
+}
+
+static bool check_pair(const struct profile *profile, const struct profile_pair *pair,
+                       unsigned kinds)
+{
+    uint64_t counts[] = {pair->waste_traps, pair->use_traps, pair->kernel_traps, pair->likely_traps,
+                         pair->float_traps};
+    return pair->kind < PROFILE_KINDS && (kinds >> pair->kind & 1) &&
+           pair->first < profile->contexts_count && pair->second < profile->contexts_count &&
+           weight_ok(pair->waste_bytes) && weight_ok(pair->use_bytes) &&
+           weight_ok(pair->waste_squares) && weight_ok(pair->use_squares) &&
+           weight_ok(pair->samples) && counts_ok(counts, BASE_COUNT(counts));
+}
+
+static bool check_findings(const struct profile *profile)
+{
+    unsigned kinds = 0;
+    for (size_t i = 0; i < profile->kinds_count; i++) {
+        const struct profile_kind *kind = &profile->kinds[i];
+        uint64_t counts[] = {kind->samples, kind->armed,     kind->traps,        kind->ignored,
+                             kind->evicted, kind->abandoned, kind->blind_longest};
+        if (kind->kind >= PROFILE_KINDS || (kinds >> kind->kind & 1) ||
+            !counts_ok(counts, BASE_COUNT(counts)))
+            return false;
+        kinds |= 1U << kind->kind;
+    }
+    for (size_t i = 0; i < profile->pairs_count; i++)
+        if (!check_pair(profile, &profile->pairs[i], kinds))
+            return false;
+    for (size_t i = 0; i < profile->sampled_count; i++) {
+        const struct profile_sampled *sampled = &profile->sampled[i];
+        if (sampled->kind >= PROFILE_KINDS || sampled->context >= profile->contexts_count ||
+            !weight_ok(sampled->weight) || sampled->samples > count_limit ||
+            sampled->armed > count_limit)
+            return false;
+    }
+    return true;
+}
+
+static bool check_run(const struct profile *profile)
+{
+    const struct profile_run *run = &profile->run;
+    uint64_t counts[] = {run->processes,       run->threads,      run->attempted,     run->stored,
+                         run->corrupt_records, run->lost_threads, run->lost_processes};
+    if (!run->verb || !run->engine || !run->weighting || !run->version)
+        return false;
+    if (!isfinite(run->wall_s) || !isfinite(run->cpu_s) || !weight_ok(run->fp_tolerance))
+        return false;
+    if (run->exit_code < -1 || run->exit_code > 255 || run->exit_signal < -1 ||
+        run->exit_signal > 128 || !counts_ok(counts, BASE_COUNT(counts)))
+        return false;
+    uint64_t accounted = run->stored;
+    for (size_t i = 0; i < profile->drops_count; i++) {
+        const struct profile_drop *drop = &profile->drops[i];
+        if (!drop->reason || !drop->meaning || drop->count > count_limit || i > 1000)
+            return false;
+        accounted += drop->count;
+    }
+    return accounted == run->attempted;
+}
+
+bool profile_check(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->counters_count; i++)
+        if (profile->counters[i].thread >= profile->threads_count || !profile->counters[i].name)
+            return false;
+    for (size_t i = 0; i < profile->arguments_count; i++)
+        if (!profile->arguments[i].text)
+            return false;
+    for (size_t i = 0; i < profile->degraded_count; i++)
+        if (!profile->degraded[i].text)
+            return false;
+    return check_run(profile) && check_tree(profile) && check_findings(profile);
+}
+
+void profile_total(struct profile *profile)
+{
+    struct profile_kind *by_kind[PROFILE_KINDS] = {NULL};
+    for (size_t i = 0; i < profile->kinds_count; i++) {
+        struct profile_kind *kind = &profile->kinds[i];
+        kind->waste_bytes = kind->use_bytes = kind->waste_squares = kind->use_squares = 0;
+        kind->waste_traps = kind->use_traps = 0;
+        by_kind[kind->kind] = kind;
+    }
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        struct profile_kind *kind = by_kind[pair->kind];
+        kind->waste_bytes += pair->waste_bytes;
+        kind->use_bytes += pair->use_bytes;
+        kind->waste_squares += pair->waste_squares;
+        kind->use_squares += pair->use_squares;
+        kind->waste_traps += pair->waste_traps;
+        kind->use_traps += pair->use_traps;
+    }
+}
+
+/* ---- statistics ------------------------------------------------------------------------- */
+
+struct profile_share profile_share(double part, double whole, double whole_squares)
+{
+    static const double z = 1.959963984540054; /* 97.5 % quantile of the normal distribution */
+    struct profile_share result = {0};
+    if (!(whole > 0) || !(whole_squares > 0))
+        return result;
+    double n = whole * whole / whole_squares;
+    double p = part / whole;
+    p = p > 1 ? 1 : p;
+    double centre = (p + z * z / (2 * n)) / (1 + z * z / n);
+    double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+    result = (struct profile_share){.share = p, .effective = n, .known = isfinite(n)};
+    /* Rounding must not put the share outside its own interval. */
+    result.low = fmax(0, fmin(p, centre - half));
+    result.high = fmin(1, fmax(p, centre + half));
+    return result;
+}

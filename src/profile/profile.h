@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * profile: what one recording found, in memory and as one SQLite file
+ * (`*.headroom`, docs/formats/profile.md). The only room that includes sqlite3.
+ *
+ * A struct profile is filled by `import` (profile_new, profile_add_*) and written
+ * once with profile_write, or read whole with profile_read. Files are hostile
+ * input: profile_read checks every id, count and number, so that readers of a
+ * struct profile may use all of them without further checks.
+ *
+ * Ids are indices into the arrays below. Id 0 of modules, frames and contexts is
+ * "none" (context 0 is the root of the calling-context tree); profile_new adds
+ * those items. Parents precede children: contexts[i].parent < i.
+ *
+ * Host side; a struct profile belongs to one thread at a time.
+ */
+#ifndef HEADROOM_PROFILE_H
+#define HEADROOM_PROFILE_H
+
+#include "base/base.h"
+
+enum { PROFILE_VERSION = 1, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+
+enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_KINDS };
+extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load" */
+
+/* Same values as enum binary_detail. */
+enum profile_detail {
+    PROFILE_DETAIL_LINES,
+    PROFILE_DETAIL_SYMBOLS,
+    PROFILE_DETAIL_EXPORTS,
+    PROFILE_DETAIL_NONE,
+    PROFILE_DETAILS
+};
+
+struct profile_module {
+    const char *path; /* never NULL                                */
+    uint8_t build_id[PROFILE_BUILD_ID_BYTES];
+    uint32_t build_id_bytes; /* 0: none, or module not looked into        */
+    uint32_t detail;         /* enum profile_detail                       */
+};
+
+enum profile_frame_flags {
+    PROFILE_FRAME_INLINED = 1,    /* inlined into its parent context's frame                   */
+    PROFILE_FRAME_KERNEL = 2,     /* the kernel made the access, in the system call made here  */
+    PROFILE_FRAME_INCOMPLETE = 4, /* no code: outer callers are missing above this point       */
+    PROFILE_FRAME_IMPRECISE = 8,  /* function known, instruction not                           */
+    PROFILE_FRAME_CALL = 16,      /* the access is the return address that a call pushes       */
+    PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops       */
+};
+
+struct profile_frame {
+    const char *function; /* NULL: unknown                                    */
+    const char *file;     /* NULL: unknown                                    */
+    uint64_t address;     /* ELF virtual address in module (leaf: the instruction; caller: the
+                             return address), absolute if module is 0         */
+    uint32_t module;      /* id; 0: none                                      */
+    uint32_t line;        /* 0: unknown                                       */
+    uint32_t column;      /* 0: unknown                                       */
+    uint32_t flags;       /* enum profile_frame_flags                         */
+};
+
+struct profile_context {
+    uint32_t parent, frame; /* ids */
+};
+
+/* What was found for (kind, first context, second context). Weights are samples × bytes. */
+struct profile_pair {
+    uint32_t kind;          /* enum profile_kind_id                                       */
+    uint32_t first, second; /* context ids: where watched, where touched again            */
+    double waste_bytes, use_bytes;
+    double waste_squares, use_squares; /* Σ of the squared weights of single traps        */
+    double samples;                    /* samples the traps stand for                     */
+    uint64_t waste_traps, use_traps;
+    uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf        */
+    uint64_t likely_traps; /* second instruction is likely, not certain                   */
+    uint64_t float_traps;  /* compared with the floating-point tolerance                  */
+};
+
+/* Samples taken in a context, whether watched or not. */
+struct profile_sampled {
+    uint32_t kind, context;
+    uint64_t samples, armed;
+    double weight;
+};
+
+/* Totals of one recorded kind. waste/use are sums over the pairs, not stored in the file. */
+struct profile_kind {
+    uint32_t kind; /* enum profile_kind_id */
+    uint64_t samples, armed, traps, ignored, evicted, abandoned, blind_longest;
+    double waste_bytes, use_bytes, waste_squares, use_squares;
+    uint64_t waste_traps, use_traps;
+};
+
+struct profile_drop {
+    const char *reason;  /* "kernel", "no_access", ... */
+    const char *meaning; /* for people                 */
+    uint64_t count;
+};
+
+struct profile_process {
+    uint32_t id, parent; /* ids of the recording; parent UINT32_MAX: none */
+    uint32_t pid, forked;
+    const char *exe; /* may be NULL */
+    uint64_t start_ns;
+};
+
+struct profile_thread {
+    uint32_t id, process, tid;
+    const char *name; /* may be NULL */
+    uint64_t cpu_ns, attempted, stored;
+};
+
+/* A named counter of a thread; zero counters are left out. */
+struct profile_counter {
+    uint32_t thread; /* index into threads */
+    const char *name;
+    uint64_t value;
+};
+
+struct profile_text {
+    const char *text;
+};
+
+struct profile_run {
+    const char *verb;                /* "waste"                                   */
+    const char *engine;              /* "live", "exact", "built", "static"        */
+    const char *source;              /* "pmu", "clock", "count"; NULL             */
+    const char *weighting;           /* "accesses", "cpu-time"                    */
+    const char *version;             /* of the headroom that wrote the profile    */
+    const char *host, *kernel, *cpu; /* NULL: unknown                   */
+    int64_t exit_code, exit_signal;  /* -1: none                        */
+    double wall_s, cpu_s;            /* negative: unknown               */
+    double fp_tolerance;
+    uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown                 */
+    uint64_t interval_ns; /* clock: mean CPU time between samples; 0    */
+    uint64_t period;      /* pmu, count: accesses between samples; 0    */
+    uint64_t registers, watch_kernel;
+    uint64_t processes, threads;
+    uint64_t attempted, stored; /* attempted = stored + Σ drops.count   */
+    uint64_t corrupt_records, lost_threads, lost_processes;
+    uint64_t handler_ns; /* CPU time spent observing                    */
+};
+
+/* list, item type, adder */
+#define PROFILE_LISTS(X)                                                                           \
+    X(modules, module)                                                                             \
+    X(frames, frame)                                                                               \
+    X(contexts, context)                                                                           \
+    X(pairs, pair)                                                                                 \
+    X(sampled, sampled)                                                                            \
+    X(kinds, kind)                                                                                 \
+    X(drops, drop)                                                                                 \
+    X(processes, process)                                                                          \
+    X(threads, thread)                                                                             \
+    X(counters, counter)                                                                           \
+    X(arguments, text)                                                                             \
+    X(degraded, text)
+
+struct profile {
+    struct profile_run run;
+#define PROFILE_MEMBER(list, item)                                                                 \
+    struct profile_##item *list;                                                                   \
+    size_t list##_count, list##_capacity;
+    PROFILE_LISTS(PROFILE_MEMBER)
+#undef PROFILE_MEMBER
+    struct profile_block *blocks; /* strings */
+};
+
+/* An empty profile, or NULL without memory. profile_free(NULL) does nothing. */
+struct profile *profile_new(void);
+void profile_free(struct profile *profile);
+
+/* A copy of text that lives as long as the profile. NULL without memory, or for NULL. */
+const char *profile_keep(struct profile *profile, const char *text);
+
+/* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end
+   of the list, or NULL without memory. Earlier pointers into the list become invalid. */
+#define PROFILE_ADDER(list, item)                                                                  \
+    struct profile_##item *profile_add_##list(struct profile *profile);
+PROFILE_LISTS(PROFILE_ADDER)
+#undef PROFILE_ADDER
+
+/* True if everything that readers rely upon holds (ids, order, finite numbers). */
+bool profile_check(const struct profile *profile);
+
+/* Adds the pairs up into the kinds. profile_read has done it. */
+void profile_total(struct profile *profile);
+
+/*
+ * Can a profile be written at path? Takes what exists there into account (a
+ * symlink or anything but a regular file is refused) and the directory's
+ * permissions. For use before a recording. error: one sentence.
+ */
+enum base_status profile_output_check(const char *path, char *error, size_t error_bytes);
+
+/*
+ * Writes a new file, mode 0600: first beside path under a temporary name, then
+ * an existing profile is renamed to `path.old`, then the new one put in place.
+ * On failure what was there stays. error: one sentence.
+ */
+enum base_status profile_write(const struct profile *profile, const char *path, char *error,
+                               size_t error_bytes);
+
+/*
+ * Reads a profile whole. BASE_NOT_FOUND, BASE_DENIED, BASE_IO; BASE_MALFORMED: not
+ * a profile, or damaged; BASE_TOO_NEW. error: one sentence.
+ */
+enum base_status profile_read(const char *path, struct profile **profile, char *error,
+                              size_t error_bytes);
+
+/* ---- statistics ------------------------------------------------------------------------- */
+
+/* A share with its 95 % interval. */
+struct profile_share {
+    double share, low, high; /* 0..1 */
+    double effective;        /* effective number of samples behind it */
+    bool known;              /* false: nothing was seen, the rest is meaningless */
+};
+
+/*
+ * part / whole, both sums of weights; whole_squares: Σ of the squared weights in
+ * whole. The interval is Wilson's with the effective sample size (Σw)²/Σw²
+ * (Kish), because traps do not weigh the same.
+ */
+struct profile_share profile_share(double part, double whole, double whole_squares);
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The schema of profile files, version 1. The SQL text is part of the format: a
+ * file whose schema reads otherwise is refused.
+ */
+#include "profile/schema.h"
+
+#define COLUMN(item, member, type)                                                                 \
+    {                                                                                              \
+#member, SCHEMA_##type, offsetof(struct profile_##item, member)                            \
+    }
+#define POSITION(name)                                                                             \
+    {                                                                                              \
+        name, SCHEMA_POSITION, 0                                                                   \
+    }
+
+static const struct schema_column module_columns[] = {
+    POSITION("id"),
+    COLUMN(module, path, TEXT),
+    COLUMN(module, build_id, BUILD_ID),
+    COLUMN(module, detail, COUNT32),
+};
+
+static const struct schema_column frame_columns[] = {
+    POSITION("id"),
+    COLUMN(frame, function, NAME),
+    COLUMN(frame, file, NAME),
+    COLUMN(frame, line, COUNT32),
+    COLUMN(frame, column, COUNT32),
+    COLUMN(frame, module, COUNT32),
+    COLUMN(frame, address, ADDRESS),
+    COLUMN(frame, flags, COUNT32),
+};
+
+static const struct schema_column context_columns[] = {
+    POSITION("id"),
+    COLUMN(context, parent, COUNT32),
+    COLUMN(context, frame, COUNT32),
+};
+
+static const struct schema_column pair_columns[] = {
+    COLUMN(pair, kind, COUNT32),         COLUMN(pair, first, COUNT32),
+    COLUMN(pair, second, COUNT32),       COLUMN(pair, waste_bytes, REAL),
+    COLUMN(pair, use_bytes, REAL),       COLUMN(pair, waste_squares, REAL),
+    COLUMN(pair, use_squares, REAL),     COLUMN(pair, samples, REAL),
+    COLUMN(pair, waste_traps, COUNT64),  COLUMN(pair, use_traps, COUNT64),
+    COLUMN(pair, kernel_traps, COUNT64), COLUMN(pair, likely_traps, COUNT64),
+    COLUMN(pair, float_traps, COUNT64),
+};
+
+static const struct schema_column sampled_columns[] = {
+    COLUMN(sampled, kind, COUNT32),    COLUMN(sampled, context, COUNT32),
+    COLUMN(sampled, samples, COUNT64), COLUMN(sampled, armed, COUNT64),
+    COLUMN(sampled, weight, REAL),
+};
+
+static const struct schema_column kind_columns[] = {
+    COLUMN(kind, kind, COUNT32),      COLUMN(kind, samples, COUNT64),
+    COLUMN(kind, armed, COUNT64),     COLUMN(kind, traps, COUNT64),
+    COLUMN(kind, ignored, COUNT64),   COLUMN(kind, evicted, COUNT64),
+    COLUMN(kind, abandoned, COUNT64), COLUMN(kind, blind_longest, COUNT64),
+};
+
+static const struct schema_column drop_columns[] = {
+    POSITION("position"),
+    COLUMN(drop, reason, TEXT),
+    COLUMN(drop, meaning, TEXT),
+    COLUMN(drop, count, COUNT64),
+};
+
+static const struct schema_column process_columns[] = {
+    POSITION("position"),
+    COLUMN(process, id, COUNT32),
+    COLUMN(process, parent, COUNT32),
+    COLUMN(process, pid, COUNT32),
+    COLUMN(process, forked, COUNT32),
+    COLUMN(process, exe, TEXT),
+    COLUMN(process, start_ns, COUNT64),
+};
+
+static const struct schema_column thread_columns[] = {
+    POSITION("position"),
+    COLUMN(thread, id, COUNT32),
+    COLUMN(thread, process, COUNT32),
+    COLUMN(thread, tid, COUNT32),
+    COLUMN(thread, name, TEXT),
+    COLUMN(thread, cpu_ns, COUNT64),
+    COLUMN(thread, attempted, COUNT64),
+    COLUMN(thread, stored, COUNT64),
+};
+
+static const struct schema_column counter_columns[] = {
+    POSITION("position"),
+    COLUMN(counter, thread, COUNT32),
+    COLUMN(counter, name, NAME),
+    COLUMN(counter, value, COUNT64),
+};
+
+static const struct schema_column text_columns[] = {
+    POSITION("position"),
+    COLUMN(text, text, TEXT),
+};
+
+/* Function pointers of different types cannot share a table without a cast. */
+#define WRAP_ADDER(list, item)                                                                     \
+    static void *add_##list(struct profile *profile)                                               \
+    {                                                                                              \
+        return profile_add_##list(profile);                                                        \
+    }
+PROFILE_LISTS(WRAP_ADDER)
+#undef WRAP_ADDER
+
+#define TABLE(table_name, list, item, skipped, text)                                               \
+    {                                                                                              \
+        .name = table_name, .sql = "CREATE TABLE " table_name "(" text, .columns = item##_columns, \
+        .columns_count = BASE_COUNT(item##_columns), .first = skipped,                             \
+        .items = offsetof(struct profile, list), .item_bytes = sizeof(struct profile_##item),      \
+        .add = add_##list, .since = 1                                                              \
+    }
+
+const struct schema_table schema_tables[SCHEMA_TABLES] = {
+    TABLE("module", modules, module, 1,
+          "id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id BLOB, detail INTEGER NOT NULL)"),
+    TABLE("frame", frames, frame, 1,
+          "id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, "
+          "column INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, "
+          "flags INTEGER NOT NULL)"),
+    TABLE("context", contexts, context, 1,
+          "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL)"),
+    TABLE("kind", kinds, kind, 0,
+          "kind INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, "
+          "traps INTEGER NOT NULL, ignored INTEGER NOT NULL, evicted INTEGER NOT NULL, "
+          "abandoned INTEGER NOT NULL, blind_longest INTEGER NOT NULL)"),
+    TABLE("pair", pairs, pair, 0,
+          "kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, "
+          "waste_bytes REAL NOT NULL, use_bytes REAL NOT NULL, waste_squares REAL NOT NULL, "
+          "use_squares REAL NOT NULL, samples REAL NOT NULL, waste_traps INTEGER NOT NULL, "
+          "use_traps INTEGER NOT NULL, kernel_traps INTEGER NOT NULL, "
+          "likely_traps INTEGER NOT NULL, float_traps INTEGER NOT NULL, "
+          "PRIMARY KEY(kind, first, second)) WITHOUT ROWID"),
+    TABLE("sampled", sampled, sampled, 0,
+          "kind INTEGER NOT NULL, context INTEGER NOT NULL, samples INTEGER NOT NULL, "
+          "armed INTEGER NOT NULL, weight REAL NOT NULL, "
+          "PRIMARY KEY(kind, context)) WITHOUT ROWID"),
+    TABLE("dropped", drops, drop, 0,
+          "position INTEGER PRIMARY KEY, reason TEXT NOT NULL, meaning TEXT NOT NULL, "
+          "count INTEGER NOT NULL)"),
+    TABLE("process", processes, process, 0,
+          "position INTEGER PRIMARY KEY, id INTEGER NOT NULL, parent INTEGER NOT NULL, "
+          "pid INTEGER NOT NULL, forked INTEGER NOT NULL, exe TEXT, start_ns INTEGER NOT NULL)"),
+    TABLE("thread", threads, thread, 0,
+          "position INTEGER PRIMARY KEY, id INTEGER NOT NULL, process INTEGER NOT NULL, "
+          "tid INTEGER NOT NULL, name TEXT, cpu_ns INTEGER NOT NULL, "
+          "attempted INTEGER NOT NULL, stored INTEGER NOT NULL)"),
+    TABLE("thread_counter", counters, counter, 0,
+          "position INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name INTEGER NOT NULL, "
+          "value INTEGER NOT NULL)"),
+    TABLE("argument", arguments, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
+    TABLE("degraded", degraded, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
+};
+
+const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";
+const char schema_name_sql[] = "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL)";
+
+const struct schema_column schema_run_keys[SCHEMA_RUN_KEYS] = {
+    COLUMN(run, verb, TEXT),
+    COLUMN(run, engine, TEXT),
+    COLUMN(run, source, TEXT),
+    COLUMN(run, weighting, TEXT),
+    COLUMN(run, version, TEXT),
+    COLUMN(run, host, TEXT),
+    COLUMN(run, kernel, TEXT),
+    COLUMN(run, cpu, TEXT),
+    COLUMN(run, exit_code, SIGNED),
+    COLUMN(run, exit_signal, SIGNED),
+    COLUMN(run, wall_s, REAL),
+    COLUMN(run, cpu_s, REAL),
+    COLUMN(run, fp_tolerance, REAL),
+    COLUMN(run, start_ns, COUNT64),
+    COLUMN(run, interval_ns, COUNT64),
+    COLUMN(run, period, COUNT64),
+    COLUMN(run, registers, COUNT64),
+    COLUMN(run, watch_kernel, COUNT64),
+    COLUMN(run, processes, COUNT64),
+    COLUMN(run, threads, COUNT64),
+    COLUMN(run, attempted, COUNT64),
+    COLUMN(run, stored, COUNT64),
+    COLUMN(run, corrupt_records, COUNT64),
+    COLUMN(run, lost_threads, COUNT64),
+    COLUMN(run, lost_processes, COUNT64),
+    COLUMN(run, handler_ns, COUNT64),
+};

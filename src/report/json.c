@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The report as JSON, "headroom-report/1" (docs/formats/report.md). Written by
+ * hand: the output is one fixed shape, and strings may hold any bytes, which JSON
+ * libraries refuse.
+ */
+#include "report/parts.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct json {
+    FILE *out;
+    bool comma; /* a value precedes on this level */
+};
+
+/* ---- values ----------------------------------------------------------------------------- */
+
+static void raw(struct json *json, const char *text)
+{
+    fputs(text, json->out);
+}
+
+/* Invalid bytes become U+FFFD; control characters, quotes and backslashes are escaped. DEL and
+   line separators are legal in JSON. */
+static void string(struct json *json, const char *text)
+{
+    if (!text) {
+        raw(json, "null");
+        return;
+    }
+    putc('"', json->out);
+    while (*text) {
+        size_t bytes = name_utf8(text);
+        if (bytes == 0) {
+            raw(json, "\\ufffd");
+            bytes = 1;
+        } else if (*text == '"' || *text == '\\') {
+            fprintf(json->out, "\\%c", *text);
+        } else if ((unsigned char)*text < 0x20) {
+            fprintf(json->out, "\\u%04x", (unsigned)*text);
+        } else {
+            fwrite(text, 1, bytes, json->out);
+        }
+        text += bytes;
+    }
+    putc('"', json->out);
+}
+
+/* The locale's decimal separator must not get in. */
+static void number(struct json *json, double value, int digits)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    for (char *at = text; *at; at++)
+        if (!strchr("0123456789+-eE", *at))
+            *at = '.';
+    raw(json, text);
+}
+
+/* ---- structure ---------------------------------------------------------------------------- */
+
+static void item(struct json *json)
+{
+    if (json->comma)
+        putc(',', json->out);
+    json->comma = true;
+}
+
+static void key(struct json *json, const char *name)
+{
+    item(json);
+    fprintf(json->out, "\"%s\":", name);
+}
+
+static void open_level(struct json *json, char bracket)
+{
+    putc(bracket, json->out);
+    json->comma = false;
+}
+
+static void close_level(struct json *json, char bracket)
+{
+    putc(bracket, json->out);
+    json->comma = true;
+}
+
+static void text_member(struct json *json, const char *name, const char *value)
+{
+    key(json, name);
+    string(json, value);
+}
+
+static void count_member(struct json *json, const char *name, uint64_t value)
+{
+    key(json, name);
+    fprintf(json->out, "%" PRIu64, value);
+}
+
+static void real_member(struct json *json, const char *name, double value, int digits)
+{
+    key(json, name);
+    number(json, value, digits);
+}
+
+static void flag_member(struct json *json, const char *name, bool value)
+{
+    key(json, name);
+    raw(json, value ? "true" : "false");
+}
+
+/* null when negative */
+static void signed_member(struct json *json, const char *name, int64_t value)
+{
+    key(json, name);
+    if (value < 0)
+        raw(json, "null");
+    else
+        fprintf(json->out, "%" PRId64, value);
+}
+
+static void seconds_member(struct json *json, const char *name, double value)
+{
+    key(json, name);
+    if (value < 0)
+        raw(json, "null");
+    else
+        number(json, value, 9);
+}
+
+static void interval_member(struct json *json, const struct profile_share *share)
+{
+    key(json, "ci95");
+    if (!share->known) {
+        raw(json, "null");
+        return;
+    }
+    putc('[', json->out);
+    number(json, share->low, 6);
+    putc(',', json->out);
+    number(json, share->high, 6);
+    putc(']', json->out);
+}
+
+static void texts_member(struct json *json, const char *name, const struct profile_text *texts,
+                         size_t count)
+{
+    key(json, name);
+    open_level(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        item(json);
+        string(json, texts[i].text);
+    }
+    close_level(json, ']');
+}
+
+/* ---- findings ------------------------------------------------------------------------------- */
+
+static void frame_object(struct json *json, const struct profile *profile,
+                         const struct profile_frame *frame)
+{
+    item(json);
+    open_level(json, '{');
+    text_member(json, "function", frame->function);
+    text_member(json, "file", frame->file);
+    key(json, "line");
+    if (frame->line)
+        fprintf(json->out, "%" PRIu32, frame->line);
+    else
+        raw(json, "null");
+    text_member(json, "module", frame->module ? profile->modules[frame->module].path : NULL);
+    key(json, "address");
+    fprintf(json->out, "\"0x%" PRIx64 "\"", frame->address);
+    flag_member(json, "inlined", frame->flags & PROFILE_FRAME_INLINED);
+    if (frame->flags & PROFILE_FRAME_KERNEL)
+        flag_member(json, "kernel", true);
+    if (frame->flags & PROFILE_FRAME_INCOMPLETE)
+        flag_member(json, "incomplete", true);
+    close_level(json, '}');
+}
+
+static void context_member(struct json *json, const char *name, const struct profile *profile,
+                           uint32_t context)
+{
+    key(json, name);
+    open_level(json, '[');
+    for (; context; context = profile->contexts[context].parent)
+        frame_object(json, profile, &profile->frames[profile->contexts[context].frame]);
+    close_level(json, ']');
+}
+
+static void pair_object(struct json *json, const struct profile *profile,
+                        const struct rank_pair *pair)
+{
+    item(json);
+    open_level(json, '{');
+    real_member(json, "share", pair->share.share, 6);
+    interval_member(json, &pair->share);
+    real_member(json, "waste_bytes", pair->waste_bytes, 15);
+    real_member(json, "use_bytes", pair->use_bytes, 15);
+    count_member(json, "traps", pair->waste_traps + pair->use_traps);
+    count_member(json, "kernel_traps", pair->kernel_traps);
+    count_member(json, "likely_traps", pair->likely_traps);
+    count_member(json, "float_traps", pair->float_traps);
+    context_member(json, "first", profile, pair->first);
+    context_member(json, "second", profile, pair->second);
+    close_level(json, '}');
+}
+
+static void kind_object(struct json *json, const struct profile *profile,
+                        const struct rank_kind *kind, unsigned limit)
+{
+    const struct profile_kind *totals = kind->totals;
+    key(json, profile_kind_names[totals->kind]);
+    open_level(json, '{');
+    key(json, "fraction");
+    if (kind->fraction.known)
+        number(json, kind->fraction.share, 6);
+    else
+        raw(json, "null");
+    interval_member(json, &kind->fraction);
+    flag_member(json, "too_few_samples", kind->too_few);
+    real_member(json, "effective_samples", kind->fraction.effective, 6);
+    real_member(json, "waste_bytes", totals->waste_bytes, 15);
+    real_member(json, "use_bytes", totals->use_bytes, 15);
+    count_member(json, "samples", totals->samples);
+    count_member(json, "armed", totals->armed);
+    count_member(json, "traps", totals->traps);
+    count_member(json, "ignored", totals->ignored);
+    count_member(json, "evicted", totals->evicted);
+    count_member(json, "abandoned", totals->abandoned);
+    key(json, "blindspot_max_share");
+    if (totals->samples)
+        number(json, (double)totals->blind_longest / (double)totals->samples, 6);
+    else
+        raw(json, "null");
+    count_member(json, "pairs_total", kind->pairs_count);
+    key(json, "pairs");
+    open_level(json, '[');
+    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit); i++)
+        pair_object(json, profile, &kind->pairs[i]);
+    close_level(json, ']');
+    close_level(json, '}');
+}
+
+/* ---- the run -------------------------------------------------------------------------------- */
+
+static void modules_member(struct json *json, const struct profile *profile)
+{
+    static const char *const details[PROFILE_DETAILS] = {"lines", "symbols", "exports", "none"};
+    key(json, "modules");
+    open_level(json, '[');
+    for (size_t i = 1; i < profile->modules_count; i++) {
+        const struct profile_module *module = &profile->modules[i];
+        char id[2 * PROFILE_BUILD_ID_BYTES + 1] = "";
+        for (uint32_t b = 0; b < module->build_id_bytes; b++)
+            snprintf(id + 2 * b, 3, "%02x", module->build_id[b]);
+        item(json);
+        open_level(json, '{');
+        text_member(json, "path", module->path);
+        text_member(json, "build_id", id[0] ? id : NULL);
+        text_member(json, "detail", details[module->detail]);
+        close_level(json, '}');
+    }
+    close_level(json, ']');
+}
+
+static void accounts(struct json *json, const struct profile *profile)
+{
+    const struct profile_run *run = &profile->run;
+    count_member(json, "attempted", run->attempted);
+    count_member(json, "stored", run->stored);
+    key(json, "dropped");
+    open_level(json, '{');
+    for (size_t i = 0; i < profile->drops_count; i++) {
+        item(json);
+        string(json, profile->drops[i].reason);
+        fprintf(json->out, ":%" PRIu64, profile->drops[i].count);
+    }
+    close_level(json, '}');
+    count_member(json, "corrupt_records", run->corrupt_records);
+    count_member(json, "lost_threads", run->lost_threads);
+    count_member(json, "lost_processes", run->lost_processes);
+}
+
+static void head(struct json *json, const struct profile *profile)
+{
+    const struct profile_run *run = &profile->run;
+    text_member(json, "schema", "headroom-report/1");
+    text_member(json, "verb", run->verb);
+    text_member(json, "engine", run->engine);
+    text_member(json, "source", run->source);
+    text_member(json, "weighting", run->weighting);
+    texts_member(json, "command", profile->arguments, profile->arguments_count);
+    key(json, "exit");
+    open_level(json, '{');
+    signed_member(json, "code", run->exit_code);
+    signed_member(json, "signal", run->exit_signal);
+    close_level(json, '}');
+    count_member(json, "processes", run->processes);
+    count_member(json, "threads", run->threads);
+    seconds_member(json, "wall_s", run->wall_s);
+    seconds_member(json, "cpu_s", run->cpu_s);
+    texts_member(json, "degraded", profile->degraded, profile->degraded_count);
+    text_member(json, "version", run->version);
+    text_member(json, "host", run->host);
+    text_member(json, "kernel", run->kernel);
+    text_member(json, "cpu", run->cpu);
+    count_member(json, "start_ns", run->start_ns);
+    count_member(json, "interval_ns", run->interval_ns);
+    count_member(json, "period", run->period);
+    count_member(json, "registers", run->registers);
+    flag_member(json, "kernel_accesses", run->watch_kernel != 0);
+    real_member(json, "fp_tolerance", run->fp_tolerance, 6);
+    count_member(json, "handler_ns", run->handler_ns);
+    accounts(json, profile);
+    modules_member(json, profile);
+}
+
+enum base_status report_json(struct profile *profile, const struct report_options *options,
+                             FILE *out)
+{
+    struct json json = {.out = out};
+    struct ranking ranking;
+    enum base_status status = rank_profile(profile, options->kinds, false, &ranking);
+    if (status != BASE_OK)
+        return status;
+    open_level(&json, '{');
+    head(&json, profile);
+    key(&json, "waste");
+    open_level(&json, '{');
+    for (size_t i = 0; i < ranking.kinds_count; i++)
+        kind_object(&json, profile, &ranking.kinds[i], options->limit);
+    close_level(&json, '}');
+    close_level(&json, '}');
+    putc('\n', out);
+    rank_free(&ranking);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}

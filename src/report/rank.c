@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Findings merged and ranked. A profile keeps contexts by instruction; a person
+ * thinks in lines. Contexts that differ only in addresses on the same lines (an
+ * unrolled loop, the halves of a copied structure) are one place here.
+ */
+#include "report/parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Outer activations that are searched for a recursive call's first one. */
+enum { FOLD_DEPTH = 64 };
+
+/* ---- hash table from keys to numbers ------------------------------------------------------- */
+
+struct table {
+    uint32_t *slots; /* number + 1; 0: empty */
+    size_t capacity;
+};
+
+static bool table_make(struct table *table, size_t items)
+{
+    size_t capacity = 16;
+    while (capacity < items * 2)
+        capacity *= 2;
+    table->slots = calloc(capacity, sizeof *table->slots);
+    table->capacity = capacity;
+    return table->slots != NULL;
+}
+
+/* ---- frames that read the same --------------------------------------------------------------- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static uint32_t reading_flags(const struct profile_frame *frame)
+{
+    return frame->flags & (PROFILE_FRAME_INLINED | PROFILE_FRAME_KERNEL);
+}
+
+/* Without a line the function is all that is known; without a function the address is. */
+static bool reads_same(const struct profile_frame *a, const struct profile_frame *b)
+{
+    if (a->module != b->module || a->line != b->line || reading_flags(a) != reading_flags(b))
+        return false;
+    if (!same_text(a->function, b->function) || !same_text(a->file, b->file))
+        return false;
+    return a->function || a->line || a->address == b->address;
+}
+
+static uint64_t reading_hash(const struct profile_frame *frame)
+{
+    uint64_t hash = base_mix64((uint64_t)frame->module << 32 | frame->line);
+    if (frame->function)
+        hash = base_hash_bytes(frame->function, strlen(frame->function), hash);
+    if (frame->file)
+        hash = base_hash_bytes(frame->file, strlen(frame->file), hash);
+    if (!frame->function && !frame->line)
+        hash = base_mix64(hash ^ frame->address);
+    return hash;
+}
+
+static bool classify_frames(struct ranking *ranking)
+{
+    const struct profile *profile = ranking->profile;
+    struct table table;
+    ranking->classes = calloc(profile->frames_count, sizeof *ranking->classes);
+    if (!ranking->classes || !table_make(&table, profile->frames_count))
+        return false;
+    for (size_t i = 1; i < profile->frames_count; i++) {
+        size_t slot = reading_hash(&profile->frames[i]) & (table.capacity - 1);
+        while (table.slots[slot] &&
+               !reads_same(&profile->frames[table.slots[slot] - 1], &profile->frames[i]))
+            slot = (slot + 1) & (table.capacity - 1);
+        if (!table.slots[slot])
+            table.slots[slot] = (uint32_t)i + 1;
+        ranking->classes[i] = table.slots[slot] - 1;
+    }
+    free(table.slots);
+    return true;
+}
+
+/* ---- places ------------------------------------------------------------------------------------
+ */
+
+static uint32_t fold(const struct ranking *ranking, uint32_t parent, uint32_t class)
+{
+    for (unsigned depth = 0; parent && depth < FOLD_DEPTH; depth++) {
+        if (ranking->places[parent].class == class)
+            return parent;
+        parent = ranking->places[parent].parent;
+    }
+    return 0;
+}
+
+/* There are at most as many places as contexts, so nothing grows. */
+static bool make_places(struct ranking *ranking, bool fold_recursion)
+{
+    const struct profile *profile = ranking->profile;
+    struct table table = {0};
+    ranking->place_of = calloc(profile->contexts_count, sizeof *ranking->place_of);
+    ranking->places = calloc(profile->contexts_count, sizeof *ranking->places);
+    if (!ranking->place_of || !ranking->places || !table_make(&table, profile->contexts_count))
+        return false;
+    ranking->places_count = 1;
+    for (size_t i = 1; i < profile->contexts_count; i++) {
+        struct rank_place place = {ranking->place_of[profile->contexts[i].parent],
+                                   ranking->classes[profile->contexts[i].frame]};
+        uint32_t folded = fold_recursion ? fold(ranking, place.parent, place.class) : 0;
+        if (folded) {
+            ranking->place_of[i] = folded;
+            continue;
+        }
+        size_t slot = base_mix64((uint64_t)place.parent << 32 | place.class) & (table.capacity - 1);
+        while (table.slots[slot] &&
+               memcmp(&ranking->places[table.slots[slot] - 1], &place, sizeof place) != 0)
+            slot = (slot + 1) & (table.capacity - 1);
+        if (!table.slots[slot]) {
+            ranking->places[ranking->places_count] = place;
+            table.slots[slot] = (uint32_t)++ranking->places_count;
+        }
+        ranking->place_of[i] = table.slots[slot] - 1;
+    }
+    free(table.slots);
+    return true;
+}
+
+/* ---- pairs -------------------------------------------------------------------------------------
+ */
+
+static void add_pair(struct rank_pair *to, const struct profile_pair *pair)
+{
+    to->waste_bytes += pair->waste_bytes;
+    to->use_bytes += pair->use_bytes;
+    to->waste_squares += pair->waste_squares;
+    to->waste_traps += pair->waste_traps;
+    to->use_traps += pair->use_traps;
+    to->kernel_traps += pair->kernel_traps;
+    to->likely_traps += pair->likely_traps;
+    to->float_traps += pair->float_traps;
+    if (pair->waste_bytes > to->heaviest) {
+        to->heaviest = pair->waste_bytes;
+        to->first = pair->first;
+        to->second = pair->second;
+    }
+}
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct rank_pair *a = left, *b = right;
+    if (a->waste_bytes != b->waste_bytes)
+        return a->waste_bytes < b->waste_bytes ? 1 : -1;
+    if (a->first_place != b->first_place)
+        return a->first_place < b->first_place ? -1 : 1;
+    return (a->second_place > b->second_place) - (a->second_place < b->second_place);
+}
+
+/* Adds all findings of the kind up by places; *count of them, in any order. */
+static bool merge_pairs(const struct ranking *ranking, struct rank_kind *kind)
+{
+    const struct profile *profile = ranking->profile;
+    struct table table;
+    size_t findings = 0;
+    for (size_t i = 0; i < profile->pairs_count; i++)
+        findings += profile->pairs[i].kind == kind->totals->kind;
+    kind->pairs = calloc(findings + 1, sizeof *kind->pairs);
+    if (!kind->pairs || !table_make(&table, findings))
+        return false;
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        if (pair->kind != kind->totals->kind)
+            continue;
+        uint32_t first = ranking->place_of[pair->first], second = ranking->place_of[pair->second];
+        size_t slot = base_mix64((uint64_t)first << 32 | second) & (table.capacity - 1);
+        while (table.slots[slot] && (kind->pairs[table.slots[slot] - 1].first_place != first ||
+                                     kind->pairs[table.slots[slot] - 1].second_place != second))
+            slot = (slot + 1) & (table.capacity - 1);
+        if (!table.slots[slot]) {
+            kind->pairs[kind->pairs_count] = (struct rank_pair){.first = pair->first,
+                                                                .second = pair->second,
+                                                                .first_place = first,
+                                                                .second_place = second};
+            table.slots[slot] = (uint32_t)++kind->pairs_count;
+        }
+        add_pair(&kind->pairs[table.slots[slot] - 1], pair);
+    }
+    free(table.slots);
+    return true;
+}
+
+static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
+{
+    const struct profile_kind *totals = kind->totals;
+    size_t kept = 0;
+    if (!merge_pairs(ranking, kind))
+        return false;
+    kind->fraction = profile_share(totals->waste_bytes, totals->waste_bytes + totals->use_bytes,
+                                   totals->waste_squares + totals->use_squares);
+    kind->too_few = !kind->fraction.known ||
+                    totals->waste_traps + totals->use_traps < RANK_LEAST_TRAPS ||
+                    kind->fraction.effective < RANK_LEAST_TRAPS / 2.0;
+    for (size_t i = 0; i < kind->pairs_count; i++) {
+        if (kind->pairs[i].waste_bytes <= 0)
+            continue;
+        kind->pairs[kept] = kind->pairs[i];
+        kind->pairs[kept].share = profile_share(kind->pairs[kept].waste_bytes, totals->waste_bytes,
+                                                totals->waste_squares);
+        kept++;
+    }
+    kind->pairs_count = kept;
+    qsort(kind->pairs, kept, sizeof *kind->pairs, compare_pairs);
+    return true;
+}
+
+enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool fold_recursion,
+                              struct ranking *ranking)
+{
+    struct ranking made = {.profile = profile};
+    bool good = classify_frames(&made) && make_places(&made, fold_recursion);
+    for (size_t i = 0; i < profile->kinds_count && good; i++) {
+        if (kinds && !(kinds >> profile->kinds[i].kind & 1))
+            continue;
+        made.kinds[made.kinds_count].totals = &profile->kinds[i];
+        good = rank_kind(&made, &made.kinds[made.kinds_count++]);
+    }
+    if (!good) {
+        rank_free(&made);
+        return BASE_NO_MEMORY;
+    }
+    *ranking = made;
+    return BASE_OK;
+}
+
+void rank_free(struct ranking *ranking)
+{
+    for (size_t i = 0; i < ranking->kinds_count; i++)
+        free(ranking->kinds[i].pairs);
+    free(ranking->classes);
+    free(ranking->place_of);
+    free(ranking->places);
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * report: findings → text and JSON. Pure: reads a profile (and source files, for the
+ * lines it quotes), writes to a FILE the caller owns. Never exits.
+ */
+#ifndef HEADROOM_REPORT_H
+#define HEADROOM_REPORT_H
+
+#include "base/base.h"
+#include "profile/profile.h"
+#include <stdio.h>
+
+struct report_options {
+    unsigned limit;        /* pairs shown per kind; 0: all                        */
+    bool color;            /* ANSI colours                                        */
+    bool sources;          /* quote source lines                                  */
+    unsigned width;        /* columns; 0: 100                                     */
+    uint8_t kinds;         /* bits as wire_kind_bits; 0: all that were recorded   */
+    const char *profile_path; /* as the user would type it, for "next command" hints */
+};
+
+enum base_status report_text(struct profile *profile, const struct report_options *options,
+                             FILE *out);
+/* The JSON object of docs/formats/report.md, "headroom-report/1". */
+enum base_status report_json(struct profile *profile, const struct report_options *options,
+                             FILE *out);
+
+#endif

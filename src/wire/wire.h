@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+/*
+ * wire: everything that crosses between the observed process and headroom,
+ * versioned in one place.
+ *
+ * A memfd made and held by headroom, the *region*, is mapped by every observed
+ * process of one recording. It holds the configuration, a slot a thread with its
+ * counters, a pool of chunks for records, and slots in which the agent asks for
+ * unwind tables. The observed process never writes a file: no descriptor
+ * stays open, RLIMIT_FSIZE and full disks cannot hurt it, and SIGKILL loses
+ * nothing that was committed. headroom drains the chunks into a *raw log* file
+ * while the program runs and imports that into the profile afterwards.
+ *
+ * Everything in the region may have been scribbled over by a broken program:
+ * the host side trusts no index, length or string before wire_* checked it.
+ *
+ * Freestanding, lock-free, signal-safe (agent side); host byte order.
+ */
+#ifndef HEADROOM_WIRE_H
+#define HEADROOM_WIRE_H
+
+#include "base/base.h"
+#include <stdatomic.h>
+
+#define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
+
+enum {
+    WIRE_VERSION = 1,
+    WIRE_THREADS = 1024,        /* threads observed at the same time                        */
+    WIRE_CHUNKS = 512,
+    WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
+    WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
+    WIRE_PATH_BYTES = 496,
+    WIRE_NONE = 0xffffffff,
+};
+
+/* The environment variable that tells the agent where the region is:
+   "VERSION:PID:FD" (headroom's pid and descriptor, opened as /proc/PID/fd/FD). */
+#define WIRE_ENVIRONMENT "HEADROOM_REGION"
+
+enum wire_kind_bits { WIRE_DEAD = 1, WIRE_SILENT = 2, WIRE_LOAD = 4 };
+
+enum wire_source { WIRE_SOURCE_CLOCK = 1, WIRE_SOURCE_PMU = 2, WIRE_SOURCE_COUNT = 3 };
+
+struct wire_config {
+    uint32_t kinds;            /* wire_kind_bits                                              */
+    uint32_t source;           /* enum wire_source                                            */
+    uint64_t interval_ns;      /* clock: mean CPU time between samples of one thread          */
+    uint64_t period;           /* pmu: accesses between samples                               */
+    uint64_t pmu_store_event;  /* raw perf config of the store event and the load event       */
+    uint64_t pmu_load_event;
+    uint32_t pmu_type;         /* perf_event_attr.type                                        */
+    float fp_tolerance;
+    uint32_t follow;           /* 0: children and exec'd programs are not observed            */
+    uint32_t watch_kernel;     /* 1: watchpoints see the kernel's accesses (permission given) */
+    uint32_t registers;        /* usable debug registers, found by headroom's self-test       */
+    uint64_t seed;             /* of random choices; 0: from the clock                        */
+    char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
+};
+
+/* Why an attempted sample was not stored. Names: wire_drop_names. */
+enum wire_drop {
+    WIRE_DROP_KERNEL,      /* the tick interrupted a system call                               */
+    WIRE_DROP_NO_ACCESS,   /* no matching access within the look-ahead                         */
+    WIRE_DROP_UNFORESEEN,  /* the foreseen access did not happen before the next tick          */
+    WIRE_DROP_BLOCKED,     /* could not look ahead far enough (hops or registers used up)      */
+    WIRE_DROP_REFUSED,     /* access in agent, handler stack, or other memory never watched    */
+    WIRE_DROP_WATCHPOINT,  /* kernel refused the watchpoint (limits, descriptors, permission)  */
+    WIRE_DROP_SIGNAL,      /* SIGTRAP was blocked: the trap came late                          */
+    WIRE_DROP_UNWIND,      /* no calling context at all                                        */
+    WIRE_DROP_TREE_FULL,   /* context tree full                                                */
+    WIRE_DROP_LOG_FULL,    /* no free chunk                                                    */
+    WIRE_DROP_BUSY,        /* agent was busy in this thread (nested, shutting down)            */
+    WIRE_DROP_UNFINISHED,  /* the thread ended or was killed in mid-sample (set by headroom)   */
+    WIRE_DROPS
+};
+extern const char *const wire_drop_names[WIRE_DROPS];      /* "kernel", "no_access", ...       */
+extern const char *const wire_drop_sentences[WIRE_DROPS];  /* for people                       */
+
+/* What the agent could not do; bits of wire_process_slot/wire thread `degraded`. */
+enum wire_degraded {
+    WIRE_DEGRADED_SECCOMP = 1 << 0,       /* the program restricted its system calls: stopped  */
+    WIRE_DEGRADED_SMALL_ALTSTACK = 1 << 1,/* alternate stack too small: thread not observed    */
+    WIRE_DEGRADED_THREADS = 1 << 2,       /* more threads than slots                           */
+    WIRE_DEGRADED_NO_TIMER = 1 << 3,
+    WIRE_DEGRADED_NO_WATCHPOINT = 1 << 4, /* kernel refused every watchpoint                   */
+    WIRE_DEGRADED_UNOBSERVED_CHILD = 1 << 7, /* exec of a static, 32-bit or set-id program     */
+    WIRE_DEGRADED_NO_MEMORY = 1 << 8,
+    WIRE_DEGRADED_SIGTRAP = 1 << 9,       /* the program uses SIGTRAP by raw system calls      */
+    WIRE_DEGRADED_GO = 1 << 10,           /* Go runtime: not observed                          */
+    WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen     */
+};
+
+/* Counters of one thread, written only by it (relaxed atomics), read by headroom.
+   Invariant when the thread is not inside a sample:
+   attempted == stored + sum(dropped). */
+struct wire_counters {
+    uint64_t attempted;
+    uint64_t stored;
+    uint64_t dropped[WIRE_DROPS];
+    uint64_t samples[3], armed[3], traps[3], ignored[3], evicted[3], abandoned[3],
+        blind_longest[3];        /* per detect_kind */
+    uint64_t ambiguous_traps;    /* trapping instruction not identified                        */
+    uint64_t late_traps;         /* trap delivered late (SIGTRAP was blocked)                  */
+    uint64_t kernel_traps;       /* trap by the kernel on the program's behalf                 */
+    uint64_t broken_stacks;      /* contexts that do not reach the outermost frame             */
+    uint64_t handler_ns;         /* time spent in the agent's handlers                         */
+    uint64_t hops;               /* execution breakpoints used to look further ahead           */
+    uint64_t degraded;           /* enum wire_degraded                                         */
+};
+
+enum wire_slot_state { WIRE_SLOT_FREE, WIRE_SLOT_LIVE, WIRE_SLOT_ENDED };
+
+struct wire_thread_slot {
+    _Atomic uint32_t state;      /* FREE -> LIVE by the agent, LIVE -> ENDED by the agent at
+                                    thread end or by headroom when the process is gone, ENDED ->
+                                    FREE by headroom after it logged the counters             */
+    uint32_t pid, tid;
+    uint32_t process;            /* id of the process image                                   */
+    uint32_t thread;             /* unique in the recording, from region.next_thread          */
+    uint32_t quiet;              /* 1: observes nothing more, because it is to be traced      */
+    uint64_t cpu_ns;             /* CPU time at the thread's end, 0 if unknown                */
+    struct wire_counters counters;
+};
+
+enum wire_chunk_state { WIRE_CHUNK_FREE, WIRE_CHUNK_OPEN, WIRE_CHUNK_CLOSED };
+
+struct wire_chunk {
+    _Atomic uint32_t state;
+    uint32_t process, thread, pid;
+    uint32_t sequence;           /* 0, 1, ... within the thread                               */
+    _Atomic uint32_t committed;  /* bytes of data that hold complete records                  */
+    uint32_t drained;            /* headroom's                                                */
+    _Atomic uint32_t next_free;  /* pool list                                                 */
+    unsigned char data[WIRE_CHUNK_BYTES - 32];
+};
+
+enum wire_table_state {
+    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY, WIRE_TABLE_FAILED
+};
+
+struct wire_table_slot {
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: READY|FAILED  */
+    uint32_t descriptor;         /* READY: opened as /proc/PID/fd/DESCRIPTOR                  */
+    uint64_t bytes;              /* READY: size of the table                                  */
+    uint64_t device, inode;      /* identity of the module's file, 0 if unknown               */
+    char path[WIRE_PATH_BYTES];  /* "[vdso]" for the kernel's                                 */
+};
+
+struct wire_region {
+    uint64_t magic;
+    uint32_t version, bytes;
+    struct wire_config config;
+    _Atomic uint32_t doorbell;       /* futex: agent increments and wakes when chunks close or
+                                        tables are wanted                                     */
+    _Atomic uint32_t stopping;       /* headroom: agents arm nothing more                     */
+    _Atomic uint32_t next_process, next_thread;
+    _Atomic uint64_t free_chunks;    /* tagged list head: tag << 32 | index                   */
+    _Atomic uint64_t lost_threads;   /* threads that found no slot                            */
+    _Atomic uint64_t lost_processes; /* images that could not be observed                     */
+    _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide                      */
+    struct wire_thread_slot threads[WIRE_THREADS];
+    struct wire_table_slot tables[WIRE_TABLES];
+    _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];
+};
+
+/* Headroom: prepares a zeroed mapping of sizeof(struct wire_region). */
+void wire_region_init(struct wire_region *region, const struct wire_config *config);
+
+/* Agent: is this a region of our version and size? */
+enum base_status wire_region_check(const void *mapping, size_t bytes);
+
+/* ---- records ---------------------------------------------------------------- */
+
+enum wire_type {
+    WIRE_PROCESS = 1, WIRE_MODULE, WIRE_THREAD, WIRE_NODE, WIRE_SAMPLE, WIRE_TRAP,
+    WIRE_COUNTERS /* headroom: final counters of a thread */, WIRE_TYPES
+};
+
+/* Records are 8-byte aligned and a multiple of 8 bytes long. checksum covers the rest of the
+   record, from `bytes` on, seeded with the type. */
+struct wire_record {
+    uint32_t checksum;
+    uint16_t type;
+    uint16_t bytes;              /* whole record                                              */
+};
+
+struct wire_process {            /* first record of a process image's first thread            */
+    struct wire_record record;
+    uint32_t process, parent;    /* parent: id of the image that forked or exec'd it, or NONE */
+    uint32_t pid, ppid;
+    uint64_t start_ns;           /* CLOCK_REALTIME                                            */
+    uint32_t forked;             /* 1: same program as parent (fork), 0: a new image (exec)   */
+    uint16_t exe_bytes, command_bytes; /* then: exe path, then argv, each NUL-terminated; cut
+                                    to fit 2 KiB; then padding                                */
+    char text[];
+};
+
+struct wire_module {
+    struct wire_record record;
+    uint32_t process, module;    /* module ids are per process image, from 1; an id is never
+                                    reused after dlclose                                      */
+    uint64_t start, end;         /* mapped addresses                                          */
+    uint64_t bias;               /* address = ELF virtual address + bias                      */
+    uint64_t device, inode;      /* 0 if unknown                                              */
+    char path[];                 /* NUL-terminated; "[vdso]"; "[jit]" for unknown memory      */
+};
+
+struct wire_thread {             /* first record of every thread                              */
+    struct wire_record record;
+    uint32_t process, thread, pid, tid;
+    char name[16];
+};
+
+struct wire_node {               /* a calling-context tree node, before its first use         */
+    struct wire_record record;
+    uint32_t node, parent;       /* ids are per thread; parent 0 is the root                  */
+    uint32_t module, flags;      /* enum wire_node_flags                                      */
+    uint64_t vaddr;              /* ELF virtual address in module, or absolute if module == 0.
+                                    Callers: the return address, so look up vaddr - 1; leaves
+                                    (flag LEAF): the accessing instruction itself             */
+};
+enum wire_node_flags {
+    WIRE_NODE_LEAF = 1,      /* vaddr is an instruction, not a return address                 */
+    WIRE_NODE_KERNEL = 2,    /* the kernel made the access inside the system call at vaddr    */
+    WIRE_NODE_BROKEN = 4,    /* stands above the outermost known frame: context is incomplete */
+    WIRE_NODE_IMPRECISE = 8, /* ret: function known, instruction not                          */
+    WIRE_NODE_EXACT_CALLER = 16, /* frame interrupted by a signal: look up vaddr itself       */
+    WIRE_NODE_CALL = 32,     /* leaf: the return address that a call pushes                   */
+    WIRE_NODE_RETURN = 64,   /* leaf: the return address that a ret pops                      */
+};
+
+struct wire_sample {
+    struct wire_record record;
+    uint8_t kind, armed;         /* armed: 1 if it got a register                             */
+    uint16_t bytes;
+    uint32_t node;
+    float weight;
+    float density;               /* matching accesses per instruction seen ahead; 0 unknown   */
+};
+
+struct wire_trap {               /* a finding: attribution for one pair                       */
+    struct wire_record record;
+    uint8_t kind, verdict;       /* detect_kind; detect_verdict (USE or WASTE)                */
+    uint16_t bytes;              /* width of the sampled access                               */
+    uint32_t watch_node, trap_node;
+    float samples;               /* samples the trap stands for                               */
+    uint32_t flags;              /* enum wire_trap_flags                                      */
+    float chance;                /* probability that the sample was watched until now, (0, 1];
+                                    import shares the samples of a context by 1 / chance      */
+};
+enum wire_trap_flags {
+    WIRE_TRAP_KERNEL = 1,    /* touched by the kernel                                         */
+    WIRE_TRAP_LIKELY = 2,    /* ISA_BLAME_LIKELY                                              */
+    WIRE_TRAP_FLOAT = 4,     /* compared with the floating-point tolerance                    */
+};
+
+struct wire_counters_record {
+    struct wire_record record;
+    uint32_t process, thread, pid, tid;
+    uint64_t cpu_ns;
+    struct wire_counters counters;
+};
+
+uint32_t wire_checksum(const struct wire_record *record);
+
+/*
+ * Checks the record at bytes (of `available` readable): length, type, minimal
+ * size of its type, strings terminated, checksum. Copies nothing.
+ */
+enum base_status wire_record_check(const void *bytes, size_t available);
+
+/* ---- agent side -------------------------------------------------------------- */
+
+struct wire_writer {
+    struct wire_region *region;
+    uint32_t chunk;              /* open chunk, or WIRE_NONE                                  */
+    uint32_t used, sequence;
+    uint32_t process, thread, pid;
+};
+
+/* Fills in the checksum and commits; opens chunks as needed. False: no free chunk. */
+bool wire_write(struct wire_writer *writer, struct wire_record *record);
+
+/* Room for `bytes` more, closing and opening chunks now: a group that must not be torn. */
+bool wire_reserve(struct wire_writer *writer, uint32_t bytes);
+
+void wire_close(struct wire_writer *writer);
+
+/* A slot for a thread, or NULL. Fills identity and zeroes counters. */
+struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t process,
+                                           uint32_t pid, uint32_t tid);
+
+/* A new image of process pid has begun: slots and chunks of older images are ended. */
+void wire_supersede(struct wire_region *region, uint32_t pid, uint32_t process);
+
+/* Finds or claims a slot for a module's table; index or WIRE_NONE. Rings no doorbell. */
+uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
+                         uint64_t inode);
+
+/* ---- headroom side ----------------------------------------------------------- */
+
+/* Raw log: struct wire_log_header, then frames: struct wire_frame + payload. */
+#define WIRE_LOG_MAGIC UINT64_C(0x31474f4c52444448) /* "HDDRLOG1" */
+struct wire_log_header {
+    uint64_t magic;
+    uint32_t version, header_bytes;
+    struct wire_config config;
+};
+struct wire_frame {
+    uint32_t magic;              /* 0x4d524648 "HFRM"                                          */
+    uint32_t payload_bytes;      /* records; <= WIRE_CHUNK_BYTES                               */
+    uint32_t process, thread, pid;
+    uint32_t sequence, offset;   /* chunk sequence in the thread, offset in the chunk          */
+    uint32_t checksum;           /* of the payload and the members from process to offset      */
+};
+enum { WIRE_FRAME_MAGIC = 0x4d524648 };
+
+/* Receives drained bytes; false stops draining (disk full). */
+typedef bool wire_sink(void *context, const struct wire_frame *frame, const void *payload);
+
+/*
+ * Takes everything committed out of the region: chunks (recycling the closed
+ * ones) and ended threads' counters (as WIRE_COUNTERS records of a frame with
+ * sequence 0xffffffff). Records that fail their check are skipped and counted.
+ * Returns false if the sink did. Call from one thread.
+ */
+bool wire_drain(struct wire_region *region, wire_sink *sink, void *context, uint64_t *corrupt);
+
+/* Processes that ended without saying so (SIGKILL): closes their chunks and slots.
+   alive: the caller's test. */
+void wire_reap(struct wire_region *region, bool (*alive)(void *context, uint32_t pid),
+               void *context);
+
+/* Validates the frame at bytes: sizes, checksum. *total: bytes to the next frame. */
+enum base_status wire_frame_check(const void *bytes, size_t available, size_t *total);
+
+#endif

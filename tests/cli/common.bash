@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# HEADROOM is the program under test. Every test runs in an empty directory of its own.
+
+setup()
+{
+    [ -x "$HEADROOM" ] || { echo "HEADROOM names no program" >&2; return 1; }
+    cd "$BATS_TEST_TMPDIR" || return 1
+    unset NO_COLOR PAGER DEBUGINFOD_URLS
+}
+
+# run CODE COMMAND...: standard output, standard error and exit code apart.
+try()
+{
+    local expected=$1
+    shift
+    code=0
+    "$@" >out 2>all </dev/null || code=$?
+    # a remark on every recording without privileges
+    grep -v "^headroom: the kernel's accesses are seen only" all >err || true
+    if [ "$code" -ne "$expected" ]; then
+        echo "exit code $code, not $expected: $*"
+        cat err
+        return 1
+    fi
+}
+
+# The failure was told in one sentence that contains $1, and in nothing else.
+one_sentence()
+{
+    [ ! -s out ]
+    [ "$(wc -l <err)" -eq 1 ]
+    grep -q '^headroom: .*\.$' err
+    grep -qF -- "$1" err || { cat err; return 1; }
+}
+
+no_leftovers()
+{
+    local left
+    left=$(find . -name '*.raw.*')
+    [ -z "$left" ] || { echo "left over: $left"; return 1; }
+}

@@ -1,0 +1,209 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Bad input: one sentence and the documented exit code, and the program is not started.
+
+load common
+
+@test "no verb" {
+    try 2 "$HEADROOM"
+    one_sentence "verb"
+}
+
+@test "unknown verb" {
+    try 2 "$HEADROOM" frobnicate
+    one_sentence "frobnicate"
+}
+
+@test "unknown option before the verb" {
+    try 2 "$HEADROOM" --frobnicate waste
+    one_sentence "--frobnicate"
+}
+
+@test "waste: no command" {
+    try 125 "$HEADROOM" waste
+    one_sentence "no command"
+    try 125 "$HEADROOM" waste --
+    one_sentence "no command"
+}
+
+@test "waste: unknown option names the nearest one" {
+    try 125 "$HEADROOM" waste --fomat json true
+    one_sentence "--format"
+    try 125 "$HEADROOM" waste -Z true
+    one_sentence "-Z"
+}
+
+@test "waste: bad values" {
+    for bad in --rate=0 --rate=-1 --rate=1001 --rate=x --rate= --rate=1e2 --fp-tolerance=2 \
+        --fp-tolerance=nan --fp-tolerance=-1% --kinds=dead,live --kinds= --kinds=dead, \
+        --format=xml --color=red --limit=-1 --limit=99999999999999999999 --source=tarot \
+        --period=0 --output= --quiet=1; do
+        try 125 "$HEADROOM" waste "$bad" touch started
+        one_sentence "${bad%%=*}"
+        [ ! -e started ]
+    done
+}
+
+@test "waste: an option without its value" {
+    try 125 "$HEADROOM" waste --rate
+    one_sentence "--rate needs a value"
+    try 125 "$HEADROOM" waste -o
+    one_sentence "--output needs a value"
+}
+
+@test "waste: sources that are not there" {
+    try 125 "$HEADROOM" waste --source count touch started
+    one_sentence "count"
+    [ ! -e started ]
+}
+
+@test "unknown program" {
+    try 127 "$HEADROOM" waste no-such-program
+    one_sentence "no-such-program"
+    try 127 "$HEADROOM" waste ./no-such-program
+    one_sentence "./no-such-program"
+    try 127 "$HEADROOM" waste ''
+    one_sentence "no such program"
+}
+
+@test "not executable" {
+    echo text >file
+    try 126 "$HEADROOM" waste ./file
+    one_sentence "./file"
+}
+
+@test "a directory" {
+    mkdir directory
+    try 126 "$HEADROOM" waste ./directory
+    one_sentence "directory"
+}
+
+@test "a static program" {
+    printf '.globl _start\n_start: mov $60,%%eax\nxor %%edi,%%edi\nsyscall\n' >start.s
+    ${CC:-cc} -nostdlib -static -o static start.s
+    ./static
+    try 125 "$HEADROOM" waste ./static
+    one_sentence "static"
+}
+
+@test "a 32-bit program" {
+    # e_ident[EI_CLASS] = 1, e_machine = EM_386
+    cp /bin/true small
+    printf '\001' | dd of=small bs=1 seek=4 conv=notrunc status=none
+    printf '\003' | dd of=small bs=1 seek=18 conv=notrunc status=none
+    try 125 "$HEADROOM" waste ./small
+    one_sentence "32-bit"
+}
+
+@test "another machine's program" {
+    cp /bin/true foreign
+    printf '\267' | dd of=foreign bs=1 seek=18 conv=notrunc status=none
+    try 125 "$HEADROOM" waste ./foreign
+    one_sentence "machine"
+}
+
+@test "a damaged program" {
+    head -c 40 /bin/true >damaged
+    chmod +x damaged
+    try 126 "$HEADROOM" waste ./damaged
+    one_sentence "damaged"
+}
+
+@test "a set-user-ID program of somebody else" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root to make one"
+    cp /bin/true suid
+    chown 65534 suid
+    chmod u+s suid
+    try 125 "$HEADROOM" waste ./suid
+    one_sentence "suid"
+}
+
+@test "a script without its interpreter" {
+    printf '#!/nonexistent/interpreter\n' >script
+    chmod +x script
+    try 126 "$HEADROOM" waste ./script
+    one_sentence "/nonexistent/interpreter"
+}
+
+@test "a script of a static interpreter" {
+    printf '.globl _start\n_start: mov $60,%%eax\nxor %%edi,%%edi\nsyscall\n' >start.s
+    ${CC:-cc} -nostdlib -static -o static start.s
+    printf '#!%s\n' "$PWD/static" >script
+    chmod +x script
+    try 125 "$HEADROOM" waste ./script
+    one_sentence "static"
+}
+
+@test "output that cannot be written" {
+    try 125 "$HEADROOM" waste -o nowhere/profile touch started
+    one_sentence "nowhere/profile"
+    try 125 "$HEADROOM" waste -o . touch started
+    one_sentence "."
+    try 125 "$HEADROOM" waste -o /dev/null touch started
+    one_sentence "/dev/null"
+    try 125 "$HEADROOM" waste --report nowhere/report touch started
+    one_sentence "nowhere/report"
+    [ ! -e started ]
+    no_leftovers
+}
+
+@test "output through a symbolic link is refused" {
+    echo precious >target
+    ln -s target profile
+    try 125 "$HEADROOM" waste -o profile touch started
+    one_sentence "profile"
+    [ "$(cat target)" = precious ]
+    [ ! -e started ]
+    no_leftovers
+}
+
+@test "a directory without write permission" {
+    [ "$(id -u)" -ne 0 ] || skip "root may write everywhere"
+    mkdir locked
+    chmod 500 locked
+    try 125 "$HEADROOM" waste -o locked/profile touch started
+    one_sentence "locked/profile"
+}
+
+@test "a full disk before the start" {
+    unshare -rm true 2>/dev/null || skip "no mount namespaces here"
+    try 125 unshare -rm sh -c '
+        mkdir disk && mount -t tmpfs -o size=64k none disk &&
+        head -c 1M /dev/zero >disk/fill 2>/dev/null
+        "$HEADROOM" waste -o disk/profile touch started; code=$?
+        ls disk >files; exit $code'
+    grep -q '^headroom: .*No space left' err
+    [ ! -e started ]
+    [ "$(cat files)" = fill ]
+}
+
+@test "report: what is not there or no profile" {
+    try 1 "$HEADROOM" report missing
+    one_sentence "missing"
+    echo "not a profile" >text
+    try 1 "$HEADROOM" report text
+    one_sentence "text"
+    : >empty
+    try 1 "$HEADROOM" report empty
+    one_sentence "empty"
+    try 1 "$HEADROOM" report .
+    one_sentence "."
+    try 2 "$HEADROOM" report --frobnicate
+    one_sentence "--frobnicate"
+    try 2 "$HEADROOM" report one two
+    one_sentence "two"
+    head -c 4096 /dev/urandom >noise
+    try 1 "$HEADROOM" report noise
+    one_sentence "noise"
+    printf 'HDDRLOG1' >log
+    try 1 "$HEADROOM" report log
+    one_sentence "log"
+}
+
+@test "report: output that cannot be written" {
+    [ -w /dev/full ] || skip "no /dev/full"
+    code=0
+    "$HEADROOM" help >/dev/full 2>err || code=$?
+    [ "$code" -eq 1 ]
+    grep -q 'No space left' err
+}

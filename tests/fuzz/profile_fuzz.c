@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzzes the reader of profile files and both reports. The input is either a whole file or
+ * a list of overwrites of a sound one, so that the fuzzer gets past the header at once. What is
+ * read must hold profile_check's promises, and both reports must be able to print it.
+ */
+#include "profile/profile.h"
+#include "report/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int input_file = -1;
+static char input_path[] = "/dev/shm/headroom-fuzz-XXXXXX"; /* SQLite wants a path that resolves */
+static unsigned char *sound;
+static size_t sound_bytes;
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static uint32_t context(struct profile *profile, uint32_t parent, const char *function)
+{
+    struct profile_frame *frame = profile_add_frames(profile);
+    *frame = (struct profile_frame){.function = function, .file = "/x/a.c", .line = 3, .module = 1};
+    *profile_add_contexts(profile) =
+        (struct profile_context){parent, (uint32_t)profile->frames_count - 1};
+    return (uint32_t)profile->contexts_count - 1;
+}
+
+static void fill(struct profile *profile)
+{
+    profile_add_modules(profile)->path = "/x/prog";
+    uint32_t outer = context(profile, 0, "main"), first = context(profile, outer, "f(int)");
+    uint32_t second = context(profile, outer, NULL);
+    *profile_add_kinds(profile) = (struct profile_kind){.kind = PROFILE_DEAD, .samples = 100};
+    *profile_add_pairs(profile) = (struct profile_pair){.kind = PROFILE_DEAD,
+                                                        .first = first,
+                                                        .second = second,
+                                                        .waste_bytes = 800,
+                                                        .waste_squares = 6400,
+                                                        .waste_traps = 100};
+    *profile_add_sampled(profile) = (struct profile_sampled){PROFILE_DEAD, first, 100, 100, 100};
+    *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
+    *profile_add_processes(profile) = (struct profile_process){.id = 1};
+    *profile_add_threads(profile) = (struct profile_thread){.id = 1};
+    *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
+    profile_add_arguments(profile)->text = "prog";
+    profile_add_degraded(profile)->text = "degraded";
+    profile->run.verb = "waste";
+    profile->run.engine = "live";
+    profile->run.weighting = "cpu-time";
+    profile->run.version = "0";
+    profile->run.attempted = 101;
+    profile->run.stored = 100;
+}
+
+static void finish(void)
+{
+    unlink(input_path);
+}
+
+static void start(void)
+{
+    char directory[] = "/tmp/headroom-fuzz-XXXXXX", path[64], error[PROFILE_ERROR_BYTES];
+    struct profile *profile = profile_new();
+    require(mkdtemp(directory) && profile);
+    fill(profile);
+    snprintf(path, sizeof path, "%s/p", directory);
+    require(profile_write(profile, path, error, sizeof error) == BASE_OK);
+    profile_free(profile);
+    FILE *file = fopen(path, "r");
+    struct stat info;
+    require(file && fstat(fileno(file), &info) == 0);
+    sound_bytes = (size_t)info.st_size;
+    sound = malloc(sound_bytes);
+    require(sound && fread(sound, 1, sound_bytes, file) == sound_bytes);
+    fclose(file);
+    unlink(path);
+    rmdir(directory);
+    input_file = mkstemp(input_path);
+    require(input_file >= 0 && atexit(finish) == 0);
+}
+
+static void put(const void *bytes, size_t count)
+{
+    require(ftruncate(input_file, 0) == 0 && pwrite(input_file, bytes, count, 0) == (ssize_t)count);
+}
+
+/* Each overwrite: 3 bytes of place, 1 of value. */
+static void put_overwritten(const uint8_t *data, size_t size)
+{
+    unsigned char *copy = malloc(sound_bytes);
+    require(copy != NULL);
+    memcpy(copy, sound, sound_bytes);
+    for (; size >= 4; data += 4, size -= 4)
+        copy[((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % sound_bytes] =
+            data[3];
+    put(copy, sound_bytes);
+    free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char error[PROFILE_ERROR_BYTES] = "";
+    struct profile *profile = NULL;
+    struct report_options options = {.sources = false, .profile_path = "p"};
+    if (input_file < 0)
+        start();
+    if (size == 0)
+        return 0;
+    if (data[0] & 1)
+        put_overwritten(data + 1, size - 1);
+    else
+        put(data + 1, size - 1);
+    if (profile_read(input_path, &profile, error, sizeof error) != BASE_OK) {
+        require(profile == NULL && error[0]);
+        return 0;
+    }
+    require(profile_check(profile));
+    FILE *out = fopen("/dev/null", "w");
+    require(out && report_text(profile, &options, out) == BASE_OK &&
+            report_json(profile, &options, out) == BASE_OK);
+    fclose(out);
+    profile_free(profile);
+    return 0;
+}

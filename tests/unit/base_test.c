@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "base/base.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+static void every_status_has_a_text(void **state)
+{
+    for (int status = BASE_OK; status <= BASE_BUSY; status++) {
+        assert_non_null(base_status_text(status));
+        assert_string_not_equal(base_status_text(status), base_status_text(BASE_BUSY + 1));
+        for (int other = BASE_OK; other < status; other++)
+            assert_string_not_equal(base_status_text(status), base_status_text(other));
+    }
+}
+
+/* splitmix64 seeded with 1234567, published with its reference implementation. */
+static void random_follows_the_reference(void **state)
+{
+    const uint64_t expected[] = {UINT64_C(6457827717110365317), UINT64_C(3203168211198807973),
+                                 UINT64_C(9817491932198370423), UINT64_C(4593380528125082431),
+                                 UINT64_C(16408922859458223821)};
+    struct base_random random = {1234567};
+    for (unsigned i = 0; i < BASE_COUNT(expected); i++)
+        assert_true(base_random_next(&random) == expected[i]);
+}
+
+/* Chi-square of bound - 1 degrees below its 99.9 % point, for bounds that do not divide 2^64. */
+static void random_below_is_uniform(void **state)
+{
+    static const struct {
+        unsigned bound;
+        double limit;
+    } table[] = {{2, 10.9}, {3, 13.9}, {7, 22.5}, {10, 27.9}, {61, 99.7}};
+    enum { DRAWS = 200000 };
+    for (unsigned t = 0; t < BASE_COUNT(table); t++) {
+        struct base_random random = {t};
+        double counts[64] = {0}, expected = (double)DRAWS / table[t].bound, chi_square = 0;
+        for (unsigned i = 0; i < DRAWS; i++) {
+            uint64_t drawn = base_random_below(&random, table[t].bound);
+            assert_true(drawn < table[t].bound);
+            counts[drawn]++;
+        }
+        for (unsigned i = 0; i < table[t].bound; i++)
+            chi_square += (counts[i] - expected) * (counts[i] - expected) / expected;
+        assert_true(chi_square < table[t].limit);
+    }
+    struct base_random random = {1};
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(base_random_below(&random, 1), 0);
+}
+
+static void random_below_reaches_large_bounds(void **state)
+{
+    struct base_random random = {3};
+    uint64_t largest = 0, smallest = UINT64_MAX;
+    for (unsigned i = 0; i < 10000; i++) {
+        uint64_t drawn = base_random_below(&random, UINT64_MAX);
+        largest = drawn > largest ? drawn : largest;
+        smallest = drawn < smallest ? drawn : smallest;
+    }
+    assert_true(largest > UINT64_MAX - UINT64_MAX / 1000);
+    assert_true(smallest < UINT64_MAX / 1000);
+}
+
+static void hashes_depend_on_everything(void **state)
+{
+    const char text[] = "the quick brown fox";
+    uint64_t hash = base_hash_bytes(text, sizeof text, 1);
+    assert_true(hash == base_hash_bytes(text, sizeof text, 1));
+    assert_true(hash != base_hash_bytes(text, sizeof text, 2));
+    assert_true(hash != base_hash_bytes(text, sizeof text - 1, 1));
+    for (unsigned bit = 0; bit < 8 * sizeof text; bit++) {
+        char changed[sizeof text];
+        memcpy(changed, text, sizeof text);
+        changed[bit / 8] ^= (char)(1 << bit % 8);
+        assert_true(hash != base_hash_bytes(changed, sizeof changed, 1));
+    }
+    assert_true(base_hash_bytes(NULL, 0, 1) != base_hash_bytes(NULL, 0, 2));
+}
+
+/* A one-bit change of the input changes about half of the output. */
+static void mixing_spreads(void **state)
+{
+    double changed = 0;
+    for (unsigned i = 0; i < 64; i++)
+        for (uint64_t x = 1; x <= 100; x++)
+            changed += __builtin_popcountll(base_mix64(x) ^ base_mix64(x ^ UINT64_C(1) << i));
+    changed /= 64 * 100;
+    assert_true(changed > 31 && changed < 33);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_status_has_a_text),
+        cmocka_unit_test(random_follows_the_reference),
+        cmocka_unit_test(random_below_is_uniform),
+        cmocka_unit_test(random_below_reaches_large_bounds),
+        cmocka_unit_test(hashes_depend_on_everything),
+        cmocka_unit_test(mixing_spreads),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+/* cli: the option table and its parser. What the verbs do is tested from outside, in tests/cli. */
+#include "cli/options.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { WORDS_AT_MOST = 16 };
+
+/* Parses "a b c" as the arguments of verb; returns the first operand's index, or -1. */
+static int parse(const char *verb, const char *line, struct settings *settings, char *error)
+{
+    static char copy[512];
+    char *argv[WORDS_AT_MOST + 1] = {(char *)verb};
+    int argc = 1, first = -1;
+    strcpy(copy, line);
+    for (char *word = strtok(copy, " "); word && argc < WORDS_AT_MOST; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    if (!options_parse(find_verb(verb), argc, argv, settings, &first, error, 512))
+        return -1;
+    return first;
+}
+
+static struct settings parsed(const char *line)
+{
+    struct settings settings;
+    char error[512];
+    settings_default(&settings);
+    assert_true(parse("waste", line, &settings, error) >= 0);
+    return settings;
+}
+
+static void test_values(void **state)
+{
+    struct settings settings = parsed("");
+    assert_int_equal(settings.rate, 80);
+    assert_int_equal(settings.follow, 1);
+    assert_int_equal(settings.limit, UINT64_MAX);
+    assert_true(settings.fp_tolerance == 0.01);
+    settings = parsed("--kinds load,dead -r250 --fp-tolerance 5% --no-follow -qo x --seed=18");
+    assert_int_equal(settings.kinds, 1 | 4);
+    assert_int_equal(settings.rate, 250);
+    assert_true(settings.fp_tolerance > 0.0499 && settings.fp_tolerance < 0.0501);
+    assert_int_equal(settings.follow, 0);
+    assert_int_equal(settings.quiet, 1);
+    assert_string_equal(settings.output, "x");
+    assert_int_equal(settings.seed, 18);
+    assert_int_equal(parsed("--no-follow --follow").follow, 1); /* the last one counts */
+    assert_int_equal(parsed("--format=json").format, FORMAT_JSON);
+    assert_int_equal(parsed("--source clock").source, SOURCE_CLOCK);
+    assert_int_equal(parsed("--limit 0").limit, 0);
+}
+
+static void test_stops_at_first_operand(void **state)
+{
+    struct settings settings;
+    char error[512];
+    settings_default(&settings);
+    assert_int_equal(parse("waste", "-q ls -o y --rate 7", &settings, error), 2);
+    assert_null(settings.output);
+    assert_int_equal(settings.rate, 80);
+    assert_int_equal(parse("waste", "-q -- -o y", &settings, error), 3);
+    assert_null(settings.output);
+    assert_int_equal(parse("waste", "-o y", &settings, error), 3);
+}
+
+static void refused(const char *line, const char *expected)
+{
+    struct settings settings, before;
+    char error[512] = "";
+    memset(&settings, 0x5a, sizeof settings);
+    settings_default(&settings);
+    before = settings;
+    assert_int_equal(parse("waste", line, &settings, error), -1);
+    assert_memory_equal(&settings, &before, sizeof settings); /* untouched */
+    if (!strstr(error, expected))
+        fail_msg("'%s' says '%s', not '%s'", line, error, expected);
+}
+
+static void test_refusals(void **state)
+{
+    refused("--output x --rate 0", "--rate does not take '0': expected a whole number from 1");
+    refused("--rate +5", "--rate");
+    refused("--rate 5x", "--rate");
+    refused("--rate 99999999999999999999999", "--rate");
+    refused("--fp-tolerance 101%", "--fp-tolerance");
+    refused("--fp-tolerance inf", "--fp-tolerance");
+    refused("--fp-tolerance 1%%", "--fp-tolerance");
+    refused("--kinds dead,,load", "dead,silent,load");
+    refused("--kinds deadly", "dead,silent,load");
+    refused("--format yaml", "text or json");
+    refused("--no-folow", "did you mean --no-follow?");
+    refused("--frobnicate", "there is no option --frobnicate");
+    refused("-Z", "there is no option -Z");
+    refused("-qZ", "there is no option -Z");
+    refused("--quiet=yes", "--quiet takes no value");
+    refused("--rate", "--rate needs a value: N");
+    refused("-o", "--output needs a value: FILE");
+}
+
+/* The parser builds getopt's tables in place: they must hold every verb's options. */
+static void check_table(const struct verb *verb)
+{
+    const struct option_spec *options = verb->options;
+    size_t count = options_count(options);
+    assert_in_range(count, 1, 48);
+    for (size_t i = 0; i < count; i++) {
+        const struct option_spec *spec = &options[i];
+        assert_true(spec->offset < sizeof(struct settings));
+        assert_true((spec->type == OPTION_FLAG) == (spec->argument == NULL));
+        assert_true((spec->type == OPTION_CHOICE || spec->type == OPTION_SET) ==
+                    (spec->choices != NULL));
+        if (spec->type == OPTION_NUMBER || spec->type == OPTION_REAL)
+            assert_true(spec->low < spec->high);
+        if (spec->help)
+            assert_int_equal(spec->help[strlen(spec->help) - 1], '.');
+        for (size_t j = 0; j < i; j++) {
+            assert_string_not_equal(spec->name, options[j].name);
+            assert_true(!spec->letter || spec->letter != options[j].letter);
+        }
+    }
+}
+
+static void test_tables_are_sound(void **state)
+{
+    size_t count = 0;
+    for (const struct verb *verb = verbs; verb->name; verb++, count++) {
+        check_table(verb);
+        assert_non_null(verb->run);
+        assert_ptr_equal(find_verb(verb->name), verb);
+    }
+    assert_int_equal(count, 4);
+    check_table(&top);
+    assert_null(find_verb("frobnicate"));
+    assert_null(find_verb(""));
+}
+
+static void test_documents(void **state)
+{
+    static const char *const known[] = {"man", "man:waste", "bash", "zsh", "fish"};
+    char *text = NULL;
+    size_t bytes;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        FILE *out = open_memstream(&text, &bytes);
+        assert_true(generate_document(known[i], out));
+        fclose(out);
+        assert_true(bytes > 500);
+        free(text);
+    }
+    FILE *out = open_memstream(&text, &bytes);
+    assert_false(generate_document("man:frobnicate", out));
+    assert_false(generate_document("tcsh", out));
+    fclose(out);
+    assert_int_equal(bytes, 0);
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_stops_at_first_operand),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_tables_are_sound),
+        cmocka_unit_test(test_documents),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,769 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Raw logs made by the agent's own writer, imported and read back. The symbols come
+ * from a program that does not exist: the binary_* functions below stand in for the
+ * real ones, so that every name is known beforehand.
+ */
+#include "detect/detect.h"
+#include "import/import.h"
+#include "profile/profile.h"
+#include "wire/wire.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+/* ---- a program's symbols -------------------------------------------------------------------- */
+
+struct binary {
+    uint64_t last; /* look-ups must come in order */
+};
+
+static unsigned modules_opened, look_ups;
+
+enum base_status binary_open(const char *path, const struct binary_options *options,
+                             struct binary **binary)
+{
+    static struct binary only;
+    modules_opened++;
+    if (strcmp(path, "/bin/prog") != 0)
+        return BASE_NOT_FOUND;
+    only.last = 0;
+    *binary = &only;
+    return BASE_OK;
+}
+
+void binary_close(struct binary *binary)
+{
+}
+
+enum binary_detail binary_detail(const struct binary *binary)
+{
+    return BINARY_DETAIL_LINES;
+}
+
+const char *binary_debug_file(const struct binary *binary)
+{
+    return NULL;
+}
+
+size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_BYTES])
+{
+    memset(id, 0x5a, 20);
+    return 20;
+}
+
+/* 0x1000..: main; 0x2000..: work; 0x3000..: leaf, inlined into around. A line a byte. */
+size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
+                     size_t capacity)
+{
+    assert_true(vaddr >= binary->last);
+    binary->last = vaddr;
+    look_ups++;
+    uint32_t line = (uint32_t)(vaddr & 0xfff);
+    switch (vaddr >> 12) {
+    case 1: frames[0] = (struct binary_frame){"main", "main", "/src/main.c", line, 1, false}; break;
+    case 2: frames[0] = (struct binary_frame){"work", "work", "/src/work.c", line, 1, false}; break;
+    case 3:
+        frames[0] = (struct binary_frame){"leaf", NULL, "/src/leaf.h", line, 1, true};
+        frames[1] = (struct binary_frame){"around", "around", "/src/work.c", 900, 1, false};
+        return 2;
+    default: return 0;
+    }
+    return 1;
+}
+
+enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
+{
+    return BASE_NOT_FOUND;
+}
+
+/* ---- a log ------------------------------------------------------------------------------------
+ */
+
+struct log {
+    struct wire_region *region;
+    FILE *file;
+    char path[64], profile[80];
+    uint64_t corrupt, frames;
+};
+
+static struct wire_config config = {.kinds = 7,
+                                    .source = WIRE_SOURCE_CLOCK,
+                                    .interval_ns = 5000000,
+                                    .fp_tolerance = 0.01F,
+                                    .registers = 4,
+                                    .watch_kernel = 1};
+
+static bool sink(void *context, const struct wire_frame *frame, const void *payload)
+{
+    struct log *log = context;
+    log->frames++;
+    return fwrite(frame, sizeof *frame, 1, log->file) == 1 &&
+           fwrite(payload, frame->payload_bytes, 1, log->file) == 1;
+}
+
+static void log_begin(struct log *log)
+{
+    *log = (struct log){0};
+    log->region =
+        mmap(NULL, sizeof *log->region, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(log->region != MAP_FAILED);
+    wire_region_init(log->region, &config);
+    strcpy(log->path, "/tmp/headroom-import-XXXXXX");
+    log->file = fdopen(mkstemp(log->path), "w");
+    assert_non_null(log->file);
+    snprintf(log->profile, sizeof log->profile, "%s.headroom", log->path);
+    struct wire_log_header header = {WIRE_LOG_MAGIC, WIRE_VERSION, sizeof header, config};
+    assert_int_equal(fwrite(&header, sizeof header, 1, log->file), 1);
+}
+
+static void drain(struct log *log)
+{
+    assert_true(wire_drain(log->region, sink, log, &log->corrupt));
+    assert_int_equal(fflush(log->file), 0);
+}
+
+static void log_free(struct log *log)
+{
+    char old[96];
+    fclose(log->file);
+    munmap(log->region, sizeof *log->region);
+    snprintf(old, sizeof old, "%s.old", log->profile);
+    unlink(log->path);
+    unlink(log->profile);
+    unlink(old);
+}
+
+struct thread {
+    struct wire_writer writer;
+    struct wire_thread_slot *slot;
+};
+
+static struct thread thread_begin(struct log *log, uint32_t process, uint32_t pid)
+{
+    struct thread thread = {.slot = wire_thread_begin(log->region, process, pid, pid)};
+    thread.writer = (struct wire_writer){.region = log->region,
+                                         .chunk = WIRE_NONE,
+                                         .process = process,
+                                         .thread = thread.slot->thread,
+                                         .pid = pid};
+    struct wire_thread record = {.record = {.type = WIRE_THREAD, .bytes = sizeof record},
+                                 .process = process,
+                                 .thread = thread.slot->thread,
+                                 .pid = pid,
+                                 .tid = pid,
+                                 .name = "worker"};
+    assert_true(wire_write(&thread.writer, &record.record));
+    return thread;
+}
+
+static void thread_end(struct log *log, struct thread *thread)
+{
+    wire_close(&thread->writer);
+    thread->slot->cpu_ns = 1000000;
+    atomic_store(&thread->slot->state, WIRE_SLOT_ENDED);
+    drain(log);
+}
+
+static void log_process(struct thread *thread, uint32_t parent, bool forked)
+{
+    _Alignas(8) char buffer[256] = {0};
+    struct wire_process *record = (struct wire_process *)buffer;
+    *record = (struct wire_process){.record = {.type = WIRE_PROCESS, .bytes = 96},
+                                    .process = thread->writer.process,
+                                    .parent = parent,
+                                    .pid = thread->writer.pid,
+                                    .start_ns = 77,
+                                    .forked = forked,
+                                    .exe_bytes = 10,
+                                    .command_bytes = 12};
+    memcpy(record->text, "/bin/prog\0prog\0an arg", 22);
+    assert_true(wire_write(&thread->writer, &record->record));
+}
+
+static void log_module(struct thread *thread, uint32_t module, const char *path)
+{
+    _Alignas(8) char buffer[512] = {0};
+    struct wire_module *record = (struct wire_module *)buffer;
+    *record = (struct wire_module){.record = {.type = WIRE_MODULE, .bytes = sizeof *record + 64},
+                                   .process = thread->writer.process,
+                                   .module = module,
+                                   .device = 1,
+                                   .inode = 2};
+    strcpy(record->path, path);
+    assert_true(wire_write(&thread->writer, &record->record));
+}
+
+static void log_node(struct thread *thread, uint32_t node, uint32_t parent, uint32_t module,
+                     uint64_t vaddr, uint32_t flags)
+{
+    struct wire_node record = {.record = {.type = WIRE_NODE, .bytes = sizeof record},
+                               .node = node,
+                               .parent = parent,
+                               .module = module,
+                               .flags = flags,
+                               .vaddr = vaddr};
+    assert_true(wire_write(&thread->writer, &record.record));
+}
+
+static void log_sample(struct thread *thread, uint8_t kind, uint32_t node, bool armed)
+{
+    struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
+                                 .kind = kind,
+                                 .armed = armed,
+                                 .bytes = 8,
+                                 .node = node,
+                                 .weight = 1};
+    assert_true(wire_write(&thread->writer, &record.record));
+    thread->slot->counters.attempted++;
+    thread->slot->counters.stored++;
+    thread->slot->counters.samples[kind]++;
+    thread->slot->counters.armed[kind] += armed;
+}
+
+static void log_trap(struct thread *thread, uint8_t kind, bool waste, uint32_t first,
+                     uint32_t second, float samples, uint32_t flags)
+{
+    struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
+                               .kind = kind,
+                               .verdict = waste ? DETECT_WASTE : DETECT_USE,
+                               .bytes = 8,
+                               .watch_node = first,
+                               .trap_node = second,
+                               .samples = samples,
+                               .flags = flags};
+    assert_true(wire_write(&thread->writer, &record.record));
+    thread->slot->counters.traps[kind]++;
+}
+
+/* Node 1: main, called from nowhere; 2: work at a return address; 3, 4: leaves. */
+static void log_contexts(struct thread *thread)
+{
+    log_module(thread, 1, "/bin/prog");
+    log_node(thread, 1, 0, 1, 0x1028, 0);
+    log_node(thread, 2, 1, 1, 0x2010, 0);
+    log_node(thread, 3, 2, 1, 0x3007, WIRE_NODE_LEAF);
+    log_node(thread, 4, 1, 1, 0x2022, WIRE_NODE_LEAF);
+}
+
+static struct profile *import_and_read(struct log *log, const struct import_run *run)
+{
+    char error[512] = "";
+    struct profile *profile = NULL;
+    struct binary_options symbols = {0};
+    enum base_status status =
+        import_log(log->path, run, &symbols, log->profile, NULL, NULL, error, sizeof error);
+    if (status != BASE_OK)
+        print_error("%s\n", error);
+    assert_int_equal(status, BASE_OK);
+    assert_int_equal(profile_read(log->profile, &profile, error, sizeof error), BASE_OK);
+    return profile;
+}
+
+static const struct profile_frame *frame_of(const struct profile *profile, uint32_t context,
+                                            unsigned out)
+{
+    while (out--)
+        context = profile->contexts[context].parent;
+    return &profile->frames[profile->contexts[context].frame];
+}
+
+static bool is_degraded(const struct profile *profile, const char *part)
+{
+    for (size_t i = 0; i < profile->degraded_count; i++)
+        if (strstr(profile->degraded[i].text, part))
+            return true;
+    return false;
+}
+
+static uint64_t dropped(const struct profile *profile, const char *reason)
+{
+    for (size_t i = 0; i < profile->drops_count; i++)
+        if (strcmp(profile->drops[i].reason, reason) == 0)
+            return profile->drops[i].count;
+    return 0;
+}
+
+/* ---- tests -------------------------------------------------------------------------------------
+ */
+
+static void one_thread_one_pair(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_process(&thread, WIRE_NONE, false);
+    log_contexts(&thread);
+    log_sample(&thread, DETECT_DEAD, 3, true);
+    log_sample(&thread, DETECT_DEAD, 3, false);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, 2, WIRE_TRAP_LIKELY);
+    log_trap(&thread, DETECT_DEAD, false, 3, 4, 3, WIRE_TRAP_KERNEL);
+    thread.slot->counters.attempted += 5;
+    thread.slot->counters.dropped[WIRE_DROP_KERNEL] = 5;
+    thread.slot->counters.blind_longest[DETECT_DEAD] = 1;
+    thread_end(&log, &thread);
+    char *command[] = {"prog", "x y", NULL};
+    const char *degraded[] = {"no such luck", NULL};
+    struct import_run run = {.verb = "waste",
+                             .engine = "live",
+                             .command = command,
+                             .exited = true,
+                             .exit_code = 3,
+                             .wall_s = 2,
+                             .cpu_s = 1.5,
+                             .start_ns = 5,
+                             .degraded = degraded,
+                             .corrupt_records = 1};
+    struct profile *profile = import_and_read(&log, &run);
+    assert_int_equal(profile->pairs_count, 1);
+    const struct profile_pair *pair = &profile->pairs[0];
+    assert_true(pair->waste_bytes == 16 && pair->waste_squares == 256);
+    assert_true(pair->use_bytes == 24 && pair->use_squares == 576 && pair->samples == 5);
+    assert_int_equal(pair->waste_traps, 1);
+    assert_int_equal(pair->likely_traps, 1);
+    assert_int_equal(pair->kernel_traps, 1);
+    /* The leaf is looked up where it is, callers one byte before their return address. */
+    assert_string_equal(frame_of(profile, pair->first, 0)->function, "leaf");
+    assert_int_equal(frame_of(profile, pair->first, 0)->line, 7);
+    assert_true(frame_of(profile, pair->first, 0)->flags & PROFILE_FRAME_INLINED);
+    assert_string_equal(frame_of(profile, pair->first, 1)->function, "around");
+    assert_false(frame_of(profile, pair->first, 1)->flags & PROFILE_FRAME_INLINED);
+    assert_string_equal(frame_of(profile, pair->first, 2)->function, "work");
+    assert_int_equal(frame_of(profile, pair->first, 2)->line, 0x00f);
+    assert_int_equal(frame_of(profile, pair->first, 2)->address, 0x2010);
+    assert_string_equal(frame_of(profile, pair->first, 3)->function, "main");
+    assert_int_equal(frame_of(profile, pair->first, 3)->line, 0x27);
+    assert_string_equal(frame_of(profile, pair->second, 0)->function, "work");
+    assert_int_equal(frame_of(profile, pair->second, 0)->line, 0x22);
+    assert_int_equal(profile->run.attempted, 7);
+    assert_int_equal(profile->run.stored, 2);
+    assert_int_equal(dropped(profile, "kernel"), 5);
+    assert_int_equal(profile->drops_count, 1);
+    assert_int_equal(profile->kinds_count, 3);
+    assert_int_equal(profile->kinds[0].samples, 2);
+    assert_int_equal(profile->kinds[0].armed, 1);
+    assert_int_equal(profile->kinds[0].traps, 2);
+    assert_int_equal(profile->kinds[0].blind_longest, 1);
+    assert_int_equal(profile->modules[1].build_id_bytes, 20);
+    assert_int_equal(profile->run.exit_code, 3);
+    assert_string_equal(profile->arguments[1].text, "x y");
+    assert_string_equal(profile->threads[0].name, "worker");
+    assert_true(is_degraded(profile, "no such luck"));
+    assert_true(is_degraded(profile, "1 damaged record was left out"));
+    assert_string_equal(profile->run.source, "clock");
+    assert_string_equal(profile->run.weighting, "cpu-time");
+    assert_int_equal(profile->run.interval_ns, 5000000);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* The same places under other node ids, in another thread and another process. */
+static void threads_and_processes_are_merged(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread a = thread_begin(&log, 1, 100);
+    struct thread b = thread_begin(&log, 1, 100);
+    struct thread c = thread_begin(&log, 2, 101);
+    log_process(&a, WIRE_NONE, false);
+    log_process(&c, 1, true);
+    log_contexts(&a);
+    log_node(&b, 9, 0, 1, 0x1028, 0); /* module 1 was logged by thread a */
+    log_node(&b, 5, 9, 1, 0x2010, 0);
+    log_node(&b, 2, 5, 1, 0x3007, WIRE_NODE_LEAF);
+    log_node(&b, 7, 9, 1, 0x2022, WIRE_NODE_LEAF);
+    log_module(&c, 4, "/bin/prog");
+    log_node(&c, 1, 0, 4, 0x1028, 0);
+    log_node(&c, 2, 1, 4, 0x2022, WIRE_NODE_LEAF);
+    log_node(&c, 3, 1, 4, 0x2010, 0);
+    log_node(&c, 4, 3, 4, 0x3007, WIRE_NODE_LEAF);
+    log_trap(&a, DETECT_DEAD, true, 3, 4, 1, 0);
+    log_trap(&b, DETECT_DEAD, true, 2, 7, 1, 0);
+    log_trap(&c, DETECT_DEAD, true, 4, 2, 1, 0);
+    thread_end(&log, &a);
+    thread_end(&log, &b);
+    thread_end(&log, &c);
+    look_ups = 0;
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_true(profile->pairs[0].waste_bytes == 24 && profile->pairs[0].waste_traps == 3);
+    assert_int_equal(profile->modules_count, 2);
+    assert_int_equal(look_ups, 4);
+    assert_int_equal(profile->run.processes, 2);
+    assert_int_equal(profile->run.threads, 3);
+    assert_string_equal(profile->arguments[0].text, "prog"); /* from the PROCESS record */
+    assert_string_equal(profile->arguments[1].text, "an arg");
+    assert_true(profile->run.wall_s < 0);
+    assert_float_equal(profile->run.cpu_s, 0.003, 1e-9);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* A node that this thread never logged is unknown, also when another thread used its id. */
+static void node_ids_are_the_threads_own(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread a = thread_begin(&log, 1, 100), b = thread_begin(&log, 1, 101);
+    log_contexts(&a);
+    log_trap(&a, DETECT_DEAD, true, 3, 4, 1, 0);
+    log_trap(&b, DETECT_DEAD, true, 3, 4, 1, 0);
+    thread_end(&log, &a);
+    thread_end(&log, &b);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs_count, 2);
+    assert_int_equal(profile->pairs[0].first, 0);
+    assert_int_equal(profile->run.corrupt_records, 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void a_forked_child_uses_its_parents_modules(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread parent = thread_begin(&log, 1, 100), child = thread_begin(&log, 2, 101);
+    log_process(&parent, WIRE_NONE, false);
+    log_process(&child, 1, true);
+    log_contexts(&parent);
+    log_node(&child, 1, 0, 1, 0x1028, WIRE_NODE_LEAF);
+    log_trap(&child, DETECT_LOAD, true, 1, 1, 1, 0);
+    thread_end(&log, &parent);
+    thread_end(&log, &child);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_string_equal(frame_of(profile, profile->pairs[0].first, 0)->function, "main");
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void exec_continues_the_process(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread shell = thread_begin(&log, 1, 100), program = thread_begin(&log, 2, 100);
+    log_process(&shell, WIRE_NONE, false);
+    log_process(&program, 1, false);
+    thread_end(&log, &shell);
+    thread_end(&log, &program);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.processes, 1);
+    assert_int_equal(profile->run.threads, 1);
+    assert_int_equal(profile->processes_count, 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void unknown_modules_keep_name_and_offset(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_module(&thread, 1, "/gone/libsecret.so");
+    log_node(&thread, 1, 0, 1, 0x123, WIRE_NODE_LEAF | WIRE_NODE_BROKEN);
+    log_node(&thread, 2, 0, 0, 0x7fff0000, WIRE_NODE_LEAF | WIRE_NODE_KERNEL);
+    log_trap(&thread, DETECT_SILENT, true, 1, 2, 1, 0);
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, NULL);
+    const struct profile_frame *first = frame_of(profile, profile->pairs[0].first, 0);
+    const struct profile_frame *second = frame_of(profile, profile->pairs[0].second, 0);
+    assert_null(first->function);
+    assert_string_equal(profile->modules[first->module].path, "/gone/libsecret.so");
+    assert_int_equal(first->address, 0x123);
+    assert_int_equal(first->flags, PROFILE_FRAME_INCOMPLETE);
+    assert_int_equal(second->module, 0);
+    assert_int_equal(second->flags, PROFILE_FRAME_KERNEL);
+    assert_true(is_degraded(profile, "libsecret.so could not be read"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* ---- accounts
+ * ------------------------------------------------------------------------------------ */
+
+static void killed_in_mid_sample_is_unfinished(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread threads[3];
+    for (unsigned i = 0; i < 3; i++) {
+        threads[i] = thread_begin(&log, 1, 100 + i);
+        log_contexts(&threads[i]);
+        log_sample(&threads[i], DETECT_DEAD, 3, true);
+        threads[i].slot->counters.attempted += i < 2;
+        thread_end(&log, &threads[i]);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.attempted, 5);
+    assert_int_equal(profile->run.stored, 3);
+    assert_int_equal(dropped(profile, "unfinished"), 2);
+    assert_false(is_degraded(profile, "add up"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void counters_that_do_not_add_up_are_told(void **state)
+{
+    for (int direction = -1; direction <= 1; direction += 2) {
+        struct log log;
+        log_begin(&log);
+        struct thread thread = thread_begin(&log, 1, 100);
+        log_contexts(&thread);
+        for (unsigned i = 0; i < 10; i++)
+            log_sample(&thread, DETECT_DEAD, 3, true);
+        thread.slot->counters.attempted += (uint64_t)(direction * 4);
+        thread.slot->counters.hops = UINT64_MAX; /* scribbled over */
+        thread_end(&log, &thread);
+        struct profile *profile = import_and_read(&log, NULL);
+        assert_int_equal(profile->run.attempted, direction < 0 ? 10 : 14);
+        assert_int_equal(dropped(profile, "unfinished"), direction < 0 ? 0 : 4);
+        assert_true(is_degraded(profile, "1 thread do not add up"));
+        profile_free(profile);
+        log_free(&log);
+    }
+}
+
+static void lost_counters_are_rebuilt_from_records(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    log_sample(&thread, DETECT_LOAD, 3, true);
+    log_sample(&thread, DETECT_LOAD, 3, false);
+    log_trap(&thread, DETECT_LOAD, true, 3, 3, 2, 0);
+    wire_close(&thread.writer);
+    drain(&log); /* the slot never ends: headroom itself was killed */
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.attempted, 2);
+    assert_int_equal(profile->run.stored, 2);
+    assert_int_equal(profile->kinds[PROFILE_LOAD].samples, 2);
+    assert_int_equal(profile->kinds[PROFILE_LOAD].armed, 1);
+    assert_int_equal(profile->kinds[PROFILE_LOAD].traps, 1);
+    assert_true(is_degraded(profile, "the counters of 1 thread were lost"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* ---- damage
+ * --------------------------------------------------------------------------------------- */
+
+static void nonsense_records_are_counted(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, NAN, 0);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, -1, 0);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4, INFINITY, 0);
+    log_trap(&thread, DETECT_DEAD, true, 3, 4000, 1, 0); /* place unknown, still counts */
+    log_node(&thread, 0x7fffffff, 0, 1, 0x1028, 0);
+    log_node(&thread, 0, 0, 1, 0x1028, 0);
+    log_node(&thread, 8, 4001, 1, 0x1050, WIRE_NODE_LEAF); /* callers lost */
+    log_trap(&thread, DETECT_DEAD, false, 8, 8, 1, 0);
+    memset(thread.slot->counters.traps, 0, sizeof thread.slot->counters.traps);
+    struct wire_trap wild = {.record = {.type = WIRE_TRAP, .bytes = sizeof wild},
+                             .kind = 9,
+                             .verdict = DETECT_WASTE,
+                             .bytes = 8,
+                             .samples = 1};
+    assert_true(wire_write(&thread.writer, &wild.record));
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 7);
+    assert_int_equal(profile->pairs_count, 2);
+    assert_true(profile->kinds[0].waste_bytes == 8 && profile->kinds[0].use_bytes == 8);
+    const struct profile_pair *use = &profile->pairs[profile->pairs[0].use_traps ? 0 : 1];
+    assert_int_equal(frame_of(profile, use->first, 0)->flags, PROFILE_FRAME_INCOMPLETE);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* Many chunks, drained now and then; frames out of order, one lost, garbage between. */
+static void frames_are_ordered_and_gaps_counted(void **state)
+{
+    struct log log;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 3000; i++) {
+        log_trap(&thread, DETECT_DEAD, i % 4 == 0, 3, 4, 1, 0);
+        if (i % 700 == 0)
+            drain(&log);
+    }
+    thread_end(&log, &thread);
+    assert_true(log.frames > 10);
+
+    long size = ftell(log.file);
+    unsigned char *content = malloc((size_t)size);
+    FILE *whole = fopen(log.path, "r");
+    assert_int_equal(fread(content, 1, (size_t)size, whole), size);
+    fclose(whole);
+    size_t starts[64], lengths[64], count = 0;
+    for (size_t at = sizeof(struct wire_log_header); at < (size_t)size; at += lengths[count++]) {
+        starts[count] = at;
+        assert_int_equal(wire_frame_check(content + at, (size_t)size - at, &lengths[count]),
+                         BASE_OK);
+    }
+    uint64_t traps_lost = 0;
+    FILE *shuffled = fopen(log.path, "w");
+    fwrite(content, sizeof(struct wire_log_header), 1, shuffled);
+    for (size_t i = count; i-- > 0;) {
+        struct wire_frame frame;
+        memcpy(&frame, content + starts[i], sizeof frame);
+        /* A whole chunk, and one of the batches of another. */
+        if (frame.sequence == 5 || (frame.sequence == 3 && frame.offset == 0)) {
+            traps_lost += frame.payload_bytes / sizeof(struct wire_trap);
+            continue;
+        }
+        fwrite(content + starts[i], lengths[i], 1, shuffled);
+        if (i == 3)
+            fputs("garbage, HFRM", shuffled);
+        if (i == 4)
+            fwrite(content + starts[i], lengths[i], 1, shuffled); /* twice */
+    }
+    fclose(shuffled);
+    free(content);
+    assert_true(traps_lost > 0);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_int_equal(profile->pairs[0].waste_traps + profile->pairs[0].use_traps,
+                     3000 - traps_lost);
+    assert_true(is_degraded(profile, "2 pieces of the log could not be found"));
+    assert_true(profile->run.corrupt_records >= 2);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void any_cut_and_any_flip_is_survived(void **state)
+{
+    struct log log;
+    char error[512];
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_process(&thread, WIRE_NONE, false);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 20; i++) {
+        log_sample(&thread, DETECT_DEAD, 3, true);
+        log_trap(&thread, DETECT_DEAD, true, 3, 4, 1, 0);
+        drain(&log);
+    }
+    thread_end(&log, &thread);
+    long size = ftell(log.file);
+    unsigned char *content = malloc((size_t)size);
+    FILE *whole = fopen(log.path, "r");
+    assert_int_equal(fread(content, 1, (size_t)size, whole), size);
+    fclose(whole);
+    struct base_random random = {7};
+    unsigned imported = 0, refused = 0;
+    for (unsigned round = 0; round < 300; round++) {
+        size_t bytes =
+            round % 2 ? (size_t)size : (size_t)base_random_below(&random, (uint64_t)size);
+        FILE *damaged = fopen(log.path, "w");
+        size_t at = (size_t)base_random_below(&random, (uint64_t)size);
+        content[at] ^= round % 2 ? 0x10 : 0;
+        fwrite(content, bytes, 1, damaged);
+        content[at] ^= round % 2 ? 0x10 : 0;
+        fclose(damaged);
+        struct profile *profile = NULL;
+        error[0] = 0;
+        enum base_status status =
+            import_log(log.path, NULL, NULL, log.profile, NULL, NULL, error, sizeof error);
+        if (status == BASE_OK) {
+            imported++;
+            assert_int_equal(profile_read(log.profile, &profile, error, sizeof error), BASE_OK);
+            profile_free(profile);
+        } else {
+            refused++;
+            assert_true(bytes < sizeof(struct wire_log_header) ||
+                        at < sizeof(struct wire_log_header));
+            assert_true(error[0]);
+        }
+    }
+    assert_true(imported > 100 && refused > 0);
+    free(content);
+    log_free(&log);
+}
+
+static void other_files_are_no_logs(void **state)
+{
+    char error[512] = "";
+    assert_int_equal(import_log("/nowhere/log", NULL, NULL, "/tmp/x", NULL, NULL, error, 512),
+                     BASE_NOT_FOUND);
+    assert_true(error[0]);
+    assert_int_equal(import_log("/proc/self/exe", NULL, NULL, "/tmp/x", NULL, NULL, error, 512),
+                     BASE_MALFORMED);
+    struct log log;
+    log_begin(&log);
+    uint32_t newer = WIRE_VERSION + 1;
+    fseek(log.file, 8, SEEK_SET);
+    fwrite(&newer, sizeof newer, 1, log.file);
+    fflush(log.file);
+    assert_int_equal(import_log(log.path, NULL, NULL, log.profile, NULL, NULL, error, 512),
+                     BASE_TOO_NEW);
+    assert_int_equal(access(log.profile, F_OK), -1);
+    log_free(&log);
+}
+
+static void count_progress(void *context, const char *step, uint64_t done, uint64_t total)
+{
+    assert_true(done <= total && step[0]);
+    ++*(unsigned *)context;
+}
+
+/* Aggregation: a long log costs what its different pairs cost. */
+static void long_logs_take_little_memory(void **state)
+{
+    struct log log;
+    enum { TRAPS = 400000 };
+    char error[512];
+    unsigned told = 0;
+    log_begin(&log);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < TRAPS; i++) {
+        log_trap(&thread, DETECT_DEAD, i % 2, 3, 4, 1, 0);
+        if (i % 5000 == 0)
+            drain(&log);
+    }
+    thread_end(&log, &thread);
+    assert_int_equal(
+        import_log(log.path, NULL, NULL, log.profile, count_progress, &told, error, sizeof error),
+        BASE_OK);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs[0].waste_traps, TRAPS / 2);
+    assert_int_equal(profile->contexts_count, 6);
+    profile_free(profile);
+    assert_true(told > 0 && told < 100);
+    log_free(&log);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_thread_one_pair),
+        cmocka_unit_test(threads_and_processes_are_merged),
+        cmocka_unit_test(node_ids_are_the_threads_own),
+        cmocka_unit_test(a_forked_child_uses_its_parents_modules),
+        cmocka_unit_test(exec_continues_the_process),
+        cmocka_unit_test(unknown_modules_keep_name_and_offset),
+        cmocka_unit_test(killed_in_mid_sample_is_unfinished),
+        cmocka_unit_test(counters_that_do_not_add_up_are_told),
+        cmocka_unit_test(lost_counters_are_rebuilt_from_records),
+        cmocka_unit_test(nonsense_records_are_counted),
+        cmocka_unit_test(frames_are_ordered_and_gaps_counted),
+        cmocka_unit_test(any_cut_and_any_flip_is_survived),
+        cmocka_unit_test(other_files_are_no_logs),
+        cmocka_unit_test(long_logs_take_little_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: MIT
+/*
+ * launch: program search, environment, raw log, and whole recordings in which this
+ * program itself plays the observed program and its agent (argv[1] "play").
+ */
+#include "launch/launch.h"
+#include "launch/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char directory[] = "/tmp/headroom-launch.XXXXXX";
+static char self[PATH_MAX];
+
+static const char *in_directory(const char *name)
+{
+    static char path[4][PATH_MAX];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], PATH_MAX, "%s/%s", directory, name);
+    return path[turn];
+}
+
+static const char *make_file(const char *name, const char *text, mode_t mode)
+{
+    const char *path = in_directory(name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+    assert_int_equal(chmod(path, mode), 0);
+    return path;
+}
+
+/* ---- the part of the observed program ------------------------------------------------------ */
+
+static struct wire_region *open_region(void)
+{
+    const char *where = getenv(WIRE_ENVIRONMENT);
+    char path[64];
+    int version, pid, file;
+    if (!where || sscanf(where, "%d:%d:%d", &version, &pid, &file) != 3)
+        _exit(90);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
+    file = open(path, O_RDWR | O_CLOEXEC);
+    struct wire_region *region =
+        mmap(NULL, sizeof *region, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (region == MAP_FAILED || wire_region_check(region, sizeof *region) != BASE_OK)
+        _exit(91);
+    /* Resizing would kill headroom with SIGBUS. */
+    if (ftruncate(file, 4096) == 0)
+        _exit(92);
+    close(file);
+    return region;
+}
+
+static struct wire_writer begin_thread(struct wire_region *region)
+{
+    uint32_t process = atomic_fetch_add(&region->next_process, 1);
+    struct wire_thread_slot *slot =
+        wire_thread_begin(region, process, (uint32_t)getpid(), (uint32_t)getpid());
+    slot->counters.attempted = slot->counters.stored = 12;
+    return (struct wire_writer){.region = region,
+                                .chunk = WIRE_NONE,
+                                .process = process,
+                                .thread = slot->thread,
+                                .pid = (uint32_t)getpid()};
+}
+
+static void write_process(struct wire_writer *writer)
+{
+    _Alignas(8) char bytes[sizeof(struct wire_process) + 8] = {0};
+    struct wire_process *process = (struct wire_process *)bytes;
+    *process = (struct wire_process){.record = {.type = WIRE_PROCESS, .bytes = sizeof bytes},
+                                     .process = writer->process,
+                                     .parent = WIRE_NONE,
+                                     .pid = writer->pid,
+                                     .exe_bytes = 2,
+                                     .command_bytes = 2};
+    memcpy(process->text, "e\0c", 4);
+    wire_write(writer, &process->record);
+}
+
+static void write_samples(struct wire_writer *writer, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct wire_sample sample = {
+            .record = {.type = WIRE_SAMPLE, .bytes = sizeof sample}, .node = i, .weight = 1};
+        while (!wire_write(writer, &sample.record))
+            usleep(1000); /* the pool is drained while we run */
+    }
+}
+
+static const struct wire_table_slot *await_table(struct wire_region *region, const char *path)
+{
+    struct wire_table_slot *slot = &region->tables[wire_table_want(region, path, 1, 1)];
+    atomic_fetch_add(&region->doorbell, 1);
+    for (int i = 0; i < 2000; i++) {
+        uint32_t state = atomic_load(&slot->state);
+        if (state == WIRE_TABLE_READY || state == WIRE_TABLE_FAILED)
+            break;
+        usleep(5000);
+    }
+    return slot;
+}
+
+/* A table for a real program can be opened; hopeless requests fail, and none hangs. */
+static int play_tables(struct wire_region *region)
+{
+    static const char *const hopeless[] = {"/proc/self/fd", "/nonexistent", "/dev/null", "fifo"};
+    for (size_t i = 0; i < BASE_COUNT(hopeless); i++)
+        if (atomic_load(&await_table(region, hopeless[i])->state) != WIRE_TABLE_FAILED)
+            return 10 + (int)i;
+    const struct wire_table_slot *slot = await_table(region, self);
+    if (atomic_load(&slot->state) != WIRE_TABLE_READY || slot->bytes == 0)
+        return 20;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%u", getppid(), slot->descriptor);
+    int file = open(path, O_RDONLY);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0 || (uint64_t)status.st_size < slot->bytes)
+        return 21;
+    return 0;
+}
+
+/* A broken program overwrites everything; states are such that headroom must look inside. */
+static void scribble(struct wire_region *region)
+{
+    memset(region->threads, 0x5a, sizeof region->threads);
+    memset(region->tables, 0x5a, sizeof region->tables);
+    memset(region->chunks, 0x5a, sizeof region->chunks);
+    for (unsigned i = 0; i < WIRE_THREADS; i++)
+        atomic_store(&region->threads[i].state, i % 2 ? WIRE_SLOT_LIVE : WIRE_SLOT_ENDED);
+    for (unsigned i = 0; i < WIRE_TABLES; i++)
+        atomic_store(&region->tables[i].state, WIRE_TABLE_WANTED);
+    for (unsigned i = 0; i < WIRE_CHUNKS; i++) {
+        region->chunks[i].drained = 0;
+        atomic_store(&region->chunks[i].state, i % 2 ? WIRE_CHUNK_OPEN : WIRE_CHUNK_CLOSED);
+    }
+    atomic_fetch_add(&region->doorbell, 1);
+    usleep(100000);
+}
+
+static int play(const char *part)
+{
+    if (strcmp(part, "exit") == 0)
+        return 7;
+    if (strcmp(part, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strcmp(part, "signals") == 0) {
+        struct sigaction child, interrupt, pipe_broken;
+        sigset_t mask;
+        sigaction(SIGCHLD, NULL, &child);
+        sigaction(SIGINT, NULL, &interrupt);
+        sigaction(SIGPIPE, NULL, &pipe_broken);
+        sigprocmask(SIG_BLOCK, NULL, &mask);
+        return (child.sa_handler == SIG_IGN) | (interrupt.sa_handler == SIG_DFL) << 1 |
+               (pipe_broken.sa_handler == SIG_DFL) << 2 | sigismember(&mask, SIGUSR1) << 3 |
+               sigismember(&mask, SIGCHLD) << 4;
+    }
+    if (strcmp(part, "limits") == 0) {
+        struct rlimit files, size;
+        getrlimit(RLIMIT_NOFILE, &files);
+        getrlimit(RLIMIT_FSIZE, &size);
+        return (files.rlim_cur == 99) | (size.rlim_cur == 4096) << 1;
+    }
+    if (strcmp(part, "descriptors") == 0) {
+        int open_count = 0;
+        for (int i = 0; i < 256; i++)
+            open_count += fcntl(i, F_GETFD) >= 0;
+        return open_count;
+    }
+    struct wire_region *region = open_region();
+    struct wire_writer writer = begin_thread(region);
+    write_process(&writer);
+    if (strcmp(part, "samples") == 0)
+        write_samples(&writer, 200000); /* 6.4 MB: more than the pool holds */
+    if (strcmp(part, "table") == 0)
+        return play_tables(region);
+    if (strcmp(part, "scribble") == 0) {
+        scribble(region);
+        return 3;
+    }
+    if (strcmp(part, "outlive") == 0 && fork() == 0) {
+        struct wire_writer child = begin_thread(region);
+        write_process(&child);
+        sleep(3);
+        _exit(0);
+    }
+    if (strcmp(part, "outlive") == 0)
+        usleep(100000);
+    if (strcmp(part, "term") == 0) {
+        atomic_store(&region->lost_threads, 5);
+        pause();
+    }
+    kill(getpid(), SIGKILL); /* nothing was closed: headroom must still get it all */
+    return 99;
+}
+
+/* ---- recordings ------------------------------------------------------------------------------ */
+
+struct counted {
+    uint64_t processes, samples, counters, attempted;
+};
+
+static void count_log(const char *path, struct counted *counted)
+{
+    *counted = (struct counted){0};
+    int file = open(path, O_RDONLY);
+    struct stat status;
+    assert_int_equal(fstat(file, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0600);
+    size_t size = (size_t)status.st_size;
+    char *log = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
+    assert_true(log != MAP_FAILED);
+    close(file);
+    struct wire_log_header header;
+    memcpy(&header, log, sizeof header);
+    assert_true(header.magic == WIRE_LOG_MAGIC && header.header_bytes == sizeof header);
+    for (size_t at = sizeof header; at < size;) {
+        size_t total;
+        assert_int_equal(wire_frame_check(log + at, size - at, &total), BASE_OK);
+        for (size_t in = at + sizeof(struct wire_frame); in < at + total;) {
+            const struct wire_record *record = (const struct wire_record *)(log + in);
+            counted->processes += record->type == WIRE_PROCESS;
+            counted->samples += record->type == WIRE_SAMPLE;
+            if (record->type == WIRE_COUNTERS) {
+                counted->counters++;
+                counted->attempted +=
+                    ((const struct wire_counters_record *)record)->counters.attempted;
+            }
+            in += record->bytes;
+        }
+        at += total;
+    }
+    munmap(log, size);
+}
+
+static int notes;
+
+static void count_note(void *context, const char *sentence)
+{
+    (void)context;
+    (void)sentence;
+    notes++;
+}
+
+static enum launch_outcome record(char *const *command, const char *path, int log,
+                                  struct launch_result *result)
+{
+    char error[LAUNCH_ERROR_BYTES] = "";
+    struct launch_request request = {.path = path,
+                                     .command = command,
+                                     .log = log,
+                                     .note = count_note,
+                                     .config = {.kinds = WIRE_DEAD, .registers = 4}};
+    notes = 0;
+    enum launch_outcome outcome = launch_record(&request, result, error);
+    assert_true(outcome == LAUNCH_OK || strlen(error) > 0);
+    return outcome;
+}
+
+static struct launch_result record_part(const char *part, struct counted *counted)
+{
+    char *command[] = {self, (char *)"play", (char *)part, NULL};
+    char path[LAUNCH_PATH_BYTES], error[LAUNCH_ERROR_BYTES];
+    int log;
+    struct launch_result result;
+    assert_int_equal(launch_log_create(in_directory("p"), path, &log, error), LAUNCH_OK);
+    assert_int_equal(record(command, self, log, &result), LAUNCH_OK);
+    close(log);
+    if (counted)
+        count_log(path, counted);
+    unlink(path);
+    return result;
+}
+
+static void test_exit_status(void **state)
+{
+    struct launch_result result = record_part("exit", NULL);
+    assert_true(result.exited);
+    assert_int_equal(result.exit_code, 7);
+    assert_int_equal(result.images, 0);
+    assert_true(result.wall_s > 0 && result.cpu_s >= 0 && result.cpu_s < 5);
+    result = record_part("kill", NULL);
+    assert_false(result.exited);
+    assert_int_equal(result.signal, SIGKILL);
+}
+
+static void test_all_samples_arrive_from_a_killed_program(void **state)
+{
+    struct counted counted;
+    struct launch_result result = record_part("samples", &counted);
+    assert_int_equal(result.signal, SIGKILL);
+    assert_int_equal(result.images, 1);
+    assert_int_equal(counted.processes, 1);
+    assert_int_equal(counted.samples, 200000);
+    assert_int_equal(counted.counters, 1);
+    assert_int_equal(counted.attempted, 12);
+    assert_int_equal(result.corrupt_records, 0);
+    assert_false(result.log_truncated);
+    assert_false(result.outlived);
+}
+
+static void test_table_requests_are_answered(void **state)
+{
+    assert_int_equal(chdir(directory), 0); /* where launch looks for "fifo" */
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    struct launch_result result = record_part("table", NULL);
+    assert_true(result.exited);
+    assert_int_equal(result.exit_code, 0);
+}
+
+static void test_scribbled_region_is_survived(void **state)
+{
+    struct counted counted;
+    struct launch_result result = record_part("scribble", &counted);
+    assert_true(result.exited);
+    assert_int_equal(result.exit_code, 3);
+    assert_true(result.corrupt_records > 0);
+}
+
+static void test_children_that_live_on_are_not_waited_for(void **state)
+{
+    struct counted counted;
+    struct launch_result result = record_part("outlive", &counted);
+    assert_true(result.outlived);
+    assert_true(result.wall_s < 2.5);
+    assert_int_equal(result.images, 2);
+    assert_int_equal(counted.counters, 2);
+}
+
+/* The program finds signals and descriptors as headroom got them. */
+static void test_program_inherits_everything_as_it_was(void **state)
+{
+    sigset_t mask, before;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &mask, &before);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    struct launch_result result = record_part("signals", NULL);
+    struct sigaction child;
+    sigaction(SIGCHLD, NULL, &child);
+    assert_ptr_equal(child.sa_handler, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    assert_true(result.exited); /* although SIGCHLD was ignored */
+    assert_int_equal(result.exit_code, 1 | 2 | 4 | 8);
+
+    int own = 0;
+    for (int i = 0; i < 256; i++)
+        own += fcntl(i, F_GETFD) >= 0 && !(fcntl(i, F_GETFD) & FD_CLOEXEC);
+    result = record_part("descriptors", NULL);
+    assert_int_equal(result.exit_code, own);
+}
+
+/* The region is larger than this file-size limit, which headroom lifts for itself only. */
+static void test_program_keeps_its_limits(void **state)
+{
+    struct rlimit files, size, fewer, smaller;
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_FSIZE, &size);
+    fewer = (struct rlimit){99, files.rlim_max};
+    smaller = (struct rlimit){4096, size.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &fewer);
+    setrlimit(RLIMIT_FSIZE, &smaller);
+    struct launch_result result = record_part("limits", NULL);
+    setrlimit(RLIMIT_NOFILE, &files);
+    setrlimit(RLIMIT_FSIZE, &size);
+    assert_int_equal(result.exit_code, 1 | 2);
+}
+
+static void test_sigterm_is_passed_on(void **state)
+{
+    pid_t parent = getpid(), sender = fork();
+    if (sender == 0) {
+        usleep(300000);
+        kill(parent, SIGTERM);
+        kill(parent, SIGINT); /* ignored */
+        _exit(0);
+    }
+    struct launch_result result = record_part("term", NULL);
+    waitpid(sender, NULL, 0);
+    assert_false(result.exited);
+    assert_int_equal(result.signal, SIGTERM);
+    assert_int_equal(result.lost_threads, 5);
+}
+
+static void test_full_disk_does_not_stop_the_program(void **state)
+{
+    char *command[] = {self, (char *)"play", (char *)"samples", NULL};
+    struct launch_result result;
+    int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(record(command, self, full, &result), LAUNCH_FAILED); /* not even a header */
+    close(full);
+    /* A log that takes the header and then no more: a pipe nobody reads, without blocking. */
+    int ends[2];
+    assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    assert_int_equal(record(command, self, ends[1], &result), LAUNCH_OK);
+    assert_int_equal(result.signal, SIGKILL);
+    assert_int_equal(result.images, 1);
+    assert_true(result.log_truncated);
+    assert_int_equal(notes, 1);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* The log ends with a whole frame, whatever comes after the disk was full once. */
+static void test_log_is_cut_to_whole_frames(void **state)
+{
+    char path[LAUNCH_PATH_BYTES], error[LAUNCH_ERROR_BYTES], payload[512] = {0};
+    struct wire_config config = {.kinds = WIRE_DEAD};
+    struct wire_frame frame = {.payload_bytes = sizeof payload};
+    struct wire_record *record = (struct wire_record *)payload;
+    struct launch_log log;
+    struct rlimit before, limit;
+    struct stat status;
+    int file;
+    record->type = WIRE_PROCESS;
+    record->bytes = sizeof payload;
+    assert_int_equal(launch_log_create(in_directory("cut"), path, &file, error), LAUNCH_OK);
+    signal(SIGXFSZ, SIG_IGN);
+    getrlimit(RLIMIT_FSIZE, &before);
+    limit = (struct rlimit){4000, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    bool begun = launch_log_begin(&log, file, &config);
+    unsigned frames = 0;
+    while (frames < 100 && launch_log_sink(&log, &frame, payload))
+        frames++;
+    setrlimit(RLIMIT_FSIZE, &before);
+    /* Room again: too late for this log. */
+    bool sunk = launch_log_sink(&log, &frame, payload);
+    assert_int_equal(fstat(file, &status), 0);
+    close(file);
+    assert_true(begun && sunk);
+    assert_int_equal(log.failure, EFBIG);
+    assert_int_equal(log.images, frames + 2);
+    assert_int_equal(status.st_size, log.bytes);
+    assert_int_equal(status.st_size,
+                     sizeof(struct wire_log_header) + frames * (sizeof frame + sizeof payload));
+}
+
+static void test_start_failures(void **state)
+{
+    struct launch_result result;
+    char *command[] = {(char *)"x", NULL};
+    int log = open(in_directory("log"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(record(command, in_directory("missing"), log, &result), LAUNCH_NOT_FOUND);
+    assert_int_equal(record(command, directory, log, &result), LAUNCH_NOT_EXECUTABLE);
+    close(log);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
+    assert_int_equal(errno, ECHILD);
+}
+
+/* ---- parts -------------------------------------------------------------------------------------
+ */
+
+static void test_search_as_execvp(void **state)
+{
+    char path[LAUNCH_PATH_BYTES] = "untouched", error[LAUNCH_ERROR_BYTES], search[PATH_MAX];
+    char *old = strdup(getenv("PATH"));
+    mkdir(in_directory("a"), 0700);
+    mkdir(in_directory("b"), 0700);
+    mkdir(in_directory("a/dir"), 0700);
+    make_file("a/tool", "#!/bin/sh\n", 0600); /* not executable: the search goes on */
+    make_file("b/tool", "#!/bin/sh\n", 0700);
+    make_file("a/locked", "", 0600);
+    snprintf(search, sizeof search, "%s:/nonexistent:%s", in_directory("a"), in_directory("b"));
+    setenv("PATH", search, 1);
+    assert_int_equal(launch_find("locked", path, error), LAUNCH_NOT_EXECUTABLE);
+    assert_int_equal(launch_find("dir", path, error), LAUNCH_NOT_FOUND);
+    assert_int_equal(launch_find("none", path, error), LAUNCH_NOT_FOUND);
+    assert_int_equal(launch_find("", path, error), LAUNCH_NOT_FOUND);
+    assert_int_equal(launch_find(in_directory("a"), path, error), LAUNCH_NOT_EXECUTABLE);
+    assert_string_equal(path, "untouched");
+    assert_int_equal(launch_find("tool", path, error), LAUNCH_OK);
+    assert_string_equal(path, in_directory("b/tool"));
+    /* An empty entry is the current directory. */
+    assert_int_equal(chdir(in_directory("b")), 0);
+    setenv("PATH", "/nonexistent:", 1);
+    assert_int_equal(launch_find("tool", path, error), LAUNCH_OK);
+    assert_string_equal(path, "tool");
+    setenv("PATH", old, 1);
+    free(old);
+}
+
+static void test_scripts_are_judged_by_their_interpreter(void **state)
+{
+    char error[LAUNCH_ERROR_BYTES], name[64], text[PATH_MAX];
+    bool shell = true;
+    assert_int_equal(launch_examine(make_file("ok", "#!/bin/sh\n", 0700), &shell, error),
+                     LAUNCH_OK);
+    assert_false(shell);
+    assert_int_equal(launch_examine(make_file("plain", "echo\n", 0700), &shell, error), LAUNCH_OK);
+    assert_true(shell);
+    assert_int_equal(launch_examine(make_file("gone", "#!/nonexistent\n", 0700), &shell, error),
+                     LAUNCH_NOT_EXECUTABLE);
+    assert_non_null(strstr(error, "/nonexistent"));
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "chain%d", i);
+        snprintf(text, sizeof text, "#!%s\n", in_directory(i ? name : "ok"));
+        if (i)
+            snprintf(text, sizeof text, "#!%s/chain%d\n", directory, i - 1);
+        make_file(name, text, 0700);
+    }
+    assert_int_equal(launch_examine(in_directory("chain1"), &shell, error), LAUNCH_OK);
+    assert_int_equal(launch_examine(in_directory("chain8"), &shell, error), LAUNCH_NOT_EXECUTABLE);
+}
+
+static void check_environment(char *const *before, const char *preload, int place)
+{
+    char **after = launch_environment(before, "/a.so", 12, 34);
+    int count = 0;
+    assert_non_null(after);
+    assert_string_equal(after[place], preload);
+    while (after[count])
+        count++;
+    assert_string_equal(after[count - 1], WIRE_ENVIRONMENT "=1:12:34");
+    free(after);
+}
+
+static void test_environment(void **state)
+{
+    char *none[] = {(char *)"A=1", NULL};
+    char *old[] = {(char *)"LD_PRELOAD=x y", (char *)"A=1", NULL};
+    char *empty[] = {(char *)"A=1", (char *)"LD_PRELOAD=", (char *)WIRE_ENVIRONMENT "=9:9:9", NULL};
+    char *similar[] = {(char *)"LD_PRELOADER=1", (char *)"LD_PRELOAD", NULL};
+    check_environment(none, "LD_PRELOAD=/a.so", 1);
+    check_environment(old, "LD_PRELOAD=/a.so:x y", 0);
+    check_environment(empty, "LD_PRELOAD=/a.so:", 1);
+    check_environment(similar, "LD_PRELOAD=/a.so", 2);
+}
+
+static void test_log_never_follows_links(void **state)
+{
+    char path[LAUNCH_PATH_BYTES] = "untouched", error[LAUNCH_ERROR_BYTES];
+    char lengthy[LAUNCH_PATH_BYTES + 8];
+    int log = -7;
+    memset(lengthy, 'x', sizeof lengthy);
+    lengthy[sizeof lengthy - 1] = 0;
+    assert_int_equal(launch_log_create("/nonexistent/p", path, &log, error), LAUNCH_FAILED);
+    assert_int_equal(launch_log_create(lengthy, path, &log, error), LAUNCH_FAILED);
+    assert_string_equal(path, "untouched");
+    assert_int_equal(log, -7);
+}
+
+static void test_watchpoints_are_found_by_trying(void **state)
+{
+    struct launch_watchpoints found;
+    struct sigaction before, after;
+    sigaction(SIGTRAP, NULL, &before);
+    assert_int_equal(launch_try_watchpoints(3, &found), BASE_OK);
+    sigaction(SIGTRAP, NULL, &after);
+    assert_ptr_equal(before.sa_handler, after.sa_handler);
+    assert_true(found.registers <= found.armed && found.armed <= 4);
+    assert_true(found.registers == 4 || found.refused != 0 || found.armed > found.registers);
+    if (found.registers)
+        assert_true(found.trap_us > 0 && found.arm_us > 0);
+    assert_int_equal(launch_try_descriptors(), BASE_OK);
+}
+
+static int begin(void **state)
+{
+    return mkdtemp(directory) ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    char command[PATH_MAX + 16];
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+int main(int argc, char **argv)
+{
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    if (argc == 3 && strcmp(argv[1], "play") == 0)
+        return play(argv[2]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_search_as_execvp),
+        cmocka_unit_test(test_scripts_are_judged_by_their_interpreter),
+        cmocka_unit_test(test_environment),
+        cmocka_unit_test(test_log_never_follows_links),
+        cmocka_unit_test(test_watchpoints_are_found_by_trying),
+        cmocka_unit_test(test_exit_status),
+        cmocka_unit_test(test_all_samples_arrive_from_a_killed_program),
+        cmocka_unit_test(test_table_requests_are_answered),
+        cmocka_unit_test(test_scribbled_region_is_survived),
+        cmocka_unit_test(test_children_that_live_on_are_not_waited_for),
+        cmocka_unit_test(test_program_inherits_everything_as_it_was),
+        cmocka_unit_test(test_program_keeps_its_limits),
+        cmocka_unit_test(test_sigterm_is_passed_on),
+        cmocka_unit_test(test_full_disk_does_not_stop_the_program),
+        cmocka_unit_test(test_log_is_cut_to_whole_frames),
+        cmocka_unit_test(test_start_failures),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
