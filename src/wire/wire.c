@@ -121,6 +121,11 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_SAMPLE] = sizeof(struct wire_sample),
     [WIRE_TRAP] = sizeof(struct wire_trap),
     [WIRE_COUNTERS] = sizeof(struct wire_counters_record),
+    [WIRE_PAIR] = sizeof(struct wire_pair),
+    [WIRE_TOTALS] = sizeof(struct wire_totals),
+    [WIRE_REUSE_PAIR] = sizeof(struct wire_reuse_pair),
+    [WIRE_HISTOGRAM] = sizeof(struct wire_histogram),
+    [WIRE_REUSE_TOTALS] = sizeof(struct wire_reuse_totals),
 };
 
 static bool strings_end(const struct wire_record *record)

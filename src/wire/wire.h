@@ -174,7 +174,10 @@ enum base_status wire_region_check(const void *mapping, size_t bytes);
 
 enum wire_type {
     WIRE_PROCESS = 1, WIRE_MODULE, WIRE_THREAD, WIRE_NODE, WIRE_SAMPLE, WIRE_TRAP,
-    WIRE_COUNTERS /* headroom: final counters of a thread */, WIRE_TYPES
+    WIRE_COUNTERS /* headroom: final counters of a thread */,
+    /* exact engine: counts of a whole process, written when it ends or executes another program;
+       records of the same thing add up */
+    WIRE_PAIR, WIRE_TOTALS, WIRE_REUSE_PAIR, WIRE_HISTOGRAM, WIRE_REUSE_TOTALS, WIRE_TYPES
 };
 
 /* Records are 8-byte aligned and a multiple of 8 bytes long. checksum covers the rest of the
@@ -260,6 +263,60 @@ struct wire_counters_record {
     uint32_t process, thread, pid, tid;
     uint64_t cpu_ns;
     struct wire_counters counters;
+};
+
+/* ---- the exact engine's records ------------------------------------------------
+   Nodes and modules as above; the frame's thread is the process. */
+
+struct wire_pair {
+    struct wire_record record;
+    uint32_t kind;               /* enum detect_kind                                          */
+    uint32_t flags;              /* WIRE_PAIR_KERNEL: the second access is the kernel's        */
+    uint32_t first, second;      /* nodes                                                      */
+    uint64_t waste_bytes, use_bytes;
+};
+enum { WIRE_PAIR_KERNEL = 1 };
+
+struct wire_totals {
+    struct wire_record record;
+    uint32_t degraded;           /* enum wire_exact_degraded                                  */
+    uint32_t threads;            /* that ran in this process                                  */
+    uint64_t loads, stores;      /* accesses by the program                                   */
+    uint64_t load_bytes, store_bytes;
+    uint64_t fresh_load_bytes, fresh_store_bytes; /* whose former access is not known          */
+    uint64_t kernel_load_bytes, kernel_store_bytes;
+    uint64_t ids, contexts;      /* accesses in their contexts, calling contexts              */
+    uint64_t instructions, cpu_ns;
+};
+enum wire_exact_degraded {
+    WIRE_EXACT_IDS = 1,          /* ids ran out: contexts met later are shown without callers */
+    WIRE_EXACT_MEMORY = 2,       /* memory ran out: counting stopped                          */
+    WIRE_EXACT_AVX512 = 4,       /* the program met an AVX-512 instruction, which ends it here */
+};
+
+struct wire_reuse_pair {
+    struct wire_record record;
+    uint32_t use, reuse;         /* nodes                                                     */
+    uint64_t count;              /* reuses seen                                               */
+    double weight;               /* reuses they stand for                                     */
+    double time, time_squares;   /* Σ weight × distance, Σ weight × distance²                 */
+    double stack, stack_squares;
+};
+
+struct wire_histogram {          /* bins as distance_bin (distance/distance.h)                 */
+    struct wire_record record;
+    uint32_t which;              /* 0: time, 1: stack                                         */
+    uint32_t first, count;       /* bins first .. first + count - 1 follow; at most 512       */
+    uint32_t reserved;
+    double weights[];
+};
+
+struct wire_reuse_totals {
+    struct wire_record record;
+    uint32_t unit_bytes, stack;  /* stack: 1 if stack distances were taken                    */
+    double share_first, share_last; /* of locations kept, 0..1                                */
+    double accesses, reuses, locations, never_reused; /* struct distance_totals               */
+    uint64_t kept_accesses, kept_locations;
 };
 
 uint32_t wire_checksum(const struct wire_record *record);
