@@ -88,7 +88,7 @@ static void make_record(union any_record *any, uint32_t thread, uint32_t n)
                                                    sizeof(struct wire_counters_record)};
     struct base_random random = {(uint64_t)thread << 32 | n};
     memset(any, 0, sizeof *any);
-    any->record.type = (uint16_t)(1 + base_random_below(&random, WIRE_TYPES - 1));
+    any->record.type = (uint16_t)(1 + base_random_below(&random, WIRE_COUNTERS));
     any->record.bytes = fixed[any->record.type];
     size_t length = 1 + base_random_below(&random, WIRE_PATH_BYTES);
     if (any->record.type == WIRE_MODULE) {
