@@ -112,6 +112,12 @@ static bool weight_ok(double value)
     return isfinite(value) && value >= 0 && value <= weight_limit;
 }
 
+/* Distances are large, their squares larger. */
+static bool squares_ok(double value)
+{
+    return isfinite(value) && value >= 0 && value <= weight_limit * weight_limit;
+}
+
 static bool counts_ok(const uint64_t *counts, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -178,6 +184,83 @@ static bool check_findings(const struct profile *profile)
     return true;
 }
 
+static bool check_exact(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->exacts_count; i++) {
+        const struct profile_exact *exact = &profile->exacts[i];
+        uint64_t counts[] = {exact->loads,
+                             exact->stores,
+                             exact->load_bytes,
+                             exact->store_bytes,
+                             exact->fresh_load_bytes,
+                             exact->fresh_store_bytes,
+                             exact->kernel_load_bytes,
+                             exact->kernel_store_bytes,
+                             exact->ids,
+                             exact->contexts,
+                             exact->instructions};
+        if (!counts_ok(counts, BASE_COUNT(counts)) || (i && exact[-1].process >= exact->process))
+            return false;
+    }
+    return true;
+}
+
+static bool share_ok(double share)
+{
+    return share > 0 && share <= 1;
+}
+
+static bool check_reuse(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->reuses_count; i++) {
+        const struct profile_reuse *reuse = &profile->reuses[i];
+        if (reuse->unit_bytes == 0 || reuse->unit_bytes > 4096 ||
+            (reuse->unit_bytes & (reuse->unit_bytes - 1)) ||
+            reuse->unit_bytes != profile->reuses[0].unit_bytes || reuse->stack > 1)
+            return false;
+        if (!weight_ok(reuse->accesses) || !weight_ok(reuse->reuses) ||
+            !weight_ok(reuse->locations) || !weight_ok(reuse->never_reused) ||
+            !share_ok(reuse->share_first) || !share_ok(reuse->share_last) ||
+            reuse->kept_accesses > count_limit || reuse->kept_locations > count_limit)
+            return false;
+        if (i && reuse[-1].process >= reuse->process)
+            return false;
+    }
+    return true;
+}
+
+/* In order and apart from each other, so that readers may go through them once. */
+static bool check_bins(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->bins_count; i++) {
+        const struct profile_bin *bin = &profile->bins[i];
+        const struct profile_bin *before = i ? bin - 1 : NULL;
+        if (bin->which >= PROFILE_DISTANCES || bin->lo >= bin->hi || bin->hi > INT64_MAX ||
+            !weight_ok(bin->weight))
+            return false;
+        if (before && (before->process > bin->process ||
+                       (before->process == bin->process && before->which > bin->which)))
+            return false;
+        if (before && before->process == bin->process && before->which == bin->which &&
+            (before->bin >= bin->bin || before->hi > bin->lo))
+            return false;
+    }
+    return true;
+}
+
+static bool check_reuse_pairs(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        const struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
+        if (pair->use >= profile->contexts_count || pair->reuse >= profile->contexts_count ||
+            pair->count > count_limit || !weight_ok(pair->weight) || !weight_ok(pair->time) ||
+            !weight_ok(pair->stack) || !squares_ok(pair->time_squares) ||
+            !squares_ok(pair->stack_squares))
+            return false;
+    }
+    return true;
+}
+
 static bool check_run(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -211,7 +294,9 @@ bool profile_check(const struct profile *profile)
     for (size_t i = 0; i < profile->degraded_count; i++)
         if (!profile->degraded[i].text)
             return false;
-    return check_run(profile) && check_tree(profile) && check_findings(profile);
+    return check_run(profile) && check_tree(profile) && check_findings(profile) &&
+           check_exact(profile) && check_reuse(profile) && check_bins(profile) &&
+           check_reuse_pairs(profile);
 }
 
 void profile_total(struct profile *profile)
@@ -233,6 +318,46 @@ void profile_total(struct profile *profile)
         kind->waste_traps += pair->waste_traps;
         kind->use_traps += pair->use_traps;
     }
+}
+
+struct profile_exact profile_exact_total(const struct profile *profile)
+{
+    struct profile_exact total = {0};
+    for (size_t i = 0; i < profile->exacts_count; i++) {
+        const struct profile_exact *exact = &profile->exacts[i];
+        total.threads += exact->threads;
+        total.loads += exact->loads;
+        total.stores += exact->stores;
+        total.load_bytes += exact->load_bytes;
+        total.store_bytes += exact->store_bytes;
+        total.fresh_load_bytes += exact->fresh_load_bytes;
+        total.fresh_store_bytes += exact->fresh_store_bytes;
+        total.kernel_load_bytes += exact->kernel_load_bytes;
+        total.kernel_store_bytes += exact->kernel_store_bytes;
+        total.ids += exact->ids;
+        total.contexts += exact->contexts;
+        total.instructions += exact->instructions;
+    }
+    return total;
+}
+
+struct profile_reuse profile_reuse_total(const struct profile *profile)
+{
+    struct profile_reuse total = {0};
+    for (size_t i = 0; i < profile->reuses_count; i++) {
+        const struct profile_reuse *reuse = &profile->reuses[i];
+        total.unit_bytes = reuse->unit_bytes;
+        total.stack = (i == 0 || total.stack) && reuse->stack;
+        total.accesses += reuse->accesses;
+        total.reuses += reuse->reuses;
+        total.locations += reuse->locations;
+        total.never_reused += reuse->never_reused;
+        total.share_first = fmax(total.share_first, reuse->share_first);
+        total.share_last = i == 0 ? reuse->share_last : fmin(total.share_last, reuse->share_last);
+        total.kept_accesses += reuse->kept_accesses;
+        total.kept_locations += reuse->kept_locations;
+    }
+    return total;
 }
 
 /* ---- statistics ------------------------------------------------------------------------- */

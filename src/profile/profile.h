@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 
-enum { PROFILE_VERSION = 1, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 2, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_KINDS };
 extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load" */
@@ -64,7 +64,9 @@ struct profile_context {
     uint32_t parent, frame; /* ids */
 };
 
-/* What was found for (kind, first context, second context). Weights are samples × bytes. */
+/* What was found for (kind, first context, second context). Weights are samples × bytes; under the
+   exact engine bytes: then squares, samples and traps are 0, but for kernel_traps, which is 1 if the
+   second access is the kernel's. */
 struct profile_pair {
     uint32_t kind;          /* enum profile_kind_id                                       */
     uint32_t first, second; /* context ids: where watched, where touched again            */
@@ -122,8 +124,53 @@ struct profile_text {
     const char *text;
 };
 
+/* What the exact engine counted in one process image. Since version 2. */
+struct profile_exact {
+    uint32_t process, threads;      /* process: id as in profile_process; ascending      */
+    uint64_t loads, stores;         /* accesses by the program                           */
+    uint64_t load_bytes, store_bytes;
+    uint64_t fresh_load_bytes, fresh_store_bytes; /* of these: no former access is known */
+    uint64_t kernel_load_bytes, kernel_store_bytes;
+    uint64_t ids, contexts;         /* accesses in their contexts, calling contexts      */
+    uint64_t instructions;          /* 0: not counted                                    */
+};
+
+/* Reuse of one process image. Counts of locations and accesses stand for all, whatever share of
+   the locations was kept. Since version 2. */
+struct profile_reuse {
+    uint32_t process;               /* ascending                                         */
+    uint32_t unit_bytes;            /* of a location; a power of two, the same in all    */
+    uint32_t stack;                 /* 1: stack distances were taken                     */
+    double accesses;                /* touches of locations                              */
+    double reuses;                  /* of these, of a location touched before            */
+    double locations;               /* different ones                                    */
+    double never_reused;            /* of these, touched once                            */
+    double share_first, share_last; /* of the locations kept, (0, 1]                     */
+    uint64_t kept_accesses, kept_locations;
+};
+
+enum profile_distance { PROFILE_TIME, PROFILE_STACK, PROFILE_DISTANCES };
+
+/* Reuses with distances in [lo, hi). By process, which, bin; bins do not overlap. Since version 2. */
+struct profile_bin {
+    uint32_t process;
+    uint32_t which; /* enum profile_distance */
+    uint32_t bin;   /* number in headroom's binning */
+    uint64_t lo, hi;
+    double weight;
+};
+
+/* Reuses by (context of the use, context of the reuse). Since version 2. */
+struct profile_reuse_pair {
+    uint32_t use, reuse;          /* context ids                          */
+    uint64_t count;               /* seen                                 */
+    double weight;                /* they stand for                       */
+    double time, time_squares;    /* Σ weight × distance, × distance²     */
+    double stack, stack_squares;
+};
+
 struct profile_run {
-    const char *verb;                /* "waste"                                   */
+    const char *verb;                /* "waste", "reuse"                          */
     const char *engine;              /* "live", "exact", "built", "static"        */
     const char *source;              /* "pmu", "clock", "count"; NULL             */
     const char *weighting;           /* "accesses", "cpu-time"                    */
@@ -155,7 +202,11 @@ struct profile_run {
     X(threads, thread)                                                                             \
     X(counters, counter)                                                                           \
     X(arguments, text)                                                                             \
-    X(degraded, text)
+    X(degraded, text)                                                                              \
+    X(exacts, exact)                                                                               \
+    X(reuses, reuse)                                                                               \
+    X(bins, bin)                                                                                   \
+    X(reuse_pairs, reuse_pair)
 
 struct profile {
     struct profile_run run;
@@ -186,6 +237,11 @@ bool profile_check(const struct profile *profile);
 
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
+
+/* Sums over the processes. reuse: unit_bytes and stack are the processes' own, share_first is the
+   largest and share_last the smallest of theirs; all zero if there are none. */
+struct profile_exact profile_exact_total(const struct profile *profile);
+struct profile_reuse profile_reuse_total(const struct profile *profile);
 
 /*
  * Can a profile be written at path? Takes what exists there into account (a

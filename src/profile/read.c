@@ -22,6 +22,8 @@
 
 enum {
     HEADER_BYTES = 100,
+    HEADER_PAGE_BYTES = 16,
+    HEADER_PAGES = 28,
     HEADER_USER_VERSION = 60,
     HEADER_APPLICATION_ID = 68,
     /* A row takes a cell pointer (2), a payload length, a header and a byte of content. */
@@ -54,6 +56,14 @@ static enum base_status fail_open(const char *path, int number, char *error, siz
     if (number == ENOENT || number == ENOTDIR)
         return BASE_NOT_FOUND;
     return number == EACCES || number == EPERM ? BASE_DENIED : BASE_IO;
+}
+
+/* SQLite reads what is missing of the last page as zeros. */
+static bool is_whole(const unsigned char *header, uint64_t file_bytes)
+{
+    uint32_t page = (uint32_t)header[HEADER_PAGE_BYTES] << 8 | header[HEADER_PAGE_BYTES + 1];
+    page = page == 1 ? 65536 : page;
+    return (uint64_t)page * big_endian32(header + HEADER_PAGES) == file_bytes;
 }
 
 static enum base_status judge_header(const unsigned char *header, const char *path, int *version,
@@ -103,6 +113,10 @@ static enum base_status look_at_header(const char *path, struct reader *reader, 
     } else {
         status = judge_header(header, path, &reader->version, error, error_bytes);
         reader->file_bytes = (uint64_t)info.st_size;
+        if (status == BASE_OK && !is_whole(header, reader->file_bytes)) {
+            snprintf(error, error_bytes, "'%s' is damaged: it was cut short.", path);
+            status = BASE_MALFORMED;
+        }
     }
     close(descriptor);
     return status;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 1. The SQL text is part of the format: a
+ * The schema of profile files, version 2. The SQL text is part of the format: a
  * file whose schema reads otherwise is refused.
  */
 #include "profile/schema.h"
@@ -101,6 +101,48 @@ static const struct schema_column text_columns[] = {
     COLUMN(text, text, TEXT),
 };
 
+static const struct schema_column exact_columns[] = {
+    COLUMN(exact, process, COUNT32),
+    COLUMN(exact, threads, COUNT32),
+    COLUMN(exact, loads, COUNT64),
+    COLUMN(exact, stores, COUNT64),
+    COLUMN(exact, load_bytes, COUNT64),
+    COLUMN(exact, store_bytes, COUNT64),
+    COLUMN(exact, fresh_load_bytes, COUNT64),
+    COLUMN(exact, fresh_store_bytes, COUNT64),
+    COLUMN(exact, kernel_load_bytes, COUNT64),
+    COLUMN(exact, kernel_store_bytes, COUNT64),
+    COLUMN(exact, ids, COUNT64),
+    COLUMN(exact, contexts, COUNT64),
+    COLUMN(exact, instructions, COUNT64),
+};
+
+static const struct schema_column reuse_columns[] = {
+    COLUMN(reuse, process, COUNT32),
+    COLUMN(reuse, unit_bytes, COUNT32),
+    COLUMN(reuse, stack, COUNT32),
+    COLUMN(reuse, accesses, REAL),
+    COLUMN(reuse, reuses, REAL),
+    COLUMN(reuse, locations, REAL),
+    COLUMN(reuse, never_reused, REAL),
+    COLUMN(reuse, share_first, REAL),
+    COLUMN(reuse, share_last, REAL),
+    COLUMN(reuse, kept_accesses, COUNT64),
+    COLUMN(reuse, kept_locations, COUNT64),
+};
+
+static const struct schema_column bin_columns[] = {
+    COLUMN(bin, process, COUNT32), COLUMN(bin, which, COUNT32), COLUMN(bin, bin, COUNT32),
+    COLUMN(bin, lo, COUNT64),      COLUMN(bin, hi, COUNT64),    COLUMN(bin, weight, REAL),
+};
+
+static const struct schema_column reuse_pair_columns[] = {
+    COLUMN(reuse_pair, use, COUNT32),   COLUMN(reuse_pair, reuse, COUNT32),
+    COLUMN(reuse_pair, count, COUNT64), COLUMN(reuse_pair, weight, REAL),
+    COLUMN(reuse_pair, time, REAL),     COLUMN(reuse_pair, time_squares, REAL),
+    COLUMN(reuse_pair, stack, REAL),    COLUMN(reuse_pair, stack_squares, REAL),
+};
+
 /* Function pointers of different types cannot share a table without a cast. */
 #define WRAP_ADDER(list, item)                                                                     \
     static void *add_##list(struct profile *profile)                                               \
@@ -110,13 +152,15 @@ static const struct schema_column text_columns[] = {
 PROFILE_LISTS(WRAP_ADDER)
 #undef WRAP_ADDER
 
-#define TABLE(table_name, list, item, skipped, text)                                               \
+#define TABLE_SINCE(version, table_name, list, item, skipped, text)                                \
     {                                                                                              \
         .name = table_name, .sql = "CREATE TABLE " table_name "(" text, .columns = item##_columns, \
         .columns_count = BASE_COUNT(item##_columns), .first = skipped,                             \
         .items = offsetof(struct profile, list), .item_bytes = sizeof(struct profile_##item),      \
-        .add = add_##list, .since = 1                                                              \
+        .add = add_##list, .since = version                                                        \
     }
+#define TABLE(table_name, list, item, skipped, text)                                               \
+    TABLE_SINCE(1, table_name, list, item, skipped, text)
 
 const struct schema_table schema_tables[SCHEMA_TABLES] = {
     TABLE("module", modules, module, 1,
@@ -157,6 +201,28 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
           "value INTEGER NOT NULL)"),
     TABLE("argument", arguments, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
     TABLE("degraded", degraded, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
+    TABLE_SINCE(2, "exact", exacts, exact, 0,
+                "process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, loads INTEGER NOT NULL, "
+                "stores INTEGER NOT NULL, load_bytes INTEGER NOT NULL, "
+                "store_bytes INTEGER NOT NULL, fresh_load_bytes INTEGER NOT NULL, "
+                "fresh_store_bytes INTEGER NOT NULL, kernel_load_bytes INTEGER NOT NULL, "
+                "kernel_store_bytes INTEGER NOT NULL, ids INTEGER NOT NULL, "
+                "contexts INTEGER NOT NULL, instructions INTEGER NOT NULL)"),
+    TABLE_SINCE(2, "reuse", reuses, reuse, 0,
+                "process INTEGER PRIMARY KEY, unit_bytes INTEGER NOT NULL, "
+                "stack INTEGER NOT NULL, accesses REAL NOT NULL, reuses REAL NOT NULL, "
+                "locations REAL NOT NULL, never_reused REAL NOT NULL, share_first REAL NOT NULL, "
+                "share_last REAL NOT NULL, kept_accesses INTEGER NOT NULL, "
+                "kept_locations INTEGER NOT NULL)"),
+    TABLE_SINCE(2, "histogram", bins, bin, 0,
+                "process INTEGER NOT NULL, which INTEGER NOT NULL, bin INTEGER NOT NULL, "
+                "lo INTEGER NOT NULL, hi INTEGER NOT NULL, weight REAL NOT NULL, "
+                "PRIMARY KEY(process, which, bin)) WITHOUT ROWID"),
+    TABLE_SINCE(2, "reuse_pair", reuse_pairs, reuse_pair, 0,
+                "use INTEGER NOT NULL, reuse INTEGER NOT NULL, count INTEGER NOT NULL, "
+                "weight REAL NOT NULL, time REAL NOT NULL, time_squares REAL NOT NULL, "
+                "stack REAL NOT NULL, stack_squares REAL NOT NULL, "
+                "PRIMARY KEY(use, reuse)) WITHOUT ROWID"),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";

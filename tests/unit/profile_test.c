@@ -99,6 +99,37 @@ static void add_findings(struct profile *profile)
     *profile_add_sampled(profile) = (struct profile_sampled){PROFILE_DEAD, first, 100, 90, 100.5};
 }
 
+static void add_exact(struct profile *profile)
+{
+    for (uint32_t process = 1; process < 8; process += 6) {
+        *profile_add_exacts(profile) = (struct profile_exact){.process = process,
+                                                              .threads = 2,
+                                                              .loads = 1000,
+                                                              .stores = 2000,
+                                                              .load_bytes = 8000,
+                                                              .store_bytes = 16000,
+                                                              .ids = 5,
+                                                              .contexts = 6,
+                                                              .instructions = 9000};
+        *profile_add_reuses(profile) = (struct profile_reuse){.process = process,
+                                                              .unit_bytes = 64,
+                                                              .stack = 1,
+                                                              .accesses = 1000.5,
+                                                              .reuses = 900.25,
+                                                              .locations = 100.25,
+                                                              .never_reused = 50,
+                                                              .share_first = 1,
+                                                              .share_last = 1.0 / process,
+                                                              .kept_accesses = 1000,
+                                                              .kept_locations = 100};
+        for (uint32_t which = 0; which < PROFILE_DISTANCES; which++)
+            for (uint32_t bin = 3; bin < 6; bin++)
+                *profile_add_bins(profile) =
+                    (struct profile_bin){process, which, bin, bin * 10, bin * 10 + 10, 0.1 * bin};
+    }
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){2, 3, 7, 7.5, 1e9, 1e20, 5, 6};
+}
+
 static struct profile *small_profile(void)
 {
     struct profile *profile = profile_new();
@@ -109,6 +140,7 @@ static struct profile *small_profile(void)
     module->build_id_bytes = 20;
     memset(module->build_id, 0xab, 20);
     add_findings(profile);
+    add_exact(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -201,6 +233,17 @@ static void reads_back_what_was_written(void **state)
     assert_string_equal(got->drops[0].reason, "kernel");
     assert_null(got->run.host);
     assert_true(got->run.wall_s == 1.25 && got->run.fp_tolerance == 0.01);
+    for (size_t i = 0; i < 2; i++) {
+        assert_memory_equal(&got->exacts[i], &wrote->exacts[i], sizeof got->exacts[i]);
+        assert_memory_equal(&got->reuses[i], &wrote->reuses[i], sizeof got->reuses[i]);
+    }
+    for (size_t i = 0; i < wrote->bins_count; i++)
+        assert_memory_equal(&got->bins[i], &wrote->bins[i], sizeof got->bins[i]);
+    assert_memory_equal(got->reuse_pairs, wrote->reuse_pairs, sizeof got->reuse_pairs[0]);
+    struct profile_reuse total = profile_reuse_total(got);
+    assert_true(total.accesses == 2001 && total.locations == 200.5 && total.stack == 1);
+    assert_true(total.share_first == 1 && total.share_last == 1.0 / 7 && total.unit_bytes == 64);
+    assert_true(profile_exact_total(got).stores == 4000 && profile_exact_total(got).threads == 4);
     assert_int_equal(got->run.exit_code, 3);
     assert_int_equal(got->run.exit_signal, -1);
     profile_free(got);
@@ -393,6 +436,32 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->arguments[0].text, NULL);
     PLANT(profile->degraded[0].text, NULL);
     PLANT(profile->drops[0].count, 8);
+    PLANT(profile->exacts[1].process, 1);
+    PLANT(profile->exacts[0].kernel_store_bytes, UINT64_MAX);
+    PLANT(profile->reuses[1].process, 1);
+    PLANT(profile->reuses[0].unit_bytes, 0);
+    PLANT(profile->reuses[0].unit_bytes, 48);
+    PLANT(profile->reuses[1].unit_bytes, 8);
+    PLANT(profile->reuses[0].stack, 2);
+    PLANT(profile->reuses[0].locations, NAN);
+    PLANT(profile->reuses[0].share_last, 0);
+    PLANT(profile->reuses[0].share_first, 1.5);
+    PLANT(profile->reuses[0].kept_locations, UINT64_MAX);
+    PLANT(profile->bins[0].which, 2);
+    PLANT(profile->bins[0].which, 1);
+    PLANT(profile->bins[0].process, 9);
+    PLANT(profile->bins[1].bin, 3);
+    PLANT(profile->bins[1].lo, 39);
+    PLANT(profile->bins[1].hi, 40);
+    PLANT(profile->bins[11].hi, UINT64_MAX);
+    PLANT(profile->bins[0].weight, INFINITY);
+    PLANT(profile->reuse_pairs[0].use, 4);
+    PLANT(profile->reuse_pairs[0].reuse, 4);
+    PLANT(profile->reuse_pairs[0].count, UINT64_MAX);
+    PLANT(profile->reuse_pairs[0].weight, -1);
+    PLANT(profile->reuse_pairs[0].time, NAN);
+    PLANT(profile->reuse_pairs[0].time_squares, INFINITY);
+    PLANT(profile->reuse_pairs[0].stack_squares, -1);
     PLANT(profile->run.attempted, 106);
     PLANT(profile->run.stored, UINT64_MAX);
     PLANT(profile->run.verb, NULL);
@@ -451,6 +520,17 @@ static void edited_files_are_refused(void **state)
         "UPDATE name SET text = zeroblob(10) WHERE id = 1",
         "DELETE FROM name",
         "DROP TABLE sampled",
+        "UPDATE exact SET loads = -1",
+        "UPDATE exact SET process = 4294967296 WHERE process = 7",
+        "UPDATE reuse SET unit_bytes = 65 WHERE process = 7",
+        "UPDATE reuse SET share_last = 0",
+        "UPDATE reuse SET accesses = 'many'",
+        "UPDATE histogram SET lo = hi",
+        "UPDATE histogram SET which = 2 WHERE which = 1",
+        "UPDATE histogram SET weight = 9e999",
+        "UPDATE histogram SET lo = 0 WHERE bin = 5",
+        "UPDATE reuse_pair SET use = 77",
+        "UPDATE reuse_pair SET time_squares = -1",
         "CREATE TABLE extra(x)",
         "CREATE VIEW v AS SELECT 1",
         "CREATE INDEX i ON pair(first)",
@@ -490,10 +570,127 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 2; CREATE TABLE reuse(x)");
+    edit(path, "PRAGMA user_version = 3; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));
+}
+
+/* A file of version 1, as the headroom of that time wrote it. */
+static const char version_1[] =
+    "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "INSERT INTO name VALUES(1,'main');"
+    "INSERT INTO name VALUES(2,'/src/a.c');"
+    "INSERT INTO name VALUES(3,'fill');"
+    "INSERT INTO name VALUES(4,'hops');"
+    "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
+    "INSERT INTO run VALUES('attempted',107);"
+    "INSERT INTO run VALUES('corrupt_records',0);"
+    "INSERT INTO run VALUES('cpu',NULL);"
+    "INSERT INTO run VALUES('cpu_s',1.0);"
+    "INSERT INTO run VALUES('engine','live');"
+    "INSERT INTO run VALUES('exit_code',3);"
+    "INSERT INTO run VALUES('exit_signal',-1);"
+    "INSERT INTO run VALUES('fp_tolerance',0.010000000000000000208);"
+    "INSERT INTO run VALUES('handler_ns',0);"
+    "INSERT INTO run VALUES('host',NULL);"
+    "INSERT INTO run VALUES('interval_ns',0);"
+    "INSERT INTO run VALUES('kernel',NULL);"
+    "INSERT INTO run VALUES('lost_processes',0);"
+    "INSERT INTO run VALUES('lost_threads',0);"
+    "INSERT INTO run VALUES('period',0);"
+    "INSERT INTO run VALUES('processes',1);"
+    "INSERT INTO run VALUES('registers',0);"
+    "INSERT INTO run VALUES('source','clock');"
+    "INSERT INTO run VALUES('start_ns',0);"
+    "INSERT INTO run VALUES('stored',100);"
+    "INSERT INTO run VALUES('threads',1);"
+    "INSERT INTO run VALUES('verb','waste');"
+    "INSERT INTO run VALUES('version','0.1.0');"
+    "INSERT INTO run VALUES('wall_s',1.25);"
+    "INSERT INTO run VALUES('watch_kernel',0);"
+    "INSERT INTO run VALUES('weighting','cpu-time');"
+    "CREATE TABLE module(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id BLOB, detail "
+    "INTEGER NOT NULL);"
+    "INSERT INTO module VALUES(1,'/bin/prog',X'abababababababababababababababababababab',0)"
+    ";"
+    "CREATE TABLE frame(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line "
+    "INTEGER NOT NULL, column INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER "
+    "NOT NULL, flags INTEGER NOT NULL);"
+    "INSERT INTO frame VALUES(1,1,2,40,0,1,-10485720,0);"
+    "INSERT INTO frame VALUES(2,3,2,12,0,1,-10485748,0);"
+    "INSERT INTO frame VALUES(3,NULL,2,0,0,1,-10485760,0);"
+    "CREATE TABLE context(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER "
+    "NOT NULL);"
+    "INSERT INTO context VALUES(1,0,1);"
+    "INSERT INTO context VALUES(2,1,2);"
+    "INSERT INTO context VALUES(3,1,3);"
+    "CREATE TABLE kind(kind INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER "
+    "NOT NULL, traps INTEGER NOT NULL, ignored INTEGER NOT NULL, evicted INTEGER NOT NULL, "
+    "abandoned INTEGER NOT NULL, blind_longest INTEGER NOT NULL);"
+    "INSERT INTO kind VALUES(0,100,90,80,0,0,0,3);"
+    "CREATE TABLE pair(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT "
+    "NULL, waste_bytes REAL NOT NULL, use_bytes REAL NOT NULL, waste_squares REAL NOT "
+    "NULL, use_squares REAL NOT NULL, samples REAL NOT NULL, waste_traps INTEGER NOT NULL, "
+    "use_traps INTEGER NOT NULL, kernel_traps INTEGER NOT NULL, likely_traps INTEGER NOT "
+    "NULL, float_traps INTEGER NOT NULL, PRIMARY KEY(kind, first, second)) WITHOUT ROWID;"
+    "INSERT INTO pair VALUES(0,2,2,0.0,320.49999999999999999,0.0,2564.0,80.0,0,40,0,0,0);"
+    "INSERT INTO pair VALUES(0,2,3,320.49999999999999999,0.0,2564.0,0.0,80.0,40,0,0,1,0);"
+    "CREATE TABLE sampled(kind INTEGER NOT NULL, context INTEGER NOT NULL, samples INTEGER "
+    "NOT NULL, armed INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(kind, context)) "
+    "WITHOUT ROWID;"
+    "INSERT INTO sampled VALUES(0,2,100,90,100.49999999999999999);"
+    "CREATE TABLE dropped(position INTEGER PRIMARY KEY, reason TEXT NOT NULL, meaning TEXT "
+    "NOT NULL, count INTEGER NOT NULL);"
+    "INSERT INTO dropped VALUES(0,'kernel','the tick fell',7);"
+    "CREATE TABLE process(position INTEGER PRIMARY KEY, id INTEGER NOT NULL, parent "
+    "INTEGER NOT NULL, pid INTEGER NOT NULL, forked INTEGER NOT NULL, exe TEXT, start_ns "
+    "INTEGER NOT NULL);"
+    "INSERT INTO process VALUES(0,1,4294967295,99,0,'/bin/prog',5);"
+    "CREATE TABLE thread(position INTEGER PRIMARY KEY, id INTEGER NOT NULL, process "
+    "INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT, cpu_ns INTEGER NOT NULL, attempted "
+    "INTEGER NOT NULL, stored INTEGER NOT NULL);"
+    "INSERT INTO thread VALUES(0,1,1,99,'prog',1000,107,100);"
+    "CREATE TABLE thread_counter(position INTEGER PRIMARY KEY, thread INTEGER NOT NULL, "
+    "name INTEGER NOT NULL, value INTEGER NOT NULL);"
+    "INSERT INTO thread_counter VALUES(0,0,4,4);"
+    "CREATE TABLE argument(position INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "INSERT INTO argument VALUES(0,'prog');"
+    "INSERT INTO argument VALUES(1,'\377 weird ''arg''');"
+    "CREATE TABLE degraded(position INTEGER PRIMARY KEY, text TEXT NOT NULL);"
+    "INSERT INTO degraded VALUES(0,'something was degraded');";
+
+static void files_of_version_1_are_read(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("version-1.headroom");
+    struct profile *got = NULL, *small = small_profile();
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_close(db);
+    edit(path, "PRAGMA application_id = 0x48445246; PRAGMA user_version = 1");
+    edit(path, version_1);
+    assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
+    assert_int_equal(got->exacts_count + got->reuses_count + got->bins_count, 0);
+    assert_int_equal(got->reuse_pairs_count, 0);
+    assert_int_equal(got->contexts_count, small->contexts_count);
+    assert_int_equal(got->pairs_count, 2);
+    assert_true(got->pairs[1].waste_bytes == 320.5 && got->run.wall_s == 1.25);
+    assert_string_equal(got->arguments[1].text, "\xff weird 'arg'");
+    assert_true(profile_reuse_total(got).unit_bytes == 0);
+    /* Written again it is of this version. */
+    assert_int_equal(profile_write(got, path, error, sizeof error), BASE_OK);
+    assert_int_equal(try_read(path, error), BASE_OK);
+    profile_free(got);
+    profile_free(small);
+    /* A table of version 2 has no place in a file of version 1, nor may one be missing later. */
+    const char *mixed = in_directory("mixed.headroom");
+    write_small(mixed);
+    edit(mixed, "PRAGMA user_version = 1");
+    assert_int_equal(try_read(mixed, error), BASE_MALFORMED);
+    write_small(mixed);
+    edit(mixed, "DROP TABLE histogram");
+    assert_int_equal(try_read(mixed, error), BASE_MALFORMED);
 }
 
 static void other_files_are_no_profiles(void **state)
@@ -633,6 +830,7 @@ int main(void)
         cmocka_unit_test(edited_files_are_refused),
         cmocka_unit_test(harmless_edits_are_read),
         cmocka_unit_test(newer_files_are_told),
+        cmocka_unit_test(files_of_version_1_are_read),
         cmocka_unit_test(other_files_are_no_profiles),
         cmocka_unit_test(journals_beside_are_ignored),
         cmocka_unit_test(truncated_files_are_refused),
