@@ -13,7 +13,8 @@
 #include "base/base.h"
 #include "wire/wire.h"
 
-enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512 };
+enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
+       LAUNCH_MESSAGE_BYTES = 512 };
 
 /* The numbers are exit codes of `headroom waste`, shared with env, nohup, timeout. */
 enum launch_outcome {
@@ -96,10 +97,14 @@ struct launch_result {
     uint64_t start_ns;          /* CLOCK_REALTIME                                          */
     bool log_truncated;         /* the log could not be written to its end                 */
     uint64_t corrupt_records;
-    uint64_t lost_threads, lost_processes;
+    uint64_t lost_threads;
+    uint64_t lost_processes;    /* exact: images that were killed before they wrote their counts */
     uint64_t images;            /* PROCESS records: programs in which the agent started    */
     uint32_t degraded;          /* enum wire_degraded, process-wide                        */
+    uint64_t counted;           /* exact: images whose counts arrived                       */
     bool outlived;              /* observed processes were alive when the program ended    */
+    char message[LAUNCH_MESSAGE_BYTES]; /* exact: what ended the program or its recording early, a
+                                   clause; or empty                                          */
 };
 
 /*
@@ -112,5 +117,48 @@ struct launch_result {
  */
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
+
+/* ---- the exact engine ------------------------------------------------------------------ */
+
+/* A Valgrind tool: sees every access of the program, which runs several times slower. */
+
+struct launch_exact_engine {
+    char tool[LAUNCH_PATH_BYTES];    /* headroom-amd64-linux                                   */
+    char start[LAUNCH_PATH_BYTES];   /* headroom-exact-start, see launch/exact_start.c         */
+    char library[LAUNCH_PATH_BYTES]; /* folder of Valgrind's own files                         */
+};
+
+/* The engine beside this executable (build tree) or in ../lib/headroom/exact, and Valgrind's files. */
+enum launch_outcome launch_exact_find(struct launch_exact_engine *engine, char *error);
+
+/*
+ * As launch_examine for the exact engine, which can do static programs and other C libraries, but
+ * reads the file itself and executes nothing that gains rights by it.
+ */
+enum launch_outcome launch_exact_examine(const char *path, bool *shell, char *error);
+
+enum launch_reuse { LAUNCH_REUSE_NONE, LAUNCH_REUSE_BYTE, LAUNCH_REUSE_WORD, LAUNCH_REUSE_LINE };
+
+struct launch_exact_request {
+    struct launch_request program;   /* config: kinds (0: no waste), fp_tolerance, follow count   */
+    const struct launch_exact_engine *engine;
+    enum launch_reuse reuse;
+    bool stack;                      /* stack distances too                                       */
+    double share;                    /* of locations, (0, 1]                                      */
+    const char *trace;               /* file or FIFO for the access trace of the program itself   */
+    bool trace_values;
+};
+
+/* Observes a program that does nothing as `like` says, without leaving anything behind.
+   LAUNCH_FAILED: error says why it does not work here. */
+enum launch_outcome launch_exact_try(const struct launch_exact_request *like, char *error);
+
+/*
+ * As launch_record, signals and limits included. LAUNCH_FAILED also if the program was never
+ * started, whatever the engine's exit status. result: degraded has
+ * WIRE_DEGRADED_UNOBSERVED_CHILD at most; what the engine itself met is in its records.
+ */
+enum launch_outcome launch_exact(const struct launch_exact_request *request,
+                                 struct launch_result *result, char *error);
 
 #endif

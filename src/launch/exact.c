@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A run under the exact engine, a Valgrind tool. The tool appends to the raw log by itself; what
+ * is left to do here is to start it so that the program notices as little as possible, to
+ * wait, and to turn what Valgrind says into sentences: Valgrind talks to a pipe of ours, because
+ * standard error is the program's.
+ *
+ * Signals arrive through a signalfd, beside the pipe in one poll; unlike the live engine's loop
+ * this one waits for nothing that only a futex could tell.
+ */
+#include "launch/exact.h"
+
+#include "launch/parts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { TICK_MS = 200 };
+
+/* ---- signals ------------------------------------------------------------------------------- */
+
+/* What launch_record does with them, see there; SIGCHLD and those passed on come by signalfd. */
+static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
+static const int passed_signals[] = {SIGTERM, SIGHUP};
+
+struct signals {
+    struct launch_inherited program;
+    struct sigaction before[BASE_COUNT(ignored_signals)];
+    int file; /* signalfd, or -1 */
+};
+
+static const struct sigaction by_default = {.sa_handler = SIG_DFL},
+                              ignore = {.sa_handler = SIG_IGN};
+
+/*
+ * Everything is blocked from here on, so that nothing is lost between fork and signals_begin.
+ * SIGCHLD: if it were ignored the exit status would be lost; SIGXFSZ: the log is a file too.
+ */
+static bool signals_prepare(struct signals *signals)
+{
+    sigset_t all, awaited;
+    struct sigaction old;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &signals->program.mask);
+    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
+        sigaction(ignored_signals[i], NULL, &signals->before[i]);
+    sigaction(SIGCHLD, &by_default, &signals->program.child);
+    sigaction(SIGXFSZ, &ignore, &signals->program.file_size);
+    sigemptyset(&awaited);
+    sigaddset(&awaited, SIGCHLD);
+    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
+        if (sigaction(passed_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaddset(&awaited, passed_signals[i]); /* under nohup SIGHUP concerns nobody */
+    signals->file = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
+    return signals->file >= 0;
+}
+
+static void signals_begin(struct signals *signals)
+{
+    sigset_t mask = signals->program.mask;
+    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++) {
+        sigaction(ignored_signals[i], &ignore, NULL);
+        sigdelset(&mask, ignored_signals[i]);
+    }
+    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
+        sigaddset(&mask, passed_signals[i]);
+    sigaddset(&mask, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
+/* After a recording SIGPIPE and SIGXFSZ stay ignored. */
+static void signals_end(struct signals *signals, bool recorded)
+{
+    struct signalfd_siginfo left;
+    while (signals->file >= 0 && read(signals->file, &left, sizeof left) > 0)
+        ;
+    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
+        if (!recorded || ignored_signals[i] == SIGINT || ignored_signals[i] == SIGQUIT)
+            sigaction(ignored_signals[i], &signals->before[i], NULL);
+    sigaction(SIGCHLD, &signals->program.child, NULL);
+    sigprocmask(SIG_SETMASK, &signals->program.mask, NULL);
+    if (signals->file >= 0)
+        close(signals->file);
+}
+
+static void pass_signals(const struct signals *signals, pid_t child)
+{
+    struct signalfd_siginfo info;
+    while (read(signals->file, &info, sizeof info) == (ssize_t)sizeof info)
+        /* A hangup of the terminal (SI_KERNEL) reaches the program by itself. */
+        if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
+            kill(child, (int)info.ssi_signo);
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+struct run {
+    const struct launch_exact_request *request;
+    struct signals signals;
+    struct exact_words words;
+    int messages[2]; /* pipe: ours, Valgrind's */
+    char log_path[LAUNCH_PATH_BYTES];
+    bool told_failure;
+};
+
+static void tell_log_failure(struct run *run)
+{
+    char sentence[LAUNCH_MESSAGE_BYTES + 128];
+    const struct launch_request *program = &run->request->program;
+    if (run->told_failure || !run->words.log_failure[0])
+        return;
+    snprintf(sentence, sizeof sentence,
+             "the raw log cannot be written any further (%s); the program goes on, the profile "
+             "will not cover all of it.",
+             run->words.log_failure);
+    if (program->note)
+        program->note(program->context, sentence);
+    run->told_failure = true;
+}
+
+static void take_messages(struct run *run)
+{
+    char text[4096];
+    ssize_t got;
+    while ((got = read(run->messages[0], text, sizeof text)) > 0)
+        exact_words_take(&run->words, text, (size_t)got);
+    tell_log_failure(run);
+}
+
+/* Looks without reaping, so that the pid stays the program's while signals are passed on. */
+static bool program_ended(pid_t child)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
+}
+
+static void await(struct run *run, pid_t child)
+{
+    struct pollfd files[] = {{run->signals.file, POLLIN, 0}, {run->messages[0], POLLIN, 0}};
+    while (!program_ended(child)) {
+        poll(files, BASE_COUNT(files), TICK_MS);
+        pass_signals(&run->signals, child);
+        take_messages(run);
+    }
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+static bool is_alive(uint32_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    text[count > 0 ? count : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+/* A process image and whether its counts have arrived. */
+struct image {
+    uint32_t process, pid;
+    bool counted;
+};
+
+struct images {
+    struct image *list;
+    size_t count;
+};
+
+/* The image's place; a new one if it has none. NULL: no memory. */
+static struct image *image_of(struct images *images, uint32_t process)
+{
+    for (size_t i = images->count; i-- > 0;) /* most processes end before many others begin */
+        if (images->list[i].process == process)
+            return &images->list[i];
+    if ((images->count & (images->count - 1)) == 0) {
+        size_t room = images->count ? 2 * images->count : 1;
+        struct image *list = realloc(images->list, room * sizeof *list);
+        if (!list)
+            return NULL;
+        images->list = list;
+    }
+    images->list[images->count] = (struct image){.process = process};
+    return &images->list[images->count++];
+}
+
+static bool take_frame(struct images *images, const struct wire_frame *frame)
+{
+    const char *payload = (const char *)(frame + 1);
+    for (uint32_t at = 0; at < frame->payload_bytes;) {
+        const struct wire_record *record = (const struct wire_record *)(payload + at);
+        if (wire_record_check(record, frame->payload_bytes - at) != BASE_OK)
+            return false;
+        bool counts = record->type == WIRE_TOTALS;
+        if (counts || record->type == WIRE_PROCESS) {
+            struct image *image = image_of(images, frame->process);
+            if (image) {
+                image->pid = frame->pid;
+                image->counted = image->counted || counts;
+            }
+        }
+        at += record->bytes;
+    }
+    return true;
+}
+
+/* What was recorded. A torn last frame: the disk was full, or a process was killed in mid-write. */
+static void read_log(int log, struct images *images, struct launch_result *result)
+{
+    static _Alignas(8) char buffer[sizeof(struct wire_frame) + WIRE_CHUNK_BYTES];
+    off_t at = sizeof(struct wire_log_header);
+    ssize_t got;
+    while ((got = pread(log, buffer, sizeof buffer, at)) > 0) {
+        size_t total;
+        if (wire_frame_check(buffer, (size_t)got, &total) != BASE_OK) {
+            result->log_truncated = true;
+            return;
+        }
+        result->corrupt_records += !take_frame(images, (const struct wire_frame *)buffer);
+        at += (off_t)total;
+    }
+}
+
+/* An image without counts lives on, or was killed, or executed another program in that moment. */
+static void take_images(int log, pid_t root, struct launch_result *result)
+{
+    struct images images = {0};
+    read_log(log, &images, result);
+    for (size_t i = 0; i < images.count; i++) {
+        const struct image *image = &images.list[i];
+        bool alive = !image->counted && image->pid != (uint32_t)root && is_alive(image->pid);
+        result->outlived = result->outlived || alive;
+        result->counted += image->counted;
+        result->lost_processes += !image->counted && !alive;
+    }
+    result->images = images.count;
+    free(images.list);
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void take_status(pid_t child, struct launch_result *result)
+{
+    int status = 0;
+    struct rusage usage = {0};
+    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
+        ;
+    result->exited = WIFEXITED(status);
+    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                    1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+static void take_words(const struct exact_words *words, struct launch_result *result)
+{
+    bool unknown = !result->exited && result->signal == SIGILL && words->unknown[0];
+    snprintf(result->message, sizeof result->message, "%s",
+             unknown ? words->unknown : words->trouble);
+    result->log_truncated = result->log_truncated || words->log_failure[0];
+    if (words->unobserved_child)
+        result->degraded |= WIRE_DEGRADED_UNOBSERVED_CHILD;
+}
+
+static void fail(char *error, const char *step, int reason)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
+             strerror(reason));
+}
+
+static bool memory_is_limited(void)
+{
+    struct rlimit space, data;
+    return getrlimit(RLIMIT_AS, &space) == 0 && getrlimit(RLIMIT_DATA, &data) == 0 &&
+           (space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY);
+}
+
+/* A limit on file sizes binds what is done with the log, but neither it nor its lifting the
+ * program. */
+static void lift_limits(struct launch_inherited *program)
+{
+    for (size_t i = 0; i < BASE_COUNT(program->limits); i++) {
+        getrlimit(launch_raised_limits[i], &program->limits[i]);
+        struct rlimit most = {program->limits[i].rlim_max, program->limits[i].rlim_max};
+        setrlimit(launch_raised_limits[i], &most);
+    }
+}
+
+static void restore_limits(const struct launch_inherited *program)
+{
+    for (size_t i = 0; i < BASE_COUNT(program->limits); i++)
+        setrlimit(launch_raised_limits[i], &program->limits[i]);
+}
+
+/* The tool announces the program before it runs: without that, an exit status is Valgrind's. */
+static bool never_started(const struct launch_result *result)
+{
+    return result->images == 0 && result->exited && !result->log_truncated;
+}
+
+static enum launch_outcome run_tool(struct run *run, char **command, char **environment,
+                                    struct launch_result *result, char *error)
+{
+    /* What launch_start executes is the tool; no file of no format, so never the shell. */
+    struct launch_request tool = {.path = run->request->engine->tool, .command = command};
+    struct launch_result measured = {.start_ns = now_ns(CLOCK_REALTIME)};
+    uint64_t start = now_ns(CLOCK_MONOTONIC);
+    pid_t child;
+    int reason;
+    if (!launch_start(&tool, environment, &run->signals.program, &child, &reason)) {
+        fail(error, "the exact engine", reason);
+        return LAUNCH_FAILED;
+    }
+    signals_begin(&run->signals);
+    await(run, child);
+    measured.wall_s = (double)(now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    take_status(child, &measured);
+    take_messages(run);
+    take_images(run->request->program.log, child, &measured);
+    take_words(&run->words, &measured);
+    if (never_started(&measured)) {
+        snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s' under the exact engine: %s.",
+                 run->request->program.path,
+                 measured.message[0] ? measured.message : "Valgrind ended before it began");
+        return LAUNCH_FAILED;
+    }
+    *result = measured;
+    return LAUNCH_OK;
+}
+
+/* The path under which other processes open the log: absolute, or through /proc if it has none. */
+static void name_log(struct run *run)
+{
+    char link[64];
+    struct stat ours, named;
+    int log = run->request->program.log;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", log);
+    ssize_t length = readlink(link, run->log_path, sizeof run->log_path - 1);
+    run->log_path[length > 0 ? length : 0] = 0;
+    if (fstat(log, &ours) != 0 || stat(run->log_path, &named) != 0 || ours.st_dev != named.st_dev ||
+        ours.st_ino != named.st_ino)
+        snprintf(run->log_path, sizeof run->log_path, "/proc/%d/fd/%d", getpid(), log);
+}
+
+/* Everything that can fail before the tool runs. False: error is set. */
+static bool prepare(struct run *run, char ***command, char ***environment, char *error)
+{
+    const struct launch_exact_request *request = run->request;
+    struct launch_log log;
+    char messages_path[64];
+    if (!launch_log_begin(&log, request->program.log, &request->program.config)) {
+        fail(error, "writing the raw log", log.failure);
+        return false;
+    }
+    if (pipe2(run->messages, O_CLOEXEC) != 0 || fcntl(run->messages[0], F_SETFL, O_NONBLOCK) != 0) {
+        fail(error, "a pipe", errno);
+        return false;
+    }
+    name_log(run);
+    snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
+    *command = exact_command(request, run->log_path, messages_path);
+    *environment = exact_environment(environ, request->engine);
+    if (!*command || !*environment) {
+        fail(error, "memory", ENOMEM);
+        return false;
+    }
+    return true;
+}
+
+/* keep: what launch_record leaves changed in this process after a recording. */
+static enum launch_outcome start(const struct launch_exact_request *request, bool keep,
+                                 struct launch_result *result, char *error)
+{
+    struct run run = {.request = request, .messages = {-1, -1}};
+    enum launch_outcome outcome = LAUNCH_FAILED;
+    char **command = NULL, **environment = NULL;
+    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
+    prctl(PR_SET_DUMPABLE, 1);
+    if (!signals_prepare(&run.signals))
+        fail(error, "signals", errno);
+    lift_limits(&run.signals.program);
+    if (run.signals.file >= 0 && prepare(&run, &command, &environment, error))
+        outcome = run_tool(&run, command, environment, result, error);
+    keep = keep && outcome == LAUNCH_OK;
+    signals_end(&run.signals, keep);
+    if (!keep)
+        restore_limits(&run.signals.program);
+    exact_command_free(command);
+    free(environment);
+    for (int i = 0; i < 2; i++)
+        if (run.messages[i] >= 0)
+            close(run.messages[i]);
+    return outcome;
+}
+
+/* ---- trying ------------------------------------------------------------------------------------
+ */
+
+/* Valgrind's first words, before it knows its options, go to standard error. */
+static int redirect_errors(int to)
+{
+    int before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (before >= 0)
+        dup2(to, STDERR_FILENO);
+    return before;
+}
+
+static void restore_errors(int before)
+{
+    if (before >= 0) {
+        dup2(before, STDERR_FILENO);
+        close(before);
+    }
+}
+
+static bool take_words_of_trial(int file, struct exact_words *words)
+{
+    char text[4096];
+    ssize_t got;
+    off_t at = 0;
+    while ((got = pread(file, text, sizeof text, at)) > 0) {
+        exact_words_take(words, text, (size_t)got);
+        at += got;
+    }
+    return words->trouble[0] != 0;
+}
+
+enum launch_outcome launch_exact_try(const struct launch_exact_request *like, char *error)
+{
+    const struct launch_exact_engine *engine = like->engine;
+    char *command[] = {(char *)engine->start, NULL};
+    struct launch_exact_request request = *like;
+    struct launch_result result;
+    struct exact_words words = {0};
+    char why[LAUNCH_ERROR_BYTES] = "";
+    int log = memfd_create("headroom-log", MFD_CLOEXEC);
+    int errors = memfd_create("headroom-errors", MFD_CLOEXEC);
+    request.program = (struct launch_request){
+        .path = engine->start, .command = command, .config = like->program.config, .log = log};
+    request.trace = NULL;
+    enum launch_outcome outcome = LAUNCH_FAILED;
+    if (log >= 0 && errors >= 0) {
+        int before = redirect_errors(errors);
+        outcome = start(&request, false, &result, why);
+        restore_errors(before);
+    }
+    bool good =
+        outcome == LAUNCH_OK && result.images == 1 && result.exited && result.exit_code == 0;
+    if (!good) {
+        bool told = take_words_of_trial(errors, &words);
+        snprintf(error, LAUNCH_ERROR_BYTES, "the exact engine does not work here: %s.",
+                 told                   ? words.trouble
+                 : outcome != LAUNCH_OK ? why
+                 : result.message[0]    ? result.message
+                 : memory_is_limited()  ? "the memory limit (ulimit -v or -d) is too small for it"
+                                        : "a program that does nothing cannot be run under it");
+    }
+    if (log >= 0)
+        close(log);
+    if (errors >= 0)
+        close(errors);
+    return good ? LAUNCH_OK : LAUNCH_FAILED;
+}
+
+/* ---- the whole
+ * ----------------------------------------------------------------------------------- */
+
+enum launch_outcome launch_exact(const struct launch_exact_request *request,
+                                 struct launch_result *result, char *error)
+{
+    /* Valgrind does not say properly that it has too little memory to start with. */
+    if (memory_is_limited() && launch_exact_try(request, error) != LAUNCH_OK)
+        return LAUNCH_FAILED;
+    return start(request, true, result, error);
+}

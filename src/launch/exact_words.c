@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What Valgrind and the tool write to their message log, reduced to what a user can do something
+ * about. Lines are looked at as they come and not kept: a program that lives with illegal
+ * instructions (by a handler) makes a dozen lines each time.
+ */
+#include "launch/exact.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "==123== text", "--123-- text" -> "text" */
+static const char *skip_prefix(const char *line)
+{
+    size_t mark = strspn(line, "=-*");
+    if (mark != 2)
+        return line;
+    const char *after = line + mark + strspn(line + mark, "0123456789");
+    return after > line + mark && strspn(after, "=-*") == 2 ? after + 2 + strspn(after + 2, " ")
+                                                            : line;
+}
+
+static const char *after(const char *line, const char *start)
+{
+    size_t length = strlen(start);
+    return strncmp(line, start, length) == 0 ? line + length : NULL;
+}
+
+static void keep(char *into, const char *clause)
+{
+    if (!*into)
+        snprintf(into, LAUNCH_MESSAGE_BYTES, "%s", clause);
+}
+
+static const struct {
+    const char *part, *clause;
+} known_troubles[] = {
+    {"out of memory", "memory ran out; the exact engine needs several times the program's memory"},
+    {"Cannot allocate memory",
+     "memory ran out; the exact engine needs several times the program's memory"},
+    {"Max number of threads", "the program has more threads at the same time than the exact engine "
+                              "can observe"},
+    {"unsupported CPU", "Valgrind does not support this processor"},
+};
+
+static void take_unknown_instruction(struct exact_words *words, const char *bytes)
+{
+    if (strncmp(bytes, "0x62 ", 5) == 0)
+        snprintf(words->unknown, sizeof words->unknown,
+                 "the program met an AVX-512 instruction, which Valgrind does not know; compile it "
+                 "without -march=native and -mavx512 options");
+    else
+        snprintf(words->unknown, sizeof words->unknown,
+                 "the program met an instruction that Valgrind does not know (%.60s)", bytes);
+}
+
+static void take_line(struct exact_words *words, const char *line)
+{
+    const char *text = skip_prefix(line), *rest;
+    if ((rest = after(text, "headroom: log: "))) {
+        keep(words->log_failure, rest);
+    } else if (after(text, "headroom: " EXACT_UNOBSERVED ": ")) {
+        words->unobserved_child = true;
+    } else if ((rest = after(text, "headroom: "))) {
+        keep(words->trouble, rest);
+    } else if ((rest = strstr(text, "unhandled instruction bytes: "))) {
+        take_unknown_instruction(words, strchr(rest, ':') + 2);
+    } else {
+        for (size_t i = 0; i < BASE_COUNT(known_troubles); i++)
+            if (strstr(text, known_troubles[i].part))
+                keep(words->trouble, known_troubles[i].clause);
+        /* Only the first of these tells, the others are addresses and good advice. */
+        if (!words->trouble[0] && (rest = after(text, "valgrind: ")) &&
+            !strstr(rest, "Unrecognised instruction"))
+            snprintf(words->trouble, sizeof words->trouble, "Valgrind says: %s", rest);
+    }
+}
+
+void exact_words_take(struct exact_words *words, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        if (text[i] != '\n' && text[i]) {
+            if (words->used + 1 < sizeof words->line)
+                words->line[words->used++] = text[i];
+            continue;
+        }
+        words->line[words->used] = 0;
+        words->used = 0;
+        take_line(words, words->line);
+    }
+}
