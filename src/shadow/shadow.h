@@ -74,10 +74,14 @@ struct shadow_record {
  * and use are the silent-store counts of (previous, id), dead is the dead-store *waste* of it.
  */
 struct shadow_leaf {
-    uint32_t previous;
-    uint32_t previous_store;
+    uint32_t previous;       /* 0: waste + use are bytes whose former access is not known        */
+    uint32_t previous_store; /* store ids: SHADOW_OF_STORE                                      */
     uint64_t waste, use, dead;
 };
+
+/* In a leaf: no pair yet; the leaf of a store. No ids, no details. */
+#define SHADOW_NO_PAIR UINT32_C(0xffffffff)
+#define SHADOW_OF_STORE UINT32_C(0xfffffffe)
 
 struct shadow_pair {
     uint32_t first, second; /* ids; first 0: slot is empty */
@@ -92,8 +96,12 @@ struct shadow {
     uint32_t details_free, details_used;
     struct shadow_pair *pairs;   /* open addressing */
     uint64_t pairs_count, pairs_capacity;
-    uint64_t fresh_stores, fresh_loads; /* bytes whose former access is not known */
-    uint64_t address_limit;
+    /* Bytes whose former access is not known; complete after shadow_flush. */
+    uint64_t fresh_stores, fresh_loads;
+    uint64_t address_limit;      /* rounded up to a power of two */
+    uint64_t misfit[4];          /* [log2 n]: bits no address of the inline path for n bytes has */
+    uint8_t *mixed_regions;      /* by region of memory: a unit in it may be mixed */
+    uint32_t misses;             /* of leaves */
     uint32_t ids_capacity;
     float fp_tolerance;
     bool exhausted;              /* a map was refused: nothing is counted any more */
@@ -108,10 +116,12 @@ enum base_status shadow_init(struct shadow *shadow, uint64_t address_limit, uint
                              float fp_tolerance, const struct shadow_memory *memory);
 void shadow_free(struct shadow *shadow);
 
-/* To be called once for each id before its first access. */
+/* To be called once for each id before its first access. An id is of loads or of stores, never
+   of both: a system call that does both has two. */
 static inline void shadow_define(struct shadow *shadow, uint32_t id, uint8_t element)
 {
     shadow->elements[id] = element;
+    shadow->leaves[id].previous = shadow->leaves[id].previous_store = SHADOW_NO_PAIR;
 }
 
 /*

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which bytes of an access that differs from the former one are unchanged: by groups
+ * of bytes that lie in one element of the former access, floats within the
+ * tolerance.
+ *
+ * The comparison of binary32 and binary64 is the one of detect_same_value written again: that one
+ * takes a whole sample, which costs more to set up than the comparison, and programs that
+ * iterate over floats come here at every access. A test compares the two. x87 goes there.
+ */
+#include "shadow/internal.h"
+#include "detect/detect.h"
+
+static bool close_double(double a, double b, double tolerance)
+{
+    double size_a = __builtin_fabs(a), size_b = __builtin_fabs(b);
+    double larger = size_a > size_b ? size_a : size_b;
+    if (a != a || b != b)
+        return a != a && b != b;
+    if (a == b)
+        return true;
+    if (larger > __DBL_MAX__)
+        return false;
+    return __builtin_fabs(a - b) <= tolerance * larger;
+}
+
+static bool close_x87(const uint8_t *former, const uint8_t *now, float tolerance)
+{
+    struct detect_sample sample;
+    struct detect_touch touch = {.direction = DETECT_LOADS, .range_known = false};
+    sample.element_is_float = true;
+    sample.element_bytes = X87_BYTES;
+    sample.address = sample.watched = 0;
+    sample.bytes = X87_BYTES;
+    memcpy(sample.value, former, X87_BYTES);
+    return detect_same_value(&sample, now, &touch, tolerance);
+}
+
+/* One whole float; sizes without a known format are equal only in bits, and these are not. */
+static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t bytes, float tolerance)
+{
+    if (bytes == sizeof(float)) {
+        float a, b;
+        memcpy(&a, former, sizeof a);
+        memcpy(&b, now, sizeof b);
+        return close_double(a, b, tolerance);
+    }
+    if (bytes == sizeof(double)) {
+        double a, b;
+        memcpy(&a, former, sizeof a);
+        memcpy(&b, now, sizeof b);
+        return close_double(a, b, tolerance);
+    }
+    return bytes == X87_BYTES && close_x87(former, now, tolerance);
+}
+
+uint32_t shadow_waste_of_part(const struct shadow *shadow, uint8_t element, uint32_t bytes,
+                              uint64_t former, uint64_t now)
+{
+    uint32_t size = element & ~SHADOW_FLOAT, waste = 0;
+    bool is_float = element & SHADOW_FLOAT && shadow->fp_tolerance > 0;
+    if (size > bytes || size == 0 || (size == bytes && !is_float))
+        return 0;
+    for (uint32_t at = 0; at < bytes; at += size) {
+        const uint8_t *a = (const uint8_t *)&former + at, *b = (const uint8_t *)&now + at;
+        if (memcmp(a, b, size) == 0 || (is_float && close_float(a, b, size, shadow->fp_tolerance)))
+            waste += size;
+    }
+    return waste;
+}
+
+uint32_t shadow_waste_of_block(const struct shadow *shadow, uint8_t element, uint32_t group,
+                               uint32_t differing, const uint8_t *former, const uint8_t *now)
+{
+    uint32_t size = element & ~SHADOW_FLOAT, waste = 0;
+    /* Whatever is no element of at most eight bytes is x87's, or a mistake and compared whole. */
+    uint32_t block = size && size <= 8 ? size : X87_BLOCK;
+    bool is_float = element & SHADOW_FLOAT && shadow->fp_tolerance > 0;
+    for (uint32_t at = 0; at < X87_BLOCK; at += block) {
+        uint32_t in_block = ((UINT32_C(1) << block) - 1) << at, part = group & in_block;
+        bool whole = part >> at == (UINT32_C(1) << (size & 15)) - 1;
+        if (!(differing & part) ||
+            (is_float && whole && close_float(former + at, now + at, size, shadow->fp_tolerance)))
+            waste |= part;
+    }
+    return waste;
+}
