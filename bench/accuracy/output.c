@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* JSON. Numbers that do not exist (0/0) are null. */
+#include "reuse/reuse.h"
 #include "simulate.h"
 
 #include <math.h>
@@ -42,19 +43,32 @@ static void write_trace(FILE *out, const struct simulation *simulation)
     fprintf(out,
             "\"trace\":{\"accesses\":%lu,\"loads\":%lu,\"stores\":%lu,\"kernel_loads\":%lu,"
             "\"kernel_stores\":%lu,\"kernel_load_bytes\":%lu,\"kernel_store_bytes\":%lu,"
-            "\"nodes\":%lu,\"ids\":%lu,\"threads\":%lu,\"forgets\":%lu,\"out_of_range\":%lu,"
+            "\"nodes\":%lu,\"contexts\":%zu,\"ids\":%lu,\"threads\":%lu,\"forgets\":%lu,\"out_of_"
+            "range\":%lu,"
             "\"complete\":%s}",
             simulation->now, counts->accesses[0], counts->accesses[1], counts->kernel_events[0],
             counts->kernel_events[1], counts->kernel_bytes[0], counts->kernel_bytes[1],
-            counts->nodes, counts->ids, counts->threads, counts->forgets, counts->out_of_range,
-            counts->complete ? "true" : "false");
+            counts->nodes, simulation->nodes.count, counts->ids, counts->threads, counts->forgets,
+            counts->out_of_range, counts->complete ? "true" : "false");
 }
 
 /* ---- truth
  * ---------------------------------------------------------------------------------------- */
 
-static void write_pairs(FILE *out, const struct tally *tally, enum method method)
+/* Where the leaf is: module and address in its file. */
+static void write_node(FILE *out, const char *key, const struct nodes *nodes, uint32_t number)
 {
+    static const struct node nowhere;
+    const struct node *node = number < nodes->count ? &nodes->nodes[number] : &nowhere;
+    const char *path = node->module < MOST_MODULES ? nodes->paths[node->module] : NULL;
+    fprintf(out, "\"%s\":{\"node\":%u,\"address\":\"0x%lx\",", key, number, node->address);
+    string(out, "module", path ? path : "");
+    fputs("}", out);
+}
+
+static void write_pairs(FILE *out, const struct nodes *nodes, const struct tally *tally)
+{
+    enum method method = METHOD_NONE;
     size_t top, listed = 0;
     double total = 0;
     for (size_t i = 0; i < tally->capacity; i++)
@@ -62,8 +76,11 @@ static void write_pairs(FILE *out, const struct tally *tally, enum method method
     const struct tally_entry **order = score_ranking(tally, method, 0.9, &top);
     fprintf(out, "\"top\":%zu,\"pairs\":[", top);
     for (; listed < MOST_LISTED && order[listed]; listed++) {
-        fprintf(out, "%s{\"first\":%u,\"second\":%u,", listed ? "," : "",
-                tally_first(order[listed]), tally_second(order[listed]));
+        fputs(listed ? ",{" : "{", out);
+        write_node(out, "first", nodes, tally_first(order[listed]));
+        fputs(",", out);
+        write_node(out, "second", nodes, tally_second(order[listed]));
+        fputs(",", out);
         number(out, "share", order[listed]->waste[method] / total);
         fputs("}", out);
     }
@@ -71,7 +88,7 @@ static void write_pairs(FILE *out, const struct tally *tally, enum method method
     free(order);
 }
 
-static void write_true_waste(FILE *out, const struct truth *truth)
+static void write_true_waste(FILE *out, const struct truth *truth, const struct nodes *nodes)
 {
     fputs("\"waste\":{", out);
     for (unsigned kind = 0; kind < DETECT_KINDS && truth->waste; kind++) {
@@ -85,7 +102,7 @@ static void write_true_waste(FILE *out, const struct truth *truth)
                 detect_kinds[kind].name, waste, use);
         number(out, "fraction", score_fraction(tally, METHOD_NONE));
         fputs(",", out);
-        write_pairs(out, tally, METHOD_NONE);
+        write_pairs(out, nodes, tally);
         fputs("}", out);
     }
     fputs("}", out);
@@ -94,20 +111,32 @@ static void write_true_waste(FILE *out, const struct truth *truth)
 /* Paper bins of the truth, and of what the model makes of the true times. */
 struct true_bins {
     double time[PAPER_BINS], stack[PAPER_BINS], modelled[PAPER_BINS];
-    bool has_model;
+    double model[DISTANCE_BINS];
 };
 
 static void bin_truth(const struct truth *truth, unsigned unit, struct true_bins *bins)
 {
-    static double model[DISTANCE_BINS];
+    const struct distance_totals *totals = &truth->totals[unit];
     score_paper_bins(truth->time_bins[unit], bins->time);
     score_paper_bins(truth->stack_bins[unit], bins->stack);
-    bins->has_model =
-        score_stack_model(truth->time_bins[unit], truth->totals[unit].locations, model);
-    score_paper_bins(model, bins->modelled);
+    score_stack_model(truth->time_bins[unit], totals->accesses, totals->locations, bins->model);
+    score_paper_bins(bins->model, bins->modelled);
 }
 
-static void write_true_reuse(FILE *out, const struct truth *truth, const struct true_bins *bins)
+static void write_similarity(FILE *out, const char *what, const double *truth,
+                             const double *estimate)
+{
+    fprintf(out, "\"%s_s\":", what);
+    double plain = score_similarity(truth, estimate);
+    double windowed = score_similarity_windowed(truth, estimate);
+    if (isfinite(plain))
+        fprintf(out, "%.6g,\"%s_s_hat\":%.6g", plain, what, windowed);
+    else
+        fprintf(out, "null,\"%s_s_hat\":null", what);
+}
+
+static void write_true_reuse(FILE *out, const struct truth *truth, const struct nodes *nodes,
+                             const struct true_bins *bins)
 {
     bool first = true;
     fputs("\"reuse\":{", out);
@@ -125,17 +154,17 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
             fputs(",", out);
             numbers(out, "stack", bins[unit].stack, PAPER_BINS);
         }
-        if (truth->stack && bins[unit].has_model) {
+        if (truth->stack) {
             fputs(",", out);
             numbers(out, "stack_from_time", bins[unit].modelled, PAPER_BINS);
             fputs(",", out);
-            number(out, "model_s", score_similarity(bins[unit].stack, bins[unit].modelled));
+            write_similarity(out, "model", bins[unit].stack, bins[unit].modelled);
             fputs(",", out);
-            number(out, "model_s_hat",
-                   score_similarity_windowed(bins[unit].stack, bins[unit].modelled));
+            number(out, "model_s_octaves",
+                   reuse_similarity(truth->stack_bins[unit], bins[unit].model));
         }
         fputs(",", out);
-        write_pairs(out, &truth->reuses[unit], METHOD_NONE);
+        write_pairs(out, nodes, &truth->reuses[unit]);
         fputs("}", out);
         first = false;
     }
@@ -207,41 +236,51 @@ static void histogram_of(const struct sampler *sampler, enum method method, doub
             fine[tally_second(&sampler->bins.entries[i])] += sampler->bins.entries[i].waste[method];
 }
 
-static void write_similarity(FILE *out, const char *what, const double *truth,
-                             const double *estimate)
+/*
+ * What share of the touches is never reused a sampler can tell from its samples that never
+ * trapped. For comparison the true number of locations: the program's memory in use is a
+ * good guess at it.
+ */
+static void write_modelled(FILE *out, const struct sampler *sampler, const double *fine,
+                           unsigned unit, const struct true_bins *right)
 {
-    fprintf(out, "\"%s_s\":", what);
-    double plain = score_similarity(truth, estimate);
-    double windowed = score_similarity_windowed(truth, estimate);
-    if (isfinite(plain))
-        fprintf(out, "%.6g,\"%s_s_hat\":%.6g", plain, what, windowed);
-    else
-        fprintf(out, "null,\"%s_s_hat\":null", what);
+    static double model[DISTANCE_BINS];
+    const struct truth *truth = &sampler->simulation->truth;
+    double touches = truth->totals[unit].accesses;
+    double never = sampler->sampled > 0 ? 1 - sampler->attributed / sampler->sampled : 0;
+    double first_touches[] = {touches * fmax(never, 0), truth->totals[unit].locations};
+    static const char *const names[] = {"stack", "stack_known"};
+    for (unsigned i = 0; i < 2; i++) {
+        double stack[PAPER_BINS];
+        score_stack_model(fine, touches, fmax(first_touches[i], 1), model);
+        score_paper_bins(model, stack);
+        fputs(",", out);
+        numbers(out, names[i], stack, PAPER_BINS);
+        fputs(",", out);
+        write_similarity(out, names[i], right[unit].stack, stack);
+    }
 }
 
 static void write_histograms(FILE *out, const struct sampler *sampler, enum method method,
                              unsigned unit, const struct true_bins *right)
 {
-    static double fine[DISTANCE_BINS], model[DISTANCE_BINS];
+    static double fine[DISTANCE_BINS];
     const struct truth *truth = &sampler->simulation->truth;
-    double time[PAPER_BINS], stack[PAPER_BINS];
+    double time[PAPER_BINS];
     histogram_of(sampler, method, fine);
     score_paper_bins(fine, time);
     fprintf(out, ",\"%s\":{", method_names[method]);
     numbers(out, "time", time, PAPER_BINS);
     fputs(",", out);
     write_similarity(out, "time", right[unit].time, time);
+    fputs(",", out);
+    number(out, "time_s_octaves", reuse_similarity(truth->time_bins[unit], fine));
     if (unit == UNIT_WORD && truth->distances[UNIT_LINE]) {
         fputs(",", out);
         write_similarity(out, "line_time", right[UNIT_LINE].time, time);
     }
-    if (truth->stack && score_stack_model(fine, truth->totals[unit].locations, model)) {
-        score_paper_bins(model, stack);
-        fputs(",", out);
-        numbers(out, "stack", stack, PAPER_BINS);
-        fputs(",", out);
-        write_similarity(out, "stack", right[unit].stack, stack);
-    }
+    if (truth->stack)
+        write_modelled(out, sampler, fine, unit, right);
     fputs(",", out);
     write_top(out, &truth->reuses[unit], &sampler->pairs[0], method);
     fputs("}", out);
@@ -297,9 +336,9 @@ void output_write(FILE *out, struct simulation *simulation, const struct output_
     fputs(",\n", out);
     write_trace(out, simulation);
     fputs(",\n\"exact\":{", out);
-    write_true_waste(out, &simulation->truth);
+    write_true_waste(out, &simulation->truth, &simulation->nodes);
     fputs(",\n", out);
-    write_true_reuse(out, &simulation->truth, bins);
+    write_true_reuse(out, &simulation->truth, &simulation->nodes, bins);
     fputs("},\n\"waste\":[", out);
     write_samplers(out, simulation, false, bins);
     fputs("],\n\"reuse\":[", out);

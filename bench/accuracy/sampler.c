@@ -121,6 +121,7 @@ void sampler_take(struct sampler *sampler, const struct access *access, const ui
     else
         sample.watched = access->address + base_random_below(&sampler->random, access->bytes);
     sampler->now = access->now;
+    sampler->sampled += (double)sample.weight;
     detect_take(&sampler->detect, &sample);
 }
 
@@ -139,6 +140,7 @@ static void count_finding(struct sampler *sampler, const struct watch *watch,
 {
     struct context *context = &sampler->contexts[finding->context_id];
     bool reuse = sampler->settings.reuse;
+    sampler->attributed += (double)finding->samples;
     struct tally *tally = &sampler->pairs[reuse ? 0 : finding->kind];
     struct tally_entry *pair = tally_at(tally, finding->context_id, access->node);
     context->attributed[finding->kind] += (double)finding->samples;

@@ -4,6 +4,7 @@
  * comparison of the pairs that make up 90 % of the waste (§7.1: edit distance of the
  * orders, difference of the sets, weights).
  */
+#include "reuse/reuse.h"
 #include "simulate.h"
 
 #include <math.h>
@@ -228,11 +229,16 @@ bool score_top(const struct tally *truth, const struct tally *estimate, enum met
     return true;
 }
 
-/* ---- model -------------------------------------------------------------------------------------
- */
+/* ---- model ------------------------------------------------------------------------------- */
 
-bool score_stack_model(const double *time, double locations, double *stack)
+/* A sampler's histogram, brought to the scale of the whole run: of all location touches, those that
+   `first_touches` does not claim are reuses. */
+void score_stack_model(const double *time, double touches, double first_touches, double *stack)
 {
-    (void)time, (void)locations, (void)stack;
-    return false;
+    static double scaled[DISTANCE_BINS];
+    double sum = reuse_sum(time);
+    double scale = sum > 0 ? fmax(touches - first_touches, 0) / sum : 0;
+    for (unsigned i = 0; i < DISTANCE_BINS; i++)
+        scaled[i] = time[i] * scale;
+    reuse_stack_from_time(scaled, first_touches, first_touches, stack);
 }

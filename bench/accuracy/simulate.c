@@ -12,7 +12,7 @@
 enum { MOST_PERIODS = 16, IGNORED_MOST = 24 /* the agent's */ };
 
 struct options {
-    const char *trace, *pattern, *output, *name;
+    const char *trace, *pattern, *output, *name, *copy;
     uint64_t accesses, seed;
     uint64_t periods[MOST_PERIODS];
     size_t periods_count;
@@ -228,6 +228,12 @@ static void on_kernel(struct simulation *simulation, const struct wire_trace_eve
     touch_by_kernel(simulation, &access);
 }
 
+static bool too_many(const char *what)
+{
+    fprintf(stderr, "simulate: too many %s\n", what);
+    return false;
+}
+
 static bool on_event(struct simulation *simulation, const struct wire_trace_event *event)
 {
     struct simulation_counts *counts = &simulation->counts;
@@ -243,13 +249,15 @@ static bool on_event(struct simulation *simulation, const struct wire_trace_even
         break;
     case WIRE_TRACE_ACCESS:
         counts->ids++;
-        if (!truth_define(&simulation->truth, event)) {
-            fputs("simulate: too many access ids or contexts\n", stderr);
-            return false;
-        }
-        break;
-    case WIRE_TRACE_NODE: counts->nodes++; break;
-    case WIRE_TRACE_MODULE: counts->modules++; break;
+        return truth_define(&simulation->truth, event,
+                            nodes_own(&simulation->nodes, event->node)) ||
+               too_many("accesses");
+    case WIRE_TRACE_NODE:
+        counts->nodes++;
+        return nodes_define(&simulation->nodes, event) || too_many("contexts");
+    case WIRE_TRACE_MODULE:
+        counts->modules++;
+        return nodes_module(&simulation->nodes, event) || too_many("modules");
     case WIRE_TRACE_THREAD:
         if (event->id > counts->threads)
             counts->threads = event->id;
@@ -259,13 +267,16 @@ static bool on_event(struct simulation *simulation, const struct wire_trace_even
     return true;
 }
 
-static bool run(struct simulation *simulation, struct source *source)
+static bool run(struct simulation *simulation, struct source *source, struct copy *copy)
 {
     struct wire_trace_event event;
     enum base_status status;
-    while ((status = source->next(source, &event)) == BASE_OK)
+    while ((status = source->next(source, &event)) == BASE_OK) {
+        if (copy)
+            copy_event(copy, &event);
         if (!on_event(simulation, &event))
             return false;
+    }
     if (status != BASE_NOT_FOUND) {
         fprintf(stderr, "simulate: the trace is damaged: %s\n", base_status_text(status));
         return false;
@@ -296,7 +307,8 @@ static void usage(FILE *out)
           "      --no-waste, --no-word, --no-line, --no-stack\n"
           "                         leave out detectors, reuse by word or line, stack distances\n"
           "      --fault NAME       replace-oldest, coin-flip, no-attribution: spoil the samplers\n"
-          "      --accesses N       length of a pattern (10000000)\n\n"
+          "      --accesses N       length of a pattern (10000000)\n"
+          "      --copy FILE        write the events there, as a trace\n\n"
           "patterns:\n",
           out);
     source_list_patterns(out);
@@ -358,6 +370,7 @@ enum option_code {
     OPTION_FAULT,
     OPTION_ACCESSES,
     OPTION_PATTERN,
+    OPTION_COPY,
 };
 
 static bool take_option(int option, struct options *options)
@@ -366,6 +379,7 @@ static bool take_option(int option, struct options *options)
     switch (option) {
     case 'o': options->output = optarg; return true;
     case OPTION_NAME: options->name = optarg; return true;
+    case OPTION_COPY: options->copy = optarg; return true;
     case OPTION_PATTERN: options->pattern = optarg; return true;
     case OPTION_PERIODS: return parse_periods(optarg, options);
     case OPTION_REPEATS:
@@ -401,6 +415,7 @@ static bool parse(int argc, char **argv, struct options *options)
         {"fault", required_argument, NULL, OPTION_FAULT},
         {"accesses", required_argument, NULL, OPTION_ACCESSES},
         {"pattern", required_argument, NULL, OPTION_PATTERN},
+        {"copy", required_argument, NULL, OPTION_COPY},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -436,6 +451,7 @@ static void release(struct simulation *simulation)
     }
     free(simulation->samplers);
     free(simulation->found);
+    nodes_free(&simulation->nodes);
     truth_free(&simulation->truth);
 }
 
@@ -449,8 +465,13 @@ static int simulate(const struct options *options, struct source *source)
         fputs("simulate: no address space\n", stderr);
         return 1;
     }
-    if (!run(&simulation, source))
+    struct copy *copy = options->copy ? copy_open(options->copy) : NULL;
+    if ((options->copy && !copy) || !run(&simulation, source, copy))
         return 1;
+    if (copy && !copy_close(copy)) {
+        fprintf(stderr, "simulate: %s could not be written\n", options->copy);
+        return 1;
+    }
     struct output_head head = {.name = options->name,
                                .seconds = seconds() - begin,
                                .seed = options->seed,

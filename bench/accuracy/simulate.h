@@ -10,6 +10,7 @@
  *   source.c     events: from a trace or made up, with known answers
  *   watch.c      which armed watchpoints does an access touch?
  *   sampler.c    one simulated sampler
+ *   nodes.c      calling contexts
  *   truth.c      the exact answers, and memory as the program sees it
  *   tally.c      sums by pair
  *   score.c      estimate against truth
@@ -35,6 +36,7 @@
 enum {
     ADDRESS_BITS = 44,            /* 16 TiB, as much as shadow takes; Valgrind's programs stay below */
     MOST_NODES = 1 << 24,
+    MOST_MODULES = 1 << 12,       /* whose paths are kept */
 };
 
 /* ---- source.c ---------------------------------------------------------------------------- */
@@ -51,6 +53,41 @@ struct source *source_open_trace(const char *path);
 /* A made-up program, about `accesses` long; see source.c for the patterns. */
 struct source *source_open_pattern(const char *pattern, uint64_t accesses, uint64_t seed);
 void source_list_patterns(FILE *out);
+
+/* A trace being written; close: false if it is not whole. */
+struct copy;
+struct copy *copy_open(const char *path);
+void copy_event(struct copy *copy, const struct wire_trace_event *event);
+bool copy_close(struct copy *copy);
+
+/* ---- nodes.c ------------------------------------------------------------------------------- */
+
+struct node {
+    uint64_t address;
+    uint32_t parent, module, flags;
+};
+
+/* Zeroed memory is the empty set. */
+struct nodes {
+    struct node *nodes;    /* from 1 */
+    size_t count;
+    uint32_t *slots;       /* hash table of numbers of nodes */
+    size_t slots_count;
+    uint32_t *own;         /* by the trace's number */
+    size_t own_capacity;
+    char *paths[MOST_MODULES];
+};
+
+/* Takes a NODE event; false: no memory, or too many. */
+bool nodes_define(struct nodes *nodes, const struct wire_trace_event *event);
+/* Takes a MODULE event. */
+bool nodes_module(struct nodes *nodes, const struct wire_trace_event *event);
+/* Own number of a trace's node; 0 if it was not defined. */
+static inline uint32_t nodes_own(const struct nodes *nodes, uint32_t number)
+{
+    return number < nodes->own_capacity ? nodes->own[number] : 0;
+}
+void nodes_free(struct nodes *nodes);
 
 /* ---- tally.c ------------------------------------------------------------------------------ */
 
@@ -181,6 +218,7 @@ struct sampler {
     struct tally pairs[DETECT_KINDS]; /* reuse: [0], amounts in waste   */
     struct tally bins;            /* reuse: (use node, distance bin)   */
     uint64_t now;                 /* of the sample being taken         */
+    double sampled, attributed;   /* weights of all samples; METHOD_PAPER of all traps */
 };
 
 bool sampler_init(struct sampler *sampler, const struct sampler_settings *settings,
@@ -219,8 +257,8 @@ struct truth {
 
 bool truth_init(struct truth *truth, bool waste, const bool *units, bool stack, float fp_tolerance);
 void truth_free(struct truth *truth);
-/* False: the id or the address is out of range. */
-bool truth_define(struct truth *truth, const struct wire_trace_event *event);
+/* Takes an ACCESS event, whose node has an own number. False: there are too many. */
+bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node);
 /* The access has executed: memory changes here, too. id, address and length are in range. */
 void truth_access(struct truth *truth, const struct wire_trace_event *event, bool store,
                   uint64_t now);
@@ -256,8 +294,9 @@ double score_fraction(const struct tally *tally, enum method method);
 const struct tally_entry **score_ranking(const struct tally *tally, enum method method,
                                          double share, size_t *top);
 
-/* Stack distances from time distances (both in distance bins, counts); false: no model built in. */
-bool score_stack_model(const double *time, double locations, double *stack);
+/* Stack distances by the model of room `reuse` (both in distance bins). touches: of locations, in the
+   whole run; first_touches: of these the first ones, as far as the caller knows. */
+void score_stack_model(const double *time, double touches, double first_touches, double *stack);
 
 /* ---- simulate.c ---------------------------------------------------------------------------------- */
 
@@ -278,6 +317,7 @@ struct simulation_counts {
 
 struct simulation {
     struct truth truth;
+    struct nodes nodes;
     struct watch_table words, lines;
     struct sampler *samplers;
     size_t samplers_count;

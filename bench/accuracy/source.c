@@ -14,7 +14,19 @@
 
 /* ---- traces ------------------------------------------------------------------------------- */
 
-#ifdef HAVE_TRACE
+static void *map_predictor(void)
+{
+    void *memory = mmap(NULL, wire_trace_predictor_bytes(SHADOW_MOST_IDS), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void unmap_predictor(void *predictor)
+{
+    if (predictor)
+        munmap(predictor, wire_trace_predictor_bytes(SHADOW_MOST_IDS));
+}
+
 struct trace_source {
     struct source source;
     struct wire_trace_reader *reader;
@@ -42,8 +54,7 @@ static void trace_close(struct source *source)
     struct trace_source *trace = (struct trace_source *)source;
     if (trace->descriptor > 0)
         close(trace->descriptor);
-    if (trace->predictor != MAP_FAILED)
-        munmap(trace->predictor, wire_trace_predictor_bytes(SHADOW_MOST_IDS));
+    unmap_predictor(trace->predictor);
     free(trace->reader);
     free(trace);
 }
@@ -54,7 +65,6 @@ struct source *source_open_trace(const char *path)
     if (!trace)
         return NULL;
     trace->source = (struct source){.next = trace_next, .close = trace_close};
-    trace->predictor = MAP_FAILED;
     trace->descriptor = strcmp(path, "-") == 0 ? 0 : open(path, O_RDONLY | O_CLOEXEC);
     if (trace->descriptor < 0) {
         fprintf(stderr, "simulate: %s: %s\n", path, strerror(errno));
@@ -62,11 +72,9 @@ struct source *source_open_trace(const char *path)
         return NULL;
     }
     trace->reader = calloc(1, wire_trace_reader_bytes());
-    trace->predictor =
-        mmap(NULL, wire_trace_predictor_bytes(SHADOW_MOST_IDS), PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    trace->predictor = map_predictor();
     enum base_status status = BASE_NO_MEMORY;
-    if (trace->reader && trace->predictor != MAP_FAILED)
+    if (trace->reader && trace->predictor)
         status = wire_trace_open(trace->reader, trace->predictor, SHADOW_MOST_IDS, read_descriptor,
                                  trace);
     if (status != BASE_OK) {
@@ -77,13 +85,53 @@ struct source *source_open_trace(const char *path)
     trace->source.has_values = wire_trace_has_values(trace->reader);
     return &trace->source;
 }
-#else
-struct source *source_open_trace(const char *path)
+
+/* ---- writing a trace ------------------------------------------------------------------------- */
+
+struct copy {
+    struct wire_trace_writer *writer;
+    void *predictor;
+    FILE *file;
+    bool failed;
+};
+
+static bool write_file(void *context, const void *bytes, size_t count)
 {
-    fprintf(stderr, "simulate: %s: built without the trace reader\n", path);
-    return NULL;
+    return fwrite(bytes, 1, count, context) == count;
 }
-#endif
+
+struct copy *copy_open(const char *path)
+{
+    struct copy *copy = calloc(1, sizeof *copy);
+    if (!copy)
+        return NULL;
+    copy->writer = calloc(1, wire_trace_writer_bytes());
+    copy->predictor = map_predictor();
+    copy->file = copy->writer && copy->predictor ? fopen(path, "wb") : NULL;
+    if (!copy->file) {
+        fprintf(stderr, "simulate: %s: %s\n", path, strerror(errno));
+        copy_close(copy);
+        return NULL;
+    }
+    wire_trace_begin(copy->writer, copy->predictor, SHADOW_MOST_IDS, true, write_file, copy->file);
+    return copy;
+}
+
+void copy_event(struct copy *copy, const struct wire_trace_event *event)
+{
+    copy->failed = !wire_trace_write(copy->writer, event) || copy->failed;
+}
+
+bool copy_close(struct copy *copy)
+{
+    bool whole = !copy->failed;
+    if (copy->file)
+        whole = fclose(copy->file) == 0 && whole;
+    unmap_predictor(copy->predictor);
+    free(copy->writer);
+    free(copy);
+    return whole;
+}
 
 /* ---- made-up programs ------------------------------------------------------------------------ */
 
@@ -324,7 +372,9 @@ static bool define(struct pattern *pattern)
     bool node = pattern->step++ % 2 == 0;
     struct queued *queued = enqueue(pattern, node ? WIRE_TRACE_NODE : WIRE_TRACE_ACCESS);
     queued->event.id = (uint32_t)number + 1;
-    if (!node) {
+    if (node) {
+        queued->event.address = 0x1000 + 16 * number;
+    } else {
         queued->event.node = (uint32_t)number + 1;
         queued->event.bytes = type->sites[number].bytes;
         queued->event.element = type->sites[number].element;

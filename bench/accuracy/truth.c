@@ -124,11 +124,11 @@ static uint32_t own_id(struct truth *truth, uint32_t id, bool store)
     return *own;
 }
 
-bool truth_define(struct truth *truth, const struct wire_trace_event *event)
+bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node)
 {
-    if (event->id == 0 || event->id >= SHADOW_MOST_IDS || event->node >= MOST_NODES)
+    if (event->id == 0 || event->id >= SHADOW_MOST_IDS)
         return false;
-    truth->nodes[event->id] = event->node;
+    truth->nodes[event->id] = node;
     truth->elements[event->id] = event->element;
     return own_id(truth, event->id, event->store) != 0;
 }
