@@ -137,8 +137,17 @@ static bool take_set(const struct place *place, const char *text)
     return true;
 }
 
+static void note_engine(const struct place *place)
+{
+    if (place->spec->engine == ENGINE_LIVE)
+        place->settings->live_option = place->spec->name;
+    if (place->spec->engine == ENGINE_EXACT)
+        place->settings->exact_option = place->spec->name;
+}
+
 static bool take(const struct place *place, const char *text)
 {
+    note_engine(place);
     switch (place->spec->type) {
     case OPTION_FLAG: *(int *)target(place) = place->spec->value; return true;
     case OPTION_TEXT:

@@ -21,6 +21,8 @@ enum option_type {
     OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
 };
 
+enum option_engine { ENGINE_ANY, ENGINE_LIVE, ENGINE_EXACT }; /* with which an option makes sense */
+
 struct option_spec {
     const char *name; /* NULL ends a table                             */
     char letter;      /* 0: long form only                             */
@@ -31,18 +33,21 @@ struct option_spec {
     const char *const *choices; /* NULL-terminated                     */
     const char *argument;       /* its name in the help                */
     const char *help;           /* NULL: hidden                        */
+    enum option_engine engine;
 };
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
 struct settings {
-    const char *output, *report, *generate;
+    const char *output, *report, *generate, *trace;
+    const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
-    int source, follow, format, quiet, color, debuginfod, help, version;
+    int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
     uint64_t rate, period, limit, seed;
-    double fp_tolerance;
+    double fp_tolerance, share;
 };
 
 struct verb {

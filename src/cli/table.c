@@ -9,6 +9,7 @@
 static const char *const format_names[] = {"text", "json", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
+static const char *const unit_names[] = {"byte", "word", "line", NULL};
 static const char *const kind_names[] = {"dead", "silent", "load",
                                          NULL}; /* bits of wire_kind_bits */
 
@@ -46,6 +47,28 @@ static const char *const kind_names[] = {"dead", "silent", "load",
                 "Ask the servers in DEBUGINFOD_URLS for missing debug information. Without this "  \
                 "option nothing is ever fetched."                                                  \
     }
+#define OPTION_FOLLOW                                                                              \
+    {"follow",                                                                                     \
+     0,                                                                                            \
+     OPTION_FLAG,                                                                                  \
+     FIELD(follow),                                                                                \
+     .value = 1,                                                                                   \
+     .help = "Observe child processes and programs they execute as well. This is the default."},   \
+    {                                                                                              \
+        "no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0,                                    \
+                                                    .help = "Observe the started program only."    \
+    }
+#define OPTION_REPORT                                                                              \
+    {                                                                                              \
+        "report", 0, OPTION_FILE, FIELD(report),                                                   \
+            .argument = "FILE", .help = "Write the report to FILE instead of standard error."      \
+    }
+#define OPTION_QUIET                                                                               \
+    {                                                                                              \
+        "quiet", 'q', OPTION_FLAG, FIELD(quiet),                                                   \
+            .value = 1,                                                                            \
+            .help = "Write the profile only: no report, no remarks; errors are still told."        \
+    }
 #define OPTION_END                                                                                 \
     {                                                                                              \
         .name = NULL                                                                               \
@@ -58,35 +81,67 @@ static const struct option_spec waste_options[] = {
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "What to look for, out of dead,silent,load: dead stores, silent stores, redundant "
              "loads. Default: all three."},
+    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
+     .help = "Observe every access instead of a sample, with Valgrind: exact figures, repeatable, "
+             "but COMMAND runs many times slower. Static programs can be observed as well."},
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
-     .argument = "auto|pmu|clock|count",
+     .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
      .help = "What makes samples. clock: CPU time, works everywhere, weighs by time. pmu: "
              "precise memory events, weighs by accesses, not yet tried on hardware. count: comes "
              "with a later version. auto, the default: clock, until pmu has been tried."},
     {"rate", 'r', OPTION_NUMBER, FIELD(rate), .low = 1, .high = 1000, .argument = "N",
+     .engine = ENGINE_LIVE,
      .help = "Samples per second of CPU time and thread with the clock source, on average. More "
              "samples cost more time. Default: 80."},
     {"period", 0, OPTION_NUMBER, FIELD(period), .low = 1000, .high = 1e15, .argument = "N",
+     .engine = ENGINE_LIVE,
      .help = "Accesses between two samples with the pmu source. Default: 5000000."},
     {"fp-tolerance", 0, OPTION_REAL, FIELD(fp_tolerance), .low = 0, .high = 1, .argument = "X",
      .help = "Floating-point values that differ relatively by at most X count as equal; 0 compares "
              "bits. Default: 1%."},
-    {"follow", 0, OPTION_FLAG, FIELD(follow), .value = 1,
-     .help = "Observe child processes and programs they execute as well. This is the default."},
-    {"no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0,
-     .help = "Observe the started program only."},
+    OPTION_FOLLOW,
     {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
+     .engine = ENGINE_LIVE,
      .help =
          "Seed of the random choices, for repeatable experiments; 0, the default, takes it from "
          "the clock."},
+    {"trace", 0, OPTION_FILE, FIELD(trace), .argument = "FILE", .engine = ENGINE_EXACT,
+     .help =
+         "With --exact: write every access with its address and value to FILE as well, which may "
+         "be a FIFO. Children are not observed then. Large: some bytes an access."},
     OPTION_DEBUGINFOD,
-    {"report", 0, OPTION_FILE, FIELD(report), .argument = "FILE",
-     .help = "Write the report to FILE instead of standard error."},
+    OPTION_REPORT,
     OPTION_FORMAT,
     OPTION_LIMIT,
     OPTION_COLOR,
-    {"quiet", 'q', OPTION_FLAG, FIELD(quiet), .value = 1,
-     .help = "Write the profile only: no report, no remarks; errors are still told."},
+    OPTION_QUIET,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec reuse_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
+             "reuse.headroom."},
+    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
+     .help = "Observe every access, with Valgrind. Must be given: sampling comes with a later "
+             "version."},
+    {"unit", 0, OPTION_CHOICE, FIELD(unit), .choices = unit_names, .argument = "byte|word|line",
+     .help = "What counts as one location: a byte, eight aligned bytes, or a cache line of 64. "
+             "Default: line."},
+    {"sample-locations", 0, OPTION_REAL, FIELD(share), .low = 1e-6, .high = 1, .argument = "R",
+     .help = "Follow only this share of all locations, chosen by a hash of their address: faster, "
+             "less memory, and the report tells the error. Default: 1, all of them."},
+    {"no-stack", 0, OPTION_FLAG, FIELD(stack), .value = 0,
+     .help = "Leave out stack distances, which cost most of the time; they are then derived from "
+             "the time distances by a model."},
+    OPTION_FOLLOW,
+    OPTION_DEBUGINFOD,
+    OPTION_REPORT,
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    OPTION_COLOR,
+    OPTION_QUIET,
     OPTION_HELP,
     OPTION_END,
 };
@@ -133,8 +188,8 @@ const struct verb verbs[] = {
             "both places in the code, with their calling contexts.\n\n"
             "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
             "dynamically linked x86-64 program, or a script run by one. A sample of its accesses "
-            "is "
-            "watched with the processor's debug registers, at a cost of a few per cent. Its input, "
+            "is watched with the processor's debug registers, at a cost of a few per cent; "
+            "with --exact every access is looked at, at many times the run time. Its input, "
             "output and exit status stay its own; the report goes to standard error when it has "
             "ended. Options end at the first word that is not one.\n\n"
             "The recording ends when COMMAND itself ends; children that live on are not waited "
@@ -148,6 +203,29 @@ const struct verb verbs[] = {
         .usage_code = 125,
         .command = true,
         .run = waste_run,
+    },
+    {
+        .name = "reuse",
+        .summary = "tell how far apart uses of the same data are",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND and measures for every access how long ago the same location was used "
+            "before: the time distance in accesses, and the stack distance in other locations "
+            "touched in between, which tells in how large a cache the data would still be. The "
+            "report shows both as histograms, the miss ratio of caches of every size, and the "
+            "places in the code between which the long distances lie, with their calling "
+            "contexts.\n\n"
+            "Needs --exact for now: Valgrind observes every access, and COMMAND runs many times "
+            "slower. Its input, output and exit status stay its own; the report goes to standard "
+            "error when it has ended. Options end at the first word that is not one.",
+        .exit_status =
+            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
+            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
+            "127 when it cannot be found.",
+        .options = reuse_options,
+        .usage_code = 125,
+        .command = true,
+        .run = reuse_run,
     },
     {
         .name = "report",
@@ -210,5 +288,8 @@ void settings_default(struct settings *settings)
         .period = 5000000,
         .limit = UINT64_MAX, /* not given */
         .fp_tolerance = 0.01,
+        .unit = UNIT_LINE,
+        .stack = 1,
+        .share = 1,
     };
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What recordings of every verb and engine have in common: where results go, what is said
+ * before and after, the way from raw log to report.
+ */
+#ifndef HEADROOM_CLI_RECORDING_H
+#define HEADROOM_CLI_RECORDING_H
+
+#include "cli/verbs.h"
+
+#include "launch/launch.h"
+
+enum { DEGRADED_AT_MOST = 24 };
+
+/* Begin with these four and log -1, everything else zeroed. */
+struct recording {
+    const struct settings *settings;
+    const char *verb;
+    const char *output; /* profile                                         */
+    char *const *command;
+    int log;
+    struct launch_result result;
+    char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
+    FILE *report; /* from --report, or NULL                          */
+    const char *degraded[DEGRADED_AT_MOST + 1];
+    size_t degraded_count;
+    char error[LAUNCH_ERROR_BYTES];
+};
+
+/* The sentence, kept by the caller, goes into every report. */
+void recording_degraded(struct recording *recording, const char *sentence);
+
+/* A launch_request's note. */
+void recording_note(void *context, const char *sentence);
+
+/* ---- before the program starts: 0, or the exit code, when the reason was said ---------- */
+
+int recording_check_output(struct recording *recording);
+
+/* The last steps: the report's file, the raw log; says what is degraded so far. */
+int recording_open(struct recording *recording);
+
+/* Says recording->error. */
+int recording_refuse(const struct recording *recording, enum launch_outcome outcome);
+
+/* ---- after it has ended -------------------------------------------------------------- */
+
+/* From raw log to profile and report. False: the raw log must stay. */
+bool recording_finish(struct recording *recording, const char *engine);
+
+/* keep: the raw log stays. */
+void recording_close(struct recording *recording, bool keep);
+
+/* The program's. */
+int recording_exit_code(const struct recording *recording);
+
+/* ---- the exact engine (exact.c) ---------------------------------------------------------- */
+
+/* A whole recording under the exact engine, of settings->kinds or of reuse. Returns the exit code. */
+int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command);
+
+#endif
