@@ -14,8 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NODES_PER_THREAD = 1 << 24 };
-static const uint32_t unknown_node = UINT32_MAX;
+/* Ids are dense. The exact engine may have some for every access in every context. */
+enum { MOST_NODES_PER_THREAD = 1 << 24, MOST_EXACT_NODES = 1 << 28 };
+static const uint32_t unknown_node = IMPORT_UNKNOWN_NODE;
 
 bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes)
 {
@@ -56,7 +57,8 @@ static bool grow_index(struct import_index *index)
         slots[slot] = index->slots[i];
         hashes[slot] = index->hashes[i];
     }
-    import_index_free(index);
+    free(index->slots);
+    free(index->hashes);
     index->slots = slots;
     index->hashes = hashes;
     index->capacity = capacity;
@@ -85,23 +87,32 @@ bool import_index_enter(struct import_index *index, uint64_t hash, import_equal 
     return true;
 }
 
+bool import_index_find(const struct import_index *index, uint64_t hash, import_equal *equal,
+                       const void *items, const void *key, uint32_t *item)
+{
+    if (!index->capacity)
+        return false;
+    for (size_t slot = hash & (index->capacity - 1); index->slots[slot];
+         slot = (slot + 1) & (index->capacity - 1)) {
+        if (index->hashes[slot] == hash && equal(items, index->slots[slot] - 1, key)) {
+            *item = index->slots[slot] - 1;
+            return true;
+        }
+    }
+    return false;
+}
+
 void import_index_free(struct import_index *index)
 {
     free(index->slots);
     free(index->hashes);
-    index->slots = NULL;
-    index->hashes = NULL;
-}
-
-static uint64_t hash_words(uint64_t a, uint64_t b, uint64_t c)
-{
-    return base_mix64(base_mix64(base_mix64(a + 1) ^ b) ^ c);
+    *index = (struct import_index){0};
 }
 
 /* ---- first pass: processes, modules, threads --------------------------------------------------
  */
 
-static bool no_memory(struct import_gather *gather)
+bool import_no_memory(struct import_gather *gather)
 {
     gather->out_of_memory = true;
     return false;
@@ -117,7 +128,7 @@ static bool keep_command(struct import_gather *gather, const char *text, size_t 
     for (size_t at = 0; at < bytes; at += strlen(text + at) + 1) {
         struct profile_text *argument = profile_add_arguments(gather->profile);
         if (!argument || !(argument->text = profile_keep(gather->profile, text + at)))
-            return no_memory(gather);
+            return import_no_memory(gather);
     }
     return true;
 }
@@ -127,25 +138,32 @@ static bool visit_process(struct import_gather *gather, const struct wire_proces
     struct profile *profile = gather->profile;
     uint32_t item;
     bool found;
-    if (!import_index_enter(&gather->processes_by_id, hash_words(record->process, 0, 0),
+    if (!import_index_enter(&gather->processes_by_id, import_hash(record->process, 0, 0),
                             equal_process, profile->processes, &record->process,
                             (uint32_t)profile->processes_count, &item, &found))
-        return no_memory(gather);
+        return import_no_memory(gather);
     if (found)
         return true;
     struct profile_process *process = profile_add_processes(profile);
     if (!process)
-        return no_memory(gather);
+        return import_no_memory(gather);
     *process = (struct profile_process){.id = record->process,
                                         .parent = record->parent,
                                         .pid = record->pid,
                                         .forked = record->forked != 0,
                                         .start_ns = record->start_ns & INT64_MAX};
     process->exe = profile_keep(profile, record->text);
-    if (!process->exe)
-        return no_memory(gather);
-    return item > 0 ||
-           keep_command(gather, record->text + record->exe_bytes, record->command_bytes);
+    if (!process->exe || !import_room((void **)&gather->parent_pids, &gather->parent_pids_capacity,
+                                      item, sizeof *gather->parent_pids))
+        return import_no_memory(gather);
+    gather->parent_pids[item] = record->ppid;
+    /* The first image was started with what the user typed. The exact engine's ids tell no order.
+     */
+    if (item > 0 && !(gather->exact && process->start_ns < gather->first_start_ns))
+        return true;
+    gather->first_start_ns = process->start_ns;
+    profile->arguments_count = 0;
+    return keep_command(gather, record->text + record->exe_bytes, record->command_bytes);
 }
 
 struct module_key {
@@ -168,22 +186,22 @@ static bool module_id(struct import_gather *gather, const struct wire_module *re
 {
     struct profile *profile = gather->profile;
     struct module_key key = {gather, record->path, record->device, record->inode};
-    uint64_t hash = hash_words(base_hash_bytes(record->path, strlen(record->path), 0),
-                               record->device, record->inode);
+    uint64_t hash = import_hash(base_hash_bytes(record->path, strlen(record->path), 0),
+                                record->device, record->inode);
     bool found;
     if (!import_index_enter(&gather->modules_by_path, hash, equal_module, gather, &key,
                             (uint32_t)profile->modules_count, id, &found))
-        return no_memory(gather);
+        return import_no_memory(gather);
     if (found)
         return true;
     struct profile_module *module = profile_add_modules(profile);
     if (!module || !import_room((void **)&gather->modules, &gather->modules_capacity, *id,
                                 sizeof *gather->modules))
-        return no_memory(gather);
+        return import_no_memory(gather);
     gather->modules[*id] = (struct import_module){record->device, record->inode};
     module->detail = PROFILE_DETAIL_NONE;
     module->path = profile_keep(profile, record->path);
-    return module->path != NULL || no_memory(gather);
+    return module->path != NULL || import_no_memory(gather);
 }
 
 static bool equal_mapping(const void *items, uint32_t item, const void *key)
@@ -200,10 +218,11 @@ static bool visit_module(struct import_gather *gather, const struct wire_module 
     bool found;
     if (!import_room((void **)&gather->mappings, &gather->mappings_capacity, gather->mappings_count,
                      sizeof mapping) ||
-        !import_index_enter(
-            &gather->mappings_by_key, hash_words(mapping.process, mapping.module, 1), equal_mapping,
-            gather->mappings, &mapping, (uint32_t)gather->mappings_count, &item, &found))
-        return no_memory(gather);
+        !import_index_enter(&gather->mappings_by_key,
+                            import_hash(mapping.process, mapping.module, 1), equal_mapping,
+                            gather->mappings, &mapping, (uint32_t)gather->mappings_count, &item,
+                            &found))
+        return import_no_memory(gather);
     if (found)
         return true;
     gather->mappings_count++;
@@ -226,17 +245,17 @@ static bool thread_of(struct import_gather *gather, const struct import_frame *f
 {
     struct profile *profile = gather->profile;
     bool found;
-    if (!import_index_enter(&gather->threads_by_id, hash_words(frame->thread, frame->process, 2),
+    if (!import_index_enter(&gather->threads_by_id, import_hash(frame->thread, frame->process, 2),
                             equal_thread, profile->threads, frame, (uint32_t)profile->threads_count,
                             item, &found) ||
         !import_room((void **)&gather->threads, &gather->threads_capacity, *item,
                      sizeof *gather->threads))
-        return no_memory(gather);
+        return import_no_memory(gather);
     if (found)
         return true;
     struct profile_thread *thread = profile_add_threads(profile);
     if (!thread)
-        return no_memory(gather);
+        return import_no_memory(gather);
     thread->id = frame->thread;
     thread->process = frame->process;
     return true;
@@ -270,9 +289,12 @@ static bool visit_fact(void *context, const struct import_frame *frame,
         return visit_counters(gather, item, (const struct wire_counters_record *)record);
     case WIRE_THREAD: {
         const struct wire_thread *thread = (const struct wire_thread *)record;
+        /* All threads of an exact image write as one: it has its first one's name. */
+        if (gather->exact && gather->profile->threads[item].name)
+            return true;
         gather->profile->threads[item].tid = thread->tid;
         gather->profile->threads[item].name = profile_keep(gather->profile, thread->name);
-        return gather->profile->threads[item].name != NULL || no_memory(gather);
+        return gather->profile->threads[item].name != NULL || import_no_memory(gather);
     }
     }
     return true;
@@ -286,20 +308,17 @@ static uint32_t find_module(const struct import_gather *gather, uint32_t process
 {
     for (unsigned generations = 0; generations < 64; generations++) {
         struct import_mapping key = {process, module, 0};
-        const struct import_index *index = &gather->mappings_by_key;
-        uint64_t hash = hash_words(process, module, 1);
-        for (size_t slot = hash & (index->capacity - 1); index->capacity && index->slots[slot];
-             slot = (slot + 1) & (index->capacity - 1))
-            if (index->hashes[slot] == hash &&
-                equal_mapping(gather->mappings, index->slots[slot] - 1, &key))
-                return gather->mappings[index->slots[slot] - 1].id;
-        const struct profile_process *parent = NULL;
-        for (size_t i = 0; i < gather->profile->processes_count && !parent; i++)
-            if (gather->profile->processes[i].id == process)
-                parent = &gather->profile->processes[i];
-        if (!parent || !parent->forked || parent->parent == process)
+        uint32_t item;
+        if (import_index_find(&gather->mappings_by_key, import_hash(process, module, 1),
+                              equal_mapping, gather->mappings, &key, &item))
+            return gather->mappings[item].id;
+        if (!import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                               gather->profile->processes, &process, &item))
             return 0;
-        process = parent->parent;
+        const struct profile_process *image = &gather->profile->processes[item];
+        if (!image->forked || image->parent == process)
+            return 0;
+        process = image->parent;
     }
     return 0;
 }
@@ -312,8 +331,7 @@ static bool equal_node(const void *items, uint32_t item, const void *key)
            node->module == wanted->module && node->flags == wanted->flags;
 }
 
-/* Node of a thread's id; unknown_node if its record was lost. */
-static uint32_t map_node(const struct import_gather *gather, uint32_t id)
+uint32_t import_node_of(const struct import_gather *gather, uint32_t id)
 {
     if (id == 0)
         return 0;
@@ -324,10 +342,11 @@ static uint32_t map_node(const struct import_gather *gather, uint32_t id)
 static bool visit_node(struct import_gather *gather, const struct import_frame *frame,
                        const struct wire_node *record)
 {
-    uint32_t parent = map_node(gather, record->parent), item;
+    uint32_t parent = import_node_of(gather, record->parent), item;
     bool found;
     struct import_node node = {.vaddr = record->vaddr, .flags = record->flags};
-    if (record->node == 0 || record->node >= MOST_NODES_PER_THREAD) {
+    uint32_t most = gather->exact ? MOST_EXACT_NODES : MOST_NODES_PER_THREAD;
+    if (record->node == 0 || record->node >= most) {
         gather->corrupt++;
         return true;
     }
@@ -338,14 +357,14 @@ static bool visit_node(struct import_gather *gather, const struct import_frame *
         node.parent = parent;
     if (record->module)
         node.module = find_module(gather, frame->process, record->module);
-    uint64_t hash = hash_words(node.vaddr, (uint64_t)node.parent << 32 | node.module, node.flags);
+    uint64_t hash = import_hash(node.vaddr, (uint64_t)node.parent << 32 | node.module, node.flags);
     if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, gather->nodes_count,
                      sizeof node) ||
         !import_room((void **)&gather->node_map, &gather->node_map_capacity, record->node,
                      sizeof *gather->node_map) ||
         !import_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, &node,
                             (uint32_t)gather->nodes_count, &item, &found))
-        return no_memory(gather);
+        return import_no_memory(gather);
     if (!found)
         gather->nodes[gather->nodes_count++] = node;
     gather->node_map[record->node] = item + 1;
@@ -361,7 +380,7 @@ static bool equal_sampled(const void *items, uint32_t item, const void *key)
     return sampled->kind == wanted->kind && sampled->context == wanted->context;
 }
 
-static bool known_kind(const struct import_gather *gather, unsigned kind)
+bool import_known_kind(const struct import_gather *gather, unsigned kind)
 {
     return kind < PROFILE_KINDS && (gather->log->config.kinds >> kind & 1);
 }
@@ -369,22 +388,22 @@ static bool known_kind(const struct import_gather *gather, unsigned kind)
 static bool visit_sample(struct import_gather *gather, const struct wire_sample *record)
 {
     struct profile *profile = gather->profile;
-    uint32_t node = map_node(gather, record->node), item;
+    uint32_t node = import_node_of(gather, record->node), item;
     bool found;
-    if (!known_kind(gather, record->kind) || !isfinite(record->weight) || record->weight < 0 ||
-        record->weight > 1e9F || node == unknown_node) {
+    if (!import_known_kind(gather, record->kind) || !isfinite(record->weight) ||
+        record->weight < 0 || record->weight > 1e9F || node == unknown_node) {
         gather->corrupt++;
         return true;
     }
     struct profile_sampled key = {.kind = record->kind, .context = node};
-    if (!import_index_enter(&gather->sampled_by_key, hash_words(key.kind, key.context, 3),
+    if (!import_index_enter(&gather->sampled_by_key, import_hash(key.kind, key.context, 3),
                             equal_sampled, profile->sampled, &key, (uint32_t)profile->sampled_count,
                             &item, &found))
-        return no_memory(gather);
+        return import_no_memory(gather);
     if (!found) {
         struct profile_sampled *added = profile_add_sampled(profile);
         if (!added)
-            return no_memory(gather);
+            return import_no_memory(gather);
         *added = key;
     }
     struct import_thread *thread = &gather->threads[gather->current_thread];
@@ -402,6 +421,24 @@ static bool equal_pair(const void *items, uint32_t item, const void *key)
     const struct profile_pair *wanted = key;
     return pair->kind == wanted->kind && pair->first == wanted->first &&
            pair->second == wanted->second;
+}
+
+bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item)
+{
+    struct profile *profile = gather->profile;
+    bool found;
+    if (!import_index_enter(&gather->pairs_by_key,
+                            import_hash(key->kind, (uint64_t)key->first << 32 | key->second, 4),
+                            equal_pair, profile->pairs, key, (uint32_t)profile->pairs_count, item,
+                            &found))
+        return import_no_memory(gather);
+    if (found)
+        return true;
+    struct profile_pair *added = profile_add_pairs(profile);
+    if (!added)
+        return import_no_memory(gather);
+    *added = *key;
+    return true;
 }
 
 /* By its chance until share_by_chance brings the sums to the scale of samples. */
@@ -430,37 +467,28 @@ static void add_to_pair(struct profile_pair *pair, struct import_share *share,
 
 static bool visit_trap(struct import_gather *gather, const struct wire_trap *record)
 {
-    struct profile *profile = gather->profile;
     uint32_t item;
-    bool found;
-    if (!known_kind(gather, record->kind) || !isfinite(record->samples) || record->samples < 0 ||
-        record->samples > 1e9F || record->bytes == 0 || record->bytes > DETECT_MAX_BYTES ||
+    if (!import_known_kind(gather, record->kind) || !isfinite(record->samples) ||
+        record->samples < 0 || record->samples > 1e9F || record->bytes == 0 ||
+        record->bytes > DETECT_MAX_BYTES ||
         (record->verdict != DETECT_USE && record->verdict != DETECT_WASTE)) {
         gather->corrupt++;
         return true;
     }
-    uint32_t first = map_node(gather, record->watch_node);
-    uint32_t second = map_node(gather, record->trap_node);
+    uint32_t first = import_node_of(gather, record->watch_node);
+    uint32_t second = import_node_of(gather, record->trap_node);
     /* A finding whose place was lost still counts in the kind's total; the root stands for it. */
     gather->corrupt += (first == unknown_node) + (second == unknown_node);
     struct profile_pair key = {.kind = record->kind,
                                .first = first == unknown_node ? 0 : first,
                                .second = second == unknown_node ? 0 : second};
-    if (!import_index_enter(
-            &gather->pairs_by_key, hash_words(key.kind, (uint64_t)key.first << 32 | key.second, 4),
-            equal_pair, profile->pairs, &key, (uint32_t)profile->pairs_count, &item, &found))
-        return no_memory(gather);
-    if (!found) {
-        if (!import_room((void **)&gather->shares, &gather->shares_capacity, item,
-                         sizeof *gather->shares))
-            return no_memory(gather);
-        struct profile_pair *added = profile_add_pairs(profile);
-        if (!added)
-            return no_memory(gather);
-        *added = key;
-    }
+    if (!import_pair(gather, &key, &item))
+        return false;
+    if (!import_room((void **)&gather->shares, &gather->shares_capacity, item,
+                     sizeof *gather->shares))
+        return import_no_memory(gather);
     gather->threads[gather->current_thread].seen_traps[record->kind]++;
-    add_to_pair(&profile->pairs[item], &gather->shares[item], record);
+    add_to_pair(&gather->profile->pairs[item], &gather->shares[item], record);
     return true;
 }
 
@@ -490,7 +518,7 @@ static bool visit_event(void *context, const struct import_frame *frame,
     case WIRE_SAMPLE: return visit_sample(gather, (const struct wire_sample *)record);
     case WIRE_TRAP: return visit_trap(gather, (const struct wire_trap *)record);
     }
-    return true;
+    return import_exact_visit(gather, frame, record);
 }
 
 /*
@@ -504,7 +532,7 @@ static bool share_by_chance(struct import_gather *gather)
     struct profile *profile = gather->profile;
     struct import_share *totals = calloc(gather->nodes_count * PROFILE_KINDS, sizeof *totals);
     if (!totals)
-        return no_memory(gather);
+        return import_no_memory(gather);
     for (size_t i = 0; i < profile->pairs_count; i++) {
         const struct profile_pair *pair = &profile->pairs[i];
         struct import_share *total = &totals[(size_t)pair->first * PROFILE_KINDS + pair->kind];
@@ -531,23 +559,30 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
     if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, 0, sizeof *gather->nodes) ||
         !import_room((void **)&gather->modules, &gather->modules_capacity, 0,
                      sizeof *gather->modules))
-        return no_memory(gather);
+        return import_no_memory(gather);
+    static const unsigned live = 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP;
+    static const unsigned exact = 1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS |
+                                  1U << WIRE_REUSE_PAIR | 1U << WIRE_HISTOGRAM |
+                                  1U << WIRE_REUSE_TOTALS;
     gather->nodes_count = 1;
+    gather->exact = gather->log->config.source == 0;
     return import_log_visit(gather->log,
                             1U << WIRE_PROCESS | 1U << WIRE_MODULE | 1U << WIRE_THREAD |
                                 1U << WIRE_COUNTERS,
                             visit_fact, gather, teller, &gather->corrupt) &&
-           import_log_visit(gather->log, 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP,
-                            visit_event, gather, teller, &gather->corrupt) &&
-           share_by_chance(gather);
+           (!gather->exact || import_exact_images(gather)) &&
+           import_log_visit(gather->log, gather->exact ? exact : live, visit_event, gather, teller,
+                            &gather->corrupt) &&
+           (gather->exact ? import_exact_finish(gather) : share_by_chance(gather));
 }
 
 void import_gather_free(struct import_gather *gather)
 {
-    struct import_index *indices[] = {&gather->processes_by_id, &gather->mappings_by_key,
-                                      &gather->modules_by_path, &gather->threads_by_id,
-                                      &gather->nodes_by_key,    &gather->pairs_by_key,
-                                      &gather->sampled_by_key};
+    struct import_index *indices[] = {&gather->processes_by_id,   &gather->mappings_by_key,
+                                      &gather->modules_by_path,   &gather->threads_by_id,
+                                      &gather->nodes_by_key,      &gather->pairs_by_key,
+                                      &gather->sampled_by_key,    &gather->exacts_by_process,
+                                      &gather->reuses_by_process, &gather->reuse_pairs_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         import_index_free(indices[i]);
     free(gather->mappings);
@@ -555,5 +590,7 @@ void import_gather_free(struct import_gather *gather)
     free(gather->threads);
     free(gather->nodes);
     free(gather->shares);
+    free(gather->parent_pids);
+    free(gather->distances);
     free(gather->node_map);
 }

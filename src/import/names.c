@@ -115,6 +115,11 @@ static bool make_queries(struct namer *namer)
         namer->leads[gather->nodes[pair->first].module] = true;
         namer->leads[gather->nodes[pair->second].module] = true;
     }
+    for (size_t i = 0; i < namer->profile->reuse_pairs_count; i++) {
+        const struct profile_reuse_pair *pair = &namer->profile->reuse_pairs[i];
+        namer->leads[gather->nodes[pair->use].module] = true;
+        namer->leads[gather->nodes[pair->reuse].module] = true;
+    }
     qsort(namer->queries, gather->nodes_count - 1, sizeof *namer->queries, compare_queries);
     return true;
 }
@@ -197,6 +202,23 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
 /* ---- contexts ---------------------------------------------------------------------------------
  */
 
+/* Findings name nodes until their contexts are known. */
+static void name_contexts(struct profile *profile, const struct import_node *nodes)
+{
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        struct profile_pair *pair = &profile->pairs[i];
+        pair->first = nodes[pair->first].context;
+        pair->second = nodes[pair->second].context;
+    }
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
+        pair->use = nodes[pair->use].context;
+        pair->reuse = nodes[pair->reuse].context;
+    }
+    for (size_t i = 0; i < profile->sampled_count; i++)
+        profile->sampled[i].context = nodes[profile->sampled[i].context].context;
+}
+
 /* Nodes differ in (parent, module, address, flags), so their contexts never coincide. */
 static bool make_contexts(struct namer *namer)
 {
@@ -214,14 +236,7 @@ static bool make_contexts(struct namer *namer)
         }
         node->context = parent;
     }
-    for (size_t i = 0; i < namer->profile->pairs_count; i++) {
-        struct profile_pair *pair = &namer->profile->pairs[i];
-        pair->first = gather->nodes[pair->first].context;
-        pair->second = gather->nodes[pair->second].context;
-    }
-    for (size_t i = 0; i < namer->profile->sampled_count; i++)
-        namer->profile->sampled[i].context =
-            gather->nodes[namer->profile->sampled[i].context].context;
+    name_contexts(namer->profile, gather->nodes);
     return true;
 }
 
@@ -244,12 +259,23 @@ static int compare_sampled(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
+static int compare_reuse_pairs(const void *left, const void *right)
+{
+    const struct profile_reuse_pair *a = left, *b = right;
+    if (a->use != b->use)
+        return a->use < b->use ? -1 : 1;
+    return (a->reuse > b->reuse) - (a->reuse < b->reuse);
+}
+
 static void sort_findings(struct profile *profile)
 {
     if (profile->pairs_count)
         qsort(profile->pairs, profile->pairs_count, sizeof *profile->pairs, compare_pairs);
     if (profile->sampled_count)
         qsort(profile->sampled, profile->sampled_count, sizeof *profile->sampled, compare_sampled);
+    if (profile->reuse_pairs_count)
+        qsort(profile->reuse_pairs, profile->reuse_pairs_count, sizeof *profile->reuse_pairs,
+              compare_reuse_pairs);
 }
 
 /* ---- what was missing -------------------------------------------------------------------------

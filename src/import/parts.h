@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of import: reading the log (log.c), adding it up (gather.c),
- * naming what was found (names.c), telling about the run (run.c).
+ * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
+ * exact engine counted), naming what was found (names.c), telling about the run (run.c).
  */
 #ifndef HEADROOM_IMPORT_PARTS_H
 #define HEADROOM_IMPORT_PARTS_H
 
+#include "distance/distance.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "wire/wire.h"
@@ -36,7 +37,15 @@ typedef bool import_equal(const void *items, uint32_t item, const void *key);
 bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
                         const void *items, const void *key, uint32_t next, uint32_t *item,
                         bool *found);
+/* Number of the item with that key. False: there is none. */
+bool import_index_find(const struct import_index *index, uint64_t hash, import_equal *equal,
+                       const void *items, const void *key, uint32_t *item);
 void import_index_free(struct import_index *index);
+
+static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
+{
+    return base_mix64(base_mix64(base_mix64(a + 1) ^ b) ^ c);
+}
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
@@ -81,11 +90,6 @@ struct import_node {
     uint64_t vaddr;
 };
 
-struct import_process {
-    uint32_t process, parent, pid, forked;
-    uint64_t start_ns;
-};
-
 /* Module `module` of image `process` is profile->modules[id]. */
 struct import_mapping {
     uint32_t process, module, id;
@@ -107,12 +111,22 @@ struct import_share {
     double claimed;    /* Σ 1 / chance */
 };
 
+/* Beside profile->reuses. */
+struct import_distances {
+    double weights[PROFILE_DISTANCES][DISTANCE_BINS];
+};
+
 struct import_gather {
     struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
                                 nodes until import_name replaces them by contexts */
     struct import_log *log;
+    bool exact;              /* the log is the exact engine's */
+    uint32_t *parent_pids;   /* beside profile->processes */
+    size_t parent_pids_capacity;
+    uint64_t first_start_ns; /* of the image whose command the profile has */
     struct import_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
     struct import_index nodes_by_key, pairs_by_key, sampled_by_key;
+    struct import_index exacts_by_process, reuses_by_process, reuse_pairs_by_key;
     struct import_mapping *mappings;
     size_t mappings_count, mappings_capacity;
     struct import_module *modules; /* items as many as profile->modules_capacity allows */
@@ -123,6 +137,9 @@ struct import_gather {
     size_t nodes_count, nodes_capacity;
     struct import_share *shares; /* beside profile->pairs */
     size_t shares_capacity;
+    struct import_distances *distances;
+    size_t distances_capacity;
+    uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
     size_t node_map_capacity;
     uint32_t node_map_used; /* ids below that may be set */
@@ -134,6 +151,34 @@ struct import_gather {
 
 bool import_gather(struct import_gather *gather, struct import_teller *teller);
 void import_gather_free(struct import_gather *gather);
+
+/* False, for the callers' use: memory ran out. */
+bool import_no_memory(struct import_gather *gather);
+
+/* Node of the current thread's id; IMPORT_UNKNOWN_NODE if its record was lost. */
+#define IMPORT_UNKNOWN_NODE UINT32_MAX
+uint32_t import_node_of(const struct import_gather *gather, uint32_t id);
+
+/* Item of profile->pairs, entered if new; key's kind, first and second count. False: no memory. */
+bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item);
+
+/* Was that kind recorded? */
+bool import_known_kind(const struct import_gather *gather, unsigned kind);
+
+/* ---- exact engine ------------------------------------------------------------------------- */
+
+/* Adds a record of the exact engine up. False: no memory. */
+bool import_exact_visit(struct import_gather *gather, const struct import_frame *frame,
+                        const struct wire_record *record);
+
+/* Puts the images in the order of time and finds the parents that the tool could not know. */
+bool import_exact_images(struct import_gather *gather);
+
+/* After the last record: rows in the order of the profile. */
+bool import_exact_finish(struct import_gather *gather);
+
+/* What the engine could not do. */
+bool import_exact_tell(struct import_gather *gather);
 
 /* Makes room for index `count` in an array. False: no memory. */
 bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);

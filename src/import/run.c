@@ -281,7 +281,7 @@ static void describe_machine(struct profile *profile)
     profile->run.cpu = cpu_model(profile);
 }
 
-static void describe_settings(struct profile *profile, const struct wire_config *config)
+static void describe_settings(struct profile *profile, const struct wire_config *config, bool exact)
 {
     struct profile_run *run = &profile->run;
     run->version = HEADROOM_VERSION;
@@ -293,15 +293,26 @@ static void describe_settings(struct profile *profile, const struct wire_config 
     run->interval_ns = config->source == WIRE_SOURCE_CLOCK ? config->interval_ns & INT64_MAX : 0;
     run->period = config->source == WIRE_SOURCE_CLOCK ? 0 : config->period & INT64_MAX;
     run->registers = config->registers;
-    run->watch_kernel = config->watch_kernel != 0;
+    run->watch_kernel = config->watch_kernel != 0 || exact;
     run->fp_tolerance =
         config->fp_tolerance >= 0 && config->fp_tolerance < 1e6F ? (double)config->fp_tolerance : 0;
 }
 
-/* An image that exec'd in place goes on with its predecessor's process and thread. */
-static void count_images(struct profile *profile)
+/* Images that left no counts had a thread too. */
+static uint64_t exact_threads(const struct profile *profile)
 {
-    uint64_t continued = 0;
+    uint64_t threads = 0, uncounted = profile->processes_count;
+    for (size_t i = 0; i < profile->exacts_count; i++) {
+        threads += profile->exacts[i].threads;
+        uncounted -= uncounted > 0 && profile->exacts[i].threads > 0;
+    }
+    return threads + uncounted;
+}
+
+/* An image that exec'd in place goes on with its predecessor's process and thread. */
+static void count_images(struct profile *profile, bool exact)
+{
+    uint64_t continued = 0, threads = exact ? exact_threads(profile) : profile->threads_count;
     for (size_t i = 0; i < profile->processes_count; i++) {
         const struct profile_process *process = &profile->processes[i];
         for (size_t j = 0; j < i && !process->forked; j++) {
@@ -312,15 +323,17 @@ static void count_images(struct profile *profile)
         }
     }
     profile->run.processes = profile->processes_count - continued;
-    profile->run.threads =
-        profile->threads_count > continued ? profile->threads_count - continued : 0;
+    profile->run.threads = threads > continued ? threads - continued : 0;
 }
 
 static bool describe_given(struct import_gather *gather, const struct import_run *run)
 {
     struct profile *profile = gather->profile;
-    profile->run.verb = profile_keep(profile, run ? run->verb : "waste");
-    profile->run.engine = profile_keep(profile, run ? run->engine : "live");
+    bool reuse_only = gather->exact && gather->log->config.kinds == 0;
+    profile->run.verb = profile_keep(profile, run ? run->verb : reuse_only ? "reuse" : "waste");
+    profile->run.engine = profile_keep(profile, run             ? run->engine
+                                                : gather->exact ? "exact"
+                                                                : "live");
     if (!profile->run.verb || !profile->run.engine)
         return false;
     if (!run)
@@ -367,12 +380,14 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
     if (!describe_given(gather, run))
         return false;
     describe_machine(profile);
-    describe_settings(profile, &gather->log->config);
-    count_images(profile);
+    describe_settings(profile, &gather->log->config, gather->exact);
+    count_images(profile, gather->exact);
     if (!run)
         describe_from_log(profile);
     profile->run.corrupt_records = gather->corrupt + gather->log->damaged + gather->log->torn +
                                    (run ? plausible(run->corrupt_records) : 0);
-    return account_threads(gather, &accounts) && store_accounts(gather, &accounts) &&
-           tell_damage(gather, &accounts) && tell_quality(gather, &accounts);
+    /* The exact engine takes no samples that threads could account for. */
+    return (gather->exact || account_threads(gather, &accounts)) &&
+           store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
+           (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));
 }

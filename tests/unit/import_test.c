@@ -5,6 +5,7 @@
  * real ones, so that every name is known beforehand.
  */
 #include "detect/detect.h"
+#include "distance/distance.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "wire/wire.h"
@@ -714,6 +715,316 @@ static void other_files_are_no_logs(void **state)
     log_free(&log);
 }
 
+/* ---- the exact engine -----------------------------------------------------------------------
+ */
+
+static void exact_begin(struct log *log, uint32_t kinds)
+{
+    struct wire_config before = config;
+    config = (struct wire_config){.kinds = kinds, .fp_tolerance = 0.01F, .follow = 1};
+    log_begin(log);
+    config = before;
+}
+
+/* A process image writes as one thread, whose id is its own. */
+static struct thread image_begin(struct log *log, uint32_t process, uint32_t pid, uint32_t parent,
+                                 bool forked, uint32_t ppid, uint64_t start_ns)
+{
+    _Alignas(8) char buffer[128] = {0};
+    struct wire_process *record = (struct wire_process *)buffer;
+    struct thread thread = {.writer = {.region = log->region,
+                                       .chunk = WIRE_NONE,
+                                       .process = process,
+                                       .thread = process,
+                                       .pid = pid}};
+    *record = (struct wire_process){.record = {.type = WIRE_PROCESS, .bytes = 96},
+                                    .process = process,
+                                    .parent = parent,
+                                    .pid = pid,
+                                    .ppid = ppid,
+                                    .start_ns = start_ns,
+                                    .forked = forked,
+                                    .exe_bytes = 10,
+                                    .command_bytes = 9};
+    memcpy(record->text, "/bin/prog\0", 10);
+    memcpy(record->text + 10, "prog\0", 5);
+    snprintf(record->text + 15, 7, "%u", pid);
+    assert_true(wire_write(&thread.writer, &record->record));
+    return thread;
+}
+
+static void write_record(struct thread *thread, void *record, uint16_t type, size_t bytes)
+{
+    struct wire_record *head = record;
+    head->type = type;
+    head->bytes = (uint16_t)bytes;
+    assert_true(wire_write(&thread->writer, head));
+}
+
+#define WRITE(thread, type, name, ...)                                                             \
+    do {                                                                                           \
+        struct wire_##name written = {__VA_ARGS__};                                                \
+        write_record(thread, &written, type, sizeof written);                                      \
+    } while (0)
+
+static void log_totals(struct thread *thread, uint64_t loads, uint32_t degraded)
+{
+    WRITE(thread, WIRE_TOTALS, totals, .threads = 2, .loads = loads, .load_bytes = 8 * loads,
+          .stores = 5, .store_bytes = 40, .fresh_load_bytes = 16, .fresh_store_bytes = 24,
+          .kernel_load_bytes = 1, .kernel_store_bytes = 2, .ids = 100, .contexts = 50,
+          .instructions = 1000, .cpu_ns = 500, .degraded = degraded);
+}
+
+static void image_end(struct log *log, struct thread *thread)
+{
+    wire_close(&thread->writer);
+    drain(log);
+}
+
+static void exact_counts_add_up(void **state)
+{
+    struct log log;
+    exact_begin(&log, 3);
+    struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 3, .second = 4,
+          .waste_bytes = (UINT64_C(1) << 40) + 1, .use_bytes = 7);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 3, .second = 4, .waste_bytes = 2);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_SILENT, .first = 4, .second = 3, .use_bytes = 9,
+          .flags = WIRE_PAIR_KERNEL);
+    log_totals(&image, 1000, 0);
+    log_totals(&image, 1000, WIRE_EXACT_IDS); /* an exec that failed wrote the first */
+    image_end(&log, &image);
+    struct import_run run = {.verb = "waste", .engine = "exact", .exited = true, .start_ns = 5};
+    struct profile *profile = import_and_read(&log, &run);
+    assert_string_equal(profile->run.engine, "exact");
+    assert_null(profile->run.source);
+    assert_string_equal(profile->run.weighting, "accesses");
+    assert_int_equal(profile->run.attempted, 0);
+    assert_int_equal(profile->run.watch_kernel, 1);
+    assert_int_equal(profile->run.threads, 2);
+    assert_int_equal(profile->pairs_count, 2);
+    const struct profile_pair *pair = &profile->pairs[0];
+    assert_true(pair->waste_bytes == 0x1p40 + 3 && pair->use_bytes == 7);
+    assert_true(pair->waste_squares == 0 && pair->samples == 0 && pair->waste_traps == 0);
+    assert_int_equal(pair->kernel_traps, 0);
+    assert_int_equal(profile->pairs[1].kernel_traps, 1);
+    assert_string_equal(frame_of(profile, pair->first, 0)->function, "leaf");
+    assert_string_equal(frame_of(profile, pair->second, 1)->function, "main");
+    assert_int_equal(profile->kinds_count, 2);
+    assert_int_equal(profile->kinds[0].samples, 0);
+    assert_true(profile->kinds[0].waste_bytes == 0x1p40 + 3);
+    struct profile_exact total = profile_exact_total(profile);
+    assert_int_equal(profile->exacts_count, 1);
+    assert_int_equal(profile->exacts[0].process, 70);
+    assert_true(total.loads == 2000 && total.store_bytes == 80 && total.fresh_store_bytes == 48);
+    assert_true(total.ids == 100 && total.contexts == 50 && total.kernel_store_bytes == 4);
+    assert_int_equal(profile->threads[0].cpu_ns, 1000);
+    assert_true(is_degraded(profile, "more calling contexts than can be told apart"));
+    assert_false(is_degraded(profile, "counters"));
+    assert_false(is_degraded(profile, "killed"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* Ids of images are random numbers; only a forked child knows its parent. */
+static void exact_images_find_their_parents(void **state)
+{
+    struct log log;
+    exact_begin(&log, 1);
+    struct thread grandchild = image_begin(&log, 5, 102, WIRE_NONE, false, 101, 30);
+    struct thread program = image_begin(&log, 10, 100, WIRE_NONE, false, 99, 20);
+    struct thread child = image_begin(&log, 20, 101, 30, true, 100, 22);
+    struct thread shell = image_begin(&log, 30, 100, WIRE_NONE, false, 99, 10);
+    struct thread execed = image_begin(&log, 40, 101, WIRE_NONE, false, 100, 25);
+    log_module(&shell, 1, "/bin/prog"); /* the forked child has it too */
+    log_node(&child, 1, 0, 1, 0x1028, WIRE_NODE_LEAF);
+    WRITE(&child, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 1, .second = 1, .waste_bytes = 2);
+    struct thread *all[] = {&grandchild, &program, &child, &shell, &execed};
+    for (size_t i = 0; i < 5; i++) {
+        if (i != 4)
+            log_totals(all[i], 10, 0);
+        image_end(&log, all[i]);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    static const uint32_t ids[] = {30, 10, 20, 40, 5};
+    static const uint32_t parents[] = {UINT32_MAX, 30, 30, 20, 40};
+    assert_int_equal(profile->processes_count, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(profile->processes[i].id, ids[i]);
+        assert_int_equal(profile->processes[i].parent, parents[i]);
+    }
+    assert_string_equal(frame_of(profile, profile->pairs[0].first, 0)->function, "main");
+    assert_int_equal(profile->run.processes, 3);
+    assert_int_equal(profile->run.threads, 2 * 4 + 1 - 2);
+    /* The command is the first image's, by time. */
+    assert_int_equal(profile->arguments_count, 2);
+    assert_string_equal(profile->arguments[1].text, "100");
+    assert_string_equal(profile->run.engine, "exact");
+    assert_string_equal(profile->run.verb, "waste");
+    assert_true(is_degraded(profile, "1 program was killed before handing in counts"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void log_histogram(struct thread *thread, uint32_t which, uint32_t first, uint32_t count,
+                          double weight)
+{
+    _Alignas(8) char buffer[sizeof(struct wire_histogram) + DISTANCE_BINS * sizeof(double)] = {0};
+    struct wire_histogram *record = (struct wire_histogram *)buffer;
+    record->which = which;
+    record->first = first;
+    record->count = count;
+    for (uint32_t i = 0; i < count && i < DISTANCE_BINS; i++)
+        record->weights[i] = weight;
+    size_t stored = count < DISTANCE_BINS ? count : DISTANCE_BINS;
+    write_record(thread, record, WIRE_HISTOGRAM, sizeof *record + stored * sizeof(double));
+}
+
+static void log_reuse_totals(struct thread *thread, uint32_t unit_bytes, double share)
+{
+    WRITE(thread, WIRE_REUSE_TOTALS, reuse_totals, .unit_bytes = unit_bytes, .stack = 1,
+          .share_first = 1, .share_last = share, .accesses = 100, .reuses = 80, .locations = 20,
+          .never_reused = 5, .kept_accesses = 90, .kept_locations = 9);
+}
+
+static void reuse_is_summed_by_process(void **state)
+{
+    struct log log;
+    exact_begin(&log, 0);
+    struct thread a = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    struct thread b = image_begin(&log, 7, 101, 9, true, 100, 6);
+    struct thread *both[] = {&a, &b};
+    for (size_t i = 0; i < 2; i++) {
+        log_module(both[i], 1, "/bin/prog");
+        log_node(both[i], 1 + (uint32_t)i, 0, 1, 0x1028, WIRE_NODE_LEAF);
+        log_node(both[i], 3, 0, 1, 0x2022, WIRE_NODE_LEAF);
+        WRITE(both[i], WIRE_REUSE_PAIR, reuse_pair, .use = 1 + (uint32_t)i, .reuse = 3, .count = 4,
+              .weight = 4.5, .time = 100, .time_squares = 1e40, .stack = 10, .stack_squares = 50);
+        log_reuse_totals(both[i], 64, i ? 0.25 : 1);
+        log_histogram(both[i], PROFILE_TIME, 0, DISTANCE_BINS - 16, 0.5);
+        log_histogram(both[i], PROFILE_STACK, 20, 2, 3);
+        log_histogram(both[i], PROFILE_STACK, 21, 2, 4);
+        log_totals(both[i], 10, 0);
+        image_end(&log, both[i]);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_string_equal(profile->run.verb, "reuse");
+    assert_int_equal(profile->kinds_count, 0);
+    assert_int_equal(profile->reuse_pairs_count, 1);
+    const struct profile_reuse_pair *pair = &profile->reuse_pairs[0];
+    assert_true(pair->count == 8 && pair->weight == 9 && pair->time == 200 && pair->stack == 20);
+    assert_true(pair->time_squares == 2e40 && pair->stack_squares == 100);
+    assert_string_equal(frame_of(profile, pair->use, 0)->function, "main");
+    assert_string_equal(frame_of(profile, pair->reuse, 0)->function, "work");
+    assert_int_equal(profile->reuses_count, 2);
+    assert_int_equal(profile->reuses[0].process, 7);
+    struct profile_reuse total = profile_reuse_total(profile);
+    assert_true(total.accesses == 200 && total.never_reused == 10 && total.kept_locations == 18);
+    assert_true(total.share_first == 1 && total.share_last == 0.25 && total.stack == 1);
+    assert_int_equal(profile->bins_count, 2 * (DISTANCE_BINS - 16 + 3));
+    const struct profile_bin *bin = &profile->bins[DISTANCE_BINS - 16];
+    assert_true(bin->process == 7 && bin->which == PROFILE_STACK && bin->bin == 20);
+    assert_true(bin[0].weight == 3 && bin[1].weight == 7 && bin[2].weight == 4);
+    assert_true(bin[1].lo == distance_bin_low(21) && bin[1].hi == distance_bin_low(22));
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void exact_nonsense_is_counted(void **state)
+{
+    struct log log;
+    exact_begin(&log, 1);
+    struct thread image = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    enum { WRONG = 18 };
+    log_contexts(&image);
+    log_reuse_totals(&image, 8, 1);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 4);
+    WRITE(&image, WIRE_PAIR, pair, .kind = 77, .first = 3, .second = 4);
+    WRITE(&image, WIRE_PAIR, pair, .first = 3, .second = 4, .waste_bytes = UINT64_MAX);
+    WRITE(&image, WIRE_PAIR, pair, .first = 3, .second = 99, .waste_bytes = 8);
+    WRITE(&image, WIRE_REUSE_PAIR, reuse_pair, .use = 3, .reuse = 4, .weight = NAN);
+    WRITE(&image, WIRE_REUSE_PAIR, reuse_pair, .use = 3, .reuse = 4, .time = -1);
+    WRITE(&image, WIRE_REUSE_PAIR, reuse_pair, .use = 3, .reuse = 4, .stack_squares = -1);
+    WRITE(&image, WIRE_REUSE_PAIR, reuse_pair, .use = 3, .reuse = 98, .weight = 1);
+    log_reuse_totals(&image, 64, 1); /* another unit */
+    log_reuse_totals(&image, 0, 1);
+    log_reuse_totals(&image, 8, 0);
+    log_histogram(&image, 2, 0, 5, 1);
+    log_histogram(&image, 0, 0, 5, INFINITY);
+    log_histogram(&image, 0, DISTANCE_BINS - 4, 5, 1);
+    log_histogram(&image, 0, UINT32_MAX, 5, 1);
+    log_histogram(&image, 0, 0, DISTANCE_BINS + 1, 1);
+    log_histogram(&image, 0, DISTANCE_BINS - 5, 5, 1); /* longer than any run */
+    log_totals(&image, UINT64_MAX / 16, 0);
+    log_totals(&image, 10, WIRE_EXACT_MEMORY | WIRE_EXACT_AVX512 | 0xfffffff8);
+    image_end(&log, &image);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, WRONG);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_true(profile->kinds[0].waste_bytes == 8);
+    assert_int_equal(profile->reuse_pairs_count, 1);
+    assert_true(profile->reuse_pairs[0].weight == 1 && profile->reuse_pairs[0].reuse == 0);
+    assert_int_equal(profile->bins_count, 0);
+    assert_int_equal(profile->exacts[0].loads, 10);
+    assert_true(is_degraded(profile, "memory ran out"));
+    assert_true(is_degraded(profile, "AVX-512"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void any_flip_of_an_exact_log_is_survived(void **state)
+{
+    struct log log;
+    char error[512];
+    exact_begin(&log, 1);
+    struct thread image = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    log_reuse_totals(&image, 8, 1);
+    log_histogram(&image, 0, 1, 30, 1);
+    WRITE(&image, WIRE_REUSE_PAIR, reuse_pair, .use = 3, .reuse = 4, .weight = 1);
+    WRITE(&image, WIRE_PAIR, pair, .first = 3, .second = 4, .waste_bytes = 8);
+    log_totals(&image, 10, 0);
+    image_end(&log, &image);
+    long size = ftell(log.file);
+    unsigned char *content = malloc((size_t)size);
+    FILE *whole = fopen(log.path, "r");
+    assert_int_equal(fread(content, 1, (size_t)size, whole), size);
+    fclose(whole);
+    struct base_random random = {8};
+    size_t body = sizeof(struct wire_log_header) + sizeof(struct wire_frame);
+    for (unsigned round = 0; round < 300; round++) {
+        /* The frame is made good again, so that only the record's own checks are left; in every
+           second round the record's too. */
+        size_t at = body + (size_t)base_random_below(&random, (uint64_t)size - body);
+        unsigned char bit = (unsigned char)(1U << base_random_below(&random, 8));
+        unsigned char *copy = malloc((size_t)size);
+        memcpy(copy, content, (size_t)size);
+        copy[at] ^= bit;
+        struct wire_frame *frame = (struct wire_frame *)(copy + sizeof(struct wire_log_header));
+        for (size_t r = body; round % 2 && r + 8 <= (size_t)size;) {
+            struct wire_record *record = (struct wire_record *)(copy + r);
+            if (record->bytes < 8 || record->bytes % 8 || r + record->bytes > (size_t)size)
+                break;
+            record->checksum = wire_checksum(record);
+            r += record->bytes;
+        }
+        frame->checksum = wire_frame_checksum(frame, copy + body);
+        FILE *damaged = fopen(log.path, "w");
+        fwrite(copy, (size_t)size, 1, damaged);
+        fclose(damaged);
+        free(copy);
+        struct profile *profile = NULL;
+        assert_int_equal(
+            import_log(log.path, NULL, NULL, log.profile, NULL, NULL, error, sizeof error),
+            BASE_OK);
+        assert_int_equal(profile_read(log.profile, &profile, error, sizeof error), BASE_OK);
+        profile_free(profile);
+    }
+    free(content);
+    log_free(&log);
+}
+
 static void count_progress(void *context, const char *step, uint64_t done, uint64_t total)
 {
     assert_true(done <= total && step[0]);
@@ -763,6 +1074,11 @@ int main(void)
         cmocka_unit_test(frames_are_ordered_and_gaps_counted),
         cmocka_unit_test(any_cut_and_any_flip_is_survived),
         cmocka_unit_test(other_files_are_no_logs),
+        cmocka_unit_test(exact_counts_add_up),
+        cmocka_unit_test(exact_images_find_their_parents),
+        cmocka_unit_test(reuse_is_summed_by_process),
+        cmocka_unit_test(exact_nonsense_is_counted),
+        cmocka_unit_test(any_flip_of_an_exact_log_is_survived),
         cmocka_unit_test(long_logs_take_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
