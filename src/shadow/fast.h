@@ -83,11 +83,12 @@ SHADOW_INLINE void shadow_add(struct shadow_leaf *leaf, bool differs, uint32_t b
 SHADOW_INLINE bool shadow_load_hit_8(struct shadow *shadow, uint64_t address, uint32_t id,
                                      uint64_t value)
 {
+    if (SHADOW_RARE(address & shadow->misfit[3]))
+        return false;
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous;
-    if (SHADOW_RARE(address & shadow->misfit[3]) ||
-        SHADOW_RARE(shadow_both(record->load) != shadow_twice(previous)))
+    if (SHADOW_RARE(shadow_both(record->load) != shadow_twice(previous)))
         return false;
     bool differs = record->loaded != value;
     if (differs && SHADOW_RARE(!shadow_is_one_group(shadow->elements[previous], 8)))
@@ -111,11 +112,12 @@ SHADOW_INLINE bool shadow_load_hit_8(struct shadow *shadow, uint64_t address, ui
 SHADOW_INLINE bool shadow_load_hit_unit(struct shadow *shadow, uint64_t address, uint32_t id,
                                         uint32_t bytes, uint64_t value)
 {
+    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]))
+        return false;
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous, unit = address >> 2 & 1;
-    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]) ||
-        SHADOW_RARE(record->load[unit] != previous) || (bytes < 4 && SHADOW_RARE(previous != id)))
+    if (SHADOW_RARE(record->load[unit] != previous) || (bytes < 4 && SHADOW_RARE(previous != id)))
         return false;
     uint64_t loaded = 0;
     unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
@@ -141,11 +143,11 @@ SHADOW_INLINE bool shadow_load_hit_unit(struct shadow *shadow, uint64_t address,
 SHADOW_INLINE bool shadow_store_hit_8(struct shadow *shadow, uint64_t address, uint32_t id,
                                       uint64_t before, uint64_t value)
 {
+    if (SHADOW_RARE(address & shadow->misfit[3]))
+        return false;
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous;
-    if (SHADOW_RARE(address & shadow->misfit[3]))
-        return false;
     uint64_t stores = shadow_both(record->store), unread = stores & SHADOW_UNREAD;
     if (SHADOW_RARE((stores ^ unread) != shadow_twice(previous)) ||
         SHADOW_RARE((unread != 0) & (unread != SHADOW_UNREAD)))
@@ -162,11 +164,11 @@ SHADOW_INLINE bool shadow_store_hit_8(struct shadow *shadow, uint64_t address, u
 SHADOW_INLINE bool shadow_store_hit_unit(struct shadow *shadow, uint64_t address, uint32_t id,
                                          uint32_t bytes, uint64_t before, uint64_t value)
 {
+    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]))
+        return false;
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous, unit = address >> 2 & 1;
-    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]))
-        return false;
     uint32_t store = record->store[unit], part = shadow_unread_of(address, bytes);
     uint32_t unread = store & part;
     if (SHADOW_RARE((store & SHADOW_ID_MASK) != previous) ||
