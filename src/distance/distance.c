@@ -4,8 +4,9 @@
  *
  * Built for an engine that calls it for each access of a program: most touch a line that is
  * among the 16 used last; then a place, a list in one register, two histogram counters and
- * one pair are all that is touched. Histograms count whole accesses; only when the
- * share changes are they weighted. Pairs are weighted at once.
+ * one pair are all that is touched, by a function that calls none and saves no register
+ * (touch_fast). Histograms count whole accesses; only when the share changes are they weighted.
+ * Pairs are weighted at once.
  *
  * Room is made before anything is counted: an access for which memory was refused is not
  * half counted, and nothing is counted after it.
@@ -43,6 +44,7 @@ enum base_status distance_init_slots(struct distance *distance,
         goto free_table;
     if (options->stack && distance_order_init(&distance->order, least_slots, memory) != BASE_OK)
         goto free_pairs;
+    distance->fast_limit = !sparse && options->stack ? limit + 1 : 0;
     return BASE_OK;
 free_pairs:
     distance_pairs_free(&distance->pairs, memory);
@@ -68,7 +70,7 @@ void distance_free(struct distance *distance)
 static void stop(struct distance *distance)
 {
     distance->exhausted = true;
-    distance->threshold = 0;
+    distance->threshold = distance->fast_limit = 0;
 }
 
 /* ---- the share --------------------------------------------------------------------------- */
@@ -172,16 +174,27 @@ bring_back(struct distance *distance, struct distance_place *place, uint64_t loc
     return between;
 }
 
+/* A number below 2^52 as a double, by the bits of 2^52 + number. The conversion instruction leaves
+   half of its register as it was, and so waits for whatever wrote it: for the last access. */
+static inline double number(uint64_t below_2_52)
+{
+    union {
+        uint64_t bits;
+        double value;
+    } sum = {.bits = UINT64_C(0x4330000000000000) | below_2_52};
+    return sum.value - 0x1p52;
+}
+
 static inline void count_pair(struct distance_pair *pair, double weight, uint64_t time,
                               uint64_t stack)
 {
-    double times = weight * (double)(int64_t)time, stacks = weight * (double)(int64_t)stack;
+    double times = weight * number(time), stacks = weight * number(stack);
     pair->count++;
     pair->weight += weight;
     pair->time += times;
-    pair->time_squares += times * (double)(int64_t)time;
+    pair->time_squares += times * number(time);
     pair->stack += stacks;
-    pair->stack_squares += stacks * (double)(int64_t)stack;
+    pair->stack_squares += stacks * number(stack);
 }
 
 static inline void touch(struct distance *distance, uint64_t location, uint32_t id, uint64_t now)
@@ -220,16 +233,46 @@ static inline void touch(struct distance *distance, uint64_t location, uint32_t 
     place->id = id;
 }
 
-void distance_access(struct distance *distance, uint64_t address, uint32_t bytes, uint32_t id,
-                     uint64_t now)
+static __attribute__((noinline)) void touch_all(struct distance *distance, uint64_t location,
+                                                uint64_t last, uint32_t id, uint64_t now)
 {
-    uint64_t location = address >> distance->options.unit_shift;
-    uint64_t last = (address + bytes - 1) >> distance->options.unit_shift;
-    if (!bytes)
-        return;
     do
         touch(distance, location, id, now);
     while (++location <= last);
+}
+
+/* What touch does with one of the last 16 locations, used before by a pair at its home, when all
+   locations are kept. False: nothing was done. */
+static inline bool touch_fast(struct distance *distance, uint64_t location, uint32_t id,
+                              uint64_t now)
+{
+    if (location >= distance->fast_limit)
+        return false;
+    struct distance_place *place = distance_find_direct(&distance->table, location);
+    if (!place || (int64_t)place->time <= 0 || place->slot >= DISTANCE_NODES)
+        return false;
+    struct distance_pair *pair = distance_pair_at_home(&distance->pairs, place->id, id);
+    if (pair->use != place->id || pair->reuse != id)
+        return false;
+    uint64_t time = now - place->time;
+    unsigned between = distance_to_front(&distance->order, place->slot);
+    distance->stack_counts[between]++; /* below 16 every distance is a bin */
+    distance->time_counts[distance_bin(time)]++;
+    count_pair(pair, 1, time, between);
+    place->time = now;
+    place->id = id;
+    return true;
+}
+
+void distance_access(struct distance *distance, uint64_t address, uint32_t bytes, uint32_t id,
+                     uint64_t now)
+{
+    if (!bytes)
+        return;
+    uint64_t location = address >> distance->options.unit_shift;
+    uint64_t last = (address + bytes - 1) >> distance->options.unit_shift;
+    if (__builtin_expect(location != last || !touch_fast(distance, location, id, now), 0))
+        touch_all(distance, location, last, id, now);
 }
 
 uint64_t distance_share(const struct distance *distance)

@@ -28,10 +28,9 @@
 enum { DISTANCE_BINS = 16 + (64 - 4) * 8 };
 static inline unsigned distance_bin(uint64_t distance)
 {
-    if (distance < 16)
-        return (unsigned)distance;
-    unsigned top = 63U - (unsigned)__builtin_clzll(distance);
-    return 16 + (top - 4) * 8 + (unsigned)(distance >> (top - 3) & 7);
+    /* No branch: long and short distances alternate at random. Below 16 the octave is 0. */
+    unsigned octave = 60U - (unsigned)__builtin_clzll(distance | 8);
+    return octave * 8 + (unsigned)(distance >> octave);
 }
 static inline uint64_t distance_bin_low(unsigned bin)
 {

@@ -77,8 +77,9 @@ static unsigned ones_in(uint64_t x)
     return (unsigned)(x * UINT64_C(0x0101010101010101) >> 56);
 }
 
-typedef uint16_t eight_counts __attribute__((vector_size(16)));
-typedef uint32_t four_counts __attribute__((vector_size(16)));
+/* Loaded at any address: without a library, memcpy would be a call. */
+typedef uint16_t eight_counts __attribute__((vector_size(16), aligned(1), may_alias));
+typedef uint32_t four_counts __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define ROW(x)   x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 #define GROUP(x) ROW(x), ROW(x), ROW(x), ROW(x)
@@ -93,14 +94,13 @@ static uint32_t words_after(const uint8_t *group, unsigned index)
     const uint8_t *mask = after_bytes + IN_GROUP - index;
     eight_counts sum = {0};
     for (int i = 0; i < DISTANCE_GROUP; i += 16) {
-        eight_counts counts, chosen;
-        memcpy(&counts, group + i, sizeof counts);
-        memcpy(&chosen, mask + i, sizeof chosen);
-        counts &= chosen;
+        eight_counts counts = *(const eight_counts *)(group + i);
+        counts &= *(const eight_counts *)(mask + i);
         sum += (counts & 0xff) + (counts >> 8);
     }
-    uint64_t half[2]; /* four sums each; 64 × 64 fit together */
-    memcpy(half, &sum, sizeof half);
+    /* 64 × 64 fit into 16 bits, so four sums can be added as one number. */
+    typedef uint64_t halves __attribute__((vector_size(16)));
+    halves half = (halves)sum;
     return (uint32_t)((half[0] + half[1]) * UINT64_C(0x0001000100010001) >> 48);
 }
 
@@ -109,10 +109,8 @@ static uint32_t blocks_after(const uint16_t *group, unsigned index)
     const uint16_t *mask = after_shorts + IN_GROUP - index;
     four_counts sum = {0};
     for (int i = 0; i < DISTANCE_GROUP; i += 8) {
-        four_counts counts, chosen;
-        memcpy(&counts, group + i, sizeof counts);
-        memcpy(&chosen, mask + i, sizeof chosen);
-        counts &= chosen;
+        four_counts counts = *(const four_counts *)(group + i);
+        counts &= *(const four_counts *)(mask + i);
         sum += (counts & 0xffff) + (counts >> 16);
     }
     return sum[0] + sum[1] + sum[2] + sum[3];

@@ -74,16 +74,20 @@ static inline struct distance_place *distance_find_sparse(const struct distance_
     }
 }
 
+static inline struct distance_place *distance_find_direct(const struct distance_table *table,
+                                                          uint64_t location)
+{
+    struct distance_place *places = table->chunks[location >> DISTANCE_CHUNK_SHIFT].places;
+    return places ? &places[location & ((1U << DISTANCE_CHUNK_SHIFT) - 1)] : NULL;
+}
+
 /* NULL or a place of time 0: not known. */
 static inline struct distance_place *distance_find(const struct distance_table *table,
                                                    uint64_t location)
 {
     if (table->sparse)
         return distance_find_sparse(table, location);
-    if (location >= table->location_limit)
-        return NULL;
-    struct distance_place *places = table->chunks[location >> DISTANCE_CHUNK_SHIFT].places;
-    return places ? &places[location & ((1U << DISTANCE_CHUNK_SHIFT) - 1)] : NULL;
+    return location < table->location_limit ? distance_find_direct(table, location) : NULL;
 }
 
 /*
@@ -215,6 +219,12 @@ static inline uint64_t distance_pair_home(const struct distance_pairs *pairs, ui
     return (key ^ key >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> pairs->shift;
 }
 
+static inline struct distance_pair *distance_pair_at_home(const struct distance_pairs *pairs,
+                                                          uint32_t use, uint32_t reuse)
+{
+    return &pairs->slots[distance_pair_home(pairs, use, reuse)].pair;
+}
+
 /* The pair, made if new; NULL: no memory. Valid until the next call. */
 struct distance_pair *distance_pair_make(struct distance_pairs *pairs, uint32_t use,
                                          uint32_t reuse, const struct distance_memory *memory);
@@ -223,7 +233,7 @@ static inline struct distance_pair *distance_pair_find(struct distance_pairs *pa
                                                        uint32_t reuse,
                                                        const struct distance_memory *memory)
 {
-    struct distance_pair *pair = &pairs->slots[distance_pair_home(pairs, use, reuse)].pair;
+    struct distance_pair *pair = distance_pair_at_home(pairs, use, reuse);
     if (__builtin_expect(pair->use == use && pair->reuse == reuse, 1))
         return pair;
     return distance_pair_make(pairs, use, reuse, memory);
@@ -232,6 +242,8 @@ static inline struct distance_pair *distance_pair_find(struct distance_pairs *pa
 /* ---- the whole (distance.c) -------------------------------------------------------------------- */
 
 struct distance {
+    uint64_t fast_limit;      /* location_limit if the table is direct and stacks are kept and nothing was
+                                 refused; else 0                                                */
     uint64_t threshold;       /* share, or 0 when exhausted                                      */
     uint64_t share;           /* of 2^32                                                         */
     double weight;            /* 2^32 / share                                                    */

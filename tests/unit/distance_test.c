@@ -685,7 +685,7 @@ static void forgotten_chunks_are_used_again(void **state)
     struct supply supply = {0};
     struct distance *distance = begin(&all_lines, &supply, DISTANCE_LEAST_SLOTS);
     uint64_t now = 0, maps = 0;
-    for (uint64_t round = 0; round < 200; round++) {
+    for (uint64_t round = 0; round < 60; round++) {
         uint64_t start = round << 30;
         for (uint64_t line = 0; line < 40000; line += 7)
             distance_access(distance, start + (line << 6), 8, 1, ++now);
@@ -734,7 +734,7 @@ static void refused_memory(const struct distance_options *options)
         struct oracle *oracle = oracle_new(options);
         struct base_random random = {7};
         for (uint64_t i = 0; i < 12000; i++) {
-            struct step step = at(base_random_below(&random, 9000) << i % 12, 6, 1);
+            struct step step = at(base_random_below(&random, 9000) << i % 6, 6, 1);
             step.id = 1 + (uint32_t)base_random_below(&random, 100);
             distance_access(distance, step.address, 1, step.id, i + 1);
             step.id = 1 + step.id % (IDS - 1); /* the oracle's pairs are compared elsewhere */
