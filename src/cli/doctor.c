@@ -242,6 +242,27 @@ static void check_recording(struct examination *examination)
     }
 }
 
+/* Limits nothing that `headroom waste` does without --exact. */
+static void check_exact(struct examination *examination)
+{
+    char error[LAUNCH_ERROR_BYTES];
+    struct launch_exact_engine engine;
+    struct launch_exact_request request = {
+        .engine = &engine, .program.config.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD};
+    if (launch_exact_find(&engine, error) != LAUNCH_OK) {
+        advise(add(examination, "exact engine", STATE_LIMITED, "%.500s", error),
+               "sudo apt install valgrind");
+        return;
+    }
+    if (launch_exact_try(&request, error) != LAUNCH_OK) {
+        struct check *check = add(examination, "exact engine", STATE_LIMITED, "%.500s", error);
+        if (strstr(error, "ulimit"))
+            advise(check, "ulimit -Sv unlimited; ulimit -Sd unlimited");
+        return;
+    }
+    add(examination, "exact engine", STATE_OK, "starts programs (%.400s)", engine.tool);
+}
+
 static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
@@ -311,9 +332,9 @@ static bool print_json(const struct examination *examination, bool works)
 int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
-        check_kernel,    check_paranoid,   check_watchpoints, check_kernel_accesses,
-        check_clock,     check_counters,   check_descriptors, check_agent,
-        check_recording, check_debuginfod, check_disk,
+        check_kernel,    check_paranoid, check_watchpoints, check_kernel_accesses,
+        check_clock,     check_counters, check_descriptors, check_agent,
+        check_recording, check_exact,    check_debuginfod,  check_disk,
     };
     if (count)
         return say_usage("doctor", "it takes no argument such as '%s'", operands[0]);

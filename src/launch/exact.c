@@ -455,7 +455,7 @@ enum launch_outcome launch_exact_try(const struct launch_exact_request *like, ch
     const struct launch_exact_engine *engine = like->engine;
     char *command[] = {(char *)engine->start, NULL};
     struct launch_exact_request request = *like;
-    struct launch_result result;
+    struct launch_result result = {0};
     struct exact_words words = {0};
     char why[LAUNCH_ERROR_BYTES] = "";
     int log = memfd_create("headroom-log", MFD_CLOEXEC);
@@ -471,15 +471,14 @@ enum launch_outcome launch_exact_try(const struct launch_exact_request *like, ch
     }
     bool good =
         outcome == LAUNCH_OK && result.images == 1 && result.exited && result.exit_code == 0;
-    if (!good) {
-        bool told = take_words_of_trial(errors, &words);
+    if (!good && outcome != LAUNCH_OK && why[0] && !memory_is_limited())
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s", why);
+    else if (!good)
         snprintf(error, LAUNCH_ERROR_BYTES, "the exact engine does not work here: %s.",
-                 told                   ? words.trouble
-                 : outcome != LAUNCH_OK ? why
-                 : result.message[0]    ? result.message
-                 : memory_is_limited()  ? "the memory limit (ulimit -v or -d) is too small for it"
-                                        : "a program that does nothing cannot be run under it");
-    }
+                 memory_is_limited() ? "the memory limit (ulimit -v or -d) is too small for it"
+                 : take_words_of_trial(errors, &words) ? words.trouble
+                 : result.message[0]                   ? result.message
+                                     : "a program that does nothing cannot be run under it");
     if (log >= 0)
         close(log);
     if (errors >= 0)

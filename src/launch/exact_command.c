@@ -139,9 +139,8 @@ static void add_valgrind(struct words *words, bool follow, const char *messages_
         "--tool=headroom",
         "--command-line-only=yes", /* not what users keep in ~/.valgrindrc for other tools */
         "--quiet",
-        "--vgdb=no",              /* no FIFOs in /tmp                                     */
-        "--enable-debuginfod=no", /* nothing is ever fetched                              */
-        "--run-libc-freeres=no",  /* no accesses that the program would not make          */
+        "--vgdb=no",             /* no FIFOs in /tmp                                     */
+        "--run-libc-freeres=no", /* no accesses that the program would not make          */
         "--run-cxx-freeres=no",
         "--sigill-diagnostics=yes", /* else --quiet hides why the program dies              */
     };
@@ -223,12 +222,14 @@ static bool is_variable(const char *entry, const char *name)
 }
 
 /*
- * VALGRIND_LAUNCHER is taken out again by Valgrind before the program sees it. VALGRIND_LIB is
- * not, so it is set only where it is needed.
+ * VALGRIND_LAUNCHER is taken out again by Valgrind before the program sees it. VALGRIND_LIB is not,
+ * so it is set only where it is needed. DEBUGINFOD_URLS must be empty: Valgrind fetches debug
+ * information for every file the program maps, and the option against that came after 3.19.
  */
 char **exact_environment(char *const *environment, const struct launch_exact_engine *engine)
 {
     static const char launcher[] = "VALGRIND_LAUNCHER", library[] = "VALGRIND_LIB";
+    static const char servers[] = "DEBUGINFOD_URLS";
     size_t count = 0, filled = 0;
     while (environment[count])
         count++;
@@ -239,7 +240,9 @@ char **exact_environment(char *const *environment, const struct launch_exact_eng
     if (!list)
         return NULL;
     for (size_t i = 0; i < count; i++)
-        if (!is_variable(environment[i], launcher) && !is_variable(environment[i], library))
+        if (is_variable(environment[i], servers))
+            list[filled++] = (char *)"DEBUGINFOD_URLS=";
+        else if (!is_variable(environment[i], launcher) && !is_variable(environment[i], library))
             list[filled++] = environment[i];
     char *text = (char *)list + list_bytes;
     snprintf(text, launcher_bytes, "%s=%s", launcher, engine->start);

@@ -26,10 +26,13 @@ static const char *after(const char *line, const char *start)
     return strncmp(line, start, length) == 0 ? line + length : NULL;
 }
 
-static void keep(char *into, const char *clause)
+/* A clause: sentences are made of it elsewhere, full stop included. */
+static void keep(char *into, const char *said, const char *clause)
 {
+    size_t length = strlen(clause);
     if (!*into)
-        snprintf(into, LAUNCH_MESSAGE_BYTES, "%s", clause);
+        snprintf(into, LAUNCH_MESSAGE_BYTES, "%s%.*s", said,
+                 (int)(length && clause[length - 1] == '.' ? length - 1 : length), clause);
 }
 
 static const struct {
@@ -58,21 +61,20 @@ static void take_line(struct exact_words *words, const char *line)
 {
     const char *text = skip_prefix(line), *rest;
     if ((rest = after(text, "headroom: log: "))) {
-        keep(words->log_failure, rest);
+        keep(words->log_failure, "", rest);
     } else if (after(text, "headroom: " EXACT_UNOBSERVED ": ")) {
         words->unobserved_child = true;
     } else if ((rest = after(text, "headroom: "))) {
-        keep(words->trouble, rest);
+        keep(words->trouble, strstr(rest, "Assertion") ? "the exact engine failed: " : "", rest);
     } else if ((rest = strstr(text, "unhandled instruction bytes: "))) {
         take_unknown_instruction(words, strchr(rest, ':') + 2);
     } else {
         for (size_t i = 0; i < BASE_COUNT(known_troubles); i++)
             if (strstr(text, known_troubles[i].part))
-                keep(words->trouble, known_troubles[i].clause);
+                keep(words->trouble, "", known_troubles[i].clause);
         /* Only the first of these tells, the others are addresses and good advice. */
-        if (!words->trouble[0] && (rest = after(text, "valgrind: ")) &&
-            !strstr(rest, "Unrecognised instruction"))
-            snprintf(words->trouble, sizeof words->trouble, "Valgrind says: %s", rest);
+        if ((rest = after(text, "valgrind: ")) && !strstr(rest, "Unrecognised instruction"))
+            keep(words->trouble, "Valgrind says: ", rest);
     }
 }
 
