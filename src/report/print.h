@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of the report for people: what all of them print with (print.c), the run and its
+ * waste (text.c), reuse (reuse_text.c).
+ *
+ * Everything printed from the profile goes through name_clean or name_shorten.
+ */
+#ifndef HEADROOM_REPORT_PRINT_H
+#define HEADROOM_REPORT_PRINT_H
+
+#include "report/parts.h"
+
+enum {
+    TEXT_BYTES = 1024,
+    MOST_DEPTH = 4096, /* frames of a context that are looked at         */
+};
+
+/* Advice already printed for the current kind, and where. */
+struct given {
+    const char *advice;
+    size_t number;
+};
+
+struct printer {
+    FILE *out;
+    const struct profile *profile;
+    const struct report_options *options;
+    struct ranking ranking;
+    struct source_cache sources;
+    unsigned width;
+    struct given given[16];
+    size_t given_count;
+    bool has_prefix;
+    char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
+};
+
+/* A context as frames, outermost first, without what runs before main. */
+struct chain {
+    uint32_t frames[MOST_DEPTH];
+    size_t count;
+    bool incomplete; /* callers are missing outside */
+};
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+enum tone { PLAIN, BOLD, DIM, STRONG };
+
+/* Terminal codes around a tone; empty without colours. */
+const char *print_on(const struct printer *printer, enum tone tone);
+const char *print_off(const struct printer *printer);
+
+/* Text broken at blanks; the first line continues at column `used`, others start at `indent`. */
+void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
+                const char *text);
+
+/* Appends to a text of that many bytes, cut to fit. */
+__attribute__((format(printf, 3, 4))) void print_add(char *text, size_t bytes, const char *format,
+                                                     ...);
+
+/* 1234567 -> "1,234,567" */
+const char *print_grouped(uint64_t value, char out[32]);
+
+/* 1536 -> "1.5 KiB" */
+const char *print_bytes(double bytes, char out[32]);
+
+const char *print_plural(uint64_t count);
+
+/* As a shell takes it. */
+void print_quote(const char *word, char *out, size_t out_bytes);
+
+/* ---- contexts ------------------------------------------------------------------------------ */
+
+/* By places, so that recursion is folded as it was for the ranking. The frames are those of the
+   class, the lowest that read the same. */
+void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain);
+
+/* Outer frames that both share; the innermost frames never count. */
+size_t print_common_frames(const struct chain *a, const struct chain *b);
+
+const struct profile_frame *print_frame_at(const struct printer *printer,
+                                           const struct chain *chain, size_t index);
+
+/* "in main → work → … (file:line)": outer callers that both contexts share, and where the
+   innermost of them calls. */
+void print_common(struct printer *printer, const struct chain *chain, size_t common);
+
+/* The innermost frame with its line, then the callers up to the common ones. */
+void print_side(struct printer *printer, const struct chain *chain, size_t common,
+                const char *label);
+
+/* Both sides of a pair of places, below their common callers. */
+void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
+                 const char *first, const char *second);
+
+/* Narrows the prefix to what the program's own files of this place's callers share, too. */
+void print_narrow(struct printer *printer, uint32_t place);
+
+/* ---- reuse ----------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+bool print_reuse(struct printer *printer);
+void print_reuse_narrow(struct printer *printer);
+bool print_reuse_is_cut(const struct printer *printer);
+
+#endif
