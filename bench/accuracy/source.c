@@ -270,7 +270,14 @@ static void sweep(struct pattern *pattern, uint64_t step)
     enqueue_access(pattern, 1 + step % 2, PATTERN_BASE + step % 65536 * 64, 0);
 }
 
-/* Everything at once: widths, offsets, floats, the kernel, memory that goes away. */
+/*
+ * Everything at once: widths, floats, the kernel, memory that goes away. What `shadow` and a
+ * sampler define differently is left out: floats have memory of their own, because where an
+ * integer store has changed part of one, `shadow` compares the rest of it bit for bit and a
+ * sampler, which does not see that store, the whole within the tolerance; and all is aligned,
+ * because `shadow` takes two executions of one instruction in one element for the same former
+ * access.
+ */
 static void medley(struct pattern *pattern, uint64_t step)
 {
     struct base_random *random = &pattern->random;
@@ -278,14 +285,14 @@ static void medley(struct pattern *pattern, uint64_t step)
     const struct site *site = &pattern->type->sites[id - 1];
     uint64_t address = PATTERN_BASE + base_random_below(random, 4096);
     bool is_float = (site->element & SHADOW_FLOAT) != 0;
-    if (is_float || base_random_below(random, 4))
-        address &= -(uint64_t)site->bytes;
+    address &= -(uint64_t)site->bytes;
     double number = 1 + (double)base_random_below(random, 3) / 200;
     uint64_t value = base_random_below(random, 2) * UINT64_C(0x0101010101010101);
     if (is_float)
         memcpy(&value, &number, sizeof value);
-    /* What a load yields must be what is there: only stores here, and loads of a constant area. */
-    enqueue_access(pattern, id, site->store ? address : address + FAR_OFF, site->store ? value : 0);
+    /* What a load yields must be what is there: loads are of memory that stays zero. */
+    address += is_float ? FAR_OFF / 2 : site->store ? 0 : FAR_OFF;
+    enqueue_access(pattern, id, address, site->store ? value : 0);
     if (step % 1000 == 999) {
         struct queued *queued = enqueue(pattern, WIRE_TRACE_KERNEL_LOAD);
         queued->event.id = 13;
@@ -342,7 +349,7 @@ static const struct pattern_type types[] = {
       {2, 2, true},
       {4, 4, true},
       {8, 8, true},
-      {16, 16, true},
+      {16, 8, true},
       {32, 4, true},
       {8, SHADOW_FLOAT | 8, true},
       {16, SHADOW_FLOAT | 8, true},
