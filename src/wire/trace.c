@@ -113,8 +113,8 @@ struct outcome {
     uint64_t id_difference, address_difference;
 };
 
-static inline struct outcome take_place(struct predictor *predictor, struct entry *entry,
-                                        uint32_t id, uint64_t address)
+static inline __attribute__((always_inline)) struct outcome
+take_place(struct predictor *predictor, struct entry *entry, uint32_t id, uint64_t address)
 {
     struct outcome outcome = {0};
     uint32_t *follower = follower_of(predictor);
@@ -278,7 +278,7 @@ static bool write_kernel(struct wire_trace_writer *writer, const struct wire_tra
                                                                : OTHER_KERNEL_STORE;
     if (other != OTHER_FORGET && !defined_entry(&writer->predictor, event->id))
         return false;
-    if (other == OTHER_KERNEL_STORE && writer->predictor.values && event->value)
+    if (other == OTHER_KERNEL_STORE && writer->predictor.values && event->value && event->bytes)
         return write_kernel_value(writer, event);
     return finish(writer, put_kernel(writer, other, event->id, event->address, event->bytes));
 }

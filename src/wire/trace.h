@@ -37,16 +37,20 @@ struct wire_trace_event {
     uint8_t element;          /* ACCESS: SHADOW_FLOAT | element bytes (shadow/shadow.h)     */
     bool store;               /* ACCESS                                                   */
     uint32_t id;              /* accesses: access id; ACCESS: the id defined; THREAD: thread;
-                                 NODE: the node; MODULE: the module                        */
-    uint32_t node;            /* ACCESS: its node (a leaf); NODE: parent                   */
-    uint32_t module;          /* NODE                                                     */
+                                 NODE: the node, from 1; MODULE: the module, 1 to 65535    */
+    uint32_t node;            /* ACCESS: its node (a leaf); NODE: parent, 0: root          */
+    uint32_t module;          /* NODE; 0: none                                            */
     uint64_t address;         /* accesses, FORGET; NODE: vaddr; MODULE: start              */
-    uint64_t bytes;           /* accesses, FORGET; ACCESS: width; MODULE: end − start      */
+    uint64_t bytes;           /* accesses, FORGET; ACCESS: width, at most 65535; MODULE: end − start.
+                                 LOAD, STORE: the id's width, at most WIRE_TRACE_MOST_BYTES:
+                                 of wider accesses (saved processor states) the rest is lost */
     uint64_t bias;            /* MODULE                                                   */
     uint32_t flags;           /* NODE: enum wire_node_flags                                */
     const uint8_t *value;     /* LOAD: what it yielded; STORE, KERNEL_STORE: memory afterwards, `bytes`
-                                 long; MODULE: path, NUL-terminated; else NULL. Reader:
-                                 valid until the next call                                 */
+                                 long; MODULE: path, NUL-terminated, cut to 4095 bytes; else
+                                 NULL, as are values of a trace without them. A KERNEL_STORE
+                                 may be written with NULL: not known. Reader: valid until the
+                                 next call                                                 */
 };
 
 struct wire_trace_writer;
@@ -59,29 +63,38 @@ typedef bool wire_trace_sink(void *context, const void *bytes, size_t count);
 /* Fills up to count bytes; returns how many; 0: end; negative: error. */
 typedef int64_t wire_trace_source(void *context, void *bytes, size_t count);
 
-/* Memory for the predictor: zeroed, wire_trace_predictor_bytes(most_ids) long; lazily touched. */
+/* Memory for the predictor: zeroed, wire_trace_predictor_bytes(most_ids) long, aligned to 64 bytes;
+   lazily touched. Ids are below most_ids, nodes below 4 * most_ids. */
 size_t wire_trace_predictor_bytes(uint32_t most_ids);
 
 /* writer: wire_trace_writer_bytes() of memory. values: false leaves values out of the trace. */
 void wire_trace_begin(struct wire_trace_writer *writer, void *predictor, uint32_t most_ids,
                       bool values, wire_trace_sink *sink, void *context);
-/* False: the sink failed, now or earlier, or the event is invalid. */
+/* False: the sink failed, now or earlier, or the event is invalid and left out: an id, node or module
+   that is out of range, not defined or defined for the second time, a LOAD or STORE with another
+   width or direction than its id, a missing value. A long KERNEL_STORE with its value becomes
+   several, of 16 KiB at most. */
 bool wire_trace_write(struct wire_trace_writer *writer, const struct wire_trace_event *event);
-/* Writes END and everything buffered. */
+/* Writes END and everything buffered; nothing can be written afterwards. */
 bool wire_trace_end(struct wire_trace_writer *writer);
+/* Writes everything buffered. Up to 64 KiB are lost with a writer that is not flushed. */
 bool wire_trace_flush(struct wire_trace_writer *writer);
 
-/* Inline-able hot path of the tool: a LOAD or STORE of at most 8 bytes. */
+/* Hot path of the tool: a LOAD or STORE of at most 8 bytes; as wire_trace_write. Bytes of value beyond
+   the id's width, and of a trace without values all, are not looked at. */
 bool wire_trace_access(struct wire_trace_writer *writer, uint32_t id, uint64_t address,
                        uint64_t value);
 
-/* Reads the header. The stream is hostile input: nothing in it is trusted. BASE_MALFORMED,
-   BASE_TOO_NEW, BASE_IO, BASE_NO_MEMORY (more ids than most_ids). */
+/* Reads the header. The stream is hostile input: nothing in it is trusted; its values and addresses are
+   what the program had. BASE_MALFORMED, BASE_TOO_NEW, BASE_IO. */
 enum base_status wire_trace_open(struct wire_trace_reader *reader, void *predictor,
                                  uint32_t most_ids, wire_trace_source *source, void *context);
 bool wire_trace_has_values(const struct wire_trace_reader *reader);
-/* BASE_NOT_FOUND: the stream has ended (without END: it was cut). Ids are < most_ids; accesses only
-   of defined ids, nodes only with defined parents. */
+/* BASE_NOT_FOUND: the stream has ended (without END before: it was cut). BASE_MALFORMED: damaged from
+   here on. BASE_NO_MEMORY: an id or node beyond most_ids. BASE_IO. After any of them the same again. What
+   is defined is defined once; accesses only of defined ids, ids and nodes only with defined nodes
+   and modules. A few bytes may stand for 2^24 predicted accesses: who reads what strangers send
+   bounds the events. */
 enum base_status wire_trace_next(struct wire_trace_reader *reader, struct wire_trace_event *event);
 
 #endif

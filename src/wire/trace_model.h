@@ -206,7 +206,7 @@ static inline void learn_id(struct predictor *predictor, uint32_t *follower, uin
     *follower = id;
     predictor->entries[predictor->previous].successor = id - (predictor->previous + 1);
     predictor->previous = id;
-    predictor->context = predictor->context << 16 | (id * UINT32_C(0x9e3779b1) >> 16);
+    predictor->context = predictor->context << 11 | (id * UINT32_C(0x9e3779b1) >> 16);
 }
 
 struct address_guesses {
