@@ -208,7 +208,7 @@ static void pair_object(struct json *json, const struct profile *profile,
 }
 
 static void kind_object(struct json *json, const struct profile *profile,
-                        const struct rank_kind *kind, unsigned limit)
+                        const struct rank_kind *kind, bool exact, unsigned limit)
 {
     const struct profile_kind *totals = kind->totals;
     key(json, profile_kind_names[totals->kind]);
@@ -220,7 +220,11 @@ static void kind_object(struct json *json, const struct profile *profile,
         raw(json, "null");
     interval_member(json, &kind->fraction);
     flag_member(json, "too_few_samples", kind->too_few);
-    real_member(json, "effective_samples", kind->fraction.effective, 6);
+    key(json, "effective_samples");
+    if (exact)
+        raw(json, "null");
+    else
+        number(json, kind->fraction.effective, 6);
     real_member(json, "waste_bytes", totals->waste_bytes, 15);
     real_member(json, "use_bytes", totals->use_bytes, 15);
     count_member(json, "samples", totals->samples);
@@ -239,6 +243,119 @@ static void kind_object(struct json *json, const struct profile *profile,
     open_level(json, '[');
     for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit); i++)
         pair_object(json, profile, &kind->pairs[i]);
+    close_level(json, ']');
+    close_level(json, '}');
+}
+
+static void waste_member(struct json *json, const struct ranking *ranking, unsigned limit)
+{
+    key(json, "waste");
+    open_level(json, '{');
+    for (size_t i = 0; i < ranking->kinds_count; i++)
+        kind_object(json, ranking->profile, &ranking->kinds[i], ranking->exact, limit);
+    close_level(json, '}');
+}
+
+/* ---- reuse ---------------------------------------------------------------------------------- */
+
+/* Shares of the reuses; bins without any are left out. */
+static void histogram_member(struct json *json, const char *name, const double *histogram)
+{
+    double sum = reuse_sum(histogram);
+    key(json, name);
+    open_level(json, '[');
+    for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++) {
+        if (histogram[bin] <= 0)
+            continue;
+        item(json);
+        open_level(json, '{');
+        count_member(json, "lo", distance_bin_low(bin));
+        count_member(json, "hi", reuse_bin_end(bin));
+        real_member(json, "share", histogram[bin] / sum, 9);
+        close_level(json, '}');
+    }
+    close_level(json, ']');
+}
+
+static void ratios_member(struct json *json, const char *name, const struct reuse_figures *figures,
+                          const double *stack)
+{
+    uint64_t enough = figures_enough(figures);
+    key(json, name);
+    open_level(json, '[');
+    for (uint64_t units = 1; units <= enough; units *= 2) {
+        item(json);
+        open_level(json, '{');
+        real_member(json, "bytes", (double)units * figures->totals.unit_bytes, 17);
+        real_member(json, "ratio", reuse_miss_ratio(stack, figures->misses, units), 9);
+        close_level(json, '}');
+    }
+    close_level(json, ']');
+}
+
+static void mean_member(struct json *json, const char *name, double sum, double weight, bool known)
+{
+    key(json, name);
+    if (known && weight > 0)
+        number(json, sum / weight, 9);
+    else
+        raw(json, "null");
+}
+
+static void reuse_pair_object(struct json *json, const struct profile *profile,
+                              const struct rank_reuse_pair *pair, bool stack)
+{
+    item(json);
+    open_level(json, '{');
+    real_member(json, "share", pair->share, 6);
+    real_member(json, "far_share", pair->far_share, 6);
+    count_member(json, "count", pair->count);
+    real_member(json, "reuses", pair->weight, 15);
+    mean_member(json, "time_mean", pair->time, pair->weight, true);
+    mean_member(json, "stack_mean", pair->stack, pair->weight, stack);
+    context_member(json, "use", profile, pair->use);
+    context_member(json, "reuse", profile, pair->reuse);
+    close_level(json, '}');
+}
+
+static void reuse_totals(struct json *json, const struct profile_reuse *totals)
+{
+    const char *unit = totals->unit_bytes == 1 ? "byte" : totals->unit_bytes == 8 ? "word" : "line";
+    text_member(json, "unit", unit);
+    count_member(json, "unit_bytes", totals->unit_bytes);
+    real_member(json, "accesses", totals->accesses, 15);
+    real_member(json, "reuses", totals->reuses, 15);
+    real_member(json, "locations", totals->locations, 15);
+    real_member(json, "never_reused", totals->never_reused, 15);
+    real_member(json, "sample_locations", totals->share_first, 9);
+    real_member(json, "sample_locations_end", totals->share_last, 9);
+    count_member(json, "kept_accesses", totals->kept_accesses);
+    count_member(json, "kept_locations", totals->kept_locations);
+}
+
+static void reuse_member(struct json *json, const struct ranking *ranking, unsigned limit)
+{
+    struct reuse_figures figures;
+    bool stack;
+    figures_reuse(ranking->profile, &figures);
+    stack = figures.totals.stack != 0;
+    key(json, "reuse");
+    open_level(json, '{');
+    reuse_totals(json, &figures.totals);
+    histogram_member(json, "time", figures.time);
+    histogram_member(json, "stack", figures.stack);
+    histogram_member(json, "stack_from_time", figures.from_time);
+    ratios_member(json, "miss_ratio", &figures, figures_stack(&figures));
+    text_member(json, "miss_ratio_from", stack ? "stack" : "stack_from_time");
+    key(json, "model_agreement");
+    number(json, reuse_similarity(figures.from_time, figures.expected), 6);
+    if (stack)
+        real_member(json, "stack_agreement", reuse_similarity(figures.from_time, figures.stack), 6);
+    count_member(json, "pairs_total", ranking->reuse_pairs_count);
+    key(json, "pairs");
+    open_level(json, '[');
+    for (size_t i = 0; i < ranking->reuse_pairs_count && (limit == 0 || i < limit); i++)
+        reuse_pair_object(json, ranking->profile, &ranking->reuse_pairs[i], stack);
     close_level(json, ']');
     close_level(json, '}');
 }
@@ -283,6 +400,26 @@ static void accounts(struct json *json, const struct profile *profile)
     count_member(json, "lost_processes", run->lost_processes);
 }
 
+/* What an engine that sees every access has counted. */
+static void exact_member(struct json *json, const struct profile *profile)
+{
+    struct profile_exact total = profile_exact_total(profile);
+    key(json, "exact");
+    open_level(json, '{');
+    count_member(json, "loads", total.loads);
+    count_member(json, "stores", total.stores);
+    count_member(json, "load_bytes", total.load_bytes);
+    count_member(json, "store_bytes", total.store_bytes);
+    count_member(json, "fresh_load_bytes", total.fresh_load_bytes);
+    count_member(json, "fresh_store_bytes", total.fresh_store_bytes);
+    count_member(json, "kernel_load_bytes", total.kernel_load_bytes);
+    count_member(json, "kernel_store_bytes", total.kernel_store_bytes);
+    count_member(json, "accesses_in_context", total.ids);
+    count_member(json, "contexts", total.contexts);
+    count_member(json, "instructions", total.instructions);
+    close_level(json, '}');
+}
+
 static void head(struct json *json, const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -314,6 +451,8 @@ static void head(struct json *json, const struct profile *profile)
     real_member(json, "fp_tolerance", run->fp_tolerance, 6);
     count_member(json, "handler_ns", run->handler_ns);
     accounts(json, profile);
+    if (profile->exacts_count)
+        exact_member(json, profile);
     modules_member(json, profile);
 }
 
@@ -327,11 +466,11 @@ enum base_status report_json(struct profile *profile, const struct report_option
         return status;
     open_level(&json, '{');
     head(&json, profile);
-    key(&json, "waste");
-    open_level(&json, '{');
-    for (size_t i = 0; i < ranking.kinds_count; i++)
-        kind_object(&json, profile, &ranking.kinds[i], options->limit);
-    close_level(&json, '}');
+    /* A verb leaves the other ones' objects out. */
+    if (profile->kinds_count || strcmp(profile->run.verb, "waste") == 0)
+        waste_member(&json, &ranking, options->limit);
+    if (profile->reuses_count)
+        reuse_member(&json, &ranking, options->limit);
     close_level(&json, '}');
     putc('\n', out);
     rank_free(&ranking);

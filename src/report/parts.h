@@ -8,6 +8,7 @@
 #define HEADROOM_REPORT_PARTS_H
 
 #include "report/report.h"
+#include "reuse/reuse.h"
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
@@ -18,16 +19,32 @@ struct rank_pair {
     double waste_bytes, use_bytes, waste_squares;
     double heaviest; /* waste of the finding that first and second come from     */
     uint64_t waste_traps, use_traps, kernel_traps, likely_traps, float_traps;
+    double kernel_waste;        /* exact: waste that the kernel's accesses made           */
+    bool kernel;                /* the second access was the kernel's, mostly             */
     struct profile_share share; /* of the kind's waste                                   */
 };
 
 struct rank_kind {
     const struct profile_kind *totals;
     struct profile_share fraction; /* waste / (waste + use)                              */
-    bool too_few;                  /* too few traps for digits                           */
+    bool too_few;                  /* too few traps for digits; never of exact counts    */
     struct rank_pair *pairs;       /* those with waste, largest first                    */
     size_t pairs_count;
 };
+
+/* Reuses between contexts that read the same, added up. */
+struct rank_reuse_pair {
+    uint32_t use, reuse; /* context ids of the heaviest finding */
+    uint32_t use_place, reuse_place;
+    double heaviest;
+    uint64_t count;
+    double weight, time, stack; /* reuses; sums of their distances                       */
+    double far;                 /* what the order goes by: see rank.c                    */
+    double share, far_share;    /* of all reuses, of all far; 0 if there are none        */
+};
+
+/* Nearer reuses than that any first-level cache holds. */
+enum { RANK_NEAR_BYTES = 32 << 10 };
 
 /* A source context: contexts that differ only in addresses on the same lines are one place. */
 struct rank_place {
@@ -36,8 +53,11 @@ struct rank_place {
 
 struct ranking {
     const struct profile *profile;
+    bool exact; /* counts of everything: shares have no intervals */
     struct rank_kind kinds[PROFILE_KINDS];
     size_t kinds_count;
+    struct rank_reuse_pair *reuse_pairs; /* farthest first */
+    size_t reuse_pairs_count;
     uint32_t *classes;  /* by frame id: lowest frame id that reads the same    */
     uint32_t *place_of; /* by context id                                       */
     struct rank_place *places;
@@ -52,6 +72,29 @@ enum { RANK_LEAST_TRAPS = 30 };
 enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool fold_recursion,
                               struct ranking *ranking);
 void rank_free(struct ranking *ranking);
+
+/* ---- reuse --------------------------------------------------------------------------------- */
+
+/* Histograms of all processes together. The model runs on each process by itself: a process's
+   accesses do not lie between another one's. */
+struct reuse_figures {
+    struct profile_reuse totals;
+    double time[DISTANCE_BINS], stack[DISTANCE_BINS]; /* as measured; stack: if totals.stack */
+    double from_time[DISTANCE_BINS];                  /* stack distances by the model        */
+    double expected[DISTANCE_BINS];                   /* the same without spread             */
+    double misses;                                    /* first touches                       */
+};
+
+void figures_reuse(const struct profile *profile, struct reuse_figures *figures);
+
+/* The measured stack histogram, or the model's. */
+static inline const double *figures_stack(const struct reuse_figures *figures)
+{
+    return figures->totals.stack ? figures->stack : figures->from_time;
+}
+
+/* Smallest cache in units, a power of two, that misses first touches only. */
+uint64_t figures_enough(const struct reuse_figures *figures);
 
 /* ---- names -------------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
  */
 #include "report/parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,7 @@ static void add_pair(struct rank_pair *to, const struct profile_pair *pair)
     to->kernel_traps += pair->kernel_traps;
     to->likely_traps += pair->likely_traps;
     to->float_traps += pair->float_traps;
+    to->kernel_waste += pair->kernel_traps ? pair->waste_bytes : 0;
     if (pair->waste_bytes > to->heaviest) {
         to->heaviest = pair->waste_bytes;
         to->first = pair->first;
@@ -191,23 +193,41 @@ static bool merge_pairs(const struct ranking *ranking, struct rank_kind *kind)
     return true;
 }
 
+static struct profile_share share_of(const struct ranking *ranking, double part, double whole,
+                                     double whole_squares)
+{
+    if (!ranking->exact)
+        return profile_share(part, whole, whole_squares);
+    double share = whole > 0 ? fmin(1, part / whole) : 0;
+    return (struct profile_share){.share = share, .low = share, .high = share, .known = whole > 0};
+}
+
+static bool few_traps(const struct rank_kind *kind)
+{
+    return !kind->fraction.known ||
+           kind->totals->waste_traps + kind->totals->use_traps < RANK_LEAST_TRAPS ||
+           kind->fraction.effective < RANK_LEAST_TRAPS / 2.0;
+}
+
 static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
 {
     const struct profile_kind *totals = kind->totals;
     size_t kept = 0;
     if (!merge_pairs(ranking, kind))
         return false;
-    kind->fraction = profile_share(totals->waste_bytes, totals->waste_bytes + totals->use_bytes,
-                                   totals->waste_squares + totals->use_squares);
-    kind->too_few = !kind->fraction.known ||
-                    totals->waste_traps + totals->use_traps < RANK_LEAST_TRAPS ||
-                    kind->fraction.effective < RANK_LEAST_TRAPS / 2.0;
+    kind->fraction = share_of(ranking, totals->waste_bytes, totals->waste_bytes + totals->use_bytes,
+                              totals->waste_squares + totals->use_squares);
+    kind->too_few = !ranking->exact && few_traps(kind);
     for (size_t i = 0; i < kind->pairs_count; i++) {
+        struct rank_pair *pair = &kind->pairs[kept];
         if (kind->pairs[i].waste_bytes <= 0)
             continue;
-        kind->pairs[kept] = kind->pairs[i];
-        kind->pairs[kept].share = profile_share(kind->pairs[kept].waste_bytes, totals->waste_bytes,
-                                                totals->waste_squares);
+        *pair = kind->pairs[i];
+        pair->share =
+            share_of(ranking, pair->waste_bytes, totals->waste_bytes, totals->waste_squares);
+        pair->kernel = ranking->exact
+                           ? pair->kernel_waste * 2 > pair->waste_bytes
+                           : pair->kernel_traps * 2 > pair->waste_traps + pair->use_traps;
         kept++;
     }
     kind->pairs_count = kept;
@@ -215,11 +235,105 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
     return true;
 }
 
+/* ---- reuse pairs -------------------------------------------------------------------------------
+ */
+
+/*
+ * What makes a pair worth looking at is how far its reuses lie beyond what a small cache holds,
+ * times their number. Of the distances only sums are known. Most pairs are a mixture, of touches of
+ * the same line in a row and of touches a whole pass later; so they are taken as a share q of
+ * reuses at one distance d and the rest at 0: Σ distance² / Σ distance is d, and Σ distance / d
+ * reuses have it. Pairs without stack distances go by time.
+ */
+static double far(const struct profile_reuse_pair *pair, double unit_bytes)
+{
+    if (unit_bytes <= 0)
+        return pair->time;
+    double distance = pair->stack > 0 ? pair->stack_squares / pair->stack : 0;
+    double near = RANK_NEAR_BYTES / unit_bytes;
+    return distance > near ? pair->stack * (1 - near / distance) : 0;
+}
+
+static int compare_reuse_pairs(const void *left, const void *right)
+{
+    const struct rank_reuse_pair *a = left, *b = right;
+    if (a->far != b->far)
+        return a->far < b->far ? 1 : -1;
+    if (a->stack != b->stack)
+        return a->stack < b->stack ? 1 : -1;
+    if (a->time != b->time)
+        return a->time < b->time ? 1 : -1;
+    if (a->use_place != b->use_place)
+        return a->use_place < b->use_place ? -1 : 1;
+    return (a->reuse_place > b->reuse_place) - (a->reuse_place < b->reuse_place);
+}
+
+static void add_reuse(struct rank_reuse_pair *to, const struct profile_reuse_pair *pair,
+                      double distance)
+{
+    to->count += pair->count;
+    to->weight += pair->weight;
+    to->time += pair->time;
+    to->stack += pair->stack;
+    to->far += distance;
+    if (to->heaviest <= pair->time) {
+        to->heaviest = pair->time;
+        to->use = pair->use;
+        to->reuse = pair->reuse;
+    }
+}
+
+static bool merge_reuse(struct ranking *ranking)
+{
+    const struct profile *profile = ranking->profile;
+    struct profile_reuse totals = profile_reuse_total(profile);
+    struct table table;
+    ranking->reuse_pairs = calloc(profile->reuse_pairs_count + 1, sizeof *ranking->reuse_pairs);
+    if (!ranking->reuse_pairs || !table_make(&table, profile->reuse_pairs_count))
+        return false;
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        const struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
+        struct rank_reuse_pair *pairs = ranking->reuse_pairs;
+        uint32_t use = ranking->place_of[pair->use], reuse = ranking->place_of[pair->reuse];
+        size_t slot = base_mix64((uint64_t)use << 32 | reuse) & (table.capacity - 1);
+        while (table.slots[slot] && (pairs[table.slots[slot] - 1].use_place != use ||
+                                     pairs[table.slots[slot] - 1].reuse_place != reuse))
+            slot = (slot + 1) & (table.capacity - 1);
+        if (!table.slots[slot]) {
+            pairs[ranking->reuse_pairs_count] =
+                (struct rank_reuse_pair){.use_place = use, .reuse_place = reuse};
+            table.slots[slot] = (uint32_t)++ranking->reuse_pairs_count;
+        }
+        add_reuse(&pairs[table.slots[slot] - 1], pair, far(pair, totals.stack * totals.unit_bytes));
+    }
+    free(table.slots);
+    return true;
+}
+
+static bool rank_reuse(struct ranking *ranking)
+{
+    double weight = 0, distance = 0;
+    if (!merge_reuse(ranking))
+        return false;
+    for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
+        weight += ranking->reuse_pairs[i].weight;
+        distance += ranking->reuse_pairs[i].far;
+    }
+    for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
+        struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
+        pair->share = weight > 0 ? pair->weight / weight : 0;
+        pair->far_share = distance > 0 ? pair->far / distance : 0;
+    }
+    qsort(ranking->reuse_pairs, ranking->reuse_pairs_count, sizeof *ranking->reuse_pairs,
+          compare_reuse_pairs);
+    return true;
+}
+
 enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool fold_recursion,
                               struct ranking *ranking)
 {
-    struct ranking made = {.profile = profile};
-    bool good = classify_frames(&made) && make_places(&made, fold_recursion);
+    struct ranking made = {.profile = profile, .exact = strcmp(profile->run.engine, "exact") == 0};
+    bool good = classify_frames(&made) && make_places(&made, fold_recursion) && rank_reuse(&made);
     for (size_t i = 0; i < profile->kinds_count && good; i++) {
         if (kinds && !(kinds >> profile->kinds[i].kind & 1))
             continue;
@@ -238,6 +352,7 @@ void rank_free(struct ranking *ranking)
 {
     for (size_t i = 0; i < ranking->kinds_count; i++)
         free(ranking->kinds[i].pairs);
+    free(ranking->reuse_pairs);
     free(ranking->classes);
     free(ranking->place_of);
     free(ranking->places);

@@ -19,6 +19,9 @@ enum {
     FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
 };
 
+/* An exact finding below that is right, and still not worth anybody's time. */
+static const double least_share = 0.005;
+
 struct words {
     const char *heading; /* "Dead stores"            */
     const char *rows;    /* "dead stores"            */
@@ -38,6 +41,11 @@ static const struct words kind_words[PROFILE_KINDS] = {
 };
 
 /* A finding that rests on a single verdict may be luck: at the end of the list, it is left out. */
+static bool worth_showing(const struct printer *printer, const struct rank_pair *pair)
+{
+    return printer->ranking.exact ? pair->share.share >= least_share : pair->waste_traps >= 2;
+}
+
 static size_t pairs_shown(const struct printer *printer, const struct rank_kind *kind)
 {
     size_t shown = kind->pairs_count;
@@ -45,7 +53,7 @@ static size_t pairs_shown(const struct printer *printer, const struct rank_kind 
         return shown;
     if (shown > printer->options->limit)
         shown = printer->options->limit;
-    while (shown && kind->pairs[shown - 1].waste_traps < 2)
+    while (shown && !worth_showing(printer, &kind->pairs[shown - 1]))
         shown--;
     return shown;
 }
@@ -60,6 +68,7 @@ static void find_prefix(struct printer *printer)
             print_narrow(printer, kind->pairs[i].second_place);
         }
     }
+    print_reuse_narrow(printer);
     if (strcmp(printer->prefix, "/") == 0)
         printer->prefix[0] = 0;
 }
@@ -95,6 +104,27 @@ static void print_rate(const struct profile_run *run, char *line, size_t bytes)
         print_add(line, bytes, ", a sample every %s accesses", print_grouped(run->period, digits));
 }
 
+static void describe_sampling(const struct profile_run *run, char *line, size_t bytes)
+{
+    snprintf(line, bytes, "engine %s, source %s", run->engine, run->source ? run->source : "none");
+    print_rate(run, line, bytes);
+    print_add(line, bytes, ", weighted by %s",
+              strcmp(run->weighting, "cpu-time") == 0 ? "CPU time" : run->weighting);
+}
+
+static void describe_exact(const struct printer *printer, char *line, size_t bytes)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    char loads[32], stores[32], load_bytes[32], store_bytes[32];
+    snprintf(line, bytes, "engine exact: every access was seen");
+    if (total.loads || total.stores)
+        print_add(line, bytes, ", %s load%s (%s) and %s store%s (%s)",
+                  print_grouped(total.loads, loads), print_plural(total.loads),
+                  print_bytes((double)total.load_bytes, load_bytes),
+                  print_grouped(total.stores, stores), print_plural(total.stores),
+                  print_bytes((double)total.store_bytes, store_bytes));
+}
+
 static void print_run(struct printer *printer)
 {
     const struct profile_run *run = &printer->profile->run;
@@ -110,13 +140,29 @@ static void print_run(struct printer *printer)
     else if (run->exit_code > 0)
         print_add(line, sizeof line, ", exit status %" PRId64, run->exit_code);
     fprintf(printer->out, "%s\n  ", line);
-    snprintf(line, sizeof line, "engine %s, source %s", run->engine,
-             run->source ? run->source : "none");
-    print_rate(run, line, sizeof line);
-    print_add(line, sizeof line, ", weighted by %s",
-              strcmp(run->weighting, "cpu-time") == 0 ? "CPU time" : run->weighting);
+    if (printer->ranking.exact)
+        describe_exact(printer, line, sizeof line);
+    else
+        describe_sampling(run, line, sizeof line);
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, DIM, 2, 2, clean);
+}
+
+/* ---- summary -----------------------------------------------------------------------------------
+ */
+
+static void print_exact_row(struct printer *printer, const struct rank_kind *kind)
+{
+    char wasted[32] = "—", waste[32], judged[32];
+    const struct profile_kind *totals = kind->totals;
+    bool known = kind->fraction.known;
+    if (known)
+        snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
+    /* printf pads by bytes; "—" takes three for one column. */
+    fprintf(printer->out, "  %-17s%s%*s%s%15s%15s\n", kind_words[totals->kind].rows,
+            print_on(printer, BOLD), known ? 10 : 12, wasted, print_off(printer),
+            print_bytes(totals->waste_bytes, waste),
+            print_bytes(totals->waste_bytes + totals->use_bytes, judged));
 }
 
 static void print_summary_row(struct printer *printer, const struct rank_kind *kind)
@@ -142,10 +188,16 @@ static void print_summary_row(struct printer *printer, const struct rank_kind *k
 
 static void print_summary(struct printer *printer)
 {
-    fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM), "",
-            "wasted", "95 % interval", "samples", "watched", "verdicts", print_off(printer));
+    bool exact = printer->ranking.exact;
+    if (printer->ranking.kinds_count && exact)
+        fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
+                "wasted bytes", "of bytes", print_off(printer));
+    else if (printer->ranking.kinds_count || !printer->profile->reuses_count)
+        fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
+                "", "wasted", "95 % interval", "samples", "watched", "verdicts",
+                print_off(printer));
     for (size_t i = 0; i < printer->ranking.kinds_count; i++)
-        print_summary_row(printer, &printer->ranking.kinds[i]);
+        (exact ? print_exact_row : print_summary_row)(printer, &printer->ranking.kinds[i]);
     if (printer->prefix[0]) {
         char clean[TEXT_BYTES];
         name_clean(printer->prefix, clean, sizeof clean);
@@ -201,7 +253,7 @@ static void print_advice(struct printer *printer, const struct rank_kind *kind,
         .second = advice_side(printer, second, second_source, sizeof second_source),
         .same_place = lines && pair->first_place == pair->second_place,
         .nested = is_nested(printer, first, second),
-        .kernel = pair->kernel_traps * 2 > pair->waste_traps + pair->use_traps,
+        .kernel = pair->kernel,
     };
     facts.same_function = lines && facts.first.called && facts.second.called && !facts.same_place &&
                           strcmp(facts.first.called, facts.second.called) == 0;
@@ -224,17 +276,20 @@ static void print_advice(struct printer *printer, const struct rank_kind *kind,
 static void print_pair_head(struct printer *printer, const struct rank_kind *kind,
                             const struct rank_pair *pair, size_t number)
 {
-    char remarks[TEXT_BYTES] = "";
+    char remarks[TEXT_BYTES] = "", waste[32];
     uint64_t traps = pair->waste_traps + pair->use_traps;
     fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
     if (kind->too_few)
         fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " verdicts of waste%s", pair->waste_traps,
                 kind->totals->waste_traps, print_off(printer));
     else
-        fprintf(printer->out, "%.1f %%%s of the %s (%.0f – %.0f %%)", 100 * pair->share.share,
-                print_off(printer), kind_words[kind->totals->kind].wasted, 100 * pair->share.low,
-                100 * pair->share.high);
-    if (!kind->too_few && pair->waste_traps < FEW_TRAPS)
+        fprintf(printer->out, "%.1f %%%s of the %s", 100 * pair->share.share, print_off(printer),
+                kind_words[kind->totals->kind].wasted);
+    if (printer->ranking.exact)
+        fprintf(printer->out, ": %s", print_bytes(pair->waste_bytes, waste));
+    else if (!kind->too_few)
+        fprintf(printer->out, " (%.0f – %.0f %%)", 100 * pair->share.low, 100 * pair->share.high);
+    if (!kind->too_few && !printer->ranking.exact && pair->waste_traps < FEW_TRAPS)
         print_add(remarks, sizeof remarks, "; %" PRIu64 " verdict%s only", pair->waste_traps,
                   print_plural(pair->waste_traps));
     /* Where both places agree the likely one is as good as certain. */
@@ -267,7 +322,9 @@ static void print_rest(struct printer *printer, const struct rank_kind *kind, si
     for (size_t i = shown; i < kind->pairs_count; i++)
         rest += kind->pairs[i].share.share;
     fprintf(printer->out, "\n  %s%zu %s", print_on(printer, DIM), kind->pairs_count - shown,
-            shown ? "more" : "with a single verdict each");
+            shown                    ? "more"
+            : printer->ranking.exact ? "of less than 0.5 % each"
+                                     : "with a single verdict each");
     if (!kind->too_few)
         fprintf(printer->out, ", together %.1f %%", 100 * rest);
     fprintf(printer->out, "%s\n", print_off(printer));
@@ -285,6 +342,8 @@ static bool print_kind(struct printer *printer, const struct rank_kind *kind)
         uint64_t traps = kind->totals->waste_traps + kind->totals->use_traps;
         fprintf(printer->out, "  too few samples for figures (%" PRIu64 " verdict%s)\n", traps,
                 print_plural(traps));
+    } else if (!kind->fraction.known) {
+        fprintf(printer->out, "  nothing to judge: no byte was accessed twice in this way\n");
     } else {
         fprintf(printer->out, "  %.1f %% %s\n", 100 * kind->fraction.share, words->meaning);
     }
@@ -294,8 +353,9 @@ static bool print_kind(struct printer *printer, const struct rank_kind *kind)
     for (size_t i = 0; i < shown; i++)
         print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
     free(chains);
-    if (kind->pairs_count == 0)
-        fprintf(printer->out, "\n  Nothing was wasted in what was sampled.\n");
+    if (kind->pairs_count == 0 && (!printer->ranking.exact || kind->fraction.known))
+        fprintf(printer->out, "\n  Nothing was wasted%s.\n",
+                printer->ranking.exact ? "" : " in what was sampled");
     if (shown < kind->pairs_count)
         print_rest(printer, kind, shown);
     return true;
@@ -345,13 +405,52 @@ static void print_blind_spots(struct printer *printer)
     print_wrap(printer, PLAIN, 2, 2, whole);
 }
 
+/* What a reader who adds the bytes up would miss. */
+static void print_not_judged(struct printer *printer)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    char loaded[32], stored[32], line[TEXT_BYTES];
+    if (!printer->ranking.kinds_count || !(total.fresh_load_bytes || total.fresh_store_bytes))
+        return;
+    snprintf(line, sizeof line,
+             "Not judged, because no former access is known: %s loaded, %s stored.",
+             print_bytes((double)total.fresh_load_bytes, loaded),
+             print_bytes((double)total.fresh_store_bytes, stored));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static void print_kernel(struct printer *printer)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    char loaded[32], stored[32], line[TEXT_BYTES];
+    if (!total.kernel_load_bytes && !total.kernel_store_bytes)
+        return;
+    snprintf(line, sizeof line, "System calls read %s of the program's memory and wrote %s.",
+             print_bytes((double)total.kernel_load_bytes, loaded),
+             print_bytes((double)total.kernel_store_bytes, stored));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static bool has_limits(const struct printer *printer)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    return !printer->ranking.exact || printer->profile->degraded_count || total.fresh_load_bytes ||
+           total.fresh_store_bytes || total.kernel_load_bytes || total.kernel_store_bytes;
+}
+
 static void print_limits(struct printer *printer)
 {
     const struct profile *profile = printer->profile;
+    if (!has_limits(printer))
+        return;
     fprintf(printer->out, "\n%sLimits of this recording%s\n", print_on(printer, STRONG),
             print_off(printer));
     print_dropped(printer);
     print_blind_spots(printer);
+    print_not_judged(printer);
+    print_kernel(printer);
     for (size_t i = 0; i < profile->degraded_count; i++) {
         char clean[TEXT_BYTES * 2];
         name_clean(profile->degraded[i].text, clean, sizeof clean);
@@ -400,6 +499,7 @@ static void print_next(struct printer *printer)
             largest = kind->totals->kind;
         }
     }
+    bool more_reuse = print_reuse_is_cut(printer);
     if (!too_few && !more && !printer->options->profile_path)
         return;
     fprintf(printer->out, "\n%sNext%s\n", print_on(printer, STRONG), print_off(printer));
@@ -411,6 +511,10 @@ static void print_next(struct printer *printer)
     if (more && most >= 0) {
         snprintf(line, sizeof line, "headroom report --kinds %s --limit 0 %s",
                  profile_kind_names[largest], path);
+        print_command_line(printer, line);
+    }
+    if (more_reuse && !(more && most >= 0)) {
+        snprintf(line, sizeof line, "headroom report --limit 0 %s", path);
         print_command_line(printer, line);
     }
     snprintf(line, sizeof line, "headroom report --format json %s", path);
@@ -437,6 +541,7 @@ enum base_status report_text(struct profile *profile, const struct report_option
     print_summary(&printer);
     for (size_t i = 0; i < printer.ranking.kinds_count && good; i++)
         good = print_kind(&printer, &printer.ranking.kinds[i]);
+    good = good && print_reuse(&printer);
     print_limits(&printer);
     print_next(&printer);
     source_free(&printer.sources);
