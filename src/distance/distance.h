@@ -8,8 +8,11 @@
  * access. Stack: the most recent locations in a move-to-front list; older
  * ones as bits in order of their last use, counted by a hierarchy of sums, compacted when the
  * slots are used up (after Bennett and Kruskal 1975, Olken 1981).
- * Locations may be sampled by a hash of their number (SHARDS, Waldspurger et al. 2015): only they are
- * kept, distances among them are scaled by 1 / share.
+ * Locations may be sampled by a hash of their number (SHARDS, Waldspurger et al. 2015): only they
+ * are kept, each stands for 1 / share locations. Time distances are exact even so; stack
+ * distances are counts of kept locations times 1 / share, to the nearest. Where few locations have
+ * many of the accesses, totals.accesses is off by chance; the caller, who knows the true
+ * number, adds the difference to stack distance 0 before deriving miss ratios (their SHARDS_adj).
  *
  * An access that touches several locations uses all of them at the same time, in ascending order.
  *
@@ -55,8 +58,8 @@ struct distance_memory {
     void *context;
 };
 
-/* A use by access id `use` reused by id `reuse`. Sums are of unscaled counts and scaled distances;
-   with a share below 1 every entry stands for weight / count reuses. */
+/* A use by access id `use` reused by id `reuse`; with a share below 1 each of the `count` reuses
+   stands for weight / count. The mean distance is time / weight. Distances below 2^52. */
 struct distance_pair {
     uint32_t use, reuse;       /* use 0: empty slot */
     uint64_t count;
@@ -68,9 +71,9 @@ struct distance_pair {
 struct distance_totals {
     double accesses;        /* location touches, weighted by 1 / share                   */
     double reuses;          /* of these, touches of a location known                     */
-    double locations;       /* = accesses − reuses − dropped: first touches              */
-    double never_reused;    /* locations that were touched once only                     */
-    uint64_t kept_accesses, kept_locations; /* unweighted                                */
+    double locations;       /* = accesses − reuses: first touches                        */
+    double never_reused;    /* of these, not touched again: before the end, or before forgotten */
+    uint64_t kept_accesses, kept_locations; /* accesses and locations, unweighted        */
     double share;           /* at the end                                                */
 };
 
