@@ -7,6 +7,9 @@
  *          into another, so an access is the sum of its blocks.
  * The first two are shortcuts of the third, taken by most accesses that come here: sweeps with
  * bytes over what another sweep touched, changed floats, a second former access, SIMD.
+ *
+ * Values are moved as words in registers: what was just written in bytes is not forwarded to
+ * a load of a word.
  */
 #include "shadow/internal.h"
 
@@ -17,11 +20,6 @@ struct access {
 };
 
 /* ---- units ------------------------------------------------------------------------- */
-
-static inline const unsigned char *loaded_at(const struct shadow_record *record, uint64_t address)
-{
-    return (const unsigned char *)&record->loaded + (address & 7);
-}
 
 /* Bytes of a unit are read: the first read since they were stored is the store's use. */
 static inline void read_part(struct shadow *shadow, uint32_t *store, uint32_t id, uint32_t part)
@@ -55,15 +53,21 @@ static inline bool former_of(const struct shadow *shadow, uint32_t word, uint32_
     return true;
 }
 
-static inline void set_stored(struct shadow *shadow, uint64_t address, uint32_t *store,
-                              uint32_t part, uint32_t mark)
+static inline uint32_t with_stored(struct shadow *shadow, uint64_t address, uint32_t store,
+                                   uint32_t part, uint32_t mark)
 {
-    uint32_t unread = *store >> SHADOW_ID_BITS & ~part, word = *store & SHADOW_ID_MASK;
-    *store = shadow_set_part(shadow, address, word, part, mark) | (unread | (mark ? part : 0))
-                                                                      << SHADOW_ID_BITS;
+    uint32_t unread = store >> SHADOW_ID_BITS & ~part, word = store & SHADOW_ID_MASK;
+    return set_part(shadow, address, word, part, mark) | (unread | (mark ? part : 0))
+                                                             << SHADOW_ID_BITS;
 }
 
-/* ---- part -------------------------------------------------------------------------- */
+static inline void count_stored(struct shadow *shadow, struct access access, uint32_t former,
+                                uint32_t bytes, uint32_t waste, uint32_t dead)
+{
+    /* Of bytes that nobody stored it does not matter what they were. */
+    bool judged = access.values_known || former == 0;
+    count_store(shadow, access.id, former, judged ? waste : 0, judged ? bytes - waste : 0, dead);
+}
 
 static inline uint32_t waste_of(const struct shadow *shadow, uint32_t former, uint32_t bytes,
                                 uint64_t before, uint64_t now)
@@ -76,44 +80,47 @@ static inline uint32_t waste_of(const struct shadow *shadow, uint32_t former, ui
     return shadow_waste_of_part(shadow, element, bytes, before, now);
 }
 
-/* False: not of this sort, nothing has happened. */
-static inline bool load_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
+/* ---- part -------------------------------------------------------------------------- */
+
+/* False: not of this sort, nothing has happened. bytes is a constant. */
+SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                              uint64_t value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t unit = address >> 2 & 1, first = address & 3, former;
     if (!former_of(shadow, record->load[unit], first, bytes, &former))
         return false;
-    uint32_t part = ((1u << bytes) - 1) << first;
+    unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     uint64_t loaded = 0;
-    memcpy(&loaded, loaded_at(record, address), bytes);
-    value = shadow_cut(value, bytes);
-    uint32_t waste = waste_of(shadow, former, bytes, loaded, value);
+    memcpy(&loaded, at, bytes);
+    memcpy(at, &value, bytes);
+    uint32_t part = ((1u << bytes) - 1) << first;
+    uint32_t waste = waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes));
     count_load(shadow, id, former, waste, bytes - waste);
     read_part(shadow, &record->store[unit], id, part);
-    memcpy((unsigned char *)&record->loaded + (address & 7), &value, bytes);
-    if (former != id)
-        record->load[unit] = shadow_set_part(shadow, address, record->load[unit], part, id);
+    if (bytes == 4 && former == record->load[unit])
+        record->load[unit] = id;
+    else if (former != id)
+        record->load[unit] = set_part(shadow, address, record->load[unit], part, id);
     return true;
 }
 
-static inline bool store_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
+SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                               uint64_t before, uint64_t value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t unit = address >> 2 & 1, first = address & 3, former;
-    uint32_t *store = &record->store[unit];
-    if (!former_of(shadow, *store & SHADOW_ID_MASK, first, bytes, &former))
+    uint32_t store = record->store[unit], part = ((1u << bytes) - 1) << first;
+    if (!former_of(shadow, store & SHADOW_ID_MASK, first, bytes, &former))
         return false;
-    uint32_t part = ((1u << bytes) - 1) << first;
-    uint32_t dead = count_bits(*store >> SHADOW_ID_BITS & part);
+    uint32_t dead = count_bits(store >> SHADOW_ID_BITS & part);
     uint32_t waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
     count_store(shadow, id, former, waste, bytes - waste, dead);
     if (former == id)
-        *store |= part << SHADOW_ID_BITS;
+        record->store[unit] = store | part << SHADOW_ID_BITS;
     else
-        set_stored(shadow, address, store, part, id);
+        record->store[unit] = with_stored(shadow, address, store, part, id);
     return true;
 }
 
@@ -124,33 +131,25 @@ static inline bool load_whole(struct shadow *shadow, uint64_t address, struct ac
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t low = record->load[0], high = record->load[1], id = access.id;
-    if (is_mixed(low) || is_mixed(high))
-        return false;
     uint64_t loaded = record->loaded;
-    if (low == high) {
+    if (low == high && !is_mixed(low)) {
         uint32_t waste = waste_of(shadow, low, 8, loaded, value);
         count_load(shadow, id, low, waste, 8 - waste);
+    } else if (is_mixed(low) || is_mixed(high)) {
+        return false;
     } else {
         uint32_t waste = waste_of(shadow, low, 4, (uint32_t)loaded, (uint32_t)value);
         count_load(shadow, id, low, waste, 4 - waste);
         waste = waste_of(shadow, high, 4, loaded >> 32, value >> 32);
         count_load(shadow, id, high, waste, 4 - waste);
     }
-    if (shadow_both(record->store) & SHADOW_UNREAD) {
+    record->loaded = value;
+    record->load[0] = record->load[1] = access.mark;
+    if ((record->store[0] | record->store[1]) & SHADOW_UNREAD) {
         read_part(shadow, &record->store[0], id, 15);
         read_part(shadow, &record->store[1], id, 15);
     }
-    record->loaded = value;
-    shadow_set_both(record->load, shadow_twice(access.mark));
     return true;
-}
-
-static inline void count_stored(struct shadow *shadow, struct access access, uint32_t former,
-                                uint32_t bytes, uint32_t waste, uint32_t dead)
-{
-    /* Of bytes that nobody stored it does not matter what they were. */
-    bool judged = access.values_known || former == 0;
-    count_store(shadow, access.id, former, judged ? waste : 0, judged ? bytes - waste : 0, dead);
 }
 
 static inline bool store_whole(struct shadow *shadow, uint64_t address, struct access access,
@@ -160,30 +159,33 @@ static inline bool store_whole(struct shadow *shadow, uint64_t address, struct a
     uint32_t low = record->store[0] & SHADOW_ID_MASK, high = record->store[1] & SHADOW_ID_MASK;
     uint32_t dead_low = count_bits(record->store[0] >> SHADOW_ID_BITS);
     uint32_t dead_high = count_bits(record->store[1] >> SHADOW_ID_BITS);
-    if (is_mixed(low) || is_mixed(high))
-        return false;
-    if (low == high) {
+    if (low == high && !is_mixed(low)) {
         uint32_t waste = waste_of(shadow, low, 8, before, value);
         count_stored(shadow, access, low, 8, waste, dead_low + dead_high);
+    } else if (is_mixed(low) || is_mixed(high)) {
+        return false;
     } else {
         uint32_t waste = waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
         count_stored(shadow, access, low, 4, waste, dead_low);
         waste = waste_of(shadow, high, 4, before >> 32, value >> 32);
         count_stored(shadow, access, high, 4, waste, dead_high);
     }
-    shadow_set_both(record->store, shadow_twice(access.mark) | (access.mark ? SHADOW_UNREAD : 0));
+    record->store[0] = record->store[1] = access.mark | (access.mark ? SHADOW_UNREAD : 0);
     return true;
 }
 
 /* ---- block ------------------------------------------------------------------------- */
 
-/* What is common to loads and stores of some of sixteen aligned bytes. */
+/* Some of sixteen aligned bytes. */
 struct block {
     uint64_t address; /* of the first of the sixteen */
     uint32_t touched; /* bit i: byte i belongs to the access */
     uint32_t differing;
-    uint32_t former[16];        /* of touched bytes */
+    uint32_t unread; /* stores: was stored and not loaded since; loads: 0 */
+    bool is_store;
+    struct access access;
     uint64_t before[2], now[2]; /* equal in bytes not touched */
+    uint32_t former[4];         /* words of the units, without unread bits */
 };
 
 /* Bit i: byte i of a word is not zero. */
@@ -195,122 +197,136 @@ static inline uint32_t bytes_set(uint64_t word)
     return (uint32_t)((tops >> 7) * UINT64_C(0x0102040810204080) >> 56);
 }
 
-static void compare(struct block *block)
+/* The other way round: bytes of ones. */
+static inline uint64_t bytes_of(uint32_t bits)
 {
-    block->differing = bytes_set(block->before[0] ^ block->now[0]) |
-                       bytes_set(block->before[1] ^ block->now[1]) << 8;
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t one_bit_each = bits * UINT64_C(0x0101010101010101) & UINT64_C(0x8040201008040201);
+    return ((one_bit_each + low) >> 7 & UINT64_C(0x0101010101010101)) * 255;
 }
 
-static void expand(const struct shadow *shadow, struct block *block, uint32_t unit, uint32_t word)
+static inline void set_values(struct block *block, uint32_t half, uint64_t before, uint64_t now)
 {
-    uint32_t *former = &block->former[4 * unit];
-    if (is_mixed(word))
-        memcpy(former, detail_of(shadow, word), 4 * sizeof *former);
+    uint32_t touched = block->touched >> 8 * half & 0xff;
+    uint64_t changed = (before ^ now) & bytes_of(touched);
+    block->before[half] = before;
+    block->now[half] = before ^ changed;
+    block->differing |= bytes_set(changed) << 8 * half;
+}
+
+static inline uint32_t part_of(const struct block *block, uint32_t unit)
+{
+    return block->touched >> 4 * unit & 15;
+}
+
+/* All bytes of a group have this former access; those of `waste` are waste. */
+static inline void count_group(struct shadow *shadow, const struct block *block, uint32_t former,
+                               uint32_t group, uint32_t waste)
+{
+    uint32_t bytes = count_bits(group), wasted = count_bits(waste);
+    if (block->is_store)
+        count_stored(shadow, block->access, former, bytes, wasted,
+                     count_bits(group & block->unread));
     else
-        former[0] = former[1] = former[2] = former[3] = word;
-}
-
-/* The bytes of `rest` that have the same former access as the first of them. */
-static uint32_t group_of(const struct block *block, uint32_t rest)
-{
-    uint32_t first = (uint32_t)__builtin_ctz(rest), group = 0;
-    for (uint32_t i = first; i < 16; i++)
-        group |= (uint32_t)(block->former[i] == block->former[first]) << i;
-    return group & rest;
+        count_load(shadow, block->access.id, former, wasted, bytes - wasted);
 }
 
 static uint32_t waste_of_group(const struct shadow *shadow, const struct block *block,
-                               uint32_t group)
+                               uint32_t former, uint32_t group)
 {
     if (!(block->differing & group))
         return group;
-    uint8_t element = shadow->elements[block->former[__builtin_ctz(group)]];
-    return shadow_waste_of_block(shadow, element, group, block->differing,
+    return shadow_waste_of_block(shadow, shadow->elements[former], group, block->differing,
                                  (const uint8_t *)block->before, (const uint8_t *)block->now);
 }
 
-static inline struct block block_at(uint64_t address, uint64_t start, uint64_t end)
+/* Touched units with one former access, the same for all? */
+static inline bool is_uniform(const struct block *block, uint32_t *former)
 {
-    struct block block;
-    uint32_t from = start > address ? (uint32_t)(start - address) : 0;
-    uint32_t to = end < address + 16 ? (uint32_t)(end - address) : 16;
-    block.address = address;
-    block.touched = (UINT32_C(1) << to) - (UINT32_C(1) << from);
-    return block;
+    uint32_t first = block->former[(uint32_t)__builtin_ctz(block->touched) >> 2];
+    bool uniform = !is_mixed(first);
+    for (uint32_t unit = 0; unit < 4; unit++)
+        uniform &= block->former[unit] == first || !part_of(block, unit);
+    *former = first;
+    return uniform;
 }
 
-/* Copies the access's bytes of this block; value is the one of byte `start`. */
-static inline void pick(const struct block *block, uint64_t into[2], uint64_t start,
-                        const uint8_t *value)
+/* Sorts the bytes by former access. */
+static void judge_mixed(struct shadow *shadow, const struct block *block)
 {
-    uint32_t from = (uint32_t)__builtin_ctz(block->touched);
-    uint64_t skipped = block->address + from - start;
-    memcpy((uint8_t *)into + from, value + skipped, count_bits(block->touched));
-}
-
-static void load_block(struct shadow *shadow, struct block *block, struct access access,
-                       uint64_t start, const uint8_t *value)
-{
-    struct shadow_record *record = shadow_record_of(shadow, block->address);
-    block->before[0] = block->now[0] = record[0].loaded;
-    block->before[1] = block->now[1] = record[1].loaded;
-    pick(block, block->now, start, value);
-    compare(block);
+    uint32_t former[16];
     for (uint32_t unit = 0; unit < 4; unit++) {
-        uint32_t part = block->touched >> 4 * unit & 15;
-        if (!part)
-            continue;
-        expand(shadow, block, unit, record[unit >> 1].load[unit & 1]);
-        read_part(shadow, &record[unit >> 1].store[unit & 1], access.id, part);
+        uint32_t word = block->former[unit], *ids = &former[4 * unit];
+        if (is_mixed(word) && part_of(block, unit))
+            memcpy(ids, detail_of(shadow, word), 4 * sizeof *ids);
+        else
+            ids[0] = ids[1] = ids[2] = ids[3] = word;
     }
     for (uint32_t rest = block->touched, group; rest; rest &= ~group) {
-        group = group_of(block, rest);
-        uint32_t bytes = count_bits(group);
-        uint32_t waste = count_bits(waste_of_group(shadow, block, group));
-        count_load(shadow, access.id, block->former[__builtin_ctz(group)], waste, bytes - waste);
-    }
-    record[0].loaded = block->now[0];
-    record[1].loaded = block->now[1];
-    for (uint32_t unit = 0; unit < 4; unit++) {
-        uint32_t *load = &record[unit >> 1].load[unit & 1];
-        uint32_t part = block->touched >> 4 * unit & 15;
-        if (part)
-            *load = shadow_set_part(shadow, block->address, *load, part, access.mark);
+        uint32_t first = (uint32_t)__builtin_ctz(rest);
+        group = 0;
+        for (uint32_t i = first; i < 16; i++)
+            group |= (uint32_t)(former[i] == former[first]) << i;
+        group &= rest;
+        count_group(shadow, block, former[first], group,
+                    waste_of_group(shadow, block, former[first], group));
     }
 }
 
-static void store_block(struct shadow *shadow, struct block *block, struct access access,
-                        uint64_t start, const uint8_t *before, const uint8_t *value)
+static inline void judge(struct shadow *shadow, const struct block *block)
+{
+    uint32_t former;
+    if (is_uniform(block, &former))
+        count_group(shadow, block, former, block->touched,
+                    waste_of_group(shadow, block, former, block->touched));
+    else
+        judge_mixed(shadow, block);
+}
+
+/* now: the words of both records; only touched bytes matter. */
+static void load_block(struct shadow *shadow, struct block *block, const uint64_t now[2])
 {
     struct shadow_record *record = shadow_record_of(shadow, block->address);
-    uint32_t unread = 0;
-    memset(block->before, 0, sizeof block->before);
-    memset(block->now, 0, sizeof block->now);
-    if (access.values_known) {
-        pick(block, block->before, start, before);
-        pick(block, block->now, start, value);
+    block->is_store = false;
+    block->differing = block->unread = 0;
+    for (uint32_t half = 0; half < 2; half++) {
+        set_values(block, half, record[half].loaded, now[half]);
+        record[half].loaded = block->now[half];
     }
-    compare(block);
+    for (uint32_t unit = 0; unit < 4; unit++) {
+        block->former[unit] = record[unit >> 1].load[unit & 1];
+        read_part(shadow, &record[unit >> 1].store[unit & 1], block->access.id,
+                  part_of(block, unit));
+    }
+    judge(shadow, block);
+    for (uint32_t unit = 0; unit < 4; unit++)
+        if (part_of(block, unit))
+            record[unit >> 1].load[unit & 1] = set_part(shadow, block->address, block->former[unit],
+                                                        part_of(block, unit), block->access.mark);
+}
+
+static void store_block(struct shadow *shadow, struct block *block, const uint64_t before[2],
+                        const uint64_t now[2])
+{
+    struct shadow_record *record = shadow_record_of(shadow, block->address);
+    block->is_store = true;
+    block->differing = block->unread = 0;
+    for (uint32_t half = 0; half < 2; half++)
+        set_values(block, half, before[half], now[half]);
     for (uint32_t unit = 0; unit < 4; unit++) {
         uint32_t word = record[unit >> 1].store[unit & 1];
-        expand(shadow, block, unit, word & SHADOW_ID_MASK);
-        unread |= (word >> SHADOW_ID_BITS) << 4 * unit;
+        block->former[unit] = word & SHADOW_ID_MASK;
+        block->unread |= (word >> SHADOW_ID_BITS) << 4 * unit;
     }
-    for (uint32_t rest = block->touched, group; rest; rest &= ~group) {
-        group = group_of(block, rest);
-        uint32_t waste = count_bits(waste_of_group(shadow, block, group));
-        count_stored(shadow, access, block->former[__builtin_ctz(group)], count_bits(group), waste,
-                     count_bits(group & unread));
-    }
-    for (uint32_t unit = 0; unit < 4; unit++) {
-        uint32_t part = block->touched >> 4 * unit & 15;
-        if (part)
-            set_stored(shadow, block->address, &record[unit >> 1].store[unit & 1], part,
-                       access.mark);
-    }
+    judge(shadow, block);
+    for (uint32_t unit = 0; unit < 4; unit++)
+        if (part_of(block, unit))
+            record[unit >> 1].store[unit & 1] =
+                with_stored(shadow, block->address, record[unit >> 1].store[unit & 1],
+                            part_of(block, unit), block->access.mark);
 }
 
-/* ---- wide -------------------------------------------------------------------------- */
+/* ---- any --------------------------------------------------------------------------- */
 
 static inline uint64_t word_at(const uint8_t *bytes)
 {
@@ -319,73 +335,106 @@ static inline uint64_t word_at(const uint8_t *bytes)
     return word;
 }
 
-/* Could a former x87 access join bytes of both records? Its id is in either. */
+/*
+ * The word of the record at `at` out of the value of an access; anything in bytes that the access
+ * does not touch. At least eight bytes can be read at value, and if `bytes` is more, just these.
+ */
+static inline uint64_t word_of(const uint8_t *value, uint64_t start, uint64_t bytes, uint64_t at)
+{
+    if (at < start)
+        return start - at < 8 ? word_at(value) << 8 * (start - at) : 0;
+    uint64_t offset = at - start;
+    if (offset >= bytes)
+        return 0;
+    if (bytes - offset >= 8)
+        return word_at(value + offset);
+    if (bytes >= 8)
+        return word_at(value + bytes - 8) >> 8 * (8 - (bytes - offset));
+    return word_at(value) >> 8 * offset;
+}
+
+/* Could a former x87 access join bytes of both records of a block, or is a unit mixed? */
 static inline bool is_joined(const struct shadow *shadow, const uint32_t first[2],
                              const uint32_t second[2])
 {
-    for (uint32_t i = 0; i < 2; i++) {
-        uint32_t id = first[i] & SHADOW_ID_MASK;
-        if (is_mixed(id) ||
-            ((id == (second[0] & SHADOW_ID_MASK) || id == (second[1] & SHADOW_ID_MASK)) &&
-             (shadow->elements[id] & ~SHADOW_FLOAT) > 8))
-            return true;
-    }
-    return is_mixed(second[0] & SHADOW_ID_MASK) || is_mixed(second[1] & SHADOW_ID_MASK);
+    uint32_t a = first[0] & SHADOW_ID_MASK, b = first[1] & SHADOW_ID_MASK;
+    uint32_t c = second[0] & SHADOW_ID_MASK, d = second[1] & SHADOW_ID_MASK;
+    if (is_mixed(a) || is_mixed(b) || is_mixed(c) || is_mixed(d))
+        return true;
+    return ((a == c || a == d) && (shadow->elements[a] & ~SHADOW_FLOAT) > 8) ||
+           ((b == c || b == d) && (shadow->elements[b] & ~SHADOW_FLOAT) > 8);
 }
 
-/* How much of [address, end) can be done record by record before a block must be looked at whole.
- */
-static inline bool is_pair(uint64_t address, uint64_t end)
+static inline uint64_t end_in_block(uint64_t at, uint64_t end)
 {
-    return (address & 15) == 0 && end - address >= 16;
+    uint64_t block_end = (at | 15) + 1;
+    return block_end < end ? block_end : end;
 }
 
-/* Neither; more than a record of a block, but not all of it, could be a part of an x87 group. */
-static inline bool is_odd(uint64_t address, uint64_t end)
+/* Bytes [at, stop) of one block. */
+static inline struct block block_of(uint64_t at, uint64_t stop, struct access access)
 {
-    uint64_t rest = end - address;
-    return (address & 7) != 0 || rest < 8 || ((address & 15) == 0 && rest > 8 && rest < 16);
+    struct block block;
+    uint32_t first = at & 15, last = first + (uint32_t)(stop - at);
+    block.address = at & ~UINT64_C(15);
+    block.touched = (UINT32_C(1) << last) - (UINT32_C(1) << first);
+    block.access = access;
+    return block;
+}
+
+static void load_in_block(struct shadow *shadow, uint64_t at, uint64_t stop, struct access access,
+                          uint64_t start, uint64_t bytes, const uint8_t *value)
+{
+    struct block block = block_of(at, stop, access);
+    uint64_t now[2] = {word_of(value, start, bytes, block.address),
+                       word_of(value, start, bytes, block.address + 8)};
+    load_block(shadow, &block, now);
 }
 
 static void load_any(struct shadow *shadow, uint64_t start, struct access access, uint64_t bytes,
                      const uint8_t *value)
 {
-    uint64_t end = start + bytes, step;
-    for (uint64_t at = start; at < end; at += step) {
+    uint64_t end = start + bytes, stop;
+    for (uint64_t at = start; at < end; at = stop) {
+        stop = end_in_block(at, end);
+        const uint8_t *here = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
-        bool pair = is_pair(at, end);
-        step = pair ? 16 : 8;
-        if (!is_odd(at, end) && !(pair && is_joined(shadow, record[0].load, record[1].load)) &&
-            load_whole(shadow, at, access, word_at(value + (at - start)))) {
-            if (pair)
-                load_whole(shadow, at + 8, access, word_at(value + (at - start) + 8));
-            continue;
+        if (stop - at == 16 && !is_joined(shadow, record[0].load, record[1].load)) {
+            load_whole(shadow, at, access, word_at(here));
+            load_whole(shadow, at + 8, access, word_at(here + 8));
+        } else if (stop - at != 8 || at & 7 || !load_whole(shadow, at, access, word_at(here))) {
+            load_in_block(shadow, at, stop, access, start, bytes, value);
         }
-        struct block block = block_at(at & ~UINT64_C(15), at, end);
-        load_block(shadow, &block, access, start, value);
-        step = block.address + 16 - at;
     }
+}
+
+static void store_in_block(struct shadow *shadow, uint64_t at, uint64_t stop, struct access access,
+                           uint64_t start, uint64_t bytes, const uint8_t *before,
+                           const uint8_t *value)
+{
+    struct block block = block_of(at, stop, access);
+    uint64_t was[2] = {word_of(before, start, bytes, block.address),
+                       word_of(before, start, bytes, block.address + 8)};
+    uint64_t now[2] = {word_of(value, start, bytes, block.address),
+                       word_of(value, start, bytes, block.address + 8)};
+    store_block(shadow, &block, was, now);
 }
 
 static void store_any(struct shadow *shadow, uint64_t start, struct access access, uint64_t bytes,
                       const uint8_t *before, const uint8_t *value)
 {
-    uint64_t end = start + bytes, step;
-    for (uint64_t at = start; at < end; at += step) {
+    uint64_t end = start + bytes, stop;
+    for (uint64_t at = start; at < end; at = stop) {
+        stop = end_in_block(at, end);
+        const uint8_t *was = before + (at - start), *now = value + (at - start);
         const struct shadow_record *record = shadow_record_of(shadow, at);
-        bool pair = is_pair(at, end);
-        step = pair ? 16 : 8;
-        if (!is_odd(at, end) && !(pair && is_joined(shadow, record[0].store, record[1].store)) &&
-            store_whole(shadow, at, access, before ? word_at(before + (at - start)) : 0,
-                        before ? word_at(value + (at - start)) : 0)) {
-            if (pair)
-                store_whole(shadow, at + 8, access, before ? word_at(before + (at - start) + 8) : 0,
-                            before ? word_at(value + (at - start) + 8) : 0);
-            continue;
+        if (stop - at == 16 && !is_joined(shadow, record[0].store, record[1].store)) {
+            store_whole(shadow, at, access, word_at(was), word_at(now));
+            store_whole(shadow, at + 8, access, word_at(was + 8), word_at(now + 8));
+        } else if (stop - at != 8 || at & 7 ||
+                   !store_whole(shadow, at, access, word_at(was), word_at(now))) {
+            store_in_block(shadow, at, stop, access, start, bytes, before, value);
         }
-        struct block block = block_at(at & ~UINT64_C(15), at, end);
-        store_block(shadow, &block, access, start, before, value);
-        step = block.address + 16 - at;
     }
 }
 
@@ -397,32 +446,54 @@ static inline bool is_outside(const struct shadow *shadow, uint64_t address, uin
            bytes > shadow->address_limit - address;
 }
 
+static void load(struct shadow *shadow, uint64_t address, struct access access, uint64_t bytes,
+                 const uint8_t *value)
+{
+    uint64_t few = 0;
+    if (is_outside(shadow, address, bytes))
+        return;
+    if (bytes < sizeof few)
+        value = memcpy(&few, value, bytes);
+    load_any(shadow, address, access, bytes, value);
+}
+
+static void store(struct shadow *shadow, uint64_t address, struct access access, uint64_t bytes,
+                  const uint8_t *before, const uint8_t *value)
+{
+    uint64_t few_before = 0, few = 0;
+    if (is_outside(shadow, address, bytes))
+        return;
+    if (bytes < sizeof few) {
+        before = memcpy(&few_before, before, bytes);
+        value = memcpy(&few, value, bytes);
+    }
+    store_any(shadow, address, access, bytes, before, value);
+}
+
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value)
 {
-    if (!is_outside(shadow, address, bytes))
-        load_any(shadow, address, (struct access){id, id, true}, bytes, value);
+    load(shadow, address, (struct access){id, id, true}, bytes, value);
 }
 
 void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                   const uint8_t *before, const uint8_t *value)
 {
-    if (!is_outside(shadow, address, bytes))
-        store_any(shadow, address, (struct access){id, id, true}, bytes, before, value);
+    store(shadow, address, (struct access){id, id, true}, bytes, before, value);
 }
 
 void shadow_kernel_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                         const uint8_t *value)
 {
-    if (!is_outside(shadow, address, bytes))
-        load_any(shadow, address, (struct access){id, 0, true}, bytes, value);
+    load(shadow, address, (struct access){id, 0, true}, bytes, value);
 }
 
 void shadow_kernel_store(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
                          const uint8_t *before, const uint8_t *value)
 {
-    if (!is_outside(shadow, address, bytes))
-        store_any(shadow, address, (struct access){id, 0, before != NULL}, bytes, before, value);
+    /* What was there is not known: any value does, and it is not looked at. */
+    store(shadow, address, (struct access){id, 0, before != NULL}, bytes, before ? before : value,
+          value);
 }
 
 /* For accesses that fast.h gave up on; bytes is a constant. */

@@ -16,8 +16,8 @@
 #define SHADOW_RARE(condition) __builtin_expect(!!(condition), 0)
 
 #define SHADOW_ID_MASK ((UINT32_C(1) << SHADOW_ID_BITS) - 1)
-/* The bits "stored and not loaded since" of both units of a record. */
-#define SHADOW_UNREAD UINT64_C(0xf0000000f0000000)
+/* The bits "stored and not loaded since" of a unit. */
+#define SHADOW_UNREAD (~SHADOW_ID_MASK)
 
 /* Right for every address and state; bytes as in the name. */
 void shadow_load_slow_1(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value);
@@ -39,28 +39,10 @@ SHADOW_INLINE struct shadow_record *shadow_record_of(const struct shadow *shadow
                                             (address >> 3) * sizeof(struct shadow_record));
 }
 
-/* Both units of a record as one number. */
-SHADOW_INLINE uint64_t shadow_both(const uint32_t unit[2])
-{
-    uint64_t words;
-    __builtin_memcpy(&words, unit, sizeof words);
-    return words;
-}
-
-SHADOW_INLINE void shadow_set_both(uint32_t unit[2], uint64_t words)
-{
-    __builtin_memcpy(unit, &words, sizeof words);
-}
-
-SHADOW_INLINE uint64_t shadow_twice(uint32_t word)
-{
-    return word | (uint64_t)word << 32;
-}
-
 /* Do so many bytes of an element of that kind, if they differ at all, differ as one group? */
 SHADOW_INLINE bool shadow_is_one_group(uint8_t element, uint32_t bytes)
 {
-    return bytes == 1 || (element >= bytes && element < SHADOW_FLOAT);
+    return bytes == 1 || (uint8_t)(element - bytes) < SHADOW_FLOAT - bytes;
 }
 
 SHADOW_INLINE uint64_t shadow_cut(uint64_t value, uint32_t bytes)
@@ -74,12 +56,15 @@ SHADOW_INLINE uint32_t shadow_unread_of(uint64_t address, uint32_t bytes)
     return ((UINT32_C(1) << bytes) - 1) << SHADOW_ID_BITS << (address & 3);
 }
 
+/* No branch: which loads yield something new is what no predictor knows. */
 SHADOW_INLINE void shadow_add(struct shadow_leaf *leaf, bool differs, uint32_t bytes)
 {
-    uint64_t *count = differs ? &leaf->use : &leaf->waste;
-    *count += bytes;
+    uint64_t use = differs ? bytes : 0;
+    leaf->use += use;
+    leaf->waste += bytes - use;
 }
 
+/* Units are read one by one: two stores of 32 bits are not forwarded to one load of 64. */
 SHADOW_INLINE bool shadow_load_hit_8(struct shadow *shadow, uint64_t address, uint32_t id,
                                      uint64_t value)
 {
@@ -88,23 +73,22 @@ SHADOW_INLINE bool shadow_load_hit_8(struct shadow *shadow, uint64_t address, ui
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous;
-    if (SHADOW_RARE(shadow_both(record->load) != shadow_twice(previous)))
+    if (SHADOW_RARE(record->load[0] != previous) || SHADOW_RARE(record->load[1] != previous))
         return false;
     bool differs = record->loaded != value;
-    if (differs && SHADOW_RARE(!shadow_is_one_group(shadow->elements[previous], 8)))
+    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], 8)))
         return false;
-    uint64_t stores = shadow_both(record->store);
-    if (stores & SHADOW_UNREAD) {
-        if (SHADOW_RARE(stores != (shadow_twice(leaf->previous_store) | SHADOW_UNREAD)))
+    if ((record->store[0] | record->store[1]) & SHADOW_UNREAD) {
+        uint32_t store = leaf->previous_store;
+        if (SHADOW_RARE(record->store[0] != (store | SHADOW_UNREAD)) ||
+            SHADOW_RARE(record->store[1] != (store | SHADOW_UNREAD)))
             return false;
         leaf->dead += 8;
-        shadow_set_both(record->store, stores & ~SHADOW_UNREAD);
+        record->store[0] = record->store[1] = store;
     }
     shadow_add(leaf, differs, 8);
-    if (differs)
-        record->loaded = value;
-    if (previous != id)
-        shadow_set_both(record->load, shadow_twice(id));
+    record->loaded = value;
+    record->load[0] = record->load[1] = id;
     return true;
 }
 
@@ -123,7 +107,7 @@ SHADOW_INLINE bool shadow_load_hit_unit(struct shadow *shadow, uint64_t address,
     unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     __builtin_memcpy(&loaded, at, bytes);
     bool differs = loaded != shadow_cut(value, bytes);
-    if (differs && SHADOW_RARE(!shadow_is_one_group(shadow->elements[previous], bytes)))
+    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], bytes)))
         return false;
     uint32_t store = record->store[unit], part = shadow_unread_of(address, bytes);
     if (store & part) {
@@ -133,10 +117,8 @@ SHADOW_INLINE bool shadow_load_hit_unit(struct shadow *shadow, uint64_t address,
         record->store[unit] = store & ~part;
     }
     shadow_add(leaf, differs, bytes);
-    if (differs)
-        __builtin_memcpy(at, &value, bytes);
-    if (bytes == 4 && previous != id)
-        record->load[unit] = id;
+    __builtin_memcpy(at, &value, bytes);
+    record->load[unit] = id;
     return true;
 }
 
@@ -148,16 +130,17 @@ SHADOW_INLINE bool shadow_store_hit_8(struct shadow *shadow, uint64_t address, u
     struct shadow_record *record = shadow_record_of(shadow, address);
     struct shadow_leaf *leaf = &shadow->leaves[id];
     uint32_t previous = leaf->previous;
-    uint64_t stores = shadow_both(record->store), unread = stores & SHADOW_UNREAD;
-    if (SHADOW_RARE((stores ^ unread) != shadow_twice(previous)) ||
-        SHADOW_RARE((unread != 0) & (unread != SHADOW_UNREAD)))
+    uint32_t unread = record->store[0] & SHADOW_UNREAD;
+    if (SHADOW_RARE((record->store[0] ^ unread) != previous) ||
+        SHADOW_RARE(record->store[1] != record->store[0]) ||
+        (SHADOW_RARE((unread != 0) & (unread != SHADOW_UNREAD))))
         return false;
     bool differs = before != value;
-    if (differs && SHADOW_RARE(!shadow_is_one_group(shadow->elements[previous], 8)))
+    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], 8)))
         return false;
-    leaf->dead += unread >> 60 & 8;
+    leaf->dead += unread >> 28 & 8;
     shadow_add(leaf, differs, 8);
-    shadow_set_both(record->store, shadow_twice(id) | SHADOW_UNREAD);
+    record->store[0] = record->store[1] = id | SHADOW_UNREAD;
     return true;
 }
 
@@ -176,7 +159,7 @@ SHADOW_INLINE bool shadow_store_hit_unit(struct shadow *shadow, uint64_t address
         (bytes > 1 && SHADOW_RARE((unread != 0) & (unread != part))))
         return false;
     bool differs = shadow_cut(before ^ value, bytes) != 0;
-    if (differs && SHADOW_RARE(!shadow_is_one_group(shadow->elements[previous], bytes)))
+    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], bytes)))
         return false;
     leaf->dead += unread ? bytes : 0;
     shadow_add(leaf, differs, bytes);

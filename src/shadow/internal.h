@@ -42,12 +42,33 @@ static inline uint32_t count_bits(uint32_t bits)
 /* Stops counting for good: what was counted stays, no access reaches a record any more. */
 void shadow_exhaust(struct shadow *shadow);
 
+/* A new detail record: all of a unit has one id, but `part` of it (4 bits) another. Its word. */
+uint32_t shadow_mix(struct shadow *shadow, uint64_t address, uint32_t word, uint32_t part,
+                    uint32_t id);
+void shadow_give_detail(struct shadow *shadow, uint32_t word);
+
 /*
- * Gives the bytes of `part` (4 bits) in a unit an id. word: the unit's without the unread
+ * Gives the bytes of `part` in a unit an id. word: the unit's without the unread
  * bits; returns the new one. A unit whose bytes have one id is never left mixed.
  */
-uint32_t shadow_set_part(struct shadow *shadow, uint64_t address, uint32_t word, uint32_t part,
-                         uint32_t id);
+static inline uint32_t set_part(struct shadow *shadow, uint64_t address, uint32_t word,
+                                uint32_t part, uint32_t id)
+{
+    if (word == id)
+        return word;
+    if (!is_mixed(word))
+        return part == 15 ? id : shadow_mix(shadow, address, word, part, id);
+    uint32_t *ids = detail_of(shadow, word), others = 0;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (part >> i & 1)
+            ids[i] = id;
+        others |= ids[i] ^ id;
+    }
+    if (others)
+        return word;
+    shadow_give_detail(shadow, word);
+    return id;
+}
 
 /*
  * pairs.c: the former access is not the one in the leaf. dead of a store comes with waste and use;
@@ -99,8 +120,8 @@ static inline void count_store(struct shadow *shadow, uint32_t id, uint32_t form
     leaf->dead += dead;
 }
 
-/* value.c: bytes [0, bytes) of an aligned block of the former access's element differ. How many of
-   them are waste all the same? bytes: 1, 2, 4 or 8, at a multiple of it. */
+/* value.c: an aligned word of 1, 2, 4 or 8 bytes differs from the former access's. How many of its
+   bytes are waste all the same? */
 uint32_t shadow_waste_of_part(const struct shadow *shadow, uint8_t element, uint32_t bytes,
                               uint64_t former, uint64_t now);
 

@@ -96,7 +96,7 @@ static uint32_t take_detail(struct shadow *shadow)
     return shadow->details_used++;
 }
 
-static void give_detail(struct shadow *shadow, uint32_t word)
+void shadow_give_detail(struct shadow *shadow, uint32_t word)
 {
     uint32_t *ids = detail_of(shadow, word);
     ids[0] = shadow->details_free;
@@ -104,38 +104,17 @@ static void give_detail(struct shadow *shadow, uint32_t word)
     shadow->details_free = word - SHADOW_MOST_IDS;
 }
 
-static inline void set_ids(uint32_t ids[4], uint32_t part, uint32_t id)
-{
-    for (uint32_t i = 0; i < 4; i++)
-        ids[i] = part >> i & 1 ? id : ids[i];
-}
-
-static uint32_t mix(struct shadow *shadow, uint64_t address, uint32_t word, uint32_t part,
+uint32_t shadow_mix(struct shadow *shadow, uint64_t address, uint32_t word, uint32_t part,
                     uint32_t id)
 {
     uint32_t detail = take_detail(shadow);
     if (!detail)
         return id;
     uint32_t *ids = shadow->details[detail];
-    ids[0] = ids[1] = ids[2] = ids[3] = word;
-    set_ids(ids, part, id);
+    for (uint32_t i = 0; i < 4; i++)
+        ids[i] = part >> i & 1 ? id : word;
     shadow->mixed_regions[address >> REGION_SHIFT] = 1;
     return SHADOW_MOST_IDS + detail;
-}
-
-uint32_t shadow_set_part(struct shadow *shadow, uint64_t address, uint32_t word, uint32_t part,
-                         uint32_t id)
-{
-    if (word == id)
-        return word;
-    if (!is_mixed(word))
-        return part == 15 ? id : mix(shadow, address, word, part, id);
-    uint32_t *ids = detail_of(shadow, word);
-    set_ids(ids, part, id);
-    if (ids[0] != id || ids[1] != id || ids[2] != id || ids[3] != id)
-        return word;
-    give_detail(shadow, word);
-    return id;
 }
 
 /* ---- forgetting -------------------------------------------------------------------- */
@@ -150,8 +129,8 @@ static void forget_part(struct shadow *shadow, uint64_t address, uint32_t first,
         uint32_t unread = *store >> SHADOW_ID_BITS & ~part, word = *store & SHADOW_ID_MASK;
         if (!part)
             continue;
-        *store = shadow_set_part(shadow, address, word, part, 0) | unread << SHADOW_ID_BITS;
-        record->load[unit] = shadow_set_part(shadow, address, record->load[unit], part, 0);
+        *store = set_part(shadow, address, word, part, 0) | unread << SHADOW_ID_BITS;
+        record->load[unit] = set_part(shadow, address, record->load[unit], part, 0);
     }
     memset((unsigned char *)&record->loaded + first, 0, last - first);
 }
@@ -163,9 +142,9 @@ static void give_details(struct shadow *shadow, uint64_t start, uint64_t end)
         for (uint32_t unit = 0; unit < 2; unit++) {
             uint32_t word = record->store[unit] & SHADOW_ID_MASK;
             if (is_mixed(word))
-                give_detail(shadow, word);
+                shadow_give_detail(shadow, word);
             if (is_mixed(record->load[unit]))
-                give_detail(shadow, record->load[unit]);
+                shadow_give_detail(shadow, record->load[unit]);
         }
     }
 }

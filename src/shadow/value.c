@@ -15,13 +15,10 @@ static bool close_double(double a, double b, double tolerance)
 {
     double size_a = __builtin_fabs(a), size_b = __builtin_fabs(b);
     double larger = size_a > size_b ? size_a : size_b;
-    if (a != a || b != b)
-        return a != a && b != b;
-    if (a == b)
-        return true;
-    if (larger > __DBL_MAX__)
-        return false;
-    return __builtin_fabs(a - b) <= tolerance * larger;
+    /* False for NaN; true for an infinity and anything. */
+    if (__builtin_fabs(a - b) <= tolerance * larger)
+        return larger <= __DBL_MAX__ || a == b;
+    return a == b || (a != a && b != b);
 }
 
 static bool close_x87(const uint8_t *former, const uint8_t *now, float tolerance)
@@ -36,37 +33,71 @@ static bool close_x87(const uint8_t *former, const uint8_t *now, float tolerance
     return detect_same_value(&sample, now, &touch, tolerance);
 }
 
+static bool close_bits_64(uint64_t former, uint64_t now, float tolerance)
+{
+    double a, b;
+    memcpy(&a, &former, sizeof a);
+    memcpy(&b, &now, sizeof b);
+    return close_double(a, b, tolerance);
+}
+
+static bool close_bits_32(uint32_t former, uint32_t now, float tolerance)
+{
+    float a, b;
+    memcpy(&a, &former, sizeof a);
+    memcpy(&b, &now, sizeof b);
+    return close_double(a, b, tolerance);
+}
+
 /* One whole float; sizes without a known format are equal only in bits, and these are not. */
 static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t bytes, float tolerance)
 {
-    if (bytes == sizeof(float)) {
-        float a, b;
-        memcpy(&a, former, sizeof a);
-        memcpy(&b, now, sizeof b);
-        return close_double(a, b, tolerance);
+    uint64_t a = 0, b = 0;
+    if (bytes == X87_BYTES)
+        return close_x87(former, now, tolerance);
+    if (bytes != sizeof(float) && bytes != sizeof(double))
+        return false;
+    memcpy(&a, former, bytes);
+    memcpy(&b, now, bytes);
+    return bytes == sizeof(float) ? close_bits_32((uint32_t)a, (uint32_t)b, tolerance)
+                                  : close_bits_64(a, b, tolerance);
+}
+
+/* Elements of four bytes in a word, two or one. */
+static uint32_t waste_of_fours(bool is_float, uint32_t bytes, uint64_t former, uint64_t now,
+                               float tolerance)
+{
+    uint32_t waste = 0;
+    for (uint32_t at = 0; at < bytes; at += 4) {
+        uint32_t a = (uint32_t)(former >> 8 * at), b = (uint32_t)(now >> 8 * at);
+        if (a == b || (is_float && close_bits_32(a, b, tolerance)))
+            waste += 4;
     }
-    if (bytes == sizeof(double)) {
-        double a, b;
-        memcpy(&a, former, sizeof a);
-        memcpy(&b, now, sizeof b);
-        return close_double(a, b, tolerance);
-    }
-    return bytes == X87_BYTES && close_x87(former, now, tolerance);
+    return waste;
+}
+
+static uint32_t waste_of_small(uint32_t size, uint32_t bytes, uint64_t former, uint64_t now)
+{
+    uint64_t changed = former ^ now, element = (UINT64_C(1) << 8 * size) - 1;
+    uint32_t waste = 0;
+    for (uint32_t at = 0; at < bytes; at += size, changed >>= 8 * size)
+        waste += changed & element ? 0 : size;
+    return waste;
 }
 
 uint32_t shadow_waste_of_part(const struct shadow *shadow, uint8_t element, uint32_t bytes,
                               uint64_t former, uint64_t now)
 {
-    uint32_t size = element & ~SHADOW_FLOAT, waste = 0;
-    bool is_float = element & SHADOW_FLOAT && shadow->fp_tolerance > 0;
-    if (size > bytes || size == 0 || (size == bytes && !is_float))
+    uint32_t size = element & ~SHADOW_FLOAT;
+    float tolerance = shadow->fp_tolerance;
+    bool is_float = element & SHADOW_FLOAT && tolerance > 0;
+    if (size > bytes || size == 0)
         return 0;
-    for (uint32_t at = 0; at < bytes; at += size) {
-        const uint8_t *a = (const uint8_t *)&former + at, *b = (const uint8_t *)&now + at;
-        if (memcmp(a, b, size) == 0 || (is_float && close_float(a, b, size, shadow->fp_tolerance)))
-            waste += size;
-    }
-    return waste;
+    if (size == 8)
+        return is_float && close_bits_64(former, now, tolerance) ? 8 : 0;
+    if (size == 4)
+        return waste_of_fours(is_float, bytes, former, now, tolerance);
+    return waste_of_small(size, bytes, former, now);
 }
 
 uint32_t shadow_waste_of_block(const struct shadow *shadow, uint8_t element, uint32_t group,
