@@ -55,6 +55,42 @@ static void test_values(void **state)
     assert_int_equal(parsed("--limit 0").limit, 0);
 }
 
+/* Verbs refuse options of the other engine; the parser only notes them. */
+static void test_options_of_one_engine(void **state)
+{
+    struct settings settings = parsed("--exact --kinds dead");
+    assert_int_equal(settings.exact, 1);
+    assert_null(settings.live_option);
+    assert_null(settings.exact_option);
+    assert_string_equal(parsed("--exact --rate 5").live_option, "rate");
+    assert_string_equal(parsed("--seed 5 -q").live_option, "seed");
+    assert_string_equal(parsed("--period 5000 -q").live_option, "period");
+    assert_string_equal(parsed("--source clock").live_option, "source");
+    settings = parsed("--trace file");
+    assert_string_equal(settings.exact_option, "trace");
+    assert_string_equal(settings.trace, "file");
+}
+
+static void test_reuse(void **state)
+{
+    struct settings settings;
+    char error[512];
+    settings_default(&settings);
+    assert_int_equal(settings.unit, UNIT_LINE);
+    assert_int_equal(settings.stack, 1);
+    assert_true(settings.share == 1);
+    assert_int_equal(
+        parse("reuse", "--exact --unit byte --sample-locations 1% --no-stack x", &settings, error),
+        6);
+    assert_int_equal(settings.unit, UNIT_BYTE);
+    assert_int_equal(settings.stack, 0);
+    assert_true(settings.share > 0.0099 && settings.share < 0.0101);
+    assert_int_equal(parse("reuse", "--sample-locations 0 x", &settings, error), -1);
+    assert_int_equal(parse("reuse", "--unit page x", &settings, error), -1);
+    assert_non_null(strstr(error, "byte or word or line"));
+    assert_int_equal(parse("reuse", "--rate 5 x", &settings, error), -1);
+}
+
 static void test_stops_at_first_operand(void **state)
 {
     struct settings settings;
@@ -133,7 +169,7 @@ static void test_tables_are_sound(void **state)
         assert_non_null(verb->run);
         assert_ptr_equal(find_verb(verb->name), verb);
     }
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 5);
     check_table(&top);
     assert_null(find_verb("frobnicate"));
     assert_null(find_verb(""));
@@ -162,8 +198,12 @@ static void test_documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),    cmocka_unit_test(test_stops_at_first_operand),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_tables_are_sound),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_stops_at_first_operand),
+        cmocka_unit_test(test_options_of_one_engine),
+        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_tables_are_sound),
         cmocka_unit_test(test_documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

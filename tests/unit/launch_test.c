@@ -3,6 +3,7 @@
  * launch: program search, environment, raw log, and whole recordings in which this
  * program itself plays the observed program and its agent (argv[1] "play").
  */
+#include "launch/exact.h"
 #include "launch/launch.h"
 #include "launch/parts.h"
 
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,6 +209,106 @@ static int play(const char *part)
     }
     kill(getpid(), SIGKILL); /* nothing was closed: headroom must still get it all */
     return 99;
+}
+
+/* ---- the part of the Valgrind tool --------------------------------------------------------- */
+
+static const char *option(char **argv, const char *name)
+{
+    for (; *argv; argv++)
+        if (strncmp(*argv, name, strlen(name)) == 0)
+            return *argv + strlen(name);
+    _exit(80);
+}
+
+/* A whole frame with one record of the process. */
+static void append_frame(int log, uint32_t process, struct wire_record *record)
+{
+    struct wire_frame frame = {.magic = WIRE_FRAME_MAGIC,
+                               .payload_bytes = record->bytes,
+                               .process = process,
+                               .thread = process,
+                               .pid = (uint32_t)getpid()};
+    record->checksum = wire_checksum(record);
+    frame.checksum = wire_frame_checksum(&frame, record);
+    struct iovec parts[] = {{&frame, sizeof frame}, {record, record->bytes}};
+    if (writev(log, parts, 2) < 0)
+        _exit(81);
+}
+
+static void append_process(int log, uint32_t process)
+{
+    _Alignas(8) char bytes[sizeof(struct wire_process) + 8] = {0};
+    struct wire_process *made = (struct wire_process *)bytes;
+    *made = (struct wire_process){.record = {.type = WIRE_PROCESS, .bytes = sizeof bytes},
+                                  .process = process,
+                                  .parent = WIRE_NONE,
+                                  .pid = (uint32_t)getpid(),
+                                  .exe_bytes = 2,
+                                  .command_bytes = 2};
+    memcpy(made->text, "e\0c", 4);
+    append_frame(log, process, &made->record);
+}
+
+static void append_totals(int log, uint32_t process)
+{
+    struct wire_totals totals = {.record = {.type = WIRE_TOTALS, .bytes = sizeof totals}};
+    append_frame(log, process, &totals.record);
+}
+
+/* The last argument says what the tool shall do, the program's name is ours. */
+static int play_tool(int argc, char **argv)
+{
+    const char *part = argv[argc - 1];
+    int log = open(option(argv, EXACT_OPTION_LOG), O_WRONLY | O_APPEND | O_CLOEXEC);
+    int messages = open(option(argv, EXACT_OPTION_MESSAGES), O_WRONLY | O_CLOEXEC);
+    if (log < 0 || messages < 0)
+        return 82;
+    if (strcmp(part, "refuse") == 0) {
+        dprintf(messages, "==7== headroom: the moon is full\n");
+        return 125;
+    }
+    if (strcmp(part, "silent") == 0)
+        return 1;
+    append_process(log, 1);
+    if (strcmp(part, "illegal") == 0) {
+        for (int i = 0; i < 3000; i++) /* more than a pipe holds */
+            dprintf(messages, "vex amd64->IR: unhandled instruction bytes: 0x62 0xF1 0x7D 0x48\n"
+                              "==7== valgrind: Unrecognised instruction at address 0x10912d.\n");
+        append_totals(log, 1);
+        kill(getpid(), SIGILL);
+    }
+    if (strcmp(part, "full") == 0) {
+        dprintf(messages, "headroom: log: no room\nheadroom: log: no room at all\n");
+        append_totals(log, 1);
+    }
+    if (strcmp(part, "torn") == 0) {
+        append_totals(log, 1);
+        return write(log, "HFRM and no more", 16) == 16 ? 0 : 83;
+    }
+    if (strcmp(part, "family") == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            append_process(log, 2); /* killed before it has counts */
+            kill(getpid(), SIGKILL);
+        }
+        waitpid(child, NULL, 0);
+        if (fork() == 0) {
+            append_process(log, 3);
+            dprintf(messages, "headroom: " EXACT_UNOBSERVED ": /bin/small\n");
+            sleep(3);
+            _exit(0);
+        }
+        usleep(100000);
+    }
+    if (strcmp(part, "term") == 0)
+        pause();
+    if (strcmp(part, "kill") == 0)
+        kill(getpid(), SIGKILL);
+    if (strncmp(part, "inherit", 7) == 0)
+        return play(part + strlen("inherit-"));
+    append_totals(log, 1);
+    return 7;
 }
 
 /* ---- recordings ------------------------------------------------------------------------------ */
@@ -465,6 +567,305 @@ static void test_start_failures(void **state)
     assert_int_equal(errno, ECHILD);
 }
 
+/* ---- the exact engine ---------------------------------------------------------------------- */
+
+static struct launch_exact_engine stand_in(void)
+{
+    struct launch_exact_engine engine = {.library = "/usr/libexec/valgrind"};
+    strcpy(engine.tool, self);
+    strcpy(engine.start, self);
+    return engine;
+}
+
+static enum launch_outcome try_exact(const char *part, struct launch_result *result, char *error)
+{
+    char *command[] = {self, (char *)part, NULL};
+    char path[LAUNCH_PATH_BYTES];
+    struct launch_exact_engine engine = stand_in();
+    struct launch_exact_request request = {
+        .program = {.path = self, .command = command, .note = count_note, .config.kinds = 7},
+        .engine = &engine,
+        .share = 1};
+    assert_int_equal(launch_log_create(in_directory("e"), path, &request.program.log, error),
+                     LAUNCH_OK);
+    notes = 0;
+    enum launch_outcome outcome = launch_exact(&request, result, error);
+    close(request.program.log);
+    unlink(path);
+    return outcome;
+}
+
+static struct launch_result exact_part(const char *part)
+{
+    char error[LAUNCH_ERROR_BYTES] = "";
+    struct launch_result result;
+    enum launch_outcome outcome = try_exact(part, &result, error);
+    if (outcome != LAUNCH_OK)
+        fail_msg("%s: %s", part, error);
+    return result;
+}
+
+static void test_exact_status(void **state)
+{
+    struct launch_result result = exact_part("count");
+    assert_true(result.exited);
+    assert_int_equal(result.exit_code, 7);
+    assert_int_equal(result.images, 1);
+    assert_int_equal(result.counted, 1);
+    assert_int_equal(result.lost_processes, 0);
+    assert_false(result.outlived || result.log_truncated);
+    assert_string_equal(result.message, "");
+    result = exact_part("kill");
+    assert_int_equal(result.signal, SIGKILL);
+    assert_int_equal(result.images, 1);
+    assert_int_equal(result.counted, 0);
+    assert_int_equal(result.lost_processes, 1);
+}
+
+static void test_exact_refusals(void **state)
+{
+    char error[LAUNCH_ERROR_BYTES];
+    struct launch_result result = {.exit_code = 77};
+    signal(SIGPIPE, SIG_DFL); /* earlier recordings left it ignored */
+    assert_int_equal(try_exact("refuse", &result, error), LAUNCH_FAILED);
+    assert_non_null(strstr(error, "the moon is full."));
+    assert_int_equal(try_exact("silent", &result, error), LAUNCH_FAILED);
+    assert_int_equal(result.exit_code, 77);
+    struct sigaction pipe_broken;
+    sigaction(SIGPIPE, NULL, &pipe_broken);
+    assert_ptr_equal(pipe_broken.sa_handler, SIG_DFL);
+}
+
+static void test_exact_words_of_the_engine(void **state)
+{
+    struct launch_result result = exact_part("illegal");
+    assert_int_equal(result.signal, SIGILL);
+    assert_non_null(strstr(result.message, "AVX-512"));
+    result = exact_part("full");
+    assert_true(result.log_truncated);
+    assert_int_equal(notes, 1);
+    assert_true(exact_part("torn").log_truncated);
+}
+
+static void test_exact_families(void **state)
+{
+    struct launch_result result = exact_part("family");
+    assert_int_equal(result.exit_code, 7);
+    assert_int_equal(result.images, 3);
+    assert_int_equal(result.counted, 1);
+    assert_int_equal(result.lost_processes, 1);
+    assert_true(result.outlived);
+    assert_true(result.wall_s < 2.5);
+    assert_int_equal(result.degraded, WIRE_DEGRADED_UNOBSERVED_CHILD);
+}
+
+static void test_exact_signals(void **state)
+{
+    pid_t parent = getpid(), sender = fork();
+    if (sender == 0) {
+        usleep(300000);
+        kill(parent, SIGINT); /* ignored */
+        usleep(100000);
+        kill(parent, SIGTERM);
+        _exit(0);
+    }
+    struct launch_result result = exact_part("term");
+    waitpid(sender, NULL, 0);
+    assert_int_equal(result.signal, SIGTERM);
+    assert_true(result.wall_s > 0.3);
+}
+
+/* As test_program_inherits_everything_as_it_was. */
+static void test_exact_inheritance(void **state)
+{
+    sigset_t mask, before, after;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &mask, &before);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    struct launch_result result = exact_part("inherit-signals");
+    struct sigaction child;
+    sigaction(SIGCHLD, NULL, &child);
+    assert_ptr_equal(child.sa_handler, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, &after);
+    assert_true(sigismember(&after, SIGUSR1) && !sigismember(&after, SIGTERM));
+    assert_int_equal(result.exit_code, 1 | 2 | 4 | 8);
+    struct rlimit files, size, fewer, smaller;
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_FSIZE, &size);
+    fewer = (struct rlimit){99, files.rlim_max};
+    smaller = (struct rlimit){4096, size.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &fewer);
+    setrlimit(RLIMIT_FSIZE, &smaller);
+    result = exact_part("inherit-limits");
+    setrlimit(RLIMIT_NOFILE, &files);
+    setrlimit(RLIMIT_FSIZE, &size);
+    assert_int_equal(result.exit_code, 1 | 2);
+}
+
+static void words(struct exact_words *words, const char *text)
+{
+    *words = (struct exact_words){0};
+    for (; *text; text++) /* byte by byte: cuts do not matter */
+        exact_words_take(words, text, 1);
+}
+
+static void test_exact_words(void **state)
+{
+    struct exact_words found;
+    words(&found, "==12== valgrind: Unrecognised instruction at address 0x1.\n"
+                  "vex amd64->IR: unhandled instruction bytes: 0x8F 0xE9 0x78\n");
+    assert_string_equal(found.trouble, "");
+    assert_non_null(strstr(found.unknown, "0x8F 0xE9"));
+    words(&found, "valgrind: /bin/x: Permission denied\nvalgrind: more\n");
+    assert_string_equal(found.trouble, "Valgrind says: /bin/x: Permission denied");
+    words(&found, "==12==   Valgrind's memory management: out of memory:\n");
+    assert_non_null(strstr(found.trouble, "memory ran out"));
+    words(&found, "headroom: log: no space left.\n==9== headroom: memory is short.\n");
+    assert_string_equal(found.log_failure, "no space left");
+    assert_string_equal(found.trouble, "memory is short");
+    words(&found, "headroom: unobserved: /bin/x");
+    assert_false(found.unobserved_child); /* the line is not complete */
+    char lengthy[3000];
+    memset(lengthy, 'x', sizeof lengthy - 1);
+    memcpy(lengthy, "headroom: ", 10);
+    lengthy[sizeof lengthy - 2] = '\n';
+    lengthy[sizeof lengthy - 1] = 0;
+    words(&found, lengthy);
+    assert_in_range(strlen(found.trouble), 300, LAUNCH_MESSAGE_BYTES - 1);
+}
+
+static enum launch_format format_of(const char *name, const char *bytes, size_t count)
+{
+    char interpreter[LAUNCH_PATH_BYTES];
+    const char *path = make_file(name, "", 0700);
+    FILE *file = fopen(path, "w");
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+    return launch_format(path, interpreter);
+}
+
+static void test_formats(void **state)
+{
+    char interpreter[LAUNCH_PATH_BYTES], header[64];
+    int file = open(self, O_RDONLY);
+    assert_int_equal(read(file, header, sizeof header), sizeof header);
+    close(file);
+    assert_int_equal(launch_format(self, interpreter), LAUNCH_FORMAT_NATIVE);
+    assert_int_equal(format_of("f", header, 64), LAUNCH_FORMAT_NATIVE);
+    assert_int_equal(format_of("f", header, 63), LAUNCH_FORMAT_NONE);
+    header[4] = 1; /* ELFCLASS32 with x86-64: x32 */
+    assert_int_equal(format_of("f", header, 64), LAUNCH_FORMAT_32BIT);
+    header[18] = 3;
+    assert_int_equal(format_of("f", header, 64), LAUNCH_FORMAT_32BIT);
+    header[18] = 40;
+    assert_int_equal(format_of("f", header, 64), LAUNCH_FORMAT_FOREIGN);
+    assert_int_equal(format_of("f", "", 0), LAUNCH_FORMAT_TEXT);
+    assert_int_equal(format_of("f", "a\0b", 3), LAUNCH_FORMAT_NONE);
+    assert_int_equal(format_of("f", "#!", 2), LAUNCH_FORMAT_NONE);
+    assert_int_equal(format_of("f", "#! \t/bin/sh -e\n", 15), LAUNCH_FORMAT_SCRIPT);
+    assert_int_equal(launch_format(in_directory("f"), interpreter), LAUNCH_FORMAT_SCRIPT);
+    assert_string_equal(interpreter, "/bin/sh");
+    assert_int_equal(launch_format(directory, interpreter), LAUNCH_FORMAT_UNREADABLE);
+    assert_int_equal(launch_format("/nonexistent", interpreter), LAUNCH_FORMAT_UNREADABLE);
+    make_file("gains", "#!/bin/sh\n", 0700);
+    assert_false(launch_set_id(in_directory("gains")));
+    assert_int_equal(chmod(in_directory("gains"), 02755), 0);
+    assert_true(launch_set_id(in_directory("gains")));
+}
+
+static bool contains(char *const *list, const char *word)
+{
+    for (; *list; list++)
+        if (strcmp(*list, word) == 0)
+            return true;
+    return false;
+}
+
+static void test_exact_command_line(void **state)
+{
+    char *program[] = {(char *)"ls", (char *)"-l", NULL};
+    struct launch_exact_engine engine = stand_in();
+    struct launch_exact_request request = {
+        .program = {.path = "/bin/ls",
+                    .command = program,
+                    .config = {.kinds = 5, .fp_tolerance = 0.25F}},
+        .engine = &engine,
+        .reuse = LAUNCH_REUSE_WORD,
+        .share = 0.5};
+    char **command = exact_command(&request, "/l", "/m");
+    assert_string_equal(command[0], self);
+    assert_string_equal(command[1], "--tool=headroom");
+    static const char *const expected[] = {
+        "--log=/l",     "--log-file=/m", "--kinds=5",          "--fp-tolerance=0.250000000",
+        "--reuse=word", "--stack=no",    "--share=2147483648", "--trace-children=no"};
+    for (size_t i = 0; i < BASE_COUNT(expected); i++)
+        if (!contains(command, expected[i]))
+            fail_msg("no %s", expected[i]);
+    size_t count = 0;
+    while (command[count])
+        count++;
+    assert_string_equal(command[count - 2], "ls"); /* argv[0] is the program's own */
+    assert_string_equal(command[count - 1], "-l");
+    exact_command_free(command);
+    request.program.shell = true;
+    request.program.config.follow = 1;
+    request.reuse = LAUNCH_REUSE_NONE;
+    request.trace = "t";
+    command = exact_command(&request, "/l", "/m");
+    assert_true(contains(command, "--trace-children=yes") && contains(command, "--trace=t"));
+    assert_false(contains(command, "--stack=no"));
+    for (count = 0; strcmp(command[count], "/bin/sh") != 0;)
+        count++;
+    assert_string_equal(command[count + 1], "/bin/ls");
+    assert_string_equal(command[count + 2], "-l");
+    exact_command_free(command);
+}
+
+static void test_exact_environment(void **state)
+{
+    char *old[] = {(char *)"VALGRIND_LIB=/x", (char *)"A=1", (char *)"VALGRIND_LAUNCHER=/y",
+                   (char *)"DEBUGINFOD_URLS=http://localhost", NULL};
+    struct launch_exact_engine engine = {.start = "/s", .library = "/usr/libexec/valgrind"};
+    char **made = exact_environment(old, &engine);
+    assert_string_equal(made[0], "A=1");
+    assert_string_equal(made[1], "DEBUGINFOD_URLS=");
+    assert_string_equal(made[2], "VALGRIND_LAUNCHER=/s");
+    assert_null(made[3]);
+    free(made);
+    strcpy(engine.library, "/opt/valgrind");
+    made = exact_environment(old, &engine);
+    assert_string_equal(made[3], "VALGRIND_LIB=/opt/valgrind");
+    assert_null(made[4]);
+    free(made);
+}
+
+static void test_exact_examine(void **state)
+{
+    char error[LAUNCH_ERROR_BYTES], name[64], text[PATH_MAX];
+    bool shell = true;
+    assert_int_equal(launch_exact_examine(self, &shell, error), LAUNCH_OK);
+    assert_false(shell);
+    make_file("echo", "echo\n", 0700);
+    assert_int_equal(launch_exact_examine(in_directory("echo"), &shell, error), LAUNCH_OK);
+    assert_true(shell);
+    make_file("gains", "#!/bin/sh\n", 0700);
+    chmod(in_directory("gains"), 04755);
+    assert_int_equal(launch_exact_examine(in_directory("gains"), &shell, error), LAUNCH_FAILED);
+    assert_int_equal(launch_exact_examine(in_directory("none"), &shell, error), LAUNCH_FAILED);
+    for (int i = 0; i < 9; i++) {
+        snprintf(name, sizeof name, "link%d", i);
+        snprintf(text, sizeof text, i ? "#!%s/link%d\n" : "#!/bin/sh\n", directory, i - 1);
+        make_file(name, text, 0700);
+    }
+    assert_int_equal(launch_exact_examine(in_directory("link2"), &shell, error), LAUNCH_OK);
+    assert_int_equal(launch_exact_examine(in_directory("link8"), &shell, error),
+                     LAUNCH_NOT_EXECUTABLE);
+    assert_non_null(strstr(error, "interpreters of interpreters"));
+}
+
 /* ---- parts -------------------------------------------------------------------------------------
  */
 
@@ -590,6 +991,8 @@ int main(int argc, char **argv)
     self[length > 0 ? length : 0] = 0;
     if (argc == 3 && strcmp(argv[1], "play") == 0)
         return play(argv[2]);
+    if (argc > 2 && strcmp(argv[1], "--tool=headroom") == 0)
+        return play_tool(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_search_as_execvp),
         cmocka_unit_test(test_scripts_are_judged_by_their_interpreter),
@@ -607,6 +1010,17 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_full_disk_does_not_stop_the_program),
         cmocka_unit_test(test_log_is_cut_to_whole_frames),
         cmocka_unit_test(test_start_failures),
+        cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_exact_words),
+        cmocka_unit_test(test_exact_command_line),
+        cmocka_unit_test(test_exact_environment),
+        cmocka_unit_test(test_exact_examine),
+        cmocka_unit_test(test_exact_inheritance),
+        cmocka_unit_test(test_exact_refusals),
+        cmocka_unit_test(test_exact_status),
+        cmocka_unit_test(test_exact_words_of_the_engine),
+        cmocka_unit_test(test_exact_families),
+        cmocka_unit_test(test_exact_signals),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }
