@@ -13,7 +13,7 @@ enum { MOST_PERIODS = 16, IGNORED_MOST = 24 /* the agent's */ };
 
 struct options {
     const char *trace, *pattern, *output, *name, *copy;
-    uint64_t accesses, seed;
+    uint64_t accesses, seed, most;
     uint64_t periods[MOST_PERIODS];
     size_t periods_count;
     unsigned repeats;
@@ -270,14 +270,15 @@ static bool on_event(struct simulation *simulation, const struct wire_trace_even
 static bool run(struct simulation *simulation, struct source *source, struct copy *copy)
 {
     struct wire_trace_event event;
-    enum base_status status;
-    while ((status = source->next(source, &event)) == BASE_OK) {
+    enum base_status status = BASE_NOT_FOUND;
+    while (simulation->now < simulation->most &&
+           (status = source->next(source, &event)) == BASE_OK) {
         if (copy)
             copy_event(copy, &event);
         if (!on_event(simulation, &event))
             return false;
     }
-    if (status != BASE_NOT_FOUND) {
+    if (status != BASE_NOT_FOUND && status != BASE_OK) {
         fprintf(stderr, "simulate: the trace is damaged: %s\n", base_status_text(status));
         return false;
     }
@@ -308,6 +309,7 @@ static void usage(FILE *out)
           "                         leave out detectors, reuse by word or line, stack distances\n"
           "      --fault NAME       replace-oldest, coin-flip, no-attribution: spoil the samplers\n"
           "      --accesses N       length of a pattern (10000000)\n"
+          "      --most N           stop after so many accesses\n"
           "      --copy FILE        write the events there, as a trace\n\n"
           "patterns:\n",
           out);
@@ -371,6 +373,7 @@ enum option_code {
     OPTION_ACCESSES,
     OPTION_PATTERN,
     OPTION_COPY,
+    OPTION_MOST,
 };
 
 static bool take_option(int option, struct options *options)
@@ -379,6 +382,7 @@ static bool take_option(int option, struct options *options)
     switch (option) {
     case 'o': options->output = optarg; return true;
     case OPTION_NAME: options->name = optarg; return true;
+    case OPTION_MOST: return parse_number(optarg, UINT64_MAX, &options->most);
     case OPTION_COPY: options->copy = optarg; return true;
     case OPTION_PATTERN: options->pattern = optarg; return true;
     case OPTION_PERIODS: return parse_periods(optarg, options);
@@ -415,6 +419,7 @@ static bool parse(int argc, char **argv, struct options *options)
         {"fault", required_argument, NULL, OPTION_FAULT},
         {"accesses", required_argument, NULL, OPTION_ACCESSES},
         {"pattern", required_argument, NULL, OPTION_PATTERN},
+        {"most", required_argument, NULL, OPTION_MOST},
         {"copy", required_argument, NULL, OPTION_COPY},
         {"help", no_argument, NULL, 'h'},
         {0},
@@ -459,6 +464,7 @@ static int simulate(const struct options *options, struct source *source)
 {
     static struct simulation simulation = {.words.shift = 3, .lines.shift = 6};
     double begin = seconds();
+    simulation.most = options->most;
     if (!truth_init(&simulation.truth, options->waste && source->has_values, options->units,
                     options->stack, options->fp_tolerance) ||
         !init_samplers(&simulation, options)) {
@@ -496,6 +502,7 @@ int main(int argc, char **argv)
 {
     struct options options = {.accesses = 10000000,
                               .seed = 1,
+                              .most = UINT64_MAX,
                               .periods = {10000, 100000, 1000000, 10000000},
                               .periods_count = 4,
                               .repeats = 1,

@@ -326,7 +326,7 @@ struct simulation {
     uint64_t next[2];          /* the earliest of the clocks */
     struct watch **found;
     struct simulation_counts counts;
-    uint64_t now;
+    uint64_t now, most;        /* accesses so far, and to read at most */
 };
 
 /* ---- output.c ------------------------------------------------------------------------------------- */
