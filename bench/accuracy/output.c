@@ -176,7 +176,7 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
 
 static void write_counts(FILE *out, const struct sampler *sampler, unsigned kind)
 {
-    const struct detect_counts *counts = &sampler->detect.counts;
+    const struct detect_counts sums = sampler_counts(sampler), *counts = &sums;
     fprintf(out,
             "\"period\":%lu,\"registers\":%u,\"repeat\":%u,\"samples\":%lu,\"armed\":%lu,"
             "\"traps\":%lu,\"ignored\":%lu,\"evicted\":%lu,\"abandoned\":%lu,\"blind_longest\":%lu",

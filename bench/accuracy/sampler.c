@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One simulated sampler: a `detect` with registers that never fail.
+ * One simulated sampler: a `detect` with registers that never fail. The control is one with as many
+ * registers as it has samples, each a `detect` of its own: what is wrong with its answers is
+ * chance, what is wrong with the others' beyond that comes of having few registers.
  *
  * Waste: a random byte of the sampled access is watched, as by the agent. Reuse: a
  * random location (word or line) of those the access touches, with as many samples' weight as it
@@ -12,6 +14,7 @@
  */
 #include "simulate.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -23,8 +26,9 @@ static struct watch_table *table_of(const struct sampler *sampler)
 
 static bool arm(void *machine, unsigned index, const struct detect_sample *sample)
 {
-    struct sampler *sampler = machine;
-    struct watch *watch = &sampler->watches[index];
+    struct slot *slot = machine;
+    struct sampler *sampler = slot->sampler;
+    struct watch *watch = &slot->watches[index];
     uint64_t unit = UINT64_C(1) << sampler->settings.watch;
     *watch =
         (struct watch){.low = sample->watched & -unit,
@@ -34,21 +38,63 @@ static bool arm(void *machine, unsigned index, const struct detect_sample *sampl
                        .index = (uint8_t)index,
                        .weight = sample->weight,
                        .since = sampler->now,
-                       .sampler = sampler};
+                       .slot = slot};
     watch_add(table_of(sampler), watch);
     return true;
 }
 
 static void disarm(void *machine, unsigned index)
 {
-    struct sampler *sampler = machine;
-    watch_remove(table_of(sampler), &sampler->watches[index]);
+    struct slot *slot = machine;
+    struct sampler *sampler = slot->sampler;
+    watch_remove(table_of(sampler), &slot->watches[index]);
+    if (sampler->settings.registers == UNLIMITED) {
+        slot->next_idle = sampler->idle;
+        sampler->idle = slot;
+    }
 }
 
 static uint64_t random_below(void *machine, uint64_t bound)
 {
-    struct sampler *sampler = machine;
-    return base_random_below(&sampler->random, bound);
+    struct slot *slot = machine;
+    return base_random_below(&slot->sampler->random, bound);
+}
+
+/* Room for all registers' watches among those found. */
+static bool count_registers(struct simulation *simulation, unsigned registers)
+{
+    simulation->registers += registers;
+    if (simulation->registers <= simulation->found_capacity)
+        return true;
+    size_t capacity = simulation->registers * 2;
+    struct watch **found = reallocarray(simulation->found, capacity, sizeof *found);
+    if (!found)
+        return false;
+    simulation->found = found;
+    simulation->found_capacity = capacity;
+    return true;
+}
+
+static struct slot *add_slot(struct sampler *sampler)
+{
+    const struct sampler_settings *settings = &sampler->settings;
+    unsigned registers = settings->registers == UNLIMITED ? 1 : settings->registers;
+    struct slot *slot = calloc(1, sizeof *slot);
+    if (!slot || !count_registers(sampler->simulation, registers)) {
+        free(slot);
+        return NULL;
+    }
+    struct detect_options options = {.kinds = settings->kinds,
+                                     .registers = (uint8_t)registers,
+                                     .fp_tolerance = settings->fp_tolerance,
+                                     .ignored_limit = settings->ignored_limit,
+                                     .fault = settings->fault};
+    struct detect_hooks hooks = {arm, disarm, random_below, slot};
+    detect_init(&slot->detect, &options, &hooks);
+    slot->sampler = sampler;
+    slot->next = sampler->slots;
+    sampler->slots = slot;
+    return slot;
 }
 
 bool sampler_init(struct sampler *sampler, const struct sampler_settings *settings,
@@ -62,20 +108,17 @@ bool sampler_init(struct sampler *sampler, const struct sampler_settings *settin
     if (contexts == MAP_FAILED)
         return false;
     sampler->contexts = contexts;
-    struct detect_options options = {.kinds = settings->kinds,
-                                     .registers = settings->registers,
-                                     .fp_tolerance = settings->fp_tolerance,
-                                     .ignored_limit = settings->ignored_limit,
-                                     .fault = settings->fault};
-    struct detect_hooks hooks = {arm, disarm, random_below, sampler};
-    detect_init(&sampler->detect, &options, &hooks);
-    return true;
+    return settings->registers == UNLIMITED || add_slot(sampler);
 }
 
 void sampler_free(struct sampler *sampler)
 {
     if (sampler->contexts)
         munmap(sampler->contexts, (size_t)MOST_NODES * sizeof *sampler->contexts);
+    for (struct slot *slot = sampler->slots, *next; slot; slot = next) {
+        next = slot->next;
+        free(slot);
+    }
     for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
         tally_free(&sampler->pairs[kind]);
     tally_free(&sampler->bins);
@@ -103,6 +146,21 @@ static void choose_location(struct sampler *sampler, struct detect_sample *sampl
     sample->weight = (float)units;
 }
 
+/* The slot that the next sample goes to. */
+static struct slot *slot_for_sample(struct sampler *sampler)
+{
+    if (sampler->settings.registers != UNLIMITED)
+        return sampler->slots;
+    struct slot *slot = sampler->idle ? sampler->idle : add_slot(sampler);
+    if (slot && slot == sampler->idle)
+        sampler->idle = slot->next_idle;
+    if (!slot) {
+        fputs("simulate: no memory for watches\n", stderr);
+        exit(1);
+    }
+    return slot;
+}
+
 void sampler_take(struct sampler *sampler, const struct access *access, const uint8_t *memory)
 {
     struct detect_sample sample = {
@@ -122,7 +180,7 @@ void sampler_take(struct sampler *sampler, const struct access *access, const ui
         sample.watched = access->address + base_random_below(&sampler->random, access->bytes);
     sampler->now = access->now;
     sampler->sampled += (double)sample.weight;
-    detect_take(&sampler->detect, &sample);
+    detect_take(&slot_for_sample(sampler)->detect, &sample);
 }
 
 static void add(double *sums, const struct detect_finding *finding, const struct watch *watch,
@@ -157,18 +215,41 @@ static void count_finding(struct sampler *sampler, const struct watch *watch,
 
 void sampler_touch(struct watch *watch, const struct access *access)
 {
-    struct sampler *sampler = watch->sampler;
-    const struct detect_sample *sample = &sampler->detect.registers[watch->index].sample;
+    struct slot *slot = watch->slot;
+    const struct detect_sample *sample = &slot->detect.registers[watch->index].sample;
     struct watch was = *watch; /* disarmed by the verdict */
     struct detect_touch touch = {.direction = access->direction,
                                  .range_known = true,
                                  .address = access->address,
                                  .bytes = access->bytes > UINT32_MAX ? UINT32_MAX
                                                                      : (uint32_t)access->bytes,
-                                 .value = sampler->simulation->truth.image + sample->address};
+                                 .value = slot->sampler->simulation->truth.image + sample->address};
     struct detect_finding finding;
-    if (detect_touched(&sampler->detect, watch->index, &touch, &finding) != DETECT_IGNORED)
-        count_finding(sampler, &was, &finding, access);
+    if (detect_touched(&slot->detect, watch->index, &touch, &finding) == DETECT_IGNORED)
+        return;
+    /* A context counts no more than 255 armed watches; and there is nothing to share out. */
+    if (slot->sampler->settings.registers == UNLIMITED)
+        finding.samples = was.weight;
+    count_finding(slot->sampler, &was, &finding, access);
+}
+
+struct detect_counts sampler_counts(const struct sampler *sampler)
+{
+    struct detect_counts sum = {0};
+    for (const struct slot *slot = sampler->slots; slot; slot = slot->next) {
+        const struct detect_counts *counts = &slot->detect.counts;
+        for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
+            sum.samples[kind] += counts->samples[kind];
+            sum.armed[kind] += counts->armed[kind];
+            sum.traps[kind] += counts->traps[kind];
+            sum.ignored[kind] += counts->ignored[kind];
+            sum.evicted[kind] += counts->evicted[kind];
+            sum.abandoned[kind] += counts->abandoned[kind];
+            if (counts->blind_longest[kind] > sum.blind_longest[kind])
+                sum.blind_longest[kind] = counts->blind_longest[kind];
+        }
+    }
+    return sum;
 }
 
 /* As import does: the samples of a watch context in proportion to 1 / chance of its traps. */

@@ -9,11 +9,15 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { MOST_PERIODS = 16, IGNORED_MOST = 24 /* the agent's */ };
+enum {
+    FEW_BYTES = 4096,
+    MOST_PERIODS = 16,
+    IGNORED_MOST = 24 /* the agent's */
+};
 
 struct options {
     const char *trace, *pattern, *output, *name, *copy;
-    uint64_t accesses, seed, most;
+    uint64_t accesses, seed, most, control;
     uint64_t periods[MOST_PERIODS];
     size_t periods_count;
     unsigned repeats;
@@ -32,7 +36,10 @@ static size_t list_settings(const struct options *options, struct sampler_settin
 {
     static const enum sampler_watch watches[UNITS] = {WATCH_WORD, WATCH_LINE};
     size_t count = 0;
-    for (uint8_t registers = 1; registers <= DETECT_MAX_REGISTERS; registers++) {
+    /* Of its samples many never trap and stay watched: not for short periods. */
+    bool control = common.period >= options->control && common.repeat == 0;
+    for (uint8_t registers = control ? UNLIMITED : 1; registers <= DETECT_MAX_REGISTERS;
+         registers++) {
         common.registers = registers;
         for (unsigned kind = 0; options->waste && kind < DETECT_KINDS; kind++) {
             list[count] = common;
@@ -126,8 +133,6 @@ static bool init_samplers(struct simulation *simulation, const struct options *o
     }
     for (unsigned i = 0; i < 2; i++)
         renew_next(simulation, i);
-    simulation->found =
-        allocate(simulation->samplers_count * DETECT_MAX_REGISTERS, sizeof *simulation->found);
     return true;
 }
 
@@ -150,20 +155,33 @@ static __attribute__((noinline)) void touch(struct simulation *simulation,
     touch_found(simulation, count, access);
 }
 
-/* Any length: so the other way round, over all registers. No reuse: those count no such access. */
-static void touch_by_kernel(struct simulation *simulation, const struct access *access)
+/* Watches that [address, address + bytes) touches, by looking at every register. */
+static size_t find_everywhere(struct simulation *simulation, const struct access *access)
 {
     size_t count = 0;
-    for (size_t i = 0; i < simulation->samplers_count; i++) {
-        struct sampler *sampler = &simulation->samplers[i];
-        for (unsigned k = 0; !sampler->settings.reuse && k < DETECT_MAX_REGISTERS; k++) {
-            struct watch *watch = &sampler->watches[k];
-            if (sampler->detect.registers[k].busy && watch->directions & access->direction &&
-                access->address < watch->high && access->address + access->bytes > watch->low)
-                simulation->found[count++] = watch;
-        }
-    }
-    touch_found(simulation, count, access);
+    for (size_t i = 0; i < simulation->samplers_count; i++)
+        for (struct slot *slot = simulation->samplers[i].slots; slot; slot = slot->next)
+            for (unsigned k = 0; k < DETECT_MAX_REGISTERS; k++) {
+                struct watch *watch = &slot->watches[k];
+                if (slot->detect.registers[k].busy && watch->directions & access->direction &&
+                    access->address < watch->high && access->address + access->bytes > watch->low)
+                    simulation->found[count++] = watch;
+            }
+    return count;
+}
+
+/* No reuse: the exact answers count no access of the kernel. */
+static void touch_by_kernel(struct simulation *simulation, const struct access *access)
+{
+    size_t kept = 0;
+    size_t count = access->bytes > FEW_BYTES
+                       ? find_everywhere(simulation, access)
+                       : watch_find(&simulation->words, access->address, access->bytes,
+                                    access->direction, simulation->found, 0);
+    for (size_t i = 0; i < count; i++)
+        if (!simulation->found[i]->slot->sampler->settings.reuse)
+            simulation->found[kept++] = simulation->found[i];
+    touch_found(simulation, kept, access);
 }
 
 static __attribute__((noinline)) void sample(struct simulation *simulation, unsigned direction,
@@ -303,6 +321,7 @@ static void usage(FILE *out)
           "      --periods P,P...   accesses of one direction between samples\n"
           "                         (10000,100000,1000000,10000000)\n"
           "      --repeats N        sets of samplers with seeds of their own (1)\n"
+          "      --control P        with unlimited registers, too, from that period on (10000)\n"
           "      --seed N           (1)\n"
           "      --fp-tolerance X   (0.01)\n"
           "      --no-waste, --no-word, --no-line, --no-stack\n"
@@ -374,6 +393,7 @@ enum option_code {
     OPTION_PATTERN,
     OPTION_COPY,
     OPTION_MOST,
+    OPTION_CONTROL,
 };
 
 static bool take_option(int option, struct options *options)
@@ -383,6 +403,7 @@ static bool take_option(int option, struct options *options)
     case 'o': options->output = optarg; return true;
     case OPTION_NAME: options->name = optarg; return true;
     case OPTION_MOST: return parse_number(optarg, UINT64_MAX, &options->most);
+    case OPTION_CONTROL: return parse_number(optarg, UINT64_MAX, &options->control);
     case OPTION_COPY: options->copy = optarg; return true;
     case OPTION_PATTERN: options->pattern = optarg; return true;
     case OPTION_PERIODS: return parse_periods(optarg, options);
@@ -420,6 +441,7 @@ static bool parse(int argc, char **argv, struct options *options)
         {"accesses", required_argument, NULL, OPTION_ACCESSES},
         {"pattern", required_argument, NULL, OPTION_PATTERN},
         {"most", required_argument, NULL, OPTION_MOST},
+        {"control", required_argument, NULL, OPTION_CONTROL},
         {"copy", required_argument, NULL, OPTION_COPY},
         {"help", no_argument, NULL, 'h'},
         {0},
@@ -503,6 +525,7 @@ int main(int argc, char **argv)
     struct options options = {.accesses = 10000000,
                               .seed = 1,
                               .most = UINT64_MAX,
+                              .control = 10000,
                               .periods = {10000, 100000, 1000000, 10000000},
                               .periods_count = 4,
                               .repeats = 1,

@@ -130,6 +130,7 @@ void tally_free(struct tally *tally);
 /* ---- watch.c ------------------------------------------------------------------------------ */
 
 struct sampler;
+struct slot;
 
 /* One simulated debug register that is armed. */
 struct watch {
@@ -139,11 +140,11 @@ struct watch {
     uint8_t index;        /* register of the sampler                       */
     float weight;         /* of the sample                                 */
     uint64_t since;       /* access number of the sample                   */
-    struct sampler *sampler;
+    struct slot *slot;
     struct watch *next;
 };
 
-enum { WATCH_BITS = 15 };
+enum { WATCH_BITS = 17 };
 
 /* Watches of blocks of 1 << shift bytes, hashed. The bits are all that most accesses look at. */
 struct watch_table {
@@ -192,12 +193,23 @@ struct context {
     double attributed[DETECT_KINDS], claimed[DETECT_KINDS];
 };
 
+enum { UNLIMITED = 0 };
+
+/* A set of registers that compete for samples. */
+struct slot {
+    struct sampler *sampler;
+    struct detect detect;
+    struct watch watches[DETECT_MAX_REGISTERS];
+    struct slot *next;            /* all of the sampler  */
+    struct slot *next_idle;
+};
+
 enum sampler_watch { WATCH_BYTE = 0, WATCH_WORD = 3, WATCH_LINE = 6 };
 
 struct sampler_settings {
     uint64_t period;
     uint8_t kinds;         /* bits, as in detect_options */
-    uint8_t registers;
+    uint8_t registers;     /* UNLIMITED: every sample is watched until it traps */
     uint8_t fault;
     bool reuse;            /* measures time distances: any touch is one */
     enum sampler_watch watch; /* log2 of what is watched, in bytes     */
@@ -210,11 +222,11 @@ struct simulation;
 
 struct sampler {
     struct sampler_settings settings;
-    struct detect detect;
     struct base_random random;
     struct simulation *simulation;
     struct context *contexts;     /* by node, touched as needed */
-    struct watch watches[DETECT_MAX_REGISTERS];
+    struct slot *slots;           /* one, or as many as were ever needed at once */
+    struct slot *idle;            /* of the UNLIMITED: those without a watch     */
     struct tally pairs[DETECT_KINDS]; /* reuse: [0], amounts in waste   */
     struct tally bins;            /* reuse: (use node, distance bin)   */
     uint64_t now;                 /* of the sample being taken         */
@@ -226,7 +238,9 @@ bool sampler_init(struct sampler *sampler, const struct sampler_settings *settin
 void sampler_free(struct sampler *sampler);
 /* The access is one to sample. memory: what lies at its address now. */
 void sampler_take(struct sampler *sampler, const struct access *access, const uint8_t *memory);
-/* The access touched a watch of the sampler. */
+/* Sums over its slots. */
+struct detect_counts sampler_counts(const struct sampler *sampler);
+/* The access touched a watch of a sampler. */
 void sampler_touch(struct watch *watch, const struct access *access);
 /* After the last access: scales METHOD_SHARED. */
 void sampler_settle(struct sampler *sampler);
@@ -324,7 +338,8 @@ struct simulation {
     struct clock *clocks[2];   /* by direction */
     size_t clocks_count;
     uint64_t next[2];          /* the earliest of the clocks */
-    struct watch **found;
+    struct watch **found;      /* room for all there are */
+    size_t registers, found_capacity;
     struct simulation_counts counts;
     uint64_t now, most;        /* accesses so far, and to read at most */
 };
