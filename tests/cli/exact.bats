@@ -202,11 +202,32 @@ END
 
 @test "a 32-bit child runs unobserved, as it would alone" {
     needs_engine
-    printf 'int main(void) { return 23; }\n' | compile small -m32 -static 2>/dev/null ||
+    printf '.globl _start\n_start: mov $1,%%eax\nmov $23,%%ebx\nint $0x80\n' >start.s
+    ${CC:-cc} -m32 -nostdlib -static -o small start.s 2>/dev/null ||
         skip "the compiler makes no 32-bit programs"
-    ./small || [ $? -eq 23 ] || skip "the kernel runs no 32-bit programs"
+    code=0
+    ./small || code=$?
+    [ "$code" -eq 23 ] || skip "the kernel runs no 32-bit programs"
+    try 125 "$HEADROOM" waste --exact -- ./small
+    one_sentence "32-bit"
     try 23 "$HEADROOM" waste --exact -- sh -c './small; exit $?'
     grep -q 'a child executed' err
+    printf '#!%s\n' "$PWD/small" >script
+    chmod +x script
+    try 23 "$HEADROOM" waste --exact -- sh -c './script; exit $?'
+    grep -q 'a child executed' err
+    try 23 "$HEADROOM" waste --exact --no-follow -- sh -c './small; exit $?'
+    ! grep -q 'a child executed' err
+}
+
+@test "a child that gave up its rights runs unobserved" {
+    needs_engine
+    [ "$(id -u)" -eq 0 ] || skip "needs root to give up something"
+    as_nobody="setpriv --reuid 65534 --regid 65534 --clear-groups"
+    $as_nobody test -x "$(dirname "$HEADROOM")" 2>/dev/null || skip "nobody cannot reach headroom"
+    try 3 "$HEADROOM" waste --exact -- $as_nobody sh -c 'echo unharmed; /bin/true; exit 3'
+    [ "$(cat out)" = unharmed ]
+    no_leftovers
 }
 
 @test "a child that the kernel refuses is refused to the program, too" {

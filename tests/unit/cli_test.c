@@ -81,7 +81,7 @@ static void test_reuse(void **state)
     assert_true(settings.share == 1);
     assert_int_equal(
         parse("reuse", "--exact --unit byte --sample-locations 1% --no-stack x", &settings, error),
-        6);
+        7);
     assert_int_equal(settings.unit, UNIT_BYTE);
     assert_int_equal(settings.stack, 0);
     assert_true(settings.share > 0.0099 && settings.share < 0.0101);
