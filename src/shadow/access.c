@@ -243,12 +243,12 @@ static uint32_t waste_of_group(const struct shadow *shadow, const struct block *
 /* Touched units with one former access, the same for all? */
 static inline bool is_uniform(const struct block *block, uint32_t *former)
 {
-    uint32_t first = block->former[(uint32_t)__builtin_ctz(block->touched) >> 2];
-    bool uniform = !is_mixed(first);
-    for (uint32_t unit = 0; unit < 4; unit++)
-        uniform &= block->former[unit] == first || !part_of(block, unit);
+    const uint32_t *words = block->former;
+    uint32_t first = words[(uint32_t)__builtin_ctz(block->touched) >> 2];
     *former = first;
-    return uniform;
+    return !is_mixed(first) && (words[0] == first || !part_of(block, 0)) &&
+           (words[1] == first || !part_of(block, 1)) && (words[2] == first || !part_of(block, 2)) &&
+           (words[3] == first || !part_of(block, 3));
 }
 
 /* Sorts the bytes by former access. */
@@ -283,26 +283,57 @@ static inline void judge(struct shadow *shadow, const struct block *block)
         judge_mixed(shadow, block);
 }
 
+/* The four units of a block are taken one by one in the source, so that shifts are constants. */
+SHADOW_INLINE void read_unit(struct shadow *shadow, struct shadow_record *record,
+                             struct block *block, uint32_t unit)
+{
+    block->former[unit] = record[unit >> 1].load[unit & 1];
+    read_part(shadow, &record[unit >> 1].store[unit & 1], block->access.id, part_of(block, unit));
+}
+
+SHADOW_INLINE void mark_loaded(struct shadow *shadow, struct shadow_record *record,
+                               const struct block *block, uint32_t unit)
+{
+    uint32_t part = part_of(block, unit), word = block->former[unit];
+    if (part && word != block->access.mark)
+        record[unit >> 1].load[unit & 1] =
+            set_part(shadow, block->address, word, part, block->access.mark);
+}
+
 /* now: the words of both records; only touched bytes matter. */
 static void load_block(struct shadow *shadow, struct block *block, const uint64_t now[2])
 {
     struct shadow_record *record = shadow_record_of(shadow, block->address);
     block->is_store = false;
     block->differing = block->unread = 0;
-    for (uint32_t half = 0; half < 2; half++) {
-        set_values(block, half, record[half].loaded, now[half]);
-        record[half].loaded = block->now[half];
-    }
-    for (uint32_t unit = 0; unit < 4; unit++) {
-        block->former[unit] = record[unit >> 1].load[unit & 1];
-        read_part(shadow, &record[unit >> 1].store[unit & 1], block->access.id,
-                  part_of(block, unit));
-    }
+    set_values(block, 0, record[0].loaded, now[0]);
+    set_values(block, 1, record[1].loaded, now[1]);
+    record[0].loaded = block->now[0];
+    record[1].loaded = block->now[1];
+    read_unit(shadow, record, block, 0);
+    read_unit(shadow, record, block, 1);
+    read_unit(shadow, record, block, 2);
+    read_unit(shadow, record, block, 3);
     judge(shadow, block);
-    for (uint32_t unit = 0; unit < 4; unit++)
-        if (part_of(block, unit))
-            record[unit >> 1].load[unit & 1] = set_part(shadow, block->address, block->former[unit],
-                                                        part_of(block, unit), block->access.mark);
+    mark_loaded(shadow, record, block, 0);
+    mark_loaded(shadow, record, block, 1);
+    mark_loaded(shadow, record, block, 2);
+    mark_loaded(shadow, record, block, 3);
+}
+
+SHADOW_INLINE void take_unit(const struct shadow_record *record, struct block *block, uint32_t unit)
+{
+    uint32_t word = record[unit >> 1].store[unit & 1];
+    block->former[unit] = word & SHADOW_ID_MASK;
+    block->unread |= (word >> SHADOW_ID_BITS) << 4 * unit;
+}
+
+SHADOW_INLINE void mark_stored(struct shadow *shadow, struct shadow_record *record,
+                               const struct block *block, uint32_t unit)
+{
+    uint32_t part = part_of(block, unit), *store = &record[unit >> 1].store[unit & 1];
+    if (part)
+        *store = with_stored(shadow, block->address, *store, part, block->access.mark);
 }
 
 static void store_block(struct shadow *shadow, struct block *block, const uint64_t before[2],
@@ -311,19 +342,17 @@ static void store_block(struct shadow *shadow, struct block *block, const uint64
     struct shadow_record *record = shadow_record_of(shadow, block->address);
     block->is_store = true;
     block->differing = block->unread = 0;
-    for (uint32_t half = 0; half < 2; half++)
-        set_values(block, half, before[half], now[half]);
-    for (uint32_t unit = 0; unit < 4; unit++) {
-        uint32_t word = record[unit >> 1].store[unit & 1];
-        block->former[unit] = word & SHADOW_ID_MASK;
-        block->unread |= (word >> SHADOW_ID_BITS) << 4 * unit;
-    }
+    set_values(block, 0, before[0], now[0]);
+    set_values(block, 1, before[1], now[1]);
+    take_unit(record, block, 0);
+    take_unit(record, block, 1);
+    take_unit(record, block, 2);
+    take_unit(record, block, 3);
     judge(shadow, block);
-    for (uint32_t unit = 0; unit < 4; unit++)
-        if (part_of(block, unit))
-            record[unit >> 1].store[unit & 1] =
-                with_stored(shadow, block->address, record[unit >> 1].store[unit & 1],
-                            part_of(block, unit), block->access.mark);
+    mark_stored(shadow, record, block, 0);
+    mark_stored(shadow, record, block, 1);
+    mark_stored(shadow, record, block, 2);
+    mark_stored(shadow, record, block, 3);
 }
 
 /* ---- any --------------------------------------------------------------------------- */
@@ -359,6 +388,8 @@ static inline bool is_joined(const struct shadow *shadow, const uint32_t first[2
 {
     uint32_t a = first[0] & SHADOW_ID_MASK, b = first[1] & SHADOW_ID_MASK;
     uint32_t c = second[0] & SHADOW_ID_MASK, d = second[1] & SHADOW_ID_MASK;
+    if (a == b && a == c && a == d && !is_mixed(a))
+        return (shadow->elements[a] & ~SHADOW_FLOAT) > 8;
     if (is_mixed(a) || is_mixed(b) || is_mixed(c) || is_mixed(d))
         return true;
     return ((a == c || a == d) && (shadow->elements[a] & ~SHADOW_FLOAT) > 8) ||
@@ -470,16 +501,32 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
     store_any(shadow, address, access, bytes, before, value);
 }
 
+/* Can the leaf's former access join no records, so that each may be tried for itself? */
+static inline bool is_separate(const struct shadow *shadow, uint32_t id)
+{
+    uint32_t previous = shadow->leaves[id].previous;
+    return previous < shadow->ids_capacity && (shadow->elements[previous] & ~SHADOW_FLOAT) <= 8;
+}
+
+/* SIMD that goes over memory as it did before needs no more than its records. */
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value)
 {
-    load(shadow, address, (struct access){id, id, true}, bytes, value);
+    if (((address | bytes) & 7) == 0 && is_separate(shadow, id))
+        while (bytes && shadow_load_hit_8(shadow, address, id, word_at(value)))
+            address += 8, value += 8, bytes -= 8;
+    if (bytes)
+        load(shadow, address, (struct access){id, id, true}, bytes, value);
 }
 
 void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                   const uint8_t *before, const uint8_t *value)
 {
-    store(shadow, address, (struct access){id, id, true}, bytes, before, value);
+    if (((address | bytes) & 7) == 0 && is_separate(shadow, id))
+        while (bytes && shadow_store_hit_8(shadow, address, id, word_at(before), word_at(value)))
+            address += 8, before += 8, value += 8, bytes -= 8;
+    if (bytes)
+        store(shadow, address, (struct access){id, id, true}, bytes, before, value);
 }
 
 void shadow_kernel_load(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t bytes,
