@@ -428,8 +428,8 @@ bool import_exact_finish(struct import_gather *gather)
 bool import_exact_tell(struct import_gather *gather)
 {
     static const char *const sentences[32] = {
-        [0] = "there were more calling contexts than can be told apart: those met later are shown "
-              "without their callers",
+        [0] = ("there were more calling contexts than can be told apart: those met later are shown "
+               "without their callers"),
         [1] = "memory ran out: what the program did after that is not counted",
         [2] =
             "the program met an AVX-512 instruction, which Valgrind does not know: it ended there",

@@ -258,6 +258,12 @@ static void waste_member(struct json *json, const struct ranking *ranking, unsig
 
 /* ---- reuse ---------------------------------------------------------------------------------- */
 
+/* Many readers of JSON have integers of 63 bits. */
+static uint64_t readable(uint64_t distance)
+{
+    return distance <= INT64_MAX ? distance : INT64_MAX;
+}
+
 /* Shares of the reuses; bins without any are left out. */
 static void histogram_member(struct json *json, const char *name, const double *histogram)
 {
@@ -269,8 +275,8 @@ static void histogram_member(struct json *json, const char *name, const double *
             continue;
         item(json);
         open_level(json, '{');
-        count_member(json, "lo", distance_bin_low(bin));
-        count_member(json, "hi", reuse_bin_end(bin));
+        count_member(json, "lo", readable(distance_bin_low(bin)));
+        count_member(json, "hi", readable(reuse_bin_end(bin)));
         real_member(json, "share", histogram[bin] / sum, 9);
         close_level(json, '}');
     }

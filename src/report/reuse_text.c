@@ -11,8 +11,13 @@
 #include <string.h>
 
 enum {
-    BAR_COLUMNS = 24,
-    MOST_ROWS = 18, /* of the histogram: then rows of two octaves, or three */
+    LABEL_COLUMNS = 14, /* "128K – 512K"                                        */
+    SHARE_COLUMNS = 9,  /* "   25.0 %"                                          */
+    MOST_BAR = 24,
+    QUANTILE_LABEL = 24,
+    QUANTILE_COLUMNS = 12,
+    CACHE_COLUMNS = 10,
+    MOST_ROWS = 24, /* of the histogram: beyond, rows of two octaves, or three */
     MOST_CACHES = 8,
     FIRST_CACHE = 4 << 10,
     OCTAVES = 65,
@@ -62,42 +67,53 @@ static const char *power_name(uint64_t value, char out[32])
     return out;
 }
 
-static const char *bar(double share, char out[4 * BAR_COLUMNS + 1])
+static unsigned bar_columns(const struct printer *printer)
+{
+    unsigned columns = (printer->width - 2 - LABEL_COLUMNS - 2 * (SHARE_COLUMNS + 1) - 1) / 2;
+    return columns < MOST_BAR ? columns : MOST_BAR;
+}
+
+static const char *bar(double share, unsigned most, char out[4 * MOST_BAR + 1])
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    unsigned filled = (unsigned)(share * BAR_COLUMNS * 8 + 0.5), columns = filled / 8;
+    unsigned filled = (unsigned)(share * most * 8 + 0.5), columns = filled / 8;
     out[0] = 0;
-    for (unsigned i = 0; i < columns && i < BAR_COLUMNS; i++)
+    for (unsigned i = 0; i < columns && i < most; i++)
         strcat(out, "█");
-    if (columns < BAR_COLUMNS)
+    if (columns < most)
         strcat(out, eighths[filled % 8]);
     return out;
 }
 
 /* ---- overview -------------------------------------------------------------------------------- */
 
+/* Estimates of a damaged profile may be beyond any integer. */
+static const char *count_text(double count, char out[32])
+{
+    return print_grouped(count < 1e18 ? (uint64_t)(count + 0.5) : (uint64_t)1e18, out);
+}
+
 static void print_totals(struct printer *printer, const struct profile_reuse *totals)
 {
-    char line[TEXT_BYTES], accesses[32], locations[32], bytes[32], once[32];
-    const char *touches = totals->unit_bytes == 1 ? "byte accesses" : "accesses";
-    snprintf(
-        line, sizeof line, "%s %s to %s %s of %" PRIu32 " byte%s (%s); %s of them %s never reused",
-        print_grouped((uint64_t)totals->accesses, accesses), touches,
-        print_grouped((uint64_t)totals->locations, locations), unit_name(totals, totals->locations),
-        totals->unit_bytes, print_plural(totals->unit_bytes),
-        print_bytes(totals->locations * totals->unit_bytes, bytes),
-        print_grouped((uint64_t)totals->never_reused, once),
-        totals->never_reused == 1 ? "is" : "are");
+    char line[TEXT_BYTES], number[32], bytes[32];
+    snprintf(line, sizeof line, "%s %saccess%s to ", count_text(totals->accesses, number),
+             totals->unit_bytes == 1 ? "byte " : "", totals->accesses == 1 ? "" : "es");
+    print_add(line, sizeof line, "%s %s", count_text(totals->locations, number),
+              unit_name(totals, totals->locations));
+    if (totals->unit_bytes > 1)
+        print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
+                  print_bytes(totals->locations * totals->unit_bytes, bytes));
+    print_add(line, sizeof line, "; %s of them never reused",
+              totals->never_reused < 0.5 ? "none" : count_text(totals->never_reused, number));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
     if (totals->share_last >= 1)
         return;
-    snprintf(
-        line, sizeof line,
-        "Estimated from %s accesses to %s %s, %.3g %% of them, chosen by a hash of their address",
-        print_grouped(totals->kept_accesses, accesses),
-        print_grouped(totals->kept_locations, locations),
-        unit_name(totals, (double)totals->kept_locations), 100 * totals->share_last);
+    snprintf(line, sizeof line, "Estimated from %s accesses to ",
+             print_grouped(totals->kept_accesses, number));
+    print_add(line, sizeof line, "%s %s, %.3g %% of them, chosen by a hash of their address",
+              print_grouped(totals->kept_locations, number),
+              unit_name(totals, (double)totals->kept_locations), 100 * totals->share_last);
     if (totals->share_first > totals->share_last)
         print_add(line, sizeof line, " (%.3g %% at first, less for want of room)",
                   100 * totals->share_first);
@@ -105,17 +121,24 @@ static void print_totals(struct printer *printer, const struct profile_reuse *to
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-static void print_quantile_row(struct printer *printer, const char *name, const char *unit,
-                               const double *histogram, double unit_bytes)
+static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
+
+static size_t quantiles_shown(const struct printer *printer)
 {
-    static const double shares[] = {0.5, 0.7, 0.8, 0.9, 0.95};
-    char label[64], value[32];
-    snprintf(label, sizeof label, "%s, %s", name, unit);
-    fprintf(printer->out, "  %-22s", label);
-    for (size_t i = 0; i < BASE_COUNT(shares); i++) {
-        double distance = reuse_quantile(histogram, shares[i]);
-        fprintf(printer->out, "%12s",
-                unit_bytes > 0 ? print_bytes(distance * unit_bytes, value)
+    size_t most = (printer->width - 2 - QUANTILE_LABEL) / QUANTILE_COLUMNS;
+    return most < BASE_COUNT(quantiles) ? most : BASE_COUNT(quantiles);
+}
+
+static void print_quantile_row(struct printer *printer, const char *label, const double *histogram,
+                               double unit_bytes)
+{
+    char value[32];
+    fprintf(printer->out, "  %-*s", QUANTILE_LABEL, label);
+    for (size_t i = 0; i < quantiles_shown(printer); i++) {
+        double distance = reuse_quantile(histogram, quantiles[i]);
+        /* Distance 0 needs room for one location, the one that is reused. */
+        fprintf(printer->out, "%*s", QUANTILE_COLUMNS,
+                unit_bytes > 0 ? print_bytes((floor(distance) + 1) * unit_bytes, value)
                                : short_number(distance, value));
     }
     putc('\n', printer->out);
@@ -124,14 +147,17 @@ static void print_quantile_row(struct printer *printer, const char *name, const 
 static void print_quantiles(struct printer *printer, const struct reuse_figures *figures)
 {
     const struct profile_reuse *totals = &figures->totals;
-    const char *units = unit_name(totals, 2);
-    const char *stack = totals->stack ? "stack distance" : "stack, by model";
-    fprintf(printer->out, "\n  %s%-22s%12s%12s%12s%12s%12s%s\n", print_on(printer, DIM),
-            "reuses within", "50 %", "70 %", "80 %", "90 %", "95 %", print_off(printer));
-    print_quantile_row(printer, "time distance", "accesses", figures->time, 0);
-    print_quantile_row(printer, stack, units, figures_stack(figures), 0);
-    if (totals->unit_bytes > 1)
-        print_quantile_row(printer, stack, "bytes", figures_stack(figures), totals->unit_bytes);
+    char label[64];
+    fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), QUANTILE_LABEL, "reuses within");
+    for (size_t i = 0; i < quantiles_shown(printer); i++)
+        fprintf(printer->out, "%*.0f %%", QUANTILE_COLUMNS - 2, 100 * quantiles[i]);
+    fprintf(printer->out, "%s\n", print_off(printer));
+    print_quantile_row(printer, "time distance, accesses", figures->time, 0);
+    snprintf(label, sizeof label, "%s, %s", totals->stack ? "stack distance" : "stack, by model",
+             unit_name(totals, 2));
+    print_quantile_row(printer, label, figures_stack(figures), 0);
+    print_quantile_row(printer, "cache that holds them", figures_stack(figures),
+                       totals->unit_bytes);
 }
 
 /* ---- histogram ------------------------------------------------------------------------------- */
@@ -176,69 +202,91 @@ static void make_rows(const struct reuse_figures *figures, struct rows *rows)
 
 static void print_share(struct printer *printer, double share, bool last)
 {
-    char text[4 * BAR_COLUMNS + 1];
-    bar(share, text);
+    char text[4 * MOST_BAR + 1];
+    unsigned most = bar_columns(printer);
+    if (share < least_row && last)
+        return;
     if (share < least_row)
-        fprintf(printer->out, "%9s", "");
+        fprintf(printer->out, "%*s", SHARE_COLUMNS + 1 + (int)most + 1, "");
     else
-        fprintf(printer->out, "%7.1f %%", 100 * share);
+        fprintf(printer->out, "%*.1f %% %s", SHARE_COLUMNS - 2, 100 * share,
+                bar(share, most, text));
     /* printf pads by bytes. */
-    fprintf(printer->out, " %s%*s", text, last ? 0 : BAR_COLUMNS + 1 - (int)name_columns(text), "");
+    if (!last && share >= least_row)
+        fprintf(printer->out, "%*s", (int)(most + 1 - name_columns(text)), "");
+}
+
+static void print_row(struct printer *printer, const struct rows *rows, unsigned octave)
+{
+    char low[32], high[32], label[80];
+    double time = 0, stack = 0;
+    unsigned next = octave + rows->step;
+    for (unsigned i = octave; i < next && i < OCTAVES; i++) {
+        time += rows->time[i];
+        stack += rows->stack[i];
+    }
+    power_name(octave_low(octave), low);
+    if (next < OCTAVES && octave_low(next) - octave_low(octave) > 1)
+        snprintf(label, sizeof label, "%s – %s", low, power_name(octave_low(next), high));
+    else
+        snprintf(label, sizeof label, "%s%s", low, next < OCTAVES ? "" : " –");
+    fprintf(printer->out, "  %s", label);
+    /* No blanks at the end of a line. */
+    if (time >= least_row || stack >= least_row)
+        fprintf(printer->out, "%*s", LABEL_COLUMNS - (int)name_columns(label), "");
+    if (time >= least_row || stack >= least_row)
+        print_share(printer, time, stack < least_row);
+    print_share(printer, stack, true);
+    putc('\n', printer->out);
 }
 
 static void print_histogram(struct printer *printer, const struct reuse_figures *figures)
 {
     struct rows rows;
     make_rows(figures, &rows);
-    fprintf(printer->out, "\n  %s%-14s%9s%*s%9s%s\n", print_on(printer, DIM), "distance", "time",
-            BAR_COLUMNS + 2, "", figures->totals.stack ? "stack" : "model", print_off(printer));
-    for (unsigned octave = rows.first; octave < rows.end; octave += rows.step) {
-        char low[32], high[32], label[80];
-        double time = 0, stack = 0;
-        for (unsigned i = octave; i < octave + rows.step && i < OCTAVES; i++) {
-            time += rows.time[i];
-            stack += rows.stack[i];
-        }
-        uint64_t end = octave + rows.step < OCTAVES ? octave_low(octave + rows.step) : 0;
-        power_name(octave_low(octave), low);
-        if (end && end - octave_low(octave) == 1)
-            snprintf(label, sizeof label, "%s", low);
-        else
-            snprintf(label, sizeof label, "%s – %s", low, end ? power_name(end, high) : "");
-        fprintf(printer->out, "  %s%*s", label, 14 - (int)name_columns(label), "");
-        print_share(printer, time, false);
-        print_share(printer, stack, true);
-        putc('\n', printer->out);
-    }
+    fprintf(printer->out, "\n  %s%-*s%*s%*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS,
+            "distance", SHARE_COLUMNS, "time", (int)bar_columns(printer) + 2, "", SHARE_COLUMNS,
+            figures->totals.stack ? "stack" : "model", print_off(printer));
+    for (unsigned octave = rows.first; octave < rows.end; octave += rows.step)
+        print_row(printer, &rows, octave);
 }
 
 /* ---- caches -----------------------------------------------------------------------------------
  */
 
+/* 4096 -> "4 KiB"; bytes: a power of two of at least 1024 */
+static const char *cache_name(uint64_t bytes, char out[32])
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    size_t unit = 0;
+    for (bytes /= 1024; bytes >= 1024; unit++)
+        bytes /= 1024;
+    snprintf(out, 32, "%" PRIu64 " %s", bytes, units[unit]);
+    return out;
+}
+
 static void print_caches(struct printer *printer, const struct reuse_figures *figures)
 {
     char sizes[TEXT_BYTES] = "", ratios[TEXT_BYTES] = "", size[32];
-    uint64_t unit_bytes = figures->totals.unit_bytes;
+    uint64_t unit_bytes = figures->totals.unit_bytes, bytes = FIRST_CACHE;
     double enough = (double)figures_enough(figures) * (double)unit_bytes;
-    uint64_t bytes = FIRST_CACHE;
-    for (unsigned i = 0; i < MOST_CACHES; i++, bytes *= 4) {
-        print_add(sizes, sizeof sizes, "%10s", print_bytes((double)bytes, size) ? size : "");
+    unsigned most = (printer->width - 14) / CACHE_COLUMNS;
+    for (unsigned i = 0; i < most && i < MOST_CACHES; i++, bytes *= 4) {
+        print_add(sizes, sizeof sizes, "%*s", CACHE_COLUMNS, cache_name(bytes, size));
         print_add(
-            ratios, sizeof ratios, "%8.2f %%",
+            ratios, sizeof ratios, "%*.2f %%", CACHE_COLUMNS - 2,
             100 * reuse_miss_ratio(figures_stack(figures), figures->misses, bytes / unit_bytes));
         if ((double)bytes >= enough)
             break;
     }
-    fprintf(printer->out, "\n  %sa cache of      %s%s\n", print_on(printer, DIM), sizes,
+    fprintf(printer->out, "\n  %sa cache of  %s%s\n", print_on(printer, DIM), sizes,
             print_off(printer));
-    fprintf(printer->out, "  would miss      %s\n", ratios);
-    fprintf(printer->out, "  %s", print_on(printer, DIM));
-    print_wrap(printer, PLAIN, 2, 2,
+    fprintf(printer->out, "  would miss  %s\n  ", ratios);
+    print_wrap(printer, DIM, 2, 2,
                figures->totals.stack
                    ? "(fully associative, least recently used replaced; first touches included)"
                    : "(fully associative, least recently used replaced; first touches included; by "
                      "the model)");
-    fputs(print_off(printer), printer->out);
 }
 
 /* What the model says where the stack distances are known too, and how far it can be trusted where
@@ -301,20 +349,22 @@ bool print_reuse_is_cut(const struct printer *printer)
 static void print_pair(struct printer *printer, const struct profile_reuse *totals,
                        const struct rank_reuse_pair *pair, size_t number, struct chain chains[2])
 {
-    char line[TEXT_BYTES] = "", time[32], stack[32], bytes[32];
+    char head[64], line[TEXT_BYTES] = "", time[32], stack[32], bytes[32];
     double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
+    bool by_distance = any_far(&printer->ranking);
     print_make_chain(printer, pair->use_place, &chains[0]);
     print_make_chain(printer, pair->reuse_place, &chains[1]);
-    fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
-    if (any_far(&printer->ranking))
-        fprintf(printer->out, "%.1f %%%s of the distance, ", 100 * pair->far_share,
-                print_off(printer));
-    fprintf(printer->out, "%.1f %% of the reuses%s; ", 100 * pair->share, print_off(printer));
+    snprintf(head, sizeof head, "#%zu  %.1f %%", number,
+             100 * (by_distance ? pair->far_share : pair->share));
+    fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
+    if (by_distance)
+        print_add(line, sizeof line, "of the distance, %.1f %% ", 100 * pair->share);
+    print_add(line, sizeof line, "of the reuses; ");
     if (totals->stack)
         print_add(line, sizeof line, "on average %s %s (%s) and ", short_number(distance, stack),
                   unit_name(totals, distance), print_bytes(distance * totals->unit_bytes, bytes));
     print_add(line, sizeof line, "%s accesses later", short_number(pair->time / weight, time));
-    print_wrap(printer, PLAIN, 52, 6, line);
+    print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
     print_sides(printer, chains, pair->use_place == pair->reuse_place, "used", "reused");
 }
 

@@ -116,9 +116,9 @@ static void describe_exact(const struct printer *printer, char *line, size_t byt
 {
     struct profile_exact total = profile_exact_total(printer->profile);
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
-    snprintf(line, bytes, "engine exact: every access was seen");
+    snprintf(line, bytes, "engine exact, every access was seen");
     if (total.loads || total.stores)
-        print_add(line, bytes, ", %s load%s (%s) and %s store%s (%s)",
+        print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
                   print_grouped(total.loads, loads), print_plural(total.loads),
                   print_bytes((double)total.load_bytes, load_bytes),
                   print_grouped(total.stores, stores), print_plural(total.stores),
@@ -424,7 +424,7 @@ static void print_kernel(struct printer *printer)
 {
     struct profile_exact total = profile_exact_total(printer->profile);
     char loaded[32], stored[32], line[TEXT_BYTES];
-    if (!total.kernel_load_bytes && !total.kernel_store_bytes)
+    if (!printer->ranking.kinds_count || !(total.kernel_load_bytes || total.kernel_store_bytes))
         return;
     snprintf(line, sizeof line, "System calls read %s of the program's memory and wrote %s.",
              print_bytes((double)total.kernel_load_bytes, loaded),
@@ -436,8 +436,9 @@ static void print_kernel(struct printer *printer)
 static bool has_limits(const struct printer *printer)
 {
     struct profile_exact total = profile_exact_total(printer->profile);
-    return !printer->ranking.exact || printer->profile->degraded_count || total.fresh_load_bytes ||
-           total.fresh_store_bytes || total.kernel_load_bytes || total.kernel_store_bytes;
+    return !printer->ranking.exact || printer->profile->degraded_count ||
+           (printer->ranking.kinds_count && (total.fresh_load_bytes || total.fresh_store_bytes ||
+                                             total.kernel_load_bytes || total.kernel_store_bytes));
 }
 
 static void print_limits(struct printer *printer)

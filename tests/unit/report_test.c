@@ -3,6 +3,7 @@
  * Reports of profiles made here: the JSON is parsed by a library and must hold what
  * was put in; the text is compared with what a person should read.
  */
+#include "distance/distance.h"
 #include "report/report.h"
 
 #include <setjmp.h>
@@ -597,6 +598,427 @@ static void long_names_are_shortened(void **state)
     }
 }
 
+/* ---- the exact engine -------------------------------------------------------------------------
+ */
+
+/* Counts instead of samples. */
+static struct profile *exact_profile(void)
+{
+    struct profile *profile = new_profile();
+    profile->run.engine = "exact";
+    profile->run.source = NULL;
+    profile->run.weighting = "accesses";
+    profile->run.interval_ns = 0;
+    *profile_add_exacts(profile) = (struct profile_exact){.process = 1,
+                                                          .threads = 1,
+                                                          .loads = 1234567,
+                                                          .stores = 1,
+                                                          .load_bytes = 9876536,
+                                                          .store_bytes = 8,
+                                                          .contexts = 12,
+                                                          .ids = 34};
+    return profile;
+}
+
+static void add_exact_pair(struct profile *profile, uint32_t kind, uint32_t first, uint32_t second,
+                           double waste, double use, bool kernel)
+{
+    *profile_add_pairs(profile) = (struct profile_pair){.kind = kind,
+                                                        .first = first,
+                                                        .second = second,
+                                                        .waste_bytes = waste,
+                                                        .use_bytes = use,
+                                                        .kernel_traps = kernel};
+}
+
+static struct profile *exact_waste(void)
+{
+    struct profile *profile = exact_profile();
+    for (uint32_t kind = 0; kind < PROFILE_KINDS; kind++)
+        profile_add_kinds(profile)->kind = kind;
+    profile->exacts[0].fresh_store_bytes = 2048;
+    profile->exacts[0].kernel_load_bytes = 100;
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t fill = context(profile, top, "fill", main_c, 20, 0);
+    uint32_t read = context(profile, top, "read", main_c, 30, PROFILE_FRAME_KERNEL);
+    uint32_t set = context(profile, top, "set", main_c, 40, 0);
+    add_exact_pair(profile, PROFILE_DEAD, fill, set, 6e6, 1e6, false);
+    add_exact_pair(profile, PROFILE_DEAD, fill, read, 2e6, 0, true);
+    add_exact_pair(profile, PROFILE_DEAD, set, fill, 1, 7e6, false);
+    add_exact_pair(profile, PROFILE_DEAD, set, set, 0, 7, false);
+    add_exact_pair(profile, PROFILE_SILENT, set, set, 0, 70, false);
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void exact_waste_reads_like_this(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100, .profile_path = "w.headroom"};
+    struct profile *profile = exact_waste();
+    char *text = render(profile, &options, false);
+    static const char expected[] =
+        "headroom waste  ./prog 'two words'\n"
+        "  1.50 s, 1.25 s of CPU time, 1 process, 1 thread\n"
+        "  engine exact, every access was seen: 1,234,567 loads (9.4 MiB) and 1 store (8 bytes)\n"
+        "\n"
+        "                       wasted   wasted bytes       of bytes\n"
+        "  dead stores          50.0 %        7.6 MiB       15.3 MiB\n"
+        "  silent stores         0.0 %        0 bytes       70 bytes\n"
+        "  redundant loads           —        0 bytes        0 bytes\n"
+        "\n"
+        "  files are under /home/u/demo/src/\n"
+        "\n"
+        "Dead stores  50.0 % of the bytes stored were overwritten unread\n"
+        "\n"
+        "  #1  75.0 % of the dead bytes: 5.7 MiB\n"
+        "      in main (main.c:50)\n"
+        "      stored        fill  main.c:20\n"
+        "      overwritten   set  main.c:40\n"
+        "\n"
+        "  #2  25.0 % of the dead bytes: 1.9 MiB\n"
+        "      in main (main.c:50)\n"
+        "      stored        fill  main.c:20\n"
+        "      overwritten   read (by the kernel, in this system call)  main.c:30\n"
+        "      The kernel fills this buffer before anything reads what the program stored there: "
+        "the first\n"
+        "      store can usually be left out.\n"
+        "\n"
+        "  1 more, together 0.0 %\n"
+        "\n"
+        "Silent stores  0.0 % of the bytes stored were there already\n"
+        "\n"
+        "  Nothing was wasted.\n"
+        "\n"
+        "Redundant loads  nothing to judge: no byte was accessed twice in this way\n"
+        "\n"
+        "Limits of this recording\n"
+        "  Not judged, because no former access is known: 0 bytes loaded, 2.0 KiB stored.\n"
+        "  System calls read 100 bytes of the program's memory and wrote 0 bytes.\n"
+        "\n"
+        "Next\n"
+        "  headroom report --kinds dead --limit 0 w.headroom\n"
+        "  headroom report --format json w.headroom\n";
+    if (strcmp(text, expected) != 0)
+        fputs(text, stderr);
+    assert_string_equal(text, expected);
+    free(text);
+    options.limit = 0;
+    shows(profile, &options, "#3  0.0 % of the dead bytes: 1 byte\n");
+    lacks(profile, &options, "verdict");
+    lacks(profile, &options, "#4");
+    profile_free(profile);
+}
+
+static void exact_json_has_no_intervals(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = exact_waste();
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "engine"), "exact");
+    assert_true(json_is_null(at(root, "source")));
+    assert_null(json_object_get(root, "reuse"));
+    double fraction = NUMBER(root, "waste.dead.fraction");
+    assert_float_equal(fraction, 8000001.0 / 16000008, 1e-6);
+    assert_true(NUMBER(root, "waste.dead.ci95.0") == fraction);
+    assert_true(NUMBER(root, "waste.dead.ci95.1") == fraction);
+    assert_true(json_is_false(at(root, "waste.dead.too_few_samples")));
+    assert_true(json_is_null(at(root, "waste.dead.effective_samples")));
+    assert_true(json_is_null(at(root, "waste.dead.blindspot_max_share")));
+    assert_int_equal(NUMBER(root, "waste.dead.samples"), 0);
+    assert_int_equal(json_array_size(at(root, "waste.dead.pairs")), 3);
+    assert_int_equal(NUMBER(root, "waste.dead.pairs.0.waste_bytes"), 6000000);
+    assert_float_equal(NUMBER(root, "waste.dead.pairs.0.share"), 0.75, 1e-6);
+    assert_float_equal(NUMBER(root, "waste.dead.pairs.0.ci95.1"), 0.75, 1e-6);
+    assert_true(json_is_true(at(root, "waste.dead.pairs.1.second.0.kernel")));
+    assert_float_equal(NUMBER(root, "waste.silent.fraction"), 0, 1e-12);
+    assert_true(json_is_null(at(root, "waste.load.fraction")));
+    assert_true(json_is_null(at(root, "waste.load.ci95")));
+    assert_int_equal(NUMBER(root, "exact.loads"), 1234567);
+    assert_int_equal(NUMBER(root, "exact.fresh_store_bytes"), 2048);
+    assert_int_equal(NUMBER(root, "exact.contexts"), 12);
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* ---- reuse --------------------------------------------------------------------------------------
+ */
+
+static void add_bin(struct profile *profile, uint32_t process, uint32_t which, uint64_t distance,
+                    double weight)
+{
+    uint32_t bin = distance_bin(distance);
+    *profile_add_bins(profile) = (struct profile_bin){
+        process, which, bin, distance_bin_low(bin), distance_bin_low(bin + 1), weight};
+}
+
+/* Two processes go round and round over 4000 lines, with three touches of each; one pair of places
+   touches a line again at once, the other a round later. */
+static struct profile *reuse_profile(bool stack)
+{
+    struct profile *profile = exact_profile();
+    profile->run.verb = "reuse";
+    for (uint32_t process = 1; process < 3; process++) {
+        *profile_add_reuses(profile) = (struct profile_reuse){.process = process,
+                                                              .unit_bytes = 64,
+                                                              .stack = stack,
+                                                              .accesses = 604000,
+                                                              .reuses = 600000,
+                                                              .locations = 4000,
+                                                              .never_reused = 1000,
+                                                              .share_first = 1,
+                                                              .share_last = 1,
+                                                              .kept_accesses = 604000,
+                                                              .kept_locations = 4000};
+        add_bin(profile, process, PROFILE_TIME, 1, 400000);
+        add_bin(profile, process, PROFILE_TIME, 11998, 200000);
+        if (stack) {
+            add_bin(profile, process, PROFILE_STACK, 0, 400000);
+            add_bin(profile, process, PROFILE_STACK, 3999, 200000);
+        }
+    }
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t first = context(profile, top, "sum", main_c, 20, 0);
+    uint32_t again = context(profile, top, "sum", main_c, 21, 0);
+    double far = stack ? 3999 : 0;
+    *profile_add_reuse_pairs(profile) =
+        (struct profile_reuse_pair){first, again, 800000, 800000, 800000, 800000, 0, 0};
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+        again, first, 400000, 400000, 4799200000, 5.8e13, 4e5 * far, 4e5 * far * far};
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void reuse_reads_like_this(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    char *text = render(profile, &options, false);
+    static const char expected[] =
+        "headroom reuse  ./prog 'two words'\n"
+        "  1.50 s, 1.25 s of CPU time, 1 process, 1 thread\n"
+        "  engine exact, every access was seen: 1,234,567 loads (9.4 MiB) and 1 store (8 bytes)\n"
+        "\n"
+        "  files are under /home/u/demo/src/\n"
+        "\n"
+        "Reuse distances\n"
+        "\n"
+        "  1,208,000 accesses to 8,000 lines of 64 bytes (500.0 KiB); 2,000 of them never reused\n"
+        "\n"
+        "  reuses within                   50 %        70 %        80 %        90 %        95 %\n"
+        "  time distance, accesses            1      11.1 K      11.4 K      11.7 K      11.8 K\n"
+        "  stack distance, lines              0        3866        3942        4018        4057\n"
+        "  cache that holds them       64 bytes   241.6 KiB   246.4 KiB   251.2 KiB   253.6 KiB\n"
+        "\n"
+        "  distance           time                              stack\n"
+        "  0                                                   66.7 % ████████████████\n"
+        "  1                66.7 % ████████████████\n"
+        "  2 – 4\n"
+        "  4 – 8\n"
+        "  8 – 16\n"
+        "  16 – 32\n"
+        "  32 – 64\n"
+        "  64 – 128\n"
+        "  128 – 256\n"
+        "  256 – 512\n"
+        "  512 – 1K\n"
+        "  1K – 2K\n"
+        "  2K – 4K                                             33.3 % ████████\n"
+        "  4K – 8K\n"
+        "  8K – 16K         33.3 % ████████\n"
+        "\n"
+        "  a cache of       4 KiB    16 KiB    64 KiB   256 KiB\n"
+        "  would miss     33.77 %   33.77 %   33.77 %    0.66 %\n"
+        "  (fully associative, least recently used replaced; first touches included)\n"
+        "\n"
+        "  Stack distances derived from the time distances alone would agree to 100.0 %.\n"
+        "\n"
+        "Reuses by place  ordered by their distance beyond 32 KiB\n"
+        "\n"
+        "  #1  100.0 % of the distance, 33.3 % of the reuses; on average 3999 lines (249.9 KiB) and "
+        "11.7 K\n"
+        "      accesses later\n"
+        "      in main (main.c:50)\n"
+        "      used          sum  main.c:21\n"
+        "      reused        sum  main.c:20\n"
+        "\n"
+        "  1 more, together 66.7 % of the reuses\n";
+    if (strcmp(text, expected) != 0)
+        fputs(text, stderr);
+    assert_string_equal(text, expected);
+    free(text);
+    profile_free(profile);
+}
+
+static void reuse_without_stack_distances_uses_the_model(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(false);
+    shows(profile, &options, "stack, by model, lines");
+    shows(profile, &options,
+          "  2K – 4K                                             33.3 % ████████\n");
+    shows(profile, &options, "by the model)");
+    shows(profile, &options, "ordered by their time distance");
+    shows(profile, &options, "33.3 % of the reuses; 11.7 K accesses later");
+    lacks(profile, &options, "would agree");
+    profile->reuses[0].share_last = profile->reuses[1].share_last = 0.01;
+    shows(profile, &options,
+          "Estimated from 1,208,000 accesses to 8,000 lines, 1 % of them, chosen");
+    shows(profile, &options, "(100 % at first, less");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.stack")), 0);
+    assert_string_equal(TEXT(root, "reuse.miss_ratio_from"), "stack_from_time");
+    assert_true(json_is_null(at(root, "reuse.pairs.0.stack_mean")));
+    assert_float_equal(NUMBER(root, "reuse.sample_locations_end"), 0.01, 1e-9);
+    assert_null(json_object_get(at(root, "reuse"), "stack_agreement"));
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void reuse_json_holds_what_was_found(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = reuse_profile(true);
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "verb"), "reuse");
+    assert_null(json_object_get(root, "waste"));
+    assert_string_equal(TEXT(root, "reuse.unit"), "line");
+    assert_int_equal(NUMBER(root, "reuse.unit_bytes"), 64);
+    assert_int_equal(NUMBER(root, "reuse.accesses"), 1208000);
+    assert_int_equal(NUMBER(root, "reuse.reuses"), 1200000);
+    assert_int_equal(NUMBER(root, "reuse.locations"), 8000);
+    assert_int_equal(NUMBER(root, "reuse.never_reused"), 2000);
+    assert_int_equal(json_array_size(at(root, "reuse.time")), 2);
+    assert_int_equal(NUMBER(root, "reuse.time.0.lo"), 1);
+    assert_int_equal(NUMBER(root, "reuse.time.0.hi"), 2);
+    assert_float_equal(NUMBER(root, "reuse.time.0.share"), 2.0 / 3, 1e-8);
+    assert_int_equal(NUMBER(root, "reuse.time.1.lo"), 11264);
+    assert_int_equal(NUMBER(root, "reuse.time.1.hi"), 12288);
+    assert_int_equal(NUMBER(root, "reuse.stack.0.lo"), 0);
+    assert_int_equal(NUMBER(root, "reuse.stack.1.lo"), 3840);
+    assert_int_equal(NUMBER(root, "reuse.stack.1.hi"), 4096);
+    /* The model runs on each process by itself: it never meets more than 4000 lines. */
+    json_t *derived = at(root, "reuse.stack_from_time");
+    json_t *last = json_array_get(derived, json_array_size(derived) - 1);
+    assert_true(NUMBER(last, "hi") <= 4096 && NUMBER(last, "lo") >= 3072);
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(derived); i++)
+        sum += NUMBER(json_array_get(derived, i), "share");
+    assert_float_equal(sum, 1, 1e-6);
+    assert_float_equal(NUMBER(root, "reuse.stack_agreement"), 1, 0.01);
+    json_t *ratios = at(root, "reuse.miss_ratio");
+    assert_int_equal(json_array_size(ratios), 13); /* 1, 2, ... 4096 lines */
+    assert_int_equal(NUMBER(root, "reuse.miss_ratio.0.bytes"), 64);
+    assert_float_equal(NUMBER(root, "reuse.miss_ratio.0.ratio"), 408000.0 / 1208000, 1e-8);
+    assert_int_equal(NUMBER(root, "reuse.miss_ratio.12.bytes"), 262144);
+    assert_float_equal(NUMBER(root, "reuse.miss_ratio.12.ratio"), 8000.0 / 1208000, 1e-8);
+    assert_string_equal(TEXT(root, "reuse.miss_ratio_from"), "stack");
+    assert_int_equal(json_array_size(at(root, "reuse.pairs")), 2);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.share"), 1.0 / 3, 1e-6);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.far_share"), 1, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.time_mean"), 11998, 1e-6);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.stack_mean"), 3999, 1e-6);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.use.0.line"), 21);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.reuse.0.line"), 20);
+    assert_float_equal(NUMBER(root, "reuse.pairs.1.stack_mean"), 0, 1e-9);
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* A forked child reuses what its parent touched first: its distances may exceed its own lines. */
+static void forked_children_have_their_parents_locations(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = reuse_profile(false);
+    *profile_add_processes(profile) = (struct profile_process){.id = 1, .parent = UINT32_MAX};
+    *profile_add_processes(profile) = (struct profile_process){.id = 2, .parent = 1, .forked = 1};
+    profile->reuses[1].locations = 10;
+    profile->reuses[1].accesses = 600010;
+    json_t *root = parse(profile, &options);
+    json_t *derived = at(root, "reuse.stack_from_time");
+    double above = 0;
+    for (size_t i = 0; i < json_array_size(derived); i++)
+        if (NUMBER(json_array_get(derived, i), "lo") >= 3072)
+            above += NUMBER(json_array_get(derived, i), "share");
+    assert_float_equal(above, 1.0 / 3, 0.01);
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void odd_reuse_profiles_are_reported(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = exact_profile();
+    profile->run.verb = "reuse";
+    shows(profile, &options, "headroom reuse");
+    *profile_add_reuses(profile) = (struct profile_reuse){.process = 1,
+                                                          .unit_bytes = 1,
+                                                          .stack = 1,
+                                                          .accesses = 1,
+                                                          .locations = 1,
+                                                          .never_reused = 1,
+                                                          .share_first = 1,
+                                                          .share_last = 1};
+    shows(profile, &options, "1 byte access to 1 byte; 1 of them never reused");
+    shows(profile, &options, "Nothing was used twice.");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.time")), 0);
+    assert_int_equal(json_array_size(at(root, "reuse.miss_ratio")), 1);
+    json_decref(root);
+    /* The longest distances, the largest weights, bins that are not headroom's, a process without
+       a row. */
+    profile->reuses[0].accesses = profile->reuses[0].locations = 1e30;
+    *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_TIME, 1, 0, INT64_MAX, 1e30};
+    *profile_add_bins(profile) =
+        (struct profile_bin){1, PROFILE_STACK, 1, INT64_MAX - 1, INT64_MAX, 1e30};
+    *profile_add_bins(profile) = (struct profile_bin){9, PROFILE_TIME, 1, 5, 6, 1};
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){0, 0, 1, 0, 1e30, 1e60, 0, 0};
+    assert_true(profile_check(profile));
+    for (unsigned width = 0; width < 400; width += 60) {
+        options.width = width;
+        free(render(profile, &options, false));
+    }
+    json_decref(parse(profile, &options));
+    profile_free(profile);
+}
+
+static void reuse_lines_stay_within_the_width(void **state)
+{
+    struct profile *profile = reuse_profile(true);
+    for (unsigned width = 60; width <= 160; width += 20) {
+        struct report_options options = {.width = width};
+        char *text = render(profile, &options, false);
+        for (char *save, *line = strtok_r(text, "\n", &save); line;
+             line = strtok_r(NULL, "\n", &save)) {
+            unsigned columns = 0;
+            for (const char *c = line; *c; c++)
+                columns += ((unsigned char)*c & 0xc0) != 0x80;
+            if (columns > width)
+                print_error("%u: %s\n", width, line);
+            assert_true(columns <= width);
+            assert_true(line[strlen(line) - 1] != ' ');
+        }
+        free(text);
+    }
+    profile_free(profile);
+}
+
+static void waste_and_reuse_share_a_profile(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = reuse_profile(true);
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    add_exact_pair(profile, PROFILE_DEAD, 2, 3, 10, 10, false);
+    profile_total(profile);
+    shows(profile, &options, "Dead stores  50.0 %");
+    shows(profile, &options, "Reuse distances\n");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(NUMBER(root, "waste.dead.waste_bytes"), 10);
+    assert_int_equal(NUMBER(root, "reuse.locations"), 8000);
+    json_decref(root);
+    profile_free(profile);
+}
+
 /* ---- source lines and advice
  * --------------------------------------------------------------------- */
 
@@ -735,6 +1157,15 @@ int main(void)
         cmocka_unit_test(lines_stay_within_the_width),
         cmocka_unit_test(colours_only_when_asked),
         cmocka_unit_test(long_names_are_shortened),
+        cmocka_unit_test(exact_waste_reads_like_this),
+        cmocka_unit_test(exact_json_has_no_intervals),
+        cmocka_unit_test(reuse_reads_like_this),
+        cmocka_unit_test(reuse_without_stack_distances_uses_the_model),
+        cmocka_unit_test(reuse_json_holds_what_was_found),
+        cmocka_unit_test(forked_children_have_their_parents_locations),
+        cmocka_unit_test(odd_reuse_profiles_are_reported),
+        cmocka_unit_test(reuse_lines_stay_within_the_width),
+        cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),
         cmocka_unit_test(advice_follows_the_evidence),
     };
