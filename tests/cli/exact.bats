@@ -512,3 +512,24 @@ END
     try 0 "$HEADROOM" report inner
     try 0 "$HEADROOM" report outer
 }
+
+@test "help, manual page and completions know what is exact" {
+    try 0 "$HEADROOM" help reuse
+    grep -q '^Usage: headroom reuse' out
+    [ "$(awk '{ if (length > w) w = length } END { print w }' out)" -le 80 ]
+    "$HEADROOM" help --generate bash >bash
+    "$HEADROOM" help --generate zsh >zsh
+    "$HEADROOM" help --generate fish >fish
+    "$HEADROOM" help --generate man:reuse >reuse.1
+    for option in exact unit sample-locations no-stack; do
+        grep -q -- "--$option" out
+        grep -q -- "--$option" bash
+        grep -q -- "--$option\[" zsh
+        grep -q -- "-l $option" fish
+        grep -qF -- "${option//-/\\-}" reuse.1
+    done
+    if command -v man >/dev/null; then
+        man --warnings=all -l reuse.1 2>warnings >shown
+        [ ! -s warnings ]
+    fi
+}
