@@ -427,24 +427,28 @@ bool import_exact_finish(struct import_gather *gather)
 
 bool import_exact_tell(struct import_gather *gather)
 {
-    static const char *const sentences[32] = {
-        [0] = ("there were more calling contexts than can be told apart: those met later are shown "
-               "without their callers"),
-        [1] = "memory ran out: what the program did after that is not counted",
-        [2] =
-            "the program met an AVX-512 instruction, which Valgrind does not know: it ended there",
+    static const struct {
+        uint32_t bit;
+        const char *sentence;
+    } told[] = {
+        {WIRE_EXACT_IDS, "there were more calling contexts than can be told apart: those met later "
+                         "are shown without their callers"},
+        {WIRE_EXACT_MEMORY, "memory ran out: what the program did after that is not counted"},
+        {WIRE_EXACT_AVX512, "the program met an AVX-512 instruction, which Valgrind does not know: "
+                            "it ended there"},
     };
     struct profile *profile = gather->profile;
     size_t counted = profile->exacts_count, images = profile->processes_count;
     bool good = true;
-    for (unsigned bit = 0; bit < 32 && good; bit++)
-        if (gather->exact_degraded[bit] && sentences[bit])
-            good = import_degraded(profile, "%s", sentences[bit]);
-    if (good && images > counted)
-        good = import_degraded(profile,
-                               "%zu program%s killed before handing in counts: what %s did is "
-                               "missing",
-                               images - counted, images - counted == 1 ? " was" : "s were",
-                               images - counted == 1 ? "it" : "they");
-    return good;
+    for (size_t i = 0; i < BASE_COUNT(told) && good; i++)
+        if (gather->exact_degraded[__builtin_ctz(told[i].bit)])
+            good = import_degraded(profile, "%s", told[i].sentence);
+    /* Whoever made the recording has counted them, and said so. */
+    if (!good || images <= counted || profile->run.lost_processes)
+        return good;
+    profile->run.lost_processes = images - counted;
+    return import_degraded(profile,
+                           "%zu program%s killed before handing in counts: what %s did is missing",
+                           images - counted, images - counted == 1 ? " was" : "s were",
+                           images - counted == 1 ? "it" : "they");
 }

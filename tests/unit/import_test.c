@@ -863,6 +863,7 @@ static void exact_images_find_their_parents(void **state)
     assert_string_equal(profile->run.engine, "exact");
     assert_string_equal(profile->run.verb, "waste");
     assert_true(is_degraded(profile, "1 program was killed before handing in counts"));
+    assert_int_equal(profile->run.lost_processes, 1);
     profile_free(profile);
     log_free(&log);
 }

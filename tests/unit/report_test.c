@@ -835,7 +835,8 @@ static void reuse_reads_like_this(void **state)
         "\n"
         "Reuses by place  ordered by their distance beyond 32 KiB\n"
         "\n"
-        "  #1  100.0 % of the distance, 33.3 % of the reuses; on average 3999 lines (249.9 KiB) and "
+        "  #1  100.0 % of the distance, 33.3 % of the reuses; on average 3999 lines (249.9 KiB) "
+        "and "
         "11.7 K\n"
         "      accesses later\n"
         "      in main (main.c:50)\n"
@@ -922,6 +923,27 @@ static void reuse_json_holds_what_was_found(void **state)
     assert_int_equal(NUMBER(root, "reuse.pairs.0.reuse.0.line"), 20);
     assert_float_equal(NUMBER(root, "reuse.pairs.1.stack_mean"), 0, 1e-9);
     json_decref(root);
+    profile_free(profile);
+}
+
+/* Many reuses that a small cache holds count less than few that it does not. */
+static void near_reuses_come_last(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = reuse_profile(true);
+    struct profile_reuse_pair *pairs = profile->reuse_pairs;
+    /* 511 lines are less than 32 KiB. */
+    pairs[0].stack = 511.0 * pairs[0].weight * 1e6;
+    pairs[0].stack_squares = 511.0 * pairs[0].stack;
+    pairs[0].weight *= 1e6;
+    json_t *root = parse(profile, &options);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.use.0.line"), 21);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.far_share"), 1, 1e-9);
+    assert_true(NUMBER(root, "reuse.pairs.1.far_share") == 0);
+    json_decref(root);
+    pairs[1].stack = pairs[1].stack_squares = 0;
+    shows(profile, &options, "all of them near: any first-level cache holds them");
+    shows(profile, &options, "#1  100.0 % of the reuses; on average 511 lines (31.9 KiB)");
     profile_free(profile);
 }
 
@@ -1162,6 +1184,7 @@ int main(void)
         cmocka_unit_test(reuse_reads_like_this),
         cmocka_unit_test(reuse_without_stack_distances_uses_the_model),
         cmocka_unit_test(reuse_json_holds_what_was_found),
+        cmocka_unit_test(near_reuses_come_last),
         cmocka_unit_test(forked_children_have_their_parents_locations),
         cmocka_unit_test(odd_reuse_profiles_are_reported),
         cmocka_unit_test(reuse_lines_stay_within_the_width),
