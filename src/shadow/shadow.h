@@ -21,7 +21,8 @@
  * access's element size (16 for x87's ten bytes). Floats within the tolerance of detect_same_value, if
  * the group is a whole element; bits otherwise. Of an access that is not aligned to its element
  * size the two parts are compared each for itself: the one difference to `detect`, which knows
- * where the sampled access began.
+ * where the sampled access began. And former accesses are told apart by id: what
+ * two executions of one instruction left in one element is one group.
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.
  *
@@ -127,8 +128,8 @@ static inline void shadow_define(struct shadow *shadow, uint32_t id, uint8_t ele
 /*
  * One access, after it has executed. before: memory at the address before a store; value: memory
  * now (what a load yielded). Bytes beyond `bytes` in the 64-bit values are not looked at.
- * The first four are inline with the common cases (shadow/fast.h); all equal
- * shadow_load and shadow_store of the same bytes.
+ * 1, 2, 4 and 8 bytes have their common cases inline (shadow/fast.h), equal to shadow_load and
+ * shadow_store of the same bytes. Bytes at or beyond address_limit are not counted.
  */
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value);
