@@ -267,7 +267,7 @@ uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t 
 /* ---- headroom side --------------------------------------------------------------- */
 
 /* The payload and all that the header says about it. */
-static uint32_t frame_checksum(const struct wire_frame *frame, const void *payload)
+uint32_t wire_frame_checksum(const struct wire_frame *frame, const void *payload)
 {
     uint64_t seed = base_mix64((uint64_t)frame->process << 32 | frame->thread);
     seed = base_mix64(seed ^ frame->pid) ^ ((uint64_t)frame->sequence << 32 | frame->offset);
@@ -285,7 +285,7 @@ static struct wire_frame make_frame(uint32_t process, uint32_t thread, uint32_t 
                                .pid = pid,
                                .sequence = sequence,
                                .offset = offset};
-    frame.checksum = frame_checksum(&frame, payload);
+    frame.checksum = wire_frame_checksum(&frame, payload);
     return frame;
 }
 
@@ -417,7 +417,7 @@ enum base_status wire_frame_check(const void *bytes, size_t available, size_t *t
     if (frame.magic != WIRE_FRAME_MAGIC || frame.payload_bytes > WIRE_CHUNK_BYTES ||
         frame.payload_bytes % 8 || frame.payload_bytes > available - sizeof frame)
         return BASE_MALFORMED;
-    if (frame.checksum != frame_checksum(&frame, (const char *)bytes + sizeof frame))
+    if (frame.checksum != wire_frame_checksum(&frame, (const char *)bytes + sizeof frame))
         return BASE_MALFORMED;
     *total = sizeof frame + frame.payload_bytes;
     return BASE_OK;

@@ -372,6 +372,7 @@ struct wire_frame {
     uint32_t checksum;           /* of the payload and the members from process to offset      */
 };
 enum { WIRE_FRAME_MAGIC = 0x4d524648 };
+uint32_t wire_frame_checksum(const struct wire_frame *frame, const void *payload);
 
 /* Receives drained bytes; false stops draining (disk full). */
 typedef bool wire_sink(void *context, const struct wire_frame *frame, const void *payload);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * What added code calls, for every access of the program: the hot path. Each helper is one inlined
+ * fast path of shadow with the single instance's address folded in.
+ */
+#include "instrument.h"
+
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_mallocfree.h"
+#include "shadow/fast.h"
+
+struct shadow exact_shadow;
+struct distance *exact_distance;
+ULong exact_time, exact_share;
+UChar exact_scratch[1024] __attribute__((aligned(64)));
+
+#define LOAD(width, type)                                                                          \
+    VG_REGPARM(2) void exact_load_##width(Addr address, ULong id)                                  \
+    {                                                                                              \
+        shadow_load_fast(&exact_shadow, address, (UInt)id, width, *(const type *)address);         \
+    }
+#define STORE(width, type)                                                                         \
+    VG_REGPARM(3) void exact_store_##width(Addr address, ULong id, ULong before)                   \
+    {                                                                                              \
+        shadow_store_fast(&exact_shadow, address, (UInt)id, width, before,                         \
+                          *(const type *)address);                                                 \
+    }
+LOAD(1, UChar)
+LOAD(2, UShort)
+LOAD(4, UInt)
+LOAD(8, ULong)
+STORE(1, UChar)
+STORE(2, UShort)
+STORE(4, UInt)
+STORE(8, ULong)
+
+VG_REGPARM(2) void exact_save(Addr address, ULong bytes)
+{
+    if (bytes > sizeof exact_scratch)
+        bytes = sizeof exact_scratch;
+    VG_(memcpy)(exact_scratch, (const void *)address, bytes);
+}
+
+/* Longer ones are saved processor states: their parts are accesses of the same instruction. */
+VG_REGPARM(3) void exact_load_wide(Addr address, ULong id, ULong bytes)
+{
+    for (ULong at = 0; at < bytes; at += SHADOW_MOST_BYTES) {
+        ULong part = bytes - at < SHADOW_MOST_BYTES ? bytes - at : SHADOW_MOST_BYTES;
+        shadow_load(&exact_shadow, address + at, (UInt)id, (UInt)part,
+                    (const uint8_t *)address + at);
+    }
+}
+
+VG_REGPARM(3) void exact_store_wide(Addr address, ULong id, ULong bytes)
+{
+    if (bytes > sizeof exact_scratch)
+        bytes = sizeof exact_scratch;
+    for (ULong at = 0; at < bytes; at += SHADOW_MOST_BYTES) {
+        ULong part = bytes - at < SHADOW_MOST_BYTES ? bytes - at : SHADOW_MOST_BYTES;
+        shadow_store(&exact_shadow, address + at, (UInt)id, (UInt)part, exact_scratch + at,
+                     (const uint8_t *)address + at);
+    }
+}
+
+VG_REGPARM(3) void exact_reuse(Addr address, ULong id, ULong packed)
+{
+    distance_access(exact_distance, address, (UInt)packed, (UInt)id, exact_time + (packed >> 32));
+}
+
+VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes)
+{
+    distance_access(exact_distance, address, (UInt)bytes, (UInt)id, ++exact_time);
+}
+
+enum { ADDRESS_LIMIT_BITS = 44 }; /* what Valgrind gives to programs: 16 TiB */
+
+void exact_access_init(void)
+{
+    ULong limit = 1ULL << ADDRESS_LIMIT_BITS;
+    exact_share = exact_options.share;
+    if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_MOST_IDS,
+                                           exact_options.fp_tolerance, &exact_memory) != BASE_OK)
+        exact_fail("the address space for shadow memory was refused");
+    if (exact_options.unit_shift < 0)
+        return;
+    struct distance_options options = {.unit_shift = (uint32_t)exact_options.unit_shift,
+                                       .share = exact_options.share,
+                                       .stack = exact_options.stack,
+                                       .address_limit = limit,
+                                       .most_locations = exact_options.most_locations};
+    exact_distance = exact_reserve(distance_bytes());
+    if (!exact_distance ||
+        distance_init(exact_distance, &options, &exact_distance_memory) != BASE_OK)
+        exact_fail("the address space for reuse distances was refused");
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * exact: a Valgrind tool that feeds every load and store of an unmodified program to
+ * `shadow` (dead and silent stores, redundant loads) and `distance` (reuse), with
+ * calling contexts. An adaptor: what an access means is decided in those rooms.
+ *
+ * One instance a process. Valgrind runs one thread of the program at a time, so nothing
+ * here is locked. Results go to the raw log (wire/wire.h) when the process ends or executes
+ * another program.
+ *
+ *   main.c        registration, options, the end
+ *   instrument.c  code added to the program's
+ *   context.c     calling contexts; stacks of threads, signals, coroutines
+ *   access.c      what the added code calls
+ *   kernel.c      accesses of system calls, memory that comes and goes
+ *   module.c      which file an instruction belongs to
+ *   output.c      records
+ *   trace.c       the raw access trace
+ *   memory.c      memory for the rooms
+ *
+ * Only this room includes Valgrind's headers; it is licensed as Valgrind is (COPYING).
+ */
+#ifndef HEADROOM_EXACT_H
+#define HEADROOM_EXACT_H
+
+#include "pub_tool_basics.h"
+
+#include "distance/distance.h"
+#include "shadow/shadow.h"
+#include "wire/wire.h"
+
+/* ---- options (main.c) ---------------------------------------------------------------- */
+
+struct exact_options {
+    const HChar *log;       /* raw log to append to; NULL: nothing is recorded   */
+    const HChar *trace;     /* access trace; NULL: none                          */
+    Bool trace_values;
+    UInt kinds;             /* wire_kind_bits; 0: no detection of waste          */
+    float fp_tolerance;
+    Int unit_shift;         /* reuse: 0, 3, 6; -1: none                          */
+    Bool stack;
+    ULong share;            /* of 2^32                                           */
+    UInt most_locations;
+};
+extern struct exact_options exact_options;
+
+/* ---- program code -------------------------------------------------------------------- */
+
+/* One access of an instruction. */
+struct exact_access {
+    Addr ip;
+    UShort bytes;
+    UChar element;          /* SHADOW_FLOAT | element bytes                      */
+    UChar flags;            /* of the leaf node: WIRE_NODE_CALL, WIRE_NODE_RETURN */
+    Bool store;
+};
+
+/*
+ * A translated block. Under one calling context its accesses have consecutive ids:
+ * base, base + 1, ... The base under the context met last is cached here, so that code that stays in
+ * one context compares one word a block.
+ */
+struct exact_block {
+    ULong base;             /* under context `context`                           */
+    UInt context;           /* NO_CONTEXT at first                               */
+    UInt call_context, call_child; /* the call that ends the block, likewise     */
+    UInt serial, count, module;
+    Addr start;
+    ULong hash;             /* of the accesses: a new translation of the same code is the same block */
+    struct exact_block *next;
+    struct exact_access accesses[];
+};
+enum { NO_CONTEXT = 0xffffffff };
+
+/* A block for these accesses: an earlier one if the code is the same. */
+struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count);
+const struct exact_block *exact_block_number(UInt serial);
+UInt exact_blocks_count(void);
+
+/* ---- contexts (context.c) --------------------------------------------------------------- */
+
+struct exact_context {
+    UInt parent, module;
+    Addr return_address;
+};
+
+/* Context of the running thread; 0: outermost. Read by added code. */
+extern UInt exact_current;
+/* Stack pointer of the innermost call of the running thread; added code asks for help when a jump
+   leaves it behind. */
+extern Addr exact_top;
+
+void exact_contexts_init(void);
+/* Helpers of added code. */
+VG_REGPARM(1) void exact_enter_block(struct exact_block *block);
+VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block);
+VG_REGPARM(2) void exact_on_return(Addr sp, Addr target);
+VG_REGPARM(1) void exact_on_jump(Addr sp);
+
+/* Ids of `block` in the current context. */
+ULong exact_ids(const struct exact_block *block);
+
+void exact_run_thread(ThreadId tid, ULong blocks);  /* start_client_code */
+void exact_thread_begins(ThreadId tid);
+void exact_thread_ends(ThreadId tid);
+void exact_before_signal(ThreadId tid, Int signal, Bool alternate);
+
+UInt exact_ids_used(void);
+UInt exact_contexts_count(void);
+UInt exact_threads_count(void);
+Bool exact_ids_ran_out(void);
+const struct exact_context *exact_context_number(UInt context);
+
+/* Walks all (block, context) in order of base. NULL at the end. */
+struct exact_activation {
+    UInt base, context, block;
+};
+const struct exact_activation *exact_activations(UInt *count);
+const struct exact_activation *exact_activation_of(UInt id);
+
+/* ---- access (access.c) ---------------------------------------------------------------------- */
+
+extern struct shadow exact_shadow;
+extern struct distance *exact_distance;
+extern ULong exact_time;    /* accesses so far, for reuse; added code adds to it */
+
+void exact_access_init(void);
+
+/* ---- kernel (kernel.c) ------------------------------------------------------------------------ */
+
+void exact_kernel_init(void);
+extern ULong exact_kernel_loaded, exact_kernel_stored; /* bytes */
+
+/* ---- modules (module.c) ------------------------------------------------------------------------- */
+
+struct exact_module {
+    Addr start, end, bias;
+    ULong device, inode;
+    const HChar *path;
+};
+
+/* 1, 2, ...; 0: no file. */
+UInt exact_module_of(Addr address);
+const struct exact_module *exact_module_number(UInt module);
+UInt exact_modules_count(void);
+void exact_module_gone(void); /* mappings have changed */
+
+/* ---- output (output.c) ----------------------------------------------------------------------------- */
+
+void exact_output_init(void);
+/* Writes everything counted so far and begins to count anew. */
+void exact_output(void);
+void exact_output_forked(void);
+/* One sentence for headroom's user; the process goes on. */
+void exact_fail(const HChar *sentence);
+
+/* ---- memory (memory.c) --------------------------------------------------------------------------------- */
+
+/* Address space above everything that Valgrind manages. NULL: refused. */
+void *exact_reserve(SizeT bytes);
+extern const struct shadow_memory exact_memory;
+extern const struct distance_memory exact_distance_memory;
+
+#endif

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Adds code to the program's blocks: at the head of a block the ids of its accesses under
+ * the current context are looked up (one comparison if the context is that of the last time), after
+ * every access a helper is called with (address, id, memory before a store). The
+ * old value is loaded by added code before the store, so that a fault happens in the program's
+ * place; helpers read memory only where an access has just succeeded.
+ *
+ * Blocks end at calls (main.c switches VEX's chasing off), so that contexts change between
+ * blocks only.
+ */
+#include "instrument.h"
+
+#include "isa/element.h"
+#include "libvex_guest_amd64.h"
+#include "pub_tool_debuginfo.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_mallocfree.h"
+
+/* ---- blocks ------------------------------------------------------------------------------ */
+
+enum { BUCKETS = 1 << 16, MOST_BLOCKS = 1 << 26, MOST_ACCESSES = 1024 };
+
+static struct exact_block *buckets[BUCKETS];
+static struct exact_block **blocks; /* by serial */
+static UInt blocks_count;
+
+struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count)
+{
+    ULong hash = base_hash_bytes(accesses, count * sizeof *accesses, start);
+    struct exact_block **bucket = &buckets[hash % BUCKETS];
+    for (struct exact_block *known = *bucket; known; known = known->next)
+        if (known->hash == hash && known->start == start && known->count == count)
+            return known;
+    if (!blocks)
+        blocks = exact_reserve((SizeT)MOST_BLOCKS * sizeof(struct exact_block *));
+    tl_assert2(blocks && blocks_count < MOST_BLOCKS, "headroom: too much code\n");
+    struct exact_block *block =
+        VG_(calloc)("headroom.block", 1, sizeof *block + count * sizeof *accesses);
+    block->context = block->call_context = NO_CONTEXT;
+    block->serial = blocks_count;
+    block->count = count;
+    block->module = exact_module_of(start);
+    block->start = start;
+    block->hash = hash;
+    block->next = *bucket;
+    VG_(memcpy)(block->accesses, accesses, count * sizeof *accesses);
+    *bucket = block;
+    blocks[blocks_count++] = block;
+    return block;
+}
+
+const struct exact_block *exact_block_number(UInt serial)
+{
+    return blocks[serial];
+}
+
+UInt exact_blocks_count(void)
+{
+    return blocks_count;
+}
+
+/* ---- the accesses of a block --------------------------------------------------------------- */
+
+/* What a statement does to memory: at most one load and one store. */
+struct effect {
+    IRExpr *address;
+    UInt load, store; /* bytes; 0: none */
+};
+
+static UInt expression_bytes(const IRTypeEnv *types, const IRExpr *expression)
+{
+    return (UInt)sizeofIRType(typeOfIRExpr(types, expression));
+}
+
+static UInt loadg_bytes(IRLoadGOp conversion)
+{
+    IRType result, loaded;
+    typeOfIRLoadGOp(conversion, &result, &loaded);
+    return (UInt)sizeofIRType(loaded);
+}
+
+static struct effect effect_of(const IRTypeEnv *types, const IRStmt *statement)
+{
+    struct effect effect = {NULL, 0, 0};
+    switch (statement->tag) {
+    case Ist_WrTmp: {
+        const IRExpr *data = statement->Ist.WrTmp.data;
+        if (data->tag == Iex_Load) {
+            effect.address = data->Iex.Load.addr;
+            effect.load = (UInt)sizeofIRType(data->Iex.Load.ty);
+        }
+        break;
+    }
+    case Ist_Store:
+        effect.address = statement->Ist.Store.addr;
+        effect.store = expression_bytes(types, statement->Ist.Store.data);
+        break;
+    case Ist_LoadG:
+        effect.address = statement->Ist.LoadG.details->addr;
+        effect.load = loadg_bytes(statement->Ist.LoadG.details->cvt);
+        break;
+    case Ist_StoreG:
+        effect.address = statement->Ist.StoreG.details->addr;
+        effect.store = expression_bytes(types, statement->Ist.StoreG.details->data);
+        break;
+    case Ist_CAS: {
+        const IRCAS *cas = statement->Ist.CAS.details;
+        effect.address = cas->addr;
+        effect.load = expression_bytes(types, cas->dataLo) * (cas->dataHi ? 2 : 1);
+        effect.store = effect.load;
+        break;
+    }
+    case Ist_Dirty: {
+        const IRDirty *dirty = statement->Ist.Dirty.details;
+        if (dirty->mFx == Ifx_None)
+            break;
+        effect.address = dirty->mAddr;
+        if (dirty->mFx == Ifx_Read || dirty->mFx == Ifx_Modify)
+            effect.load = (UInt)dirty->mSize;
+        if (dirty->mFx == Ifx_Write || dirty->mFx == Ifx_Modify)
+            effect.store = (UInt)dirty->mSize;
+        break;
+    }
+    default: break;
+    }
+    return effect;
+}
+
+/* Accesses by number, and the number of the n-th that happens: a loop that VEX unrolled has the
+   same instruction several times. */
+struct found {
+    struct exact_access accesses[MOST_ACCESSES];
+    UInt ordinals[MOST_ACCESSES];
+    UInt count;
+    UShort numbers[MOST_ACCESSES];
+    UInt happen;
+};
+static struct found found;
+
+static UChar element_code(Addr ip, UInt length, UInt bytes)
+{
+    struct isa_element_type type = isa_element_type((const uint8_t *)ip, length, bytes);
+    return (UChar)(type.bytes | (type.is_float ? SHADOW_FLOAT : 0));
+}
+
+/* At most SHADOW_MOST_BYTES are one access: state saved by fxsave and xsave is longer. */
+static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool store)
+{
+    tl_assert2(found.happen < MOST_ACCESSES, "headroom: too many accesses in a block\n");
+    for (UInt i = found.count; i-- > 0;)
+        if (found.accesses[i].ip == ip && found.ordinals[i] == ordinal &&
+            found.accesses[i].bytes == bytes && found.accesses[i].store == store) {
+            found.numbers[found.happen++] = (UShort)i;
+            return;
+        }
+    struct exact_access *access = &found.accesses[found.count];
+    VG_(memset)(access, 0, sizeof *access); /* padding is hashed */
+    access->ip = ip;
+    access->bytes = (UShort)bytes;
+    access->store = store;
+    access->element = element_code(ip, length, bytes);
+    found.ordinals[found.count] = ordinal;
+    found.numbers[found.happen++] = (UShort)found.count++;
+}
+
+static void find_accesses(const IRSB *code)
+{
+    Addr ip = 0, last_ip = 0;
+    UInt length = 0, ordinal = 0;
+    found.count = found.happen = 0;
+    for (Int i = 0; i < code->stmts_used; i++) {
+        const IRStmt *statement = code->stmts[i];
+        if (statement->tag == Ist_IMark) {
+            ip = statement->Ist.IMark.addr + statement->Ist.IMark.delta;
+            length = statement->Ist.IMark.len;
+            ordinal = 0;
+            last_ip = ip;
+            continue;
+        }
+        struct effect effect = effect_of(code->tyenv, statement);
+        if (effect.load)
+            note_access(ip, length, ordinal++, effect.load, False);
+        if (effect.store)
+            note_access(ip, length, ordinal++, effect.store, True);
+    }
+    /* The return address: pushed by a call, popped by a return. */
+    for (UInt i = 0; i < found.count; i++) {
+        struct exact_access *access = &found.accesses[i];
+        if (access->ip != last_ip || access->bytes != sizeof(Addr))
+            continue;
+        if (code->jumpkind == Ijk_Call && access->store)
+            access->flags = WIRE_NODE_CALL;
+        if (code->jumpkind == Ijk_Ret && !access->store)
+            access->flags = WIRE_NODE_RETURN;
+    }
+}
+
+/* ---- added code ---------------------------------------------------------------------------- */
+
+struct builder {
+    IRSB *out;
+    struct exact_block *block;
+    IRTemp base;  /* id of access 0, I64 */
+    UInt next;    /* of found.numbers */
+    UInt pending; /* accesses since exact_time was brought up to date */
+};
+
+static IRExpr *constant(ULong value)
+{
+    return IRExpr_Const(IRConst_U64(value));
+}
+
+static IRExpr *assign(IRSB *out, IRType type, IRExpr *expression)
+{
+    IRTemp temp = newIRTemp(out->tyenv, type);
+    addStmtToIRSB(out, IRStmt_WrTmp(temp, expression));
+    return IRExpr_RdTmp(temp);
+}
+
+static void call(IRSB *out, const HChar *name, void *function, Int regparms, IRExpr **arguments,
+                 IRExpr *guard)
+{
+    IRDirty *dirty = unsafeIRDirty_0_N(regparms, name, VG_(fnptr_to_fnentry)(function), arguments);
+    if (guard)
+        dirty->guard = guard;
+    addStmtToIRSB(out, IRStmt_Dirty(dirty));
+}
+#define CALL(out, regparms, function, arguments, guard)                                            \
+    call(out, #function, (void *)(function), regparms, arguments, guard)
+
+static void begin_block(struct builder *builder)
+{
+    IRSB *out = builder->out;
+    IRExpr *now =
+        assign(out, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, constant((Addr)&exact_current)));
+    IRExpr *then = assign(out, Ity_I32,
+                          IRExpr_Load(Iend_LE, Ity_I32, constant((Addr)&builder->block->context)));
+    IRExpr *other = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, now, then));
+    CALL(out, 1, exact_enter_block, mkIRExprVec_1(constant((Addr)builder->block)), other);
+    builder->base = newIRTemp(out->tyenv, Ity_I64);
+    addStmtToIRSB(
+        out, IRStmt_WrTmp(builder->base,
+                          IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&builder->block->base))));
+}
+
+static IRExpr *id_of(struct builder *builder, UInt number)
+{
+    if (number == 0)
+        return IRExpr_RdTmp(builder->base);
+    return assign(builder->out, Ity_I64,
+                  IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(builder->base), constant(number)));
+}
+
+/* Time of reuse is brought up to date wherever the block may be left. */
+static void settle_time(struct builder *builder)
+{
+    if (!builder->pending)
+        return;
+    IRExpr *address = constant((Addr)&exact_time);
+    IRExpr *before = assign(builder->out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, address));
+    IRExpr *after =
+        assign(builder->out, Ity_I64, IRExpr_Binop(Iop_Add64, before, constant(builder->pending)));
+    addStmtToIRSB(builder->out, IRStmt_Store(Iend_LE, address, after));
+    builder->pending = 0;
+}
+
+/* Does the sample of locations hold the access? As distance_keeps; true also where it may reach
+   into another location. */
+static IRExpr *kept(struct builder *builder, IRExpr *address, UInt bytes)
+{
+    IRSB *out = builder->out;
+    IRExpr *location =
+        assign(out, Ity_I64,
+               IRExpr_Binop(Iop_Shr64, address,
+                            IRExpr_Const(IRConst_U8((UChar)exact_options.unit_shift))));
+    IRExpr *product = assign(
+        out, Ity_I64, IRExpr_Binop(Iop_Mul64, location, constant(UINT64_C(0x9e3779b97f4a7c15))));
+    IRExpr *hash =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, product, IRExpr_Const(IRConst_U8(32))));
+    IRExpr *share =
+        assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&exact_share)));
+    IRExpr *in = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, hash, share));
+    ULong unit = 1ULL << exact_options.unit_shift;
+    if (bytes <= 1)
+        return in;
+    IRExpr *offset = assign(out, Ity_I64, IRExpr_Binop(Iop_And64, address, constant(unit - 1)));
+    IRExpr *crosses =
+        bytes > unit
+            ? IRExpr_Const(IRConst_U1(True))
+            : assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, constant(unit - bytes), offset));
+    IRExpr *in32 = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, in));
+    IRExpr *crosses32 = assign(out, Ity_I32, IRExpr_Unop(Iop_1Uto32, crosses));
+    IRExpr *either = assign(out, Ity_I32, IRExpr_Binop(Iop_Or32, in32, crosses32));
+    return assign(out, Ity_I1, IRExpr_Unop(Iop_32to1, either));
+}
+
+static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt bytes,
+                      IRExpr *guard)
+{
+    if (guard) { /* may not happen: counted by the helper */
+        settle_time(builder);
+        CALL(builder->out, 3, exact_reuse_maybe, mkIRExprVec_3(address, id, constant(bytes)),
+             guard);
+        return;
+    }
+    builder->pending++;
+    ULong packed = (ULong)builder->pending << 32 | bytes;
+    IRExpr *keeps = exact_options.share >> 32 ? NULL : kept(builder, address, bytes);
+    CALL(builder->out, 3, exact_reuse, mkIRExprVec_3(address, id, constant(packed)), keeps);
+}
+
+/* The access has happened. before: I64 for a store of at most 8 bytes; else exact_scratch holds it.
+ */
+static void add_access(struct builder *builder, IRExpr *address, IRExpr *before, IRExpr *guard)
+{
+    static void *const loads[9] = {
+        [1] = exact_load_1, [2] = exact_load_2, [4] = exact_load_4, [8] = exact_load_8};
+    static void *const stores[9] = {
+        [1] = exact_store_1, [2] = exact_store_2, [4] = exact_store_4, [8] = exact_store_8};
+    UInt number = found.numbers[builder->next++];
+    const struct exact_access *access = &found.accesses[number];
+    IRExpr *id = id_of(builder, number);
+    UInt bytes = access->bytes;
+    if (exact_options.kinds) {
+        if (!access->store && bytes <= 8 && loads[bytes])
+            call(builder->out, "exact_load", loads[bytes], 2, mkIRExprVec_2(address, id), guard);
+        else if (!access->store)
+            CALL(builder->out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)),
+                 guard);
+        else if (before && stores[bytes])
+            call(builder->out, "exact_store", stores[bytes], 3, mkIRExprVec_3(address, id, before),
+                 guard);
+        else
+            CALL(builder->out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)),
+                 guard);
+    }
+    if (exact_options.unit_shift >= 0)
+        add_reuse(builder, address, id, bytes, guard);
+    if (exact_options.trace)
+        CALL(builder->out, 3, exact_trace_access, mkIRExprVec_3(address, id, constant(bytes)),
+             guard);
+}
+
+/* Memory before a store, as I64; NULL: it was copied to exact_scratch. */
+static IRExpr *add_before(struct builder *builder, IRExpr *address, UInt bytes, IRExpr *guard)
+{
+    static const IROp widen[8] = {[1] = Iop_8Uto64, [2] = Iop_16Uto64, [4] = Iop_32Uto64};
+    static const IRType types[9] = {[1] = Ity_I8, [2] = Ity_I16, [4] = Ity_I32, [8] = Ity_I64};
+    IRSB *out = builder->out;
+    if (!exact_options.kinds)
+        return NULL;
+    if (!guard && bytes <= 8 && types[bytes]) {
+        IRExpr *before = assign(out, types[bytes], IRExpr_Load(Iend_LE, types[bytes], address));
+        return bytes == 8 ? before : assign(out, Ity_I64, IRExpr_Unop(widen[bytes], before));
+    }
+    if (!guard && (bytes == 16 || bytes == 32)) {
+        IRType type = bytes == 16 ? Ity_V128 : Ity_V256;
+        IRExpr *before = assign(out, type, IRExpr_Load(Iend_LE, type, address));
+        addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)exact_scratch), before));
+        return NULL;
+    }
+    CALL(out, 2, exact_save, mkIRExprVec_2(address, constant(bytes)), guard);
+    return NULL;
+}
+
+static void add_store(struct builder *builder, IRStmt *statement, const struct effect *effect,
+                      IRExpr *guard)
+{
+    IRExpr *before = add_before(builder, effect->address, effect->store, guard);
+    addStmtToIRSB(builder->out, statement);
+    add_access(builder, effect->address, before, guard);
+}
+
+/*
+ * A load, and a store if the comparison held. The helpers of loads read memory, which has changed
+ * by then: the load is told before; that another thread may come in between is not so,
+ * Valgrind runs one at a time.
+ */
+static void add_cas(struct builder *builder, IRStmt *statement, const struct effect *effect)
+{
+    IRSB *out = builder->out;
+    const IRCAS *cas = statement->Ist.CAS.details;
+    if (exact_options.kinds)
+        CALL(out, 2, exact_save, mkIRExprVec_2(effect->address, constant(effect->store)), NULL);
+    add_access(builder, effect->address, NULL, NULL);
+    addStmtToIRSB(out, statement);
+    IRType type = typeOfIRExpr(out->tyenv, cas->dataLo);
+    IROp equal = type == Ity_I8    ? Iop_CasCmpEQ8
+                 : type == Ity_I16 ? Iop_CasCmpEQ16
+                 : type == Ity_I32 ? Iop_CasCmpEQ32
+                                   : Iop_CasCmpEQ64;
+    IRExpr *success =
+        assign(out, Ity_I1, IRExpr_Binop(equal, IRExpr_RdTmp(cas->oldLo), cas->expdLo));
+    if (cas->dataHi) {
+        IRExpr *high =
+            assign(out, Ity_I1, IRExpr_Binop(equal, IRExpr_RdTmp(cas->oldHi), cas->expdHi));
+        success = assign(out, Ity_I1, IRExpr_Binop(Iop_And1, success, high));
+    }
+    add_access(builder, effect->address, NULL, success);
+}
+
+static void add_dirty(struct builder *builder, IRStmt *statement, const struct effect *effect)
+{
+    IRExpr *guard = statement->Ist.Dirty.details->guard;
+    if (guard->tag == Iex_Const && guard->Iex.Const.con->Ico.U1)
+        guard = NULL;
+    if (effect->load)
+        add_access(builder, effect->address, NULL, guard);
+    if (effect->store)
+        CALL(builder->out, 2, exact_save, mkIRExprVec_2(effect->address, constant(effect->store)),
+             guard);
+    addStmtToIRSB(builder->out, statement);
+    if (effect->store)
+        add_access(builder, effect->address, NULL, guard);
+}
+
+static void add_statement(struct builder *builder, IRStmt *statement)
+{
+    struct effect effect = effect_of(builder->out->tyenv, statement);
+    if (!effect.load && !effect.store) {
+        if (statement->tag == Ist_Exit)
+            settle_time(builder);
+        addStmtToIRSB(builder->out, statement);
+        return;
+    }
+    switch (statement->tag) {
+    case Ist_Store: add_store(builder, statement, &effect, NULL); return;
+    case Ist_StoreG:
+        add_store(builder, statement, &effect, statement->Ist.StoreG.details->guard);
+        return;
+    case Ist_CAS: add_cas(builder, statement, &effect); return;
+    case Ist_Dirty: add_dirty(builder, statement, &effect); return;
+    default:
+        addStmtToIRSB(builder->out, statement);
+        add_access(builder, effect.address, NULL,
+                   statement->tag == Ist_LoadG ? statement->Ist.LoadG.details->guard : NULL);
+    }
+}
+
+static void end_block(struct builder *builder, Addr after)
+{
+    IRSB *out = builder->out;
+    settle_time(builder);
+    if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret &&
+        (out->jumpkind != Ijk_Boring || out->next->tag == Iex_Const))
+        return;
+    IRExpr *sp = assign(out, Ity_I64, IRExpr_Get(offsetof(VexGuestAMD64State, guest_RSP), Ity_I64));
+    if (out->jumpkind == Ijk_Call) {
+        CALL(out, 3, exact_on_call,
+             mkIRExprVec_3(sp, constant(after), constant((Addr)builder->block)), NULL);
+    } else if (out->jumpkind == Ijk_Ret) {
+        CALL(out, 2, exact_on_return, mkIRExprVec_2(sp, out->next), NULL);
+    } else {
+        IRExpr *top =
+            assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&exact_top)));
+        IRExpr *behind = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, top, sp));
+        CALL(out, 1, exact_on_jump, mkIRExprVec_1(sp), behind);
+    }
+}
+
+IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLayout *layout,
+                       const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,
+                       IRType host_word)
+{
+    (void)closure, (void)layout, (void)extents, (void)host, (void)guest_word, (void)host_word;
+    struct builder builder = {.out = deepCopyIRSBExceptStmts(code)};
+    Addr start = 0, after = 0;
+    Int i = 0;
+    for (; i < code->stmts_used && code->stmts[i]->tag != Ist_IMark; i++)
+        addStmtToIRSB(builder.out, code->stmts[i]);
+    if (i < code->stmts_used)
+        start = code->stmts[i]->Ist.IMark.addr;
+    find_accesses(code);
+    builder.block = exact_block_for(start, found.accesses, found.count);
+    if (found.count)
+        begin_block(&builder);
+    for (; i < code->stmts_used; i++) {
+        IRStmt *statement = code->stmts[i];
+        if (statement->tag == Ist_IMark)
+            after = statement->Ist.IMark.addr + statement->Ist.IMark.len;
+        if (statement->tag != Ist_NoOp)
+            add_statement(&builder, statement);
+    }
+    end_block(&builder, after);
+    return builder.out;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Registers the tool with Valgrind and parses its options; see exact.h. */
+#include "instrument.h"
+
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_options.h"
+
+struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD,
+                                      .fp_tolerance = 0.01F,
+                                      .unit_shift = -1,
+                                      .stack = True,
+                                      .share = 1ULL << 32};
+
+static void choose_unit(const HChar *name)
+{
+    exact_options.unit_shift = VG_(strcmp)(name, "byte") == 0   ? 0
+                               : VG_(strcmp)(name, "word") == 0 ? 3
+                               : VG_(strcmp)(name, "line") == 0 ? 6
+                                                                : -1;
+}
+
+static Bool take_option(const HChar *argument)
+{
+    const HChar *text = NULL;
+    Long number = 0;
+    if (VG_STR_CLO(argument, "--log", exact_options.log)) {
+    } else if (VG_STR_CLO(argument, "--trace", exact_options.trace)) {
+    } else if (VG_BOOL_CLO(argument, "--trace-values", exact_options.trace_values)) {
+    } else if (VG_BINT_CLO(argument, "--kinds", number, 0, 7)) {
+        exact_options.kinds = (UInt)number;
+    } else if (VG_STR_CLO(argument, "--fp-tolerance", text)) {
+        exact_options.fp_tolerance = (float)VG_(strtod)(text, NULL);
+    } else if (VG_STR_CLO(argument, "--reuse", text)) {
+        choose_unit(text);
+    } else if (VG_BOOL_CLO(argument, "--stack", exact_options.stack)) {
+    } else if (VG_BINT_CLO(argument, "--share", number, 1, 1LL << 32)) {
+        exact_options.share = (ULong)number;
+    } else if (VG_BINT_CLO(argument, "--most-locations", number, 0, 1LL << 31)) {
+        exact_options.most_locations = (UInt)number;
+    } else {
+        return False;
+    }
+    return True;
+}
+
+static void print_usage(void)
+{
+    VG_(printf)("    see 'headroom help waste' and docs/formats/rawlog.md\n");
+}
+
+static void print_debug_usage(void)
+{
+}
+
+static void after_options(void)
+{
+    exact_contexts_init();
+    exact_access_init();
+    exact_trace_init();
+    exact_output_init();
+}
+
+static void end(Int exit_code)
+{
+    (void)exit_code;
+    exact_output();
+    exact_trace_end();
+}
+
+static void forked(ThreadId tid)
+{
+    (void)tid;
+    exact_trace_forked();
+    exact_output_forked();
+}
+
+static void before_options(void)
+{
+    VG_(details_name)("headroom");
+    VG_(details_version)(HEADROOM_VERSION);
+    VG_(details_description)("every access of a program");
+    VG_(details_copyright_author)("GPL-2.0-or-later");
+    VG_(details_bug_reports_to)("headroom");
+    VG_(details_avg_translation_sizeB)(600);
+    VG_(basic_tool_funcs)(after_options, exact_instrument, end);
+    VG_(needs_command_line_options)(take_option, print_usage, print_debug_usage);
+    VG_(clo_vex_control).guest_chase = False;
+    VG_(atfork)(NULL, NULL, forked);
+    VG_(track_start_client_code)(exact_run_thread);
+    VG_(track_pre_thread_first_insn)(exact_thread_begins);
+    VG_(track_pre_thread_ll_exit)(exact_thread_ends);
+    VG_(track_pre_deliver_signal)(exact_before_signal);
+    exact_kernel_init();
+}
+
+VG_DETERMINE_INTERFACE_VERSION(before_options)

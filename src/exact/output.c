@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Records of everything counted, in frames appended to the raw log: whole frames by single
+ * writes, so that processes that end at the same time do not mix. Only nodes that a pair names are
+ * written; ids of the same instruction in the same context are one node.
+ */
+#include "exact.h"
+
+#include "pub_tool_clientstate.h"
+#include "pub_tool_libcassert.h"
+#include "pub_tool_libcbase.h"
+#include "pub_tool_libcfile.h"
+#include "pub_tool_libcprint.h"
+#include "pub_tool_libcproc.h"
+#include "pub_tool_machine.h"
+#include "pub_tool_vki.h"
+#include "pub_tool_xarray.h"
+
+static Int log_file = -1;
+static UInt process, parent = WIRE_NONE, sequence;
+static Bool forked, failed;
+
+static struct {
+    struct wire_frame frame;
+    UChar payload[WIRE_CHUNK_BYTES];
+} buffer;
+
+/* ---- frames -------------------------------------------------------------------------------- */
+
+static void flush(void)
+{
+    struct wire_frame *frame = &buffer.frame;
+    if (!frame->payload_bytes || log_file < 0 || failed)
+        return;
+    frame->magic = WIRE_FRAME_MAGIC;
+    frame->process = frame->thread = process;
+    frame->pid = (uint32_t)VG_(getpid)();
+    frame->sequence = sequence++;
+    frame->offset = 0;
+    frame->checksum = wire_frame_checksum(frame, buffer.payload);
+    Int bytes = (Int)(sizeof *frame + frame->payload_bytes);
+    if (VG_(write)(log_file, &buffer, bytes) != bytes)
+        failed = True;
+    frame->payload_bytes = 0;
+}
+
+/* A record of `bytes`, padded, zeroed; to be finished by commit before the next. */
+static void *record(UInt type, SizeT bytes)
+{
+    bytes = (bytes + 7) & ~(SizeT)7;
+    if (buffer.frame.payload_bytes + bytes > sizeof buffer.payload)
+        flush();
+    struct wire_record *made = (struct wire_record *)(buffer.payload + buffer.frame.payload_bytes);
+    VG_(memset)(made, 0, bytes);
+    made->type = (uint16_t)type;
+    made->bytes = (uint16_t)bytes;
+    return made;
+}
+
+static void commit(void *made)
+{
+    struct wire_record *written = made;
+    written->checksum = wire_checksum(written);
+    buffer.frame.payload_bytes += written->bytes;
+}
+
+/* ---- who we are ----------------------------------------------------------------------------- */
+
+static ULong now_ns(void)
+{
+    struct vki_timeval now;
+    VG_(gettimeofday)(&now, NULL);
+    return (ULong)now.tv_sec * 1000000000 + (ULong)now.tv_usec * 1000;
+}
+
+static void name_process(void)
+{
+    process = (UInt)(base_mix64((ULong)VG_(getpid)() << 40 ^ now_ns()) >> 33);
+    sequence = 0;
+}
+
+enum { MOST_COMMAND = 2048, MOST_EXE = 1024 };
+
+static UInt command_line(HChar *text, UInt room)
+{
+    UInt used = 0;
+    Word count = VG_(args_the_exename) ? VG_(sizeXA)(VG_(args_for_client)) : -1;
+    for (Word i = -1; i < count; i++) {
+        const HChar *argument =
+            i < 0 ? VG_(args_the_exename) : *(HChar **)VG_(indexXA)(VG_(args_for_client), i);
+        SizeT bytes = argument ? VG_(strlen)(argument) + 1 : 0;
+        if (!argument || used + bytes > room)
+            break;
+        VG_(memcpy)(text + used, argument, bytes);
+        used += (UInt)bytes;
+    }
+    return used;
+}
+
+static void put_process(void)
+{
+    static HChar exe[MOST_EXE], command[MOST_COMMAND];
+    SSizeT exe_bytes = VG_(readlink)("/proc/self/exe", exe, sizeof exe - 1);
+    /* /proc/self/exe is Valgrind */
+    exe_bytes = 0;
+    if (VG_(args_the_exename)) {
+        VG_(strncpy)(exe, VG_(args_the_exename), sizeof exe - 1);
+        exe_bytes = (SSizeT)VG_(strlen)(exe);
+    }
+    exe[exe_bytes] = 0;
+    UInt command_bytes = command_line(command, sizeof command);
+    struct wire_process *made =
+        record(WIRE_PROCESS, sizeof *made + (SizeT)exe_bytes + 1 + command_bytes);
+    made->process = process;
+    made->parent = parent;
+    made->pid = (uint32_t)VG_(getpid)();
+    made->ppid = (uint32_t)VG_(getppid)();
+    made->start_ns = now_ns();
+    made->forked = forked;
+    made->exe_bytes = (uint16_t)(exe_bytes + 1);
+    made->command_bytes = (uint16_t)command_bytes;
+    VG_(memcpy)(made->text, exe, (SizeT)exe_bytes + 1);
+    VG_(memcpy)(made->text + exe_bytes + 1, command, command_bytes);
+    commit(made);
+    struct wire_thread *thread = record(WIRE_THREAD, sizeof *thread);
+    thread->process = thread->thread = process;
+    thread->pid = thread->tid = (uint32_t)VG_(getpid)();
+    VG_(strncpy)(thread->name, VG_(basename)(exe), sizeof thread->name - 1);
+    commit(thread);
+    flush(); /* at once: headroom knows that the tool has started */
+}
+
+static void put_modules(void)
+{
+    for (UInt i = 1; i < exact_modules_count(); i++) {
+        const struct exact_module *module = exact_module_number(i);
+        SizeT path_bytes = VG_(strlen)(module->path) + 1;
+        if (path_bytes > WIRE_PATH_BYTES)
+            continue;
+        struct wire_module *made = record(WIRE_MODULE, sizeof *made + path_bytes);
+        made->process = process;
+        made->module = i;
+        made->start = module->start;
+        made->end = module->end;
+        made->bias = module->bias;
+        made->device = module->device;
+        made->inode = module->inode;
+        VG_(memcpy)(made->path, module->path, path_bytes);
+        commit(made);
+    }
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------- */
+
+/* Node of a context, of an id; 0: none yet. Lazily touched. */
+static UInt *context_nodes, *id_nodes;
+static UInt nodes_count;
+
+static UInt put_node(UInt parent_node, UInt module, UInt flags, Addr address)
+{
+    struct wire_node *made = record(WIRE_NODE, sizeof *made);
+    made->node = ++nodes_count;
+    made->parent = parent_node;
+    made->module = module;
+    made->flags = flags;
+    made->vaddr = module ? address - exact_module_number(module)->bias : address;
+    commit(made);
+    return nodes_count;
+}
+
+static UInt context_node(UInt context)
+{
+    enum { MOST = 4096 };
+    static UInt chain[MOST];
+    UInt length = 0;
+    for (UInt at = context; at && !context_nodes[at] && length < MOST;
+         at = exact_context_number(at)->parent)
+        chain[length++] = at;
+    while (length) {
+        UInt at = chain[--length];
+        const struct exact_context *made = exact_context_number(at);
+        UInt above = made->parent ? context_nodes[made->parent] : 0;
+        context_nodes[at] = put_node(above, made->module, 0, made->return_address);
+    }
+    return context ? context_nodes[context] : 0;
+}
+
+static UInt node_of(UInt id)
+{
+    if (!id || id_nodes[id])
+        return id ? id_nodes[id] : 0;
+    const struct exact_activation *activation = exact_activation_of(id);
+    const struct exact_block *block = exact_block_number(activation->block);
+    const struct exact_access *access = &block->accesses[id - activation->base];
+    UInt context = context_node(activation->context);
+    id_nodes[id] = put_node(context, block->module, WIRE_NODE_LEAF | access->flags, access->ip);
+    return id_nodes[id];
+}
+
+static const struct exact_access *access_of(UInt id)
+{
+    const struct exact_activation *activation = exact_activation_of(id);
+    return &exact_block_number(activation->block)->accesses[id - activation->base];
+}
+
+static Bool nodes_begin(void)
+{
+    if (!context_nodes) {
+        context_nodes = exact_reserve((SizeT)(1 << 26) * sizeof *context_nodes);
+        id_nodes = exact_reserve((SizeT)SHADOW_MOST_IDS * sizeof *id_nodes);
+    }
+    return context_nodes && id_nodes;
+}
+
+/* ---- counts ------------------------------------------------------------------------------------
+ */
+
+static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
+{
+    if (!waste && !use)
+        return;
+    Bool kernel = access_of(second)->flags & WIRE_NODE_KERNEL;
+    UInt first_node = node_of(first), second_node = node_of(second);
+    struct wire_pair *made = record(WIRE_PAIR, sizeof *made);
+    made->kind = kind;
+    made->flags = kernel ? WIRE_PAIR_KERNEL : 0;
+    made->first = first_node;
+    made->second = second_node;
+    made->waste_bytes = waste;
+    made->use_bytes = use;
+    commit(made);
+}
+
+enum { KIND_DEAD, KIND_SILENT, KIND_LOAD };
+
+static void put_pairs(struct wire_totals *totals)
+{
+    shadow_flush(&exact_shadow, exact_ids_used());
+    for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
+        const struct shadow_pair *pair = &exact_shadow.pairs[i];
+        if (!pair->first)
+            continue;
+        Bool first_stores = access_of(pair->first)->store;
+        Bool second_stores = access_of(pair->second)->store;
+        if (second_stores) {
+            if (exact_options.kinds & WIRE_DEAD)
+                put_pair(KIND_DEAD, pair->first, pair->second, pair->dead, 0);
+            if (exact_options.kinds & WIRE_SILENT)
+                put_pair(KIND_SILENT, pair->first, pair->second, pair->waste, pair->use);
+        } else if (first_stores) {
+            if (exact_options.kinds & WIRE_DEAD)
+                put_pair(KIND_DEAD, pair->first, pair->second, 0, pair->dead);
+        } else if (exact_options.kinds & WIRE_LOAD) {
+            put_pair(KIND_LOAD, pair->first, pair->second, pair->waste, pair->use);
+        }
+    }
+    totals->fresh_load_bytes = exact_shadow.fresh_loads;
+    totals->fresh_store_bytes = exact_shadow.fresh_stores;
+    if (exact_shadow.exhausted)
+        totals->degraded |= WIRE_EXACT_MEMORY;
+}
+
+static void put_histogram(UInt which, const double *weights)
+{
+    struct wire_histogram *made =
+        record(WIRE_HISTOGRAM, sizeof *made + DISTANCE_BINS * sizeof *weights);
+    made->which = which;
+    made->first = 0;
+    made->count = DISTANCE_BINS;
+    VG_(memcpy)(made->weights, weights, DISTANCE_BINS * sizeof *weights);
+    commit(made);
+}
+
+static void put_reuse(void)
+{
+    static double time[DISTANCE_BINS], stack[DISTANCE_BINS];
+    struct distance_totals totals;
+    distance_totals(exact_distance, &totals);
+    struct wire_reuse_totals *made = record(WIRE_REUSE_TOTALS, sizeof *made);
+    made->unit_bytes = 1U << exact_options.unit_shift;
+    made->stack = exact_options.stack;
+    made->share_first = (double)exact_options.share / 4294967296.0;
+    made->share_last = totals.share;
+    made->accesses = totals.accesses;
+    made->reuses = totals.reuses;
+    made->locations = totals.locations;
+    made->never_reused = totals.never_reused;
+    made->kept_accesses = totals.kept_accesses;
+    made->kept_locations = totals.kept_locations;
+    commit(made);
+    distance_histograms(exact_distance, time, stack);
+    put_histogram(0, time);
+    if (exact_options.stack)
+        put_histogram(1, stack);
+    uint64_t cursor = 0;
+    for (const struct distance_pair *pair; (pair = distance_next_pair(exact_distance, &cursor));) {
+        UInt use = node_of(pair->use), reuse = node_of(pair->reuse);
+        struct wire_reuse_pair *put = record(WIRE_REUSE_PAIR, sizeof *put);
+        put->use = use;
+        put->reuse = reuse;
+        put->count = pair->count;
+        put->weight = pair->weight;
+        put->time = pair->time;
+        put->time_squares = pair->time_squares;
+        put->stack = pair->stack;
+        put->stack_squares = pair->stack_squares;
+        commit(put);
+    }
+}
+
+void exact_output(void)
+{
+    if (log_file < 0 || !nodes_begin())
+        return;
+    struct wire_totals totals = {.threads = exact_threads_count(),
+                                 .kernel_load_bytes = exact_kernel_loaded,
+                                 .kernel_store_bytes = exact_kernel_stored,
+                                 .ids = exact_ids_used() - 1,
+                                 .contexts = exact_contexts_count() - 1};
+    if (exact_ids_ran_out())
+        totals.degraded |= WIRE_EXACT_IDS;
+    put_modules();
+    if (exact_options.kinds) {
+        put_pairs(&totals);
+        shadow_reset_counts(&exact_shadow, exact_ids_used());
+    }
+    if (exact_distance) {
+        put_reuse();
+        distance_reset_counts(exact_distance);
+    }
+    struct wire_totals *made = record(WIRE_TOTALS, sizeof *made);
+    totals.record = made->record;
+    *made = totals;
+    commit(made);
+    flush();
+    exact_kernel_loaded = exact_kernel_stored = 0;
+}
+
+/* The child goes on with what its parent's memory holds, but counts for itself. */
+void exact_output_forked(void)
+{
+    buffer.frame.payload_bytes = 0;
+    parent = process;
+    forked = True;
+    name_process();
+    put_process();
+    if (exact_options.kinds)
+        shadow_reset_counts(&exact_shadow, exact_ids_used());
+    if (exact_distance)
+        distance_reset_counts(exact_distance);
+    if (context_nodes) { /* the parent executed something in vain */
+        VG_(memset)(context_nodes, 0, exact_contexts_count() * sizeof *context_nodes);
+        VG_(memset)(id_nodes, 0, exact_ids_used() * sizeof *id_nodes);
+    }
+    exact_kernel_loaded = exact_kernel_stored = 0;
+}
+
+void exact_output_init(void)
+{
+    if (!exact_options.log)
+        return;
+    SysRes opened = VG_(open)(exact_options.log, VKI_O_WRONLY | VKI_O_APPEND, 0);
+    if (sr_isError(opened))
+        exact_fail("the raw log cannot be opened");
+    log_file = VG_(safe_fd)((Int)sr_Res(opened));
+    name_process();
+    put_process();
+}
+
+void exact_fail(const HChar *sentence)
+{
+    VG_(umsg)("headroom: %s\n", sentence);
+    VG_(exit)(125);
+}
