@@ -238,6 +238,16 @@ void print_common(struct printer *printer, const struct chain *chain, size_t com
     print_wrap(printer, PLAIN, 9, 9, line);
 }
 
+/* What is special about the access that an innermost frame makes. */
+static const char *access_words(uint32_t flags)
+{
+    if (flags & PROFILE_FRAME_CALL)
+        return " (a call's return address)";
+    if (flags & PROFILE_FRAME_RETURN)
+        return " (a return)";
+    return flags & PROFILE_FRAME_IMPRECISE ? " (instruction not known)" : "";
+}
+
 static void print_frame(struct printer *printer, const struct profile_frame *frame,
                         const char *label, bool caller)
 {
@@ -254,10 +264,7 @@ static void print_frame(struct printer *printer, const struct profile_frame *fra
             : module[0] ? "  in "
                         : "",
             place, module, place[0] && !frame->line ? " (line unknown)" : "",
-            frame->flags & PROFILE_FRAME_CALL        ? " (a call's return address)"
-            : frame->flags & PROFILE_FRAME_RETURN    ? " (a return)"
-            : frame->flags & PROFILE_FRAME_IMPRECISE ? " (instruction not known)"
-                                                     : "");
+            caller ? "" : access_words(frame->flags));
 }
 
 static void print_source(struct printer *printer, const struct profile_frame *frame)

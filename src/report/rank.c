@@ -39,7 +39,8 @@ static bool same_text(const char *a, const char *b)
 
 static uint32_t reading_flags(const struct profile_frame *frame)
 {
-    return frame->flags & (PROFILE_FRAME_INLINED | PROFILE_FRAME_KERNEL);
+    return frame->flags & (PROFILE_FRAME_INLINED | PROFILE_FRAME_KERNEL | PROFILE_FRAME_CALL |
+                           PROFILE_FRAME_RETURN);
 }
 
 /* Without a line the function is all that is known; without a function the address is. */

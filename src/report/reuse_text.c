@@ -56,6 +56,12 @@ static const char *short_number(double value, char out[32])
     return out;
 }
 
+static const char *percent(double share, char out[32])
+{
+    snprintf(out, 32, share < 0.0005 ? "<0.1 %%" : "%.1f %%", 100 * share);
+    return out;
+}
+
 /* Powers of two: 512, 4K, 1M. */
 static const char *power_name(uint64_t value, char out[32])
 {
@@ -206,13 +212,15 @@ static void print_share(struct printer *printer, double share, bool last)
     unsigned most = bar_columns(printer);
     if (share < least_row && last)
         return;
+    bar(share, most, text);
     if (share < least_row)
-        fprintf(printer->out, "%*s", SHARE_COLUMNS + 1 + (int)most + 1, "");
+        fprintf(printer->out, "%*s", SHARE_COLUMNS, "");
     else
-        fprintf(printer->out, "%*.1f %% %s", SHARE_COLUMNS - 2, 100 * share,
-                bar(share, most, text));
-    /* printf pads by bytes. */
-    if (!last && share >= least_row)
+        fprintf(printer->out, "%*.1f %%", SHARE_COLUMNS - 2, 100 * share);
+    /* No blanks at the end of a line; and printf pads by bytes. */
+    if (!last || text[0])
+        fprintf(printer->out, " %s", text);
+    if (!last)
         fprintf(printer->out, "%*s", (int)(most + 1 - name_columns(text)), "");
 }
 
@@ -349,16 +357,16 @@ bool print_reuse_is_cut(const struct printer *printer)
 static void print_pair(struct printer *printer, const struct profile_reuse *totals,
                        const struct rank_reuse_pair *pair, size_t number, struct chain chains[2])
 {
-    char head[64], line[TEXT_BYTES] = "", time[32], stack[32], bytes[32];
+    char head[64], line[TEXT_BYTES] = "", share[32], time[32], stack[32], bytes[32];
     double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
     bool by_distance = any_far(&printer->ranking);
     print_make_chain(printer, pair->use_place, &chains[0]);
     print_make_chain(printer, pair->reuse_place, &chains[1]);
-    snprintf(head, sizeof head, "#%zu  %.1f %%", number,
-             100 * (by_distance ? pair->far_share : pair->share));
+    snprintf(head, sizeof head, "#%zu  %s", number,
+             percent(by_distance ? pair->far_share : pair->share, share));
     fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
     if (by_distance)
-        print_add(line, sizeof line, "of the distance, %.1f %% ", 100 * pair->share);
+        print_add(line, sizeof line, "of the distance, %s ", percent(pair->share, share));
     print_add(line, sizeof line, "of the reuses; ");
     if (totals->stack)
         print_add(line, sizeof line, "on average %s %s (%s) and ", short_number(distance, stack),
