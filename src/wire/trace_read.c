@@ -333,13 +333,13 @@ static enum base_status begin_event(struct wire_trace_reader *reader)
     }
     const unsigned shift = reader->predictor.values ? 6 : 4, most = 0xff >> shift;
     const uint8_t first = *reader->at++;
-    uint64_t run = first >> shift;
+    uint64_t run = first >> shift, more = 0;
     if (run == most)
-        run += take_number(reader);
+        more = take_number(reader);
     reader->codes = first & (uint8_t)((1 << shift) - 1);
-    if (run > MOST_RUN || ((first & 3) == CODE_OTHER && reader->codes != CODE_OTHER))
+    if (more > MOST_RUN - run || ((first & 3) == CODE_OTHER && reader->codes != CODE_OTHER))
         return BASE_MALFORMED;
-    reader->run = (uint32_t)run;
+    reader->run = (uint32_t)(run + more);
     reader->pending = true;
     return BASE_OK;
 }

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include "wire/trace.h"
 
-enum { MOST_IDS = 4096, MOST_NODES = 4 * MOST_IDS };
+enum { MOST_IDS = 4096, MOST_NODES = 4 * MOST_IDS, MOST_FORGED = 25000 };
 
 /* ---- streams and events in memory
  * -------------------------------------------------------------------------- */
@@ -786,7 +786,7 @@ static size_t read_forged(struct stream *stream, uint32_t most_ids, enum base_st
     memset(nodes, 0, sizeof(nodes));
     memset(modules, 0, sizeof(modules));
     nodes[0] = modules[0] = 1;
-    while (count < 20000 && (*status = wire_trace_next(reader, &event)) == BASE_OK) {
+    while (count < MOST_FORGED && (*status = wire_trace_next(reader, &event)) == BASE_OK) {
         volatile uint8_t sum = 0;
         count++;
         for (size_t i = 0; event.value && i < value_bytes(&event); i++)
@@ -887,9 +887,9 @@ static void random_bytes_are_harmless(void **state)
     free(stream.bytes);
 }
 
-#define FORGED(status, ...)                                                                        \
+#define FORGED(status, events, ...)                                                                \
     {                                                                                              \
-        status, {__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})                              \
+        status, events, {__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})                      \
     }
 #define DEFINE 0x03, 6, 0x01, 0x01, 0x11, 8, 0 /* id 1, 8 bytes, load */
 
@@ -898,62 +898,94 @@ static void each_rule_is_checked(void **state)
 {
     static const struct {
         enum base_status status;
+        size_t events;
         uint8_t payload[40];
         uint32_t bytes;
     } cases[] = {
-        FORGED(BASE_NOT_FOUND, DEFINE, 0x08, 0x05), /* an address: good                    */
-        FORGED(BASE_MALFORMED, 0x00),               /* id 1 is not defined                 */
-        FORGED(BASE_MALFORMED, DEFINE, 0x02, 0x05), /* id 2 is not                         */
-        FORGED(BASE_MALFORMED, DEFINE, 0x02, 0, 255, 255, 255, 255, 255, 255, 255, 255),
-        FORGED(BASE_MALFORMED, DEFINE, 0x08),     /* ends in an event                    */
-        FORGED(BASE_MALFORMED, DEFINE, 0x07, 9),  /* codes beside "not an access"        */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03),     /* no type                             */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 10), /* unknown type                        */
-        FORGED(BASE_MALFORMED, DEFINE, 0xc3, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0),
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x00, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 0x11,
-               8, 0),
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x03, 0x01, 0x11, 8, 0), /* id 1 again           */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x01, 0x05, 0x11, 8, 0), /* at unknown node 1    */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x01, 0x01, 0x11, 8,
+        FORGED(BASE_NOT_FOUND, 2, DEFINE, 0x08, 0x05), /* an address: good                    */
+        FORGED(BASE_MALFORMED, 0, 0x00),               /* id 1 is not defined                 */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x02, 0x05), /* id 2 is not                         */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x02, 0, 255, 255, 255, 255, 255, 255, 255, 255),
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x08),     /* ends in an event                    */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x07, 9),  /* codes beside "not an access"        */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03),     /* no type                             */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 10), /* unknown type                        */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0xc3, 0, 255, 255, 255, 255, 255, 255, 255, 255, 0),
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 6, 0x00, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1,
+               0x11, 8, 0),
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 6, 0x03, 0x01, 0x11, 8, 0), /* id 1 again */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 6, 0x01, 0x05, 0x11, 8, 0), /* at unknown node 1 */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 6, 0x01, 0x01, 0x11, 8,
                2), /* neither load nor store */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x01, 0x01, 0x04, 0, 8, 8,
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 6, 0x01, 0x01, 0x04, 0, 8, 8,
                0), /* 65536 bytes wide */
-        FORGED(BASE_NO_MEMORY, DEFINE, 0x03, 6, 0x04, 0x00, 0x02, 0x01, 0x11, 8, 0),
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 6, 0x01, 0x01, 0x01, 8, 0, 0x02, /* width 0 has none */
+        FORGED(BASE_NO_MEMORY, 1, DEFINE, 0x03, 6, 0x04, 0x00, 0x02, 0x01, 0x11, 8, 0),
+        FORGED(BASE_MALFORMED, 2, DEFINE, 0x03, 6, 0x01, 0x01, 0x01, 8, 0,
+               0x02, /* width 0 has none */
                0x05),
-        FORGED(BASE_NOT_FOUND, DEFINE, 0x03, 7, 0x01, 0x01, 0x01, 0x01, 0x01), /* node 1: good   */
-        FORGED(BASE_MALFORMED, 0x03, 7, 0x03, 0x01, 0x01, 0x01, 0x01),         /* node 0         */
-        FORGED(BASE_MALFORMED, 0x03, 7, 0x01, 0x05, 0x01, 0x01, 0x01), /* its own parent        */
-        FORGED(BASE_MALFORMED, 0x03, 7, 0x01, 0x01, 0x05, 0x01, 0x01), /* unknown module        */
-        FORGED(BASE_NOT_FOUND, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 1: good */
-        FORGED(BASE_MALFORMED, 0x03, 8, 0x01, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 0       */
-        FORGED(BASE_MALFORMED, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 'c'), /* not terminated */
-        FORGED(BASE_MALFORMED, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 0, 0),     /* too early      */
-        FORGED(BASE_MALFORMED, 0x03, 8, 0x03, 1, 1, 1, 0x81, 'a', 'b', 0),   /* too long       */
-        FORGED(BASE_MALFORMED, 0x03, 8, 0x03, 1, 1, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255,
+        FORGED(BASE_NOT_FOUND, 2, DEFINE, 0x03, 7, 0x01, 0x01, 0x01, 0x01, 0x01), /* node 1: good */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x03, 0x01, 0x01, 0x01, 0x01),       /* node 0         */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x05, 0x01, 0x01, 0x01),       /* its own parent       */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x01, 0x05, 0x01, 0x01),       /* unknown module       */
+        FORGED(BASE_NOT_FOUND, 1, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 1: good */
+        FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x01, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 0       */
+        FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 'c'), /* not terminated */
+        FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 0, 0),     /* too early      */
+        FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x03, 1, 1, 1, 0x81, 'a', 'b', 0),   /* too long       */
+        FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x03, 1, 1, 1, 0, 255, 255, 255, 255, 255, 255, 255, 255,
                0),
-        FORGED(BASE_MALFORMED, 0x03, 1, 0x05, 0x01, 0x01), /* kernel, unknown id    */
-        FORGED(BASE_NOT_FOUND, DEFINE, 0x03, 3, 0x05, 0x01, 0x05, 'a', 'b'), /* good           */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 3, 0x05, 0x01, 0x05, 'a'),      /* value is short */
-        FORGED(BASE_MALFORMED, DEFINE, 0x03, 3, 0x05, 0x01, 0, 255, 255, 255, 255, 255, 255, 255,
+        FORGED(BASE_MALFORMED, 0, 0x03, 1, 0x05, 0x01, 0x01), /* kernel, unknown id    */
+        FORGED(BASE_NOT_FOUND, 2, DEFINE, 0x03, 3, 0x05, 0x01, 0x05, 'a', 'b'), /* good           */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 3, 0x05, 0x01, 0x05, 'a'),      /* value is short */
+        FORGED(BASE_MALFORMED, 1, DEFINE, 0x03, 3, 0x05, 0x01, 0, 255, 255, 255, 255, 255, 255, 255,
                255),
-        FORGED(BASE_MALFORMED, 0x03, 5, 0, 0, 0, 0, 0, 1, 0, 0, 0), /* thread 2^32           */
+        FORGED(BASE_MALFORMED, 0, 0x03, 5, 0, 0, 0, 0, 0, 1, 0, 0, 0), /* thread 2^32           */
         /* A wide value cannot be guessed by stride. */
-        FORGED(BASE_MALFORMED, 0x03, 6, 0x01, 0x01, 0x21, 8, 0, 0x10),
+        FORGED(BASE_MALFORMED, 1, 0x03, 6, 0x01, 0x01, 0x21, 8, 0, 0x10),
     };
     struct stream stream = {0};
     unsigned wrong = 0;
     for (unsigned i = 0; i < BASE_COUNT(cases); i++) {
         enum base_status status = BASE_OK;
         forge(&stream, true, cases[i].payload, cases[i].bytes);
-        read_forged(&stream, MOST_IDS, &status);
-        if (status == cases[i].status)
+        size_t events = read_forged(&stream, MOST_IDS, &status);
+        if (status == cases[i].status && events == cases[i].events)
             continue;
-        print_error("case %u: expected %s, got %s\n", i, base_status_text(cases[i].status),
-                    base_status_text(status));
+        print_error("case %u: expected %s after %zu events, got %s after %zu\n", i,
+                    base_status_text(cases[i].status), cases[i].events, base_status_text(status),
+                    events);
         wrong++;
     }
     assert_int_equal(wrong, 0);
+    free(stream.bytes);
+}
+
+/* Lengths that lead out of a full frame and of the reader's memory behind it. */
+static void lengths_end_in_the_frame(void **state)
+{
+    static const uint8_t value[] = {0x03, 3, 0x05, 0x01, 0x04, 0x00, 0x02}; /* 16384 bytes     */
+    static const uint8_t path[] = {0x03, 8, 0x03, 1, 1, 1, 0xfe, 0x3f};     /* 4095 bytes      */
+    static const uint8_t definition[] = {DEFINE};
+    static uint8_t payload[65536];
+    struct stream stream = {0};
+    memcpy(payload, definition, sizeof(definition));
+    for (int which = 0; which < 2; which++) {
+        const uint8_t *last = which ? path : value;
+        const size_t bytes = which ? sizeof(path) : sizeof(value);
+        for (size_t left = 0; left < 300; left += 30) {
+            enum base_status status = BASE_OK;
+            size_t at = sizeof(definition),
+                   end = at + (sizeof(payload) - bytes - left - at) / 3 * 3;
+            for (; at < end; at += 3)
+                memcpy(payload + at, "\3\5\1", 3); /* thread 0 */
+            memcpy(payload + at, last, bytes);
+            memset(payload + at + bytes, 'x', sizeof(payload) - at - bytes);
+            forge(&stream, true, payload, sizeof(payload));
+            assert_int_equal(read_forged(&stream, MOST_IDS, &status),
+                             1 + (end - sizeof(definition)) / 3);
+            assert_int_equal(status, BASE_MALFORMED);
+        }
+    }
     free(stream.bytes);
 }
 
@@ -1190,8 +1222,7 @@ static void flushing_loses_nothing(void **state)
     struct events events = {0};
     struct wire_trace_event event;
     struct base_random random = {6};
-    make_copy(&events);
-    events.count = 3000;
+    make_events(&events, 8, 3000);
     struct wire_trace_writer *writer = begin(&stream, true);
     for (size_t i = 0; i < events.count; i++) {
         assert_true(wire_trace_write(writer, &events.list[i]));
@@ -1253,6 +1284,7 @@ int main(void)
         cmocka_unit_test(forged_traces_are_harmless),
         cmocka_unit_test(random_bytes_are_harmless),
         cmocka_unit_test(each_rule_is_checked),
+        cmocka_unit_test(lengths_end_in_the_frame),
         cmocka_unit_test(headers_are_checked),
         cmocka_unit_test(read_errors_are_told),
         cmocka_unit_test(a_full_disk_stops_the_writer),
