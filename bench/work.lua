@@ -40,7 +40,7 @@ local function compose(n)
   return f
 end
 
-for round = 1, 14 do
+for round = 1, tonumber(arg[1]) or 14 do
   print(count(tree(16)), sieve(1200000), words(60000))
   local f, sum = compose(100), 0
   for i = 1, 30000 do sum = sum + f(i) end
