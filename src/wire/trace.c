@@ -256,7 +256,8 @@ static uint8_t *put_kernel(struct wire_trace_writer *writer, enum other other, u
 static bool write_kernel_value(struct wire_trace_writer *writer,
                                const struct wire_trace_event *event)
 {
-    for (uint64_t done = 0; done < event->bytes;) {
+    uint64_t done = 0;
+    do {
         uint64_t piece = event->bytes - done < PIECE_BYTES ? event->bytes - done : PIECE_BYTES;
         if (writer->at + piece >= writer->full && !send_frame(writer))
             return false;
@@ -267,8 +268,8 @@ static bool write_kernel_value(struct wire_trace_writer *writer,
         if (!finish(writer, at + piece))
             return false;
         done += piece;
-    }
-    return !writer->failed;
+    } while (done < event->bytes);
+    return true;
 }
 
 static bool write_kernel(struct wire_trace_writer *writer, const struct wire_trace_event *event)
@@ -278,7 +279,7 @@ static bool write_kernel(struct wire_trace_writer *writer, const struct wire_tra
                                                                : OTHER_KERNEL_STORE;
     if (other != OTHER_FORGET && !defined_entry(&writer->predictor, event->id))
         return false;
-    if (other == OTHER_KERNEL_STORE && writer->predictor.values && event->value && event->bytes)
+    if (other == OTHER_KERNEL_STORE && writer->predictor.values && event->value)
         return write_kernel_value(writer, event);
     return finish(writer, put_kernel(writer, other, event->id, event->address, event->bytes));
 }

@@ -62,23 +62,48 @@ static void *predictor_memory(unsigned which)
     return memory[which];
 }
 
-/* Payloads: two bytes of length before each. */
-static void frame_payloads(struct stream *stream, bool values, const uint8_t *data, size_t size)
+/* A module, a node, and accesses of several widths: with them the fuzzer need not begin with
+   inventing definitions. */
+static const uint8_t prelude[] = {
+    3, 8, 3, 1, 1,  1, 3, 'm', 0, /* module 1                          */
+    3, 7, 1, 1, 5,  1, 1,         /* node 1 in it                      */
+    3, 6, 1, 1, 3,  1, 0,         /* id 1: loads a byte                */
+    3, 6, 1, 1, 9,  4, 1,         /* id 2: stores 4                    */
+    3, 6, 1, 1, 17, 8, 0,         /* id 3: loads 8                     */
+    3, 6, 1, 1, 17, 8, 1,         /* id 4: stores 8                    */
+    3, 6, 1, 1, 21, 2, 0,         /* id 5: loads 10                    */
+    3, 6, 1, 1, 65, 8, 0,         /* id 6: loads 32                    */
+    3, 6, 1, 1, 65, 8, 1,         /* id 7: stores 32                   */
+    3, 6, 1, 1, 1,  0, 0,         /* id 8: no width                    */
+};
+
+static bool put_frame(struct stream *stream, uint64_t sequence, const uint8_t *data, uint32_t bytes)
 {
-    uint8_t header[24] = "HDRTRACE\1", frame[16] = "HTFR";
+    uint8_t frame[16] = "HTFR";
+    uint64_t sum = base_hash_bytes(data, bytes, sequence << 32 | bytes);
+    memcpy(frame + 4, &bytes, sizeof(bytes));
+    memcpy(frame + 8, &sum, sizeof(sum));
+    return sink(stream, frame, sizeof(frame)) && sink(stream, data, bytes);
+}
+
+/* Payloads: two bytes of length before each. */
+static void frame_payloads(struct stream *stream, bool values, bool defined, const uint8_t *data,
+                           size_t size)
+{
+    uint8_t header[24] = "HDRTRACE\1";
+    uint64_t sequence = 0;
     header[12] = values;
     uint64_t sum = base_hash_bytes(header, 16, 0);
     memcpy(header + 16, &sum, sizeof(sum));
     require(sink(stream, header, sizeof(header)));
-    for (uint64_t sequence = 0; size > 2; sequence++) {
+    if (defined)
+        require(put_frame(stream, sequence++, prelude, sizeof(prelude)));
+    while (size > 2) {
         uint32_t bytes = (uint32_t)(data[0] | data[1] << 8);
         data += 2;
         size -= 2;
         bytes = bytes < size ? bytes : (uint32_t)size;
-        sum = base_hash_bytes(data, bytes, sequence << 32 | bytes);
-        memcpy(frame + 4, &bytes, sizeof(bytes));
-        memcpy(frame + 8, &sum, sizeof(sum));
-        if (!sink(stream, frame, sizeof(frame)) || !sink(stream, data, bytes))
+        if (!put_frame(stream, sequence++, data, bytes))
             return;
         data += bytes;
         size -= bytes;
@@ -179,7 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     stream.count = stream.at = copy.count = copy.at = 0;
     if (data[0] & 1)
-        frame_payloads(&stream, data[0] & 2, data + 1, size - 1);
+        frame_payloads(&stream, data[0] & 2, data[0] & 4, data + 1, size - 1);
     else
         require(sink(&stream, data + 1, size - 1));
     if (!read_stream(&stream, &copy, NULL) || copy.count > MOST_STREAM - (1 << 17))

@@ -324,7 +324,7 @@ static void make_kernel(struct maker *maker)
     uint64_t kind = below(maker, 3);
     event.type = kind == 0 ? WIRE_TRACE_KERNEL_LOAD : WIRE_TRACE_KERNEL_STORE;
     if (kind == 2) {
-        event.bytes = 1 + (below(maker, 8) ? below(maker, 100) : below(maker, sizeof(value)));
+        event.bytes = below(maker, 8) ? below(maker, 100) : below(maker, sizeof(value) + 1);
         fill(maker, value, event.bytes);
         event.value = value;
     }
@@ -924,9 +924,9 @@ static void each_rule_is_checked(void **state)
                0x02, /* width 0 has none */
                0x05),
         FORGED(BASE_NOT_FOUND, 2, DEFINE, 0x03, 7, 0x01, 0x01, 0x01, 0x01, 0x01), /* node 1: good */
-        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x03, 0x01, 0x01, 0x01, 0x01),       /* node 0         */
-        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x05, 0x01, 0x01, 0x01),       /* its own parent       */
-        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x01, 0x05, 0x01, 0x01),       /* unknown module       */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x03, 0x01, 0x01, 0x01, 0x01), /* node 0         */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x05, 0x01, 0x01, 0x01), /* its own parent       */
+        FORGED(BASE_MALFORMED, 0, 0x03, 7, 0x01, 0x01, 0x05, 0x01, 0x01), /* unknown module       */
         FORGED(BASE_NOT_FOUND, 1, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 1: good */
         FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x01, 1, 1, 1, 0x05, 'a', 'b', 0),   /* module 0       */
         FORGED(BASE_MALFORMED, 0, 0x03, 8, 0x03, 1, 1, 1, 0x05, 'a', 'b', 'c'), /* not terminated */
