@@ -12,7 +12,7 @@ import sys
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 # name: (language, what it does, inputs, command)
-# inputs: name: ("head", name of bench/build's input, bytes or "N lines") or ("make", kind, count)
+# inputs: name: ("head", name of bench/build's input, bytes or "N lines") or ("make", arguments of make_data)
 # command: {b} programs, {i} bench/build's inputs, {o} these inputs, {t} a fresh folder
 PROGRAMS = {
     "bzip2": ("C", "compression", {"bytes": ("head", "binary", 2000000)}, "{b}/bzip2 -k -c {o}/bytes"),
@@ -21,36 +21,36 @@ PROGRAMS = {
              "{b}/zstd -q --single-thread -15 -c {o}/bytes"),
     "xz": ("C", "compression", {"kilobytes": ("head", "binary", 600000)}, "{b}/xz -T1 -k -c {o}/kilobytes"),
     "zopfli": ("C", "compression", {"few": ("head", "binary", 60000)}, "{b}/zopfli -c {o}/few"),
-    "lua": ("C", "interpreter", {}, "{b}/lua {i}/work.lua"),
+    "lua": ("C", "interpreter", {}, "{b}/lua {i}/work.lua 1"),
     "sqlite3": ("C", "database", {"queries.sql": ("head", "queries.sql", "6000 lines")},
                 "{b}/sqlite3 {t}/data.db '.read {o}/queries.sql'"),
     "tcc": ("C", "compiler", {}, "{b}/tcc -nostdinc -w -c -o {t}/part.o {i}/part.c"),
-    "mawk": ("C", "text", {"log": ("make", "log", 60000)},
+    "mawk": ("C", "text", {"log": ("make", "log 60000")},
              "{b}/mawk '{{ n[$1]++; split($6, a, \"/\"); c[a[2]] += $NF }} "
              "END {{ for (k in c) print k, c[k]; for (k in n) s++; print s }}' {o}/log"),
-    "jq": ("C", "text", {"json": ("make", "json", 6000)},
+    "jq": ("C", "text", {"json": ("make", "json 6000")},
            "{b}/jq 'group_by(.name) | map({{n: .[0].name, s: (map(.price) | add)}}) | sort_by(.s)' {o}/json"),
-    "minimap2": ("C", "genome alignment", {"genome": ("make", "genome", 300000), "reads": ("make", "reads", 300)},
+    "minimap2": ("C", "genome alignment", {"genome": ("make", "genome 300000"), "reads": ("make", "reads 300")},
                  "{b}/minimap2 -t1 -x map-ont {o}/genome {o}/reads"),
-    "minisat": ("C++", "satisfiability", {"cnf": ("make", "cnf", 230)}, "{b}/minisat -verb=0 {o}/cnf"),
-    "cadical": ("C++", "satisfiability", {"cnf": ("make", "cnf", 230)}, "{b}/cadical -q {o}/cnf"),
-    "tetgen": ("C++", "mesh generation", {"points.node": ("make", "points", 12000)},
+    "minisat": ("C++", "satisfiability", {"hard.cnf": ("make", "cnf 215 4.6")}, "{b}/minisat -verb=0 {o}/hard.cnf"),
+    "cadical": ("C++", "satisfiability", {"easy.cnf": ("make", "cnf 20000 3.0")}, "{b}/cadical -q {o}/easy.cnf"),
+    "tetgen": ("C++", "mesh generation", {"points.node": ("make", "points 12000")},
                "{b}/tetgen -NEFQ {o}/points.node"),
-    "re2": ("C++", "text", {"log": ("make", "log", 60000)}, "{b}/re2 {o}/log"),
-    "pugixml": ("C++", "text", {"xml": ("make", "xml", 20000)}, "{b}/pugixml {o}/xml"),
+    "re2": ("C++", "text", {"log": ("make", "log 60000")}, "{b}/re2 {o}/log"),
+    "pugixml": ("C++", "text", {"xml": ("make", "xml 20000")}, "{b}/pugixml {o}/xml"),
     "box2d": ("C++", "physics", {}, "{b}/box2d"),
     "lapack": ("Fortran", "dense algebra", {}, "{b}/lapack"),
     "lbfgsb": ("Fortran", "optimisation", {}, "{b}/lbfgsb"),
     "gradient": ("Fortran", "sparse algebra", {}, "{b}/gradient"),
     "multigrid": ("Fortran", "grids", {}, "{b}/multigrid"),
     "shallow": ("Fortran", "grids", {}, "{b}/shallow"),
-    "numeric": ("C", "floating point", {}, "{b}/numeric"),
+    "numeric": ("C", "floating point", {}, "{b}/numeric 1"),
 }
 
 
 def make_input(path, how, directory):
     if how[0] == "make":
-        command = [os.path.join(BENCH, "make_data"), how[1], str(how[2])]
+        command = [os.path.join(BENCH, "make_data"), *how[1].split()]
     elif isinstance(how[2], int):
         command = ["head", "-c", str(how[2]), os.path.join(directory, "inputs", how[1])]
     else:
