@@ -384,6 +384,57 @@ static void repair_reuse(const struct profile *profile, struct profile_reuse *re
     reuse->accesses = reuse->reuses;
 }
 
+/* Bits of the kinds that waste something in a first context, by node; NULL: no memory. */
+static uint8_t *find_wasteful(const struct import_gather *gather)
+{
+    uint8_t *wasteful = calloc(gather->nodes_count, sizeof *wasteful);
+    for (size_t i = 0; wasteful && i < gather->profile->pairs_count; i++) {
+        const struct profile_pair *pair = &gather->profile->pairs[i];
+        if (pair->waste_bytes > 0)
+            wasteful[pair->first] |= (uint8_t)(1U << pair->kind);
+    }
+    return wasteful;
+}
+
+static bool add_use(struct import_gather *gather, uint32_t kind, uint32_t first, double use_bytes)
+{
+    struct profile_pair key = {.kind = kind, .first = first};
+    uint32_t item;
+    if (!import_pair(gather, &key, &item))
+        return false;
+    gather->profile->pairs[item].use_bytes += use_bytes;
+    return true;
+}
+
+/*
+ * Most pairs are uses alone: in sums they count, and nobody looks at them one by one, but they
+ * would take most of the profile. So they become one row for each first context that wastes
+ * anything, which tells how much of what it does is wasted, and one for all others. The root stands
+ * for what is left out.
+ */
+static bool fold_uses(struct import_gather *gather)
+{
+    struct profile *profile = gather->profile;
+    size_t count = profile->pairs_count, kept = 0;
+    uint8_t *wasteful = find_wasteful(gather);
+    bool good = wasteful != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        struct profile_pair pair = profile->pairs[i];
+        bool wastes = wasteful[pair.first] >> pair.kind & 1;
+        if (pair.waste_bytes > 0)
+            continue;
+        profile->pairs[i].use_bytes = 0;
+        good = add_use(gather, pair.kind, wastes ? pair.first : 0, pair.use_bytes);
+    }
+    free(wasteful);
+    for (size_t i = 0; i < profile->pairs_count && good; i++)
+        if (profile->pairs[i].waste_bytes > 0 || profile->pairs[i].use_bytes > 0)
+            profile->pairs[kept++] = profile->pairs[i];
+    profile->pairs_count = good ? kept : profile->pairs_count;
+    import_index_free(&gather->pairs_by_key); /* its numbers are no longer right */
+    return good || import_no_memory(gather);
+}
+
 static int compare_exacts(const void *left, const void *right)
 {
     const struct profile_exact *a = left, *b = right;
@@ -409,6 +460,8 @@ static int compare_bins(const void *left, const void *right)
 bool import_exact_finish(struct import_gather *gather)
 {
     struct profile *profile = gather->profile;
+    if (!fold_uses(gather))
+        return false;
     for (size_t i = 0; i < profile->reuses_count; i++) {
         repair_reuse(profile, &profile->reuses[i], &gather->distances[i]);
         if (!add_bins(profile, profile->reuses[i].process, &gather->distances[i]))

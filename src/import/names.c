@@ -28,8 +28,9 @@ struct namer {
     struct import_gather *gather;
     struct profile *profile;
     const struct binary_options *symbols;
-    struct query *queries; /* of all nodes but the root */
-    struct frames *frames; /* by node */
+    struct query *queries; /* of the nodes that findings name, and their callers */
+    size_t queries_count;
+    struct frames *frames; /* by node; count 0: nothing names it */
     bool *leads;           /* module stands in a finding's innermost frame */
     struct import_index strings;
     const char **texts;
@@ -92,35 +93,70 @@ static int compare_queries(const void *left, const void *right)
     return (a->flags > b->flags) - (a->flags < b->flags);
 }
 
-static bool make_queries(struct namer *namer)
+static void mark(const struct import_gather *gather, bool *used, uint32_t node)
 {
-    const struct import_gather *gather = namer->gather;
-    namer->queries = calloc(gather->nodes_count, sizeof *namer->queries);
-    namer->frames = calloc(gather->nodes_count, sizeof *namer->frames);
-    namer->leads = calloc(namer->profile->modules_count, sizeof *namer->leads);
-    if (!namer->queries || !namer->frames || !namer->leads)
-        return false;
-    for (size_t i = 1; i < gather->nodes_count; i++) {
-        const struct import_node *node = &gather->nodes[i];
-        bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
-        namer->queries[i - 1] =
-            (struct query){.module = node->module,
-                           .node = (uint32_t)i,
-                           .flags = frame_flags(node->flags),
-                           .look_up = here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1,
-                           .vaddr = node->vaddr};
+    for (; !used[node]; node = gather->nodes[node].parent)
+        used[node] = true;
+}
+
+/* Contexts that only samples without a finding have are kept: their samples were counted. */
+static void mark_used(const struct namer *namer, bool *used)
+{
+    const struct profile *profile = namer->profile;
+    used[0] = true;
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        mark(namer->gather, used, profile->pairs[i].first);
+        mark(namer->gather, used, profile->pairs[i].second);
     }
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        mark(namer->gather, used, profile->reuse_pairs[i].use);
+        mark(namer->gather, used, profile->reuse_pairs[i].reuse);
+    }
+    for (size_t i = 0; i < profile->sampled_count; i++)
+        mark(namer->gather, used, profile->sampled[i].context);
+}
+
+static void mark_leads(const struct namer *namer)
+{
+    const struct import_node *nodes = namer->gather->nodes;
     for (size_t i = 0; i < namer->profile->pairs_count; i++) {
         const struct profile_pair *pair = &namer->profile->pairs[i];
-        namer->leads[gather->nodes[pair->first].module] = true;
-        namer->leads[gather->nodes[pair->second].module] = true;
+        namer->leads[nodes[pair->first].module] = true;
+        namer->leads[nodes[pair->second].module] = true;
     }
     for (size_t i = 0; i < namer->profile->reuse_pairs_count; i++) {
         const struct profile_reuse_pair *pair = &namer->profile->reuse_pairs[i];
-        namer->leads[gather->nodes[pair->use].module] = true;
-        namer->leads[gather->nodes[pair->reuse].module] = true;
+        namer->leads[nodes[pair->use].module] = true;
+        namer->leads[nodes[pair->reuse].module] = true;
     }
-    qsort(namer->queries, gather->nodes_count - 1, sizeof *namer->queries, compare_queries);
+}
+
+static bool make_queries(struct namer *namer)
+{
+    const struct import_gather *gather = namer->gather;
+    bool *used = calloc(gather->nodes_count, sizeof *used);
+    namer->queries = calloc(gather->nodes_count, sizeof *namer->queries);
+    namer->frames = calloc(gather->nodes_count, sizeof *namer->frames);
+    namer->leads = calloc(namer->profile->modules_count, sizeof *namer->leads);
+    if (!used || !namer->queries || !namer->frames || !namer->leads) {
+        free(used);
+        return false;
+    }
+    mark_used(namer, used);
+    mark_leads(namer);
+    for (size_t i = 1; i < gather->nodes_count; i++) {
+        const struct import_node *node = &gather->nodes[i];
+        bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
+        if (used[i])
+            namer->queries[namer->queries_count++] =
+                (struct query){.module = node->module,
+                               .node = (uint32_t)i,
+                               .flags = frame_flags(node->flags),
+                               .look_up = here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1,
+                               .vaddr = node->vaddr};
+    }
+    free(used);
+    qsort(namer->queries, namer->queries_count, sizeof *namer->queries, compare_queries);
     return true;
 }
 
@@ -174,14 +210,14 @@ static bool name_module(struct namer *namer, size_t from, size_t to, struct bina
             namer->frames[query->node] = namer->frames[query[-1].node];
         else if (!name_query(namer, query, binary))
             return false;
-        import_tell(teller, "naming addresses", i + 1, namer->gather->nodes_count - 1);
+        import_tell(teller, "naming addresses", i + 1, namer->queries_count);
     }
     return true;
 }
 
 static bool name_all(struct namer *namer, struct import_teller *teller)
 {
-    size_t total = namer->gather->nodes_count - 1;
+    size_t total = namer->queries_count;
     bool good = true;
     for (size_t from = 0, to; from < total && good; from = to) {
         struct profile_module *module = &namer->profile->modules[namer->queries[from].module];

@@ -790,7 +790,7 @@ static void exact_counts_add_up(void **state)
     WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 3, .second = 4,
           .waste_bytes = (UINT64_C(1) << 40) + 1, .use_bytes = 7);
     WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 3, .second = 4, .waste_bytes = 2);
-    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_SILENT, .first = 4, .second = 3, .use_bytes = 9,
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_SILENT, .first = 4, .second = 3, .waste_bytes = 9,
           .flags = WIRE_PAIR_KERNEL);
     log_totals(&image, 1000, 0);
     log_totals(&image, 1000, WIRE_EXACT_IDS); /* an exec that failed wrote the first */
@@ -823,6 +823,40 @@ static void exact_counts_add_up(void **state)
     assert_true(is_degraded(profile, "more calling contexts than can be told apart"));
     assert_false(is_degraded(profile, "counters"));
     assert_false(is_degraded(profile, "killed"));
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* In sums they count; one by one they would take most of the profile. */
+static void uses_alone_are_folded(void **state)
+{
+    struct log log;
+    exact_begin(&log, 7);
+    struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    log_node(&image, 5, 1, 1, 0x2030, WIRE_NODE_LEAF);
+    log_node(&image, 6, 1, 1, 0x2040, WIRE_NODE_LEAF);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 4, .use_bytes = 5);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 5, .use_bytes = 6);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 4, .second = 5, .use_bytes = 7);
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_DEAD, .first = 3, .second = 4, .use_bytes = 8);
+    /* Waste that comes later keeps all of the pair's uses with it. */
+    WRITE(&image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 3, .second = 4, .waste_bytes = 1);
+    log_totals(&image, 10, 0);
+    image_end(&log, &image);
+    struct profile *profile = import_and_read(&log, NULL);
+    /* Dead: all uses. Load: the wasting pair, the other uses of its first context, all other uses.
+     */
+    assert_int_equal(profile->pairs_count, 4);
+    static const double uses[] = {8, 7, 6, 5};
+    for (size_t i = 0; i < 4; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        assert_true(pair->use_bytes == uses[i] && pair->waste_bytes == (i == 3));
+        assert_true((pair->first != 0) == (i >= 2) && (pair->second != 0) == (i == 3));
+    }
+    assert_true(profile->kinds[DETECT_LOAD].use_bytes == 18);
+    /* Nothing names nodes 5 and 6 any more: root, main, work, around, leaf, the other leaf. */
+    assert_int_equal(profile->contexts_count, 6);
     profile_free(profile);
     log_free(&log);
 }
@@ -1076,6 +1110,7 @@ int main(void)
         cmocka_unit_test(any_cut_and_any_flip_is_survived),
         cmocka_unit_test(other_files_are_no_logs),
         cmocka_unit_test(exact_counts_add_up),
+        cmocka_unit_test(uses_alone_are_folded),
         cmocka_unit_test(exact_images_find_their_parents),
         cmocka_unit_test(reuse_is_summed_by_process),
         cmocka_unit_test(exact_nonsense_is_counted),
