@@ -207,7 +207,7 @@ bool truth_settle(struct truth *truth)
 {
     bool whole = true;
     if (truth->waste) {
-        shadow_flush(&truth->shadow, truth->ids_used);
+        shadow_flush(&truth->shadow);
         for (uint64_t i = 0; i < truth->shadow.pairs_capacity; i++)
             if (truth->shadow.pairs[i].first)
                 settle_pair(truth, &truth->shadow.pairs[i]);

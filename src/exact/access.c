@@ -73,7 +73,7 @@ VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes)
     distance_access(exact_distance, address, (UInt)bytes, (UInt)id, ++exact_time);
 }
 
-enum { ADDRESS_LIMIT_BITS = 44 }; /* what Valgrind gives to programs: 16 TiB */
+enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
 
 void exact_access_init(void)
 {

@@ -27,11 +27,36 @@ static struct {
 
 /* ---- frames -------------------------------------------------------------------------------- */
 
+enum { LIMIT_FILE_SIZE = 1 }; /* RLIMIT_FSIZE */
+
+/* The program's limit on file sizes binds this write as well, and exceeding it would send the
+   program a signal: it is lifted for the moment, as far as it can be. */
+static Bool append(const void *bytes, Int count)
+{
+    struct vki_rlimit limit, most;
+    struct vg_stat log;
+    Bool limited = VG_(getrlimit)(LIMIT_FILE_SIZE, &limit) == 0 && limit.rlim_cur != ~0UL;
+    if (limited) {
+        most = limit;
+        most.rlim_cur = limit.rlim_max;
+        VG_(setrlimit)(LIMIT_FILE_SIZE, &most);
+        if (limit.rlim_max != ~0UL && VG_(fstat)(log_file, &log) == 0 &&
+            (ULong)log.size + (ULong)count > limit.rlim_max)
+            count = 0;
+    }
+    Bool written = count && VG_(write)(log_file, bytes, count) == count;
+    if (limited)
+        VG_(setrlimit)(LIMIT_FILE_SIZE, &limit);
+    return written;
+}
+
 static void flush(void)
 {
     struct wire_frame *frame = &buffer.frame;
-    if (!frame->payload_bytes || log_file < 0 || failed)
+    if (!frame->payload_bytes || log_file < 0 || failed) {
+        frame->payload_bytes = 0;
         return;
+    }
     frame->magic = WIRE_FRAME_MAGIC;
     frame->process = frame->thread = process;
     frame->pid = (uint32_t)VG_(getpid)();
@@ -39,8 +64,10 @@ static void flush(void)
     frame->offset = 0;
     frame->checksum = wire_frame_checksum(frame, buffer.payload);
     Int bytes = (Int)(sizeof *frame + frame->payload_bytes);
-    if (VG_(write)(log_file, &buffer, bytes) != bytes)
+    if (!append(&buffer, bytes)) {
         failed = True;
+        VG_(umsg)("headroom: log: the disk is full or a limit on file sizes was reached\n");
+    }
     frame->payload_bytes = 0;
 }
 
@@ -235,11 +262,18 @@ enum { KIND_DEAD, KIND_SILENT, KIND_LOAD };
 
 static void put_pairs(struct wire_totals *totals)
 {
-    shadow_flush(&exact_shadow, exact_ids_used());
+    shadow_flush(&exact_shadow);
     for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
         const struct shadow_pair *pair = &exact_shadow.pairs[i];
-        if (!pair->first)
+        if (!pair->second)
             continue;
+        if (!pair->first) {
+            if (access_of(pair->second)->store)
+                totals->fresh_store_bytes += pair->waste + pair->use;
+            else
+                totals->fresh_load_bytes += pair->waste + pair->use;
+            continue;
+        }
         Bool first_stores = access_of(pair->first)->store;
         Bool second_stores = access_of(pair->second)->store;
         if (second_stores) {
@@ -254,8 +288,6 @@ static void put_pairs(struct wire_totals *totals)
             put_pair(KIND_LOAD, pair->first, pair->second, pair->waste, pair->use);
         }
     }
-    totals->fresh_load_bytes = exact_shadow.fresh_loads;
-    totals->fresh_store_bytes = exact_shadow.fresh_stores;
     if (exact_shadow.exhausted)
         totals->degraded |= WIRE_EXACT_MEMORY;
 }
@@ -322,7 +354,7 @@ void exact_output(void)
     put_modules();
     if (exact_options.kinds) {
         put_pairs(&totals);
-        shadow_reset_counts(&exact_shadow, exact_ids_used());
+        shadow_reset_counts(&exact_shadow);
     }
     if (exact_distance) {
         put_reuse();
@@ -345,7 +377,7 @@ void exact_output_forked(void)
     name_process();
     put_process();
     if (exact_options.kinds)
-        shadow_reset_counts(&exact_shadow, exact_ids_used());
+        shadow_reset_counts(&exact_shadow);
     if (exact_distance)
         distance_reset_counts(exact_distance);
     if (context_nodes) { /* the parent executed something in vain */
@@ -355,8 +387,29 @@ void exact_output_forked(void)
     exact_kernel_loaded = exact_kernel_stored = 0;
 }
 
+/* Valgrind moves the file of --log-file out of the program's sight and forgets to close where it
+ * was. */
+static void close_message_file(void)
+{
+    static const HChar option[] = "--log-file=";
+    struct vg_stat messages, status;
+    Bool found = False;
+    for (Word i = 0; i < VG_(sizeXA)(VG_(args_for_valgrind)); i++) {
+        const HChar *word = *(HChar **)VG_(indexXA)(VG_(args_for_valgrind), i);
+        if (VG_(strncmp)(word, option, sizeof option - 1) == 0)
+            found = !sr_isError(VG_(stat)(word + sizeof option - 1, &messages));
+    }
+    for (Int file = 0; found && file < 1024; file++)
+        if (VG_(fstat)(file, &status) == 0 && status.dev == messages.dev &&
+            status.ino == messages.ino) {
+            VG_(close)(file);
+            return;
+        }
+}
+
 void exact_output_init(void)
 {
+    close_message_file();
     if (!exact_options.log)
         return;
     SysRes opened = VG_(open)(exact_options.log, VKI_O_WRONLY | VKI_O_APPEND, 0);

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * The accesses that fast.h does not decide, in three sorts:
- *   part   1, 2 or 4 bytes of one unit, aligned, that have one former access;
+ *   part   2 or 4 bytes within one unit that have one former access;
  *   whole  both units of a record, each with one former access; wide accesses in steps of it;
  *   block  any bytes of sixteen aligned ones. No group of bytes reaches from one such block
  *          into another, so an access is the sum of its blocks.
- * The first two are shortcuts of the third, taken by most accesses that come here: sweeps with
- * bytes over what another sweep touched, changed floats, a second former access, SIMD.
- *
- * Values are moved as words in registers: what was just written in bytes is not forwarded to
- * a load of a word.
+ * The first two are shortcuts of the third, taken by most accesses that come here: changed
+ * floats, SIMD.
  */
 #include "shadow/internal.h"
 
@@ -19,55 +16,60 @@ struct access {
     bool values_known; /* stores: `before` is */
 };
 
-/* ---- units ------------------------------------------------------------------------- */
-
-/* Bytes of a unit are read: the first read since they were stored is the store's use. */
-static inline void read_part(struct shadow *shadow, uint32_t *store, uint32_t id, uint32_t part)
+static inline void count(struct shadow *shadow, uint32_t former, uint32_t id, uint32_t waste,
+                         uint32_t use)
 {
-    uint32_t unread = *store >> SHADOW_ID_BITS & part, word = *store & SHADOW_ID_MASK;
-    if (!unread)
-        return;
-    *store &= ~(unread << SHADOW_ID_BITS);
-    if (!is_mixed(word)) {
-        count_read(shadow, id, word, count_bits(unread));
-        return;
-    }
-    const uint32_t *ids = detail_of(shadow, word);
-    for (uint32_t i = 0; i < 4; i++)
-        if (unread >> i & 1)
-            count_read(shadow, id, ids[i], 1);
-}
-
-/* The one former access of some bytes of a unit; false if they have several. */
-static inline bool former_of(const struct shadow *shadow, uint32_t word, uint32_t first,
-                             uint32_t bytes, uint32_t *former)
-{
-    *former = word;
-    if (!is_mixed(word))
-        return true;
-    const uint32_t *ids = detail_of(shadow, word);
-    *former = ids[first];
-    for (uint32_t i = 1; i < bytes; i++)
-        if (ids[first + i] != ids[first])
-            return false;
-    return true;
-}
-
-static inline uint32_t with_stored(struct shadow *shadow, uint64_t address, uint32_t store,
-                                   uint32_t part, uint32_t mark)
-{
-    uint32_t unread = store >> SHADOW_ID_BITS & ~part, word = store & SHADOW_ID_MASK;
-    return set_part(shadow, address, word, part, mark) | (unread | (mark ? part : 0))
-                                                             << SHADOW_ID_BITS;
+    struct shadow_pair *pair = shadow_pair_of(shadow, former, id);
+    pair->waste += waste;
+    pair->use += use;
 }
 
 static inline void count_stored(struct shadow *shadow, struct access access, uint32_t former,
                                 uint32_t bytes, uint32_t waste, uint32_t dead)
 {
+    struct shadow_pair *pair = shadow_pair_of(shadow, former, access.id);
     /* Of bytes that nobody stored it does not matter what they were. */
-    bool judged = access.values_known || former == 0;
-    count_store(shadow, access.id, former, judged ? waste : 0, judged ? bytes - waste : 0, dead);
+    if (access.values_known || former == 0) {
+        pair->waste += waste;
+        pair->use += bytes - waste;
+    }
+    pair->dead += dead;
 }
+
+/* ---- units ------------------------------------------------------------------------- */
+
+/* The loaded bytes of a unit (bits of part) that were unread: the use of what stored them. */
+static inline void read_unread(struct shadow *shadow, uint64_t address, uint32_t *store,
+                               uint32_t id, uint32_t part)
+{
+    uint32_t unread = *store >> SHADOW_ID_BITS & part, word = *store & SHADOW_ID_MASK;
+    if (!unread)
+        return;
+    *store &= ~(unread << SHADOW_ID_BITS);
+    if (word != SHADOW_MIXED) {
+        shadow_pair_of(shadow, word, id)->dead += count_bits(unread);
+        return;
+    }
+    const uint32_t *ids = &shadow->store_ids[address & ~UINT64_C(3)];
+    for (uint32_t i = 0; i < 4; i++)
+        if (unread >> i & 1)
+            shadow_pair_of(shadow, ids[i], id)->dead++;
+}
+
+/* Gives the bytes of `part` an id; returns the unit's new word. ids: of the unit's first byte. */
+static inline uint32_t set_part(uint32_t word, uint32_t *ids, uint32_t part, uint32_t id)
+{
+    if (part == 15 || word == id)
+        return id;
+    if (word != SHADOW_MIXED)
+        shadow_spread(ids, word);
+    for (uint32_t i = 0; i < 4; i++)
+        if (part >> i & 1)
+            ids[i] = id;
+    return SHADOW_MIXED;
+}
+
+/* ---- part -------------------------------------------------------------------------- */
 
 static inline uint32_t waste_of(const struct shadow *shadow, uint32_t former, uint32_t bytes,
                                 uint64_t before, uint64_t now)
@@ -80,28 +82,23 @@ static inline uint32_t waste_of(const struct shadow *shadow, uint32_t former, ui
     return shadow_waste_of_part(shadow, element, bytes, before, now);
 }
 
-/* ---- part -------------------------------------------------------------------------- */
-
-/* False: not of this sort, nothing has happened. bytes is a constant. */
+/* False: not of this sort, nothing has happened. */
 SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                              uint64_t value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
-    uint32_t unit = address >> 2 & 1, first = address & 3, former;
-    if (!former_of(shadow, record->load[unit], first, bytes, &former))
+    uint32_t unit = address >> 2 & 1, word = record->load[unit], *ids = &shadow->load_ids[address];
+    uint32_t former = shadow_former(word, ids, bytes);
+    if (former == SHADOW_MIXED)
         return false;
-    unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     uint64_t loaded = 0;
+    unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     memcpy(&loaded, at, bytes);
-    memcpy(at, &value, bytes);
-    uint32_t part = ((1u << bytes) - 1) << first;
     uint32_t waste = waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes));
-    count_load(shadow, id, former, waste, bytes - waste);
-    read_part(shadow, &record->store[unit], id, part);
-    if (bytes == 4 && former == record->load[unit])
-        record->load[unit] = id;
-    else if (former != id)
-        record->load[unit] = set_part(shadow, address, record->load[unit], part, id);
+    count(shadow, former, id, waste, bytes - waste);
+    memcpy(at, &value, bytes);
+    read_unread(shadow, address, &record->store[unit], id, shadow_part_of(address, bytes));
+    record->load[unit] = shadow_mark(word, ids, address, bytes, id);
     return true;
 }
 
@@ -109,18 +106,17 @@ SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, uint32_t 
                               uint64_t before, uint64_t value)
 {
     struct shadow_record *record = shadow_record_of(shadow, address);
-    uint32_t unit = address >> 2 & 1, first = address & 3, former;
-    uint32_t store = record->store[unit], part = ((1u << bytes) - 1) << first;
-    if (!former_of(shadow, store & SHADOW_ID_MASK, first, bytes, &former))
+    uint32_t unit = address >> 2 & 1, store = record->store[unit], word = store & SHADOW_ID_MASK;
+    uint32_t *ids = &shadow->store_ids[address], former = shadow_former(word, ids, bytes);
+    uint32_t part = shadow_part_of(address, bytes);
+    if (former == SHADOW_MIXED)
         return false;
-    uint32_t dead = count_bits(store >> SHADOW_ID_BITS & part);
     uint32_t waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
-    count_store(shadow, id, former, waste, bytes - waste, dead);
-    if (former == id)
-        record->store[unit] = store | part << SHADOW_ID_BITS;
-    else
-        record->store[unit] = with_stored(shadow, address, store, part, id);
+    count_stored(shadow, (struct access){id, id, true}, former, bytes, waste,
+                 count_bits(store >> SHADOW_ID_BITS & part));
+    record->store[unit] = shadow_mark(word, ids, address, bytes, id) | (store & SHADOW_UNREAD) |
+                          part << SHADOW_ID_BITS;
     return true;
 }
 
@@ -132,23 +128,21 @@ static inline bool load_whole(struct shadow *shadow, uint64_t address, struct ac
     struct shadow_record *record = shadow_record_of(shadow, address);
     uint32_t low = record->load[0], high = record->load[1], id = access.id;
     uint64_t loaded = record->loaded;
-    if (low == high && !is_mixed(low)) {
-        uint32_t waste = waste_of(shadow, low, 8, loaded, value);
-        count_load(shadow, id, low, waste, 8 - waste);
-    } else if (is_mixed(low) || is_mixed(high)) {
+    if (low == SHADOW_MIXED || high == SHADOW_MIXED)
         return false;
+    if (low == high) {
+        uint32_t waste = waste_of(shadow, low, 8, loaded, value);
+        count(shadow, low, id, waste, 8 - waste);
     } else {
         uint32_t waste = waste_of(shadow, low, 4, (uint32_t)loaded, (uint32_t)value);
-        count_load(shadow, id, low, waste, 4 - waste);
+        count(shadow, low, id, waste, 4 - waste);
         waste = waste_of(shadow, high, 4, loaded >> 32, value >> 32);
-        count_load(shadow, id, high, waste, 4 - waste);
+        count(shadow, high, id, waste, 4 - waste);
     }
     record->loaded = value;
     record->load[0] = record->load[1] = access.mark;
-    if ((record->store[0] | record->store[1]) & SHADOW_UNREAD) {
-        read_part(shadow, &record->store[0], id, 15);
-        read_part(shadow, &record->store[1], id, 15);
-    }
+    read_unread(shadow, address, &record->store[0], id, 15);
+    read_unread(shadow, address + 4, &record->store[1], id, 15);
     return true;
 }
 
@@ -159,11 +153,11 @@ static inline bool store_whole(struct shadow *shadow, uint64_t address, struct a
     uint32_t low = record->store[0] & SHADOW_ID_MASK, high = record->store[1] & SHADOW_ID_MASK;
     uint32_t dead_low = count_bits(record->store[0] >> SHADOW_ID_BITS);
     uint32_t dead_high = count_bits(record->store[1] >> SHADOW_ID_BITS);
-    if (low == high && !is_mixed(low)) {
+    if (low == SHADOW_MIXED || high == SHADOW_MIXED)
+        return false;
+    if (low == high) {
         uint32_t waste = waste_of(shadow, low, 8, before, value);
         count_stored(shadow, access, low, 8, waste, dead_low + dead_high);
-    } else if (is_mixed(low) || is_mixed(high)) {
-        return false;
     } else {
         uint32_t waste = waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
         count_stored(shadow, access, low, 4, waste, dead_low);
@@ -228,7 +222,7 @@ static inline void count_group(struct shadow *shadow, const struct block *block,
         count_stored(shadow, block->access, former, bytes, wasted,
                      count_bits(group & block->unread));
     else
-        count_load(shadow, block->access.id, former, wasted, bytes - wasted);
+        count(shadow, former, block->access.id, wasted, bytes - wasted);
 }
 
 static uint32_t waste_of_group(const struct shadow *shadow, const struct block *block,
@@ -246,7 +240,7 @@ static inline bool is_uniform(const struct block *block, uint32_t *former)
     const uint32_t *words = block->former;
     uint32_t first = words[(uint32_t)__builtin_ctz(block->touched) >> 2];
     *former = first;
-    return !is_mixed(first) && (words[0] == first || !part_of(block, 0)) &&
+    return first != SHADOW_MIXED && (words[0] == first || !part_of(block, 0)) &&
            (words[1] == first || !part_of(block, 1)) && (words[2] == first || !part_of(block, 2)) &&
            (words[3] == first || !part_of(block, 3));
 }
@@ -254,11 +248,12 @@ static inline bool is_uniform(const struct block *block, uint32_t *former)
 /* Sorts the bytes by former access. */
 static void judge_mixed(struct shadow *shadow, const struct block *block)
 {
+    const uint32_t *each = block->is_store ? shadow->store_ids : shadow->load_ids;
     uint32_t former[16];
     for (uint32_t unit = 0; unit < 4; unit++) {
         uint32_t word = block->former[unit], *ids = &former[4 * unit];
-        if (is_mixed(word) && part_of(block, unit))
-            memcpy(ids, detail_of(shadow, word), 4 * sizeof *ids);
+        if (word == SHADOW_MIXED && part_of(block, unit))
+            memcpy(ids, &each[block->address + 4 * unit], 4 * sizeof *ids);
         else
             ids[0] = ids[1] = ids[2] = ids[3] = word;
     }
@@ -288,7 +283,8 @@ SHADOW_INLINE void read_unit(struct shadow *shadow, struct shadow_record *record
                              struct block *block, uint32_t unit)
 {
     block->former[unit] = record[unit >> 1].load[unit & 1];
-    read_part(shadow, &record[unit >> 1].store[unit & 1], block->access.id, part_of(block, unit));
+    read_unread(shadow, block->address + 4 * unit, &record[unit >> 1].store[unit & 1],
+                block->access.id, part_of(block, unit));
 }
 
 SHADOW_INLINE void mark_loaded(struct shadow *shadow, struct shadow_record *record,
@@ -297,7 +293,7 @@ SHADOW_INLINE void mark_loaded(struct shadow *shadow, struct shadow_record *reco
     uint32_t part = part_of(block, unit), word = block->former[unit];
     if (part && word != block->access.mark)
         record[unit >> 1].load[unit & 1] =
-            set_part(shadow, block->address, word, part, block->access.mark);
+            set_part(word, &shadow->load_ids[block->address + 4 * unit], part, block->access.mark);
 }
 
 /* now: the words of both records; only touched bytes matter. */
@@ -332,8 +328,11 @@ SHADOW_INLINE void mark_stored(struct shadow *shadow, struct shadow_record *reco
                                const struct block *block, uint32_t unit)
 {
     uint32_t part = part_of(block, unit), *store = &record[unit >> 1].store[unit & 1];
+    uint32_t unread = *store >> SHADOW_ID_BITS & ~part;
     if (part)
-        *store = with_stored(shadow, block->address, *store, part, block->access.mark);
+        *store = set_part(*store & SHADOW_ID_MASK, &shadow->store_ids[block->address + 4 * unit],
+                          part, block->access.mark) |
+                 (unread | (block->access.mark ? part : 0)) << SHADOW_ID_BITS;
 }
 
 static void store_block(struct shadow *shadow, struct block *block, const uint64_t before[2],
@@ -388,9 +387,9 @@ static inline bool is_joined(const struct shadow *shadow, const uint32_t first[2
 {
     uint32_t a = first[0] & SHADOW_ID_MASK, b = first[1] & SHADOW_ID_MASK;
     uint32_t c = second[0] & SHADOW_ID_MASK, d = second[1] & SHADOW_ID_MASK;
-    if (a == b && a == c && a == d && !is_mixed(a))
+    if (a == b && a == c && a == d && a != SHADOW_MIXED)
         return (shadow->elements[a] & ~SHADOW_FLOAT) > 8;
-    if (is_mixed(a) || is_mixed(b) || is_mixed(c) || is_mixed(d))
+    if (a == SHADOW_MIXED || b == SHADOW_MIXED || c == SHADOW_MIXED || d == SHADOW_MIXED)
         return true;
     return ((a == c || a == d) && (shadow->elements[a] & ~SHADOW_FLOAT) > 8) ||
            ((b == c || b == d) && (shadow->elements[b] & ~SHADOW_FLOAT) > 8);
@@ -501,19 +500,28 @@ static void store(struct shadow *shadow, uint64_t address, struct access access,
     store_any(shadow, address, access, bytes, before, value);
 }
 
-/* Can the leaf's former access join no records, so that each may be tried for itself? */
-static inline bool is_separate(const struct shadow *shadow, uint32_t id)
+/* Is what the record holds no part of a group with bytes of another record? */
+static inline bool is_separate(const struct shadow *shadow, uint32_t word)
 {
-    uint32_t previous = shadow->leaves[id].previous;
-    return previous < shadow->ids_capacity && (shadow->elements[previous] & ~SHADOW_FLOAT) <= 8;
+    word &= SHADOW_ID_MASK;
+    return word != SHADOW_MIXED && (shadow->elements[word] & ~SHADOW_FLOAT) <= 8;
 }
 
-/* SIMD that goes over memory as it did before needs no more than its records. */
+static inline bool load_step(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value)
+{
+    struct shadow_record *record = shadow_record_of(shadow, address);
+    return !shadow_unread(record, address, 8) &&
+           shadow_load_hit(shadow, record, address, id, 8, value);
+}
+
+/* SIMD over records of one former access each needs no more than these. */
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value)
 {
-    if (((address | bytes) & 7) == 0 && is_separate(shadow, id))
-        while (bytes && shadow_load_hit_8(shadow, address, id, word_at(value)))
+    if (((address | bytes) & 7) == 0)
+        while (bytes && !(address & shadow->misfit[3]) &&
+               is_separate(shadow, shadow_record_of(shadow, address)->load[0]) &&
+               load_step(shadow, address, id, word_at(value)))
             address += 8, value += 8, bytes -= 8;
     if (bytes)
         load(shadow, address, (struct access){id, id, true}, bytes, value);
@@ -522,8 +530,11 @@ void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t 
 void shadow_store(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                   const uint8_t *before, const uint8_t *value)
 {
-    if (((address | bytes) & 7) == 0 && is_separate(shadow, id))
-        while (bytes && shadow_store_hit_8(shadow, address, id, word_at(before), word_at(value)))
+    if (((address | bytes) & 7) == 0)
+        while (bytes && !(address & shadow->misfit[3]) &&
+               is_separate(shadow, shadow_record_of(shadow, address)->store[0]) &&
+               shadow_store_hit(shadow, shadow_record_of(shadow, address), address, id, 8,
+                                word_at(before), word_at(value)))
             address += 8, before += 8, value += 8, bytes -= 8;
     if (bytes)
         store(shadow, address, (struct access){id, id, true}, bytes, before, value);
@@ -575,6 +586,26 @@ SHADOW_INLINE void store_slow(struct shadow *shadow, uint64_t address, uint32_t 
                   (const uint8_t *)&value);
 }
 
+/* Mostly all bytes were stored by one access. */
+SHADOW_INLINE void load_first(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
+                              uint64_t value)
+{
+    struct shadow_record *record = shadow_record_of(shadow, address);
+    uint32_t *store = &record->store[bytes == 8 ? 0 : address >> 2 & 1];
+    uint32_t part = bytes == 8 ? 15 : shadow_part_of(address, bytes), word = *store;
+    if (bytes == 8 && word == store[1] && (word & SHADOW_UNREAD) == SHADOW_UNREAD &&
+        (word & SHADOW_ID_MASK) != SHADOW_MIXED) {
+        shadow_pair_of(shadow, word & SHADOW_ID_MASK, id)->dead += 8;
+        store[0] = store[1] = word & SHADOW_ID_MASK;
+    } else {
+        read_unread(shadow, address, store, id, part);
+        if (bytes == 8)
+            read_unread(shadow, address + 4, store + 1, id, part);
+    }
+    if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value)))
+        load_slow(shadow, address, id, bytes, value);
+}
+
 #define SLOW(bytes)                                                                                \
     void shadow_load_slow_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,            \
                                   uint64_t value)                                                  \
@@ -585,6 +616,11 @@ SHADOW_INLINE void store_slow(struct shadow *shadow, uint64_t address, uint32_t 
                                    uint64_t before, uint64_t value)                                \
     {                                                                                              \
         store_slow(shadow, address, id, bytes, before, value);                                     \
+    }                                                                                              \
+    void shadow_load_first_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
+                                   uint64_t value)                                                 \
+    {                                                                                              \
+        load_first(shadow, address, id, bytes, value);                                             \
     }
 
 SLOW(1)

@@ -2,10 +2,10 @@
 /*
  * The common cases of shadow_load and shadow_store, inline; equal to them.
  *
- * Common is: the access is aligned, all its bytes have one former access, that is the
- * one its leaf holds, and the verdict needs no look at parts of elements. Then one record and
- * one leaf are touched, and the branches taken depend on little but the program's flow.
- * Everything else is one tail call, so that a caller needs no stack frame.
+ * Common is: the access is aligned, all its bytes have one former access, and the verdict
+ * needs no look at parts of elements. Then one record, one pair met lately and perhaps one word of
+ * a mixed unit are touched, and the branches taken depend on little but the program's flow.
+ * Everything else is a call.
  */
 #ifndef HEADROOM_SHADOW_FAST_H
 #define HEADROOM_SHADOW_FAST_H
@@ -20,23 +20,63 @@
 #define SHADOW_UNREAD (~SHADOW_ID_MASK)
 
 /* Right for every address and state; bytes as in the name. */
-void shadow_load_slow_1(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value);
-void shadow_load_slow_2(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value);
-void shadow_load_slow_4(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value);
-void shadow_load_slow_8(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t value);
-void shadow_store_slow_1(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t before,
-                         uint64_t value);
-void shadow_store_slow_2(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t before,
-                         uint64_t value);
-void shadow_store_slow_4(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t before,
-                         uint64_t value);
-void shadow_store_slow_8(struct shadow *shadow, uint64_t address, uint32_t id, uint64_t before,
-                         uint64_t value);
+#define SHADOW_SLOW(bytes)                                                                         \
+    void shadow_load_slow_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,            \
+                                  uint64_t value);                                                 \
+    void shadow_store_slow_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
+                                   uint64_t before, uint64_t value);                               \
+    /* Some bytes were not loaded since they were stored: told, then as if they had been. */       \
+    void shadow_load_first_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
+                                   uint64_t value);
+SHADOW_SLOW(1)
+SHADOW_SLOW(2)
+SHADOW_SLOW(4)
+SHADOW_SLOW(8)
+#undef SHADOW_SLOW
+
+/* The pair is not among those met lately: makes it the first of its set, with counts from zero. */
+struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
+                                      uint32_t first, uint32_t second);
 
 SHADOW_INLINE struct shadow_record *shadow_record_of(const struct shadow *shadow, uint64_t address)
 {
     return (struct shadow_record *)(void *)(shadow->base +
                                             (address >> 3) * sizeof(struct shadow_record));
+}
+
+SHADOW_INLINE uint64_t shadow_key(const struct shadow_pair *pair)
+{
+    uint64_t key;
+    __builtin_memcpy(&key, &pair->second, sizeof key);
+    return key;
+}
+
+/* Fibonacci hashing: the product's top bits depend on all bits of both. */
+SHADOW_INLINE struct shadow_pair *shadow_set_of(struct shadow *shadow, uint64_t key)
+{
+    return shadow->lately[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SHADOW_SETS_BITS)];
+}
+
+/* NULL: not met lately. */
+SHADOW_INLINE struct shadow_pair *shadow_pair_lately(struct shadow *shadow, uint32_t first,
+                                                     uint32_t second)
+{
+    uint64_t key = (uint64_t)first << 32 | second;
+    struct shadow_pair *set = shadow_set_of(shadow, key);
+    if (__builtin_expect(shadow_key(&set[0]) == key, 1))
+        return &set[0];
+    return shadow_key(&set[1]) == key ? &set[1] : NULL;
+}
+
+/* Where the counts of (first, second) are kept for now. */
+SHADOW_INLINE struct shadow_pair *shadow_pair_of(struct shadow *shadow, uint32_t first,
+                                                 uint32_t second)
+{
+    struct shadow_pair *pair = shadow_pair_lately(shadow, first, second);
+    if (__builtin_expect(pair != NULL, 1))
+        return pair;
+    return shadow_pair_fetch(shadow, shadow_set_of(shadow, (uint64_t)first << 32 | second), first,
+                             second);
 }
 
 /* Do so many bytes of an element of that kind, if they differ at all, differ as one group? */
@@ -50,152 +90,161 @@ SHADOW_INLINE uint64_t shadow_cut(uint64_t value, uint32_t bytes)
     return bytes == 8 ? value : value & ((UINT64_C(1) << bytes * 8) - 1);
 }
 
-/* The bits "stored and not loaded" of an access inside one unit. */
-SHADOW_INLINE uint32_t shadow_unread_of(uint64_t address, uint32_t bytes)
+/* The bits of a unit's bytes that an access inside it touches. */
+SHADOW_INLINE uint32_t shadow_part_of(uint64_t address, uint32_t bytes)
 {
-    return ((UINT32_C(1) << bytes) - 1) << SHADOW_ID_BITS << (address & 3);
+    return ((UINT32_C(1) << bytes) - 1) << (address & 3);
 }
 
 /* No branch: which loads yield something new is what no predictor knows. */
-SHADOW_INLINE void shadow_add(struct shadow_leaf *leaf, bool differs, uint32_t bytes)
+SHADOW_INLINE void shadow_add(struct shadow_pair *pair, bool differs, uint32_t bytes)
 {
     uint64_t use = differs ? bytes : 0;
-    leaf->use += use;
-    leaf->waste += bytes - use;
+    pair->use += use;
+    pair->waste += bytes - use;
 }
 
-/* Units are read one by one: two stores of 32 bits are not forwarded to one load of 64. */
-SHADOW_INLINE bool shadow_load_hit_8(struct shadow *shadow, uint64_t address, uint32_t id,
-                                     uint64_t value)
+/* From one id to one a byte, the same. */
+SHADOW_INLINE void shadow_spread(uint32_t *ids, uint32_t id)
 {
-    if (SHADOW_RARE(address & shadow->misfit[3]))
-        return false;
-    struct shadow_record *record = shadow_record_of(shadow, address);
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    uint32_t previous = leaf->previous;
-    if (SHADOW_RARE(record->load[0] != previous) || SHADOW_RARE(record->load[1] != previous))
-        return false;
-    bool differs = record->loaded != value;
-    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], 8)))
-        return false;
-    if ((record->store[0] | record->store[1]) & SHADOW_UNREAD) {
-        uint32_t store = leaf->previous_store;
-        if (SHADOW_RARE(record->store[0] != (store | SHADOW_UNREAD)) ||
-            SHADOW_RARE(record->store[1] != (store | SHADOW_UNREAD)))
+    ids[0] = ids[1] = ids[2] = ids[3] = id;
+}
+
+/* The former access of all bytes of a part; SHADOW_MIXED: they have several. */
+SHADOW_INLINE uint32_t shadow_former(uint32_t word, const uint32_t *ids, uint32_t bytes)
+{
+    if (word != SHADOW_MIXED)
+        return word;
+    if (bytes == 4)
+        return ids[0] == ids[1] && ids[0] == ids[2] && ids[0] == ids[3] ? ids[0] : SHADOW_MIXED;
+    return bytes == 2 && ids[0] != ids[1] ? SHADOW_MIXED : ids[0];
+}
+
+/* Gives an access inside a unit its id; the new word. */
+SHADOW_INLINE uint32_t shadow_mark(uint32_t word, uint32_t *ids, uint64_t address, uint32_t bytes,
+                                   uint32_t id)
+{
+    if (bytes == 4 || word == id)
+        return id;
+    if (word != SHADOW_MIXED)
+        shadow_spread(ids - (address & 3), word);
+    ids[0] = id;
+    if (bytes == 2)
+        ids[1] = id;
+    return SHADOW_MIXED;
+}
+
+/* Must parts of elements be looked at? element: of the former access. */
+SHADOW_INLINE bool shadow_is_intricate(const struct shadow_pair *pair, bool differs,
+                                       uint32_t bytes)
+{
+    return differs & !shadow_is_one_group((uint8_t)(pair->dead >> SHADOW_ELEMENT_SHIFT), bytes);
+}
+
+/*
+ * The loads and stores proper; bytes: 1, 2, 4 or 8, a constant; value: little endian, anything
+ * above. False: for the slow one, nothing has happened. Units of a record are read one by one: two
+ * stores of 32 bits are not forwarded to one load of 64.
+ */
+SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *record,
+                                   uint64_t address, uint32_t id, uint32_t bytes, uint64_t value)
+{
+    uint32_t unit = bytes == 8 ? 0 : address >> 2 & 1, word = record->load[unit];
+    uint32_t *ids = &shadow->load_ids[address], former = word;
+    if (bytes == 8) {
+        if (SHADOW_RARE(record->load[1] != word) || SHADOW_RARE(word == SHADOW_MIXED))
             return false;
-        leaf->dead += 8;
-        record->store[0] = record->store[1] = store;
+    } else {
+        former = shadow_former(word, ids, bytes);
+        if (bytes > 1 && SHADOW_RARE(former == SHADOW_MIXED))
+            return false;
     }
-    shadow_add(leaf, differs, 8);
-    record->loaded = value;
-    record->load[0] = record->load[1] = id;
-    return true;
-}
-
-/* An access narrower than a unit leaves it uniform only if the former access was of the same id. */
-SHADOW_INLINE bool shadow_load_hit_unit(struct shadow *shadow, uint64_t address, uint32_t id,
-                                        uint32_t bytes, uint64_t value)
-{
-    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]))
-        return false;
-    struct shadow_record *record = shadow_record_of(shadow, address);
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    uint32_t previous = leaf->previous, unit = address >> 2 & 1;
-    if (SHADOW_RARE(record->load[unit] != previous) || (bytes < 4 && SHADOW_RARE(previous != id)))
+    struct shadow_pair *pair = shadow_pair_lately(shadow, former, id);
+    if (SHADOW_RARE(!pair))
         return false;
     uint64_t loaded = 0;
     unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     __builtin_memcpy(&loaded, at, bytes);
     bool differs = loaded != shadow_cut(value, bytes);
-    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], bytes)))
+    if (bytes > 1 && SHADOW_RARE(shadow_is_intricate(pair, differs, bytes)))
         return false;
-    uint32_t store = record->store[unit], part = shadow_unread_of(address, bytes);
-    if (store & part) {
-        if (SHADOW_RARE((store & (part | SHADOW_ID_MASK)) != (part | leaf->previous_store)))
-            return false;
-        leaf->dead += bytes;
-        record->store[unit] = store & ~part;
-    }
-    shadow_add(leaf, differs, bytes);
+    shadow_add(pair, differs, bytes);
     __builtin_memcpy(at, &value, bytes);
-    record->load[unit] = id;
+    if (bytes == 8)
+        record->load[0] = record->load[1] = id;
+    else
+        record->load[unit] = shadow_mark(word, ids, address, bytes, id);
     return true;
 }
 
-SHADOW_INLINE bool shadow_store_hit_8(struct shadow *shadow, uint64_t address, uint32_t id,
-                                      uint64_t before, uint64_t value)
+SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record *record,
+                                    uint64_t address, uint32_t id, uint32_t bytes,
+                                    uint64_t before, uint64_t value)
 {
-    if (SHADOW_RARE(address & shadow->misfit[3]))
-        return false;
-    struct shadow_record *record = shadow_record_of(shadow, address);
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    uint32_t previous = leaf->previous;
-    uint32_t unread = record->store[0] & SHADOW_UNREAD;
-    if (SHADOW_RARE((record->store[0] ^ unread) != previous) ||
-        SHADOW_RARE(record->store[1] != record->store[0]) ||
-        (SHADOW_RARE((unread != 0) & (unread != SHADOW_UNREAD))))
-        return false;
-    bool differs = before != value;
-    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], 8)))
-        return false;
-    leaf->dead += unread >> 28 & 8;
-    shadow_add(leaf, differs, 8);
-    record->store[0] = record->store[1] = id | SHADOW_UNREAD;
-    return true;
-}
-
-SHADOW_INLINE bool shadow_store_hit_unit(struct shadow *shadow, uint64_t address, uint32_t id,
-                                         uint32_t bytes, uint64_t before, uint64_t value)
-{
-    if (SHADOW_RARE(address & shadow->misfit[bytes >> 1]))
-        return false;
-    struct shadow_record *record = shadow_record_of(shadow, address);
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    uint32_t previous = leaf->previous, unit = address >> 2 & 1;
-    uint32_t store = record->store[unit], part = shadow_unread_of(address, bytes);
+    uint32_t unit = bytes == 8 ? 0 : address >> 2 & 1, store = record->store[unit];
+    uint32_t *ids = &shadow->store_ids[address], word = store & SHADOW_ID_MASK, former = word;
+    uint32_t part = bytes == 8 ? SHADOW_UNREAD : shadow_part_of(address, bytes) << SHADOW_ID_BITS;
     uint32_t unread = store & part;
-    if (SHADOW_RARE((store & SHADOW_ID_MASK) != previous) ||
-        (bytes < 4 && SHADOW_RARE(previous != id)) ||
-        (bytes > 1 && SHADOW_RARE((unread != 0) & (unread != part))))
+    if (bytes == 8) {
+        if (SHADOW_RARE(record->store[1] != store) || SHADOW_RARE(word == SHADOW_MIXED))
+            return false;
+    } else {
+        former = shadow_former(word, ids, bytes);
+        if (bytes > 1 && SHADOW_RARE(former == SHADOW_MIXED))
+            return false;
+    }
+    if (bytes > 1 && SHADOW_RARE((unread != 0) & (unread != part)))
+        return false;
+    struct shadow_pair *pair = shadow_pair_lately(shadow, former, id);
+    if (SHADOW_RARE(!pair))
         return false;
     bool differs = shadow_cut(before ^ value, bytes) != 0;
-    if (SHADOW_RARE(differs & !shadow_is_one_group(shadow->elements[previous], bytes)))
+    if (bytes > 1 && SHADOW_RARE(shadow_is_intricate(pair, differs, bytes)))
         return false;
-    leaf->dead += unread ? bytes : 0;
-    shadow_add(leaf, differs, bytes);
-    record->store[unit] = id | part | (store & ~SHADOW_ID_MASK);
+    pair->dead += unread ? bytes : 0;
+    shadow_add(pair, differs, bytes);
+    if (bytes == 8)
+        record->store[0] = record->store[1] = id | SHADOW_UNREAD;
+    else
+        record->store[unit] =
+            shadow_mark(word, ids, address, bytes, id) | part | (store & SHADOW_UNREAD);
     return true;
 }
 
-/* bytes: 1, 2, 4 or 8, a constant; value: little endian, zero or garbage above. */
+/* Bytes of the access that were stored and not loaded since, as bits of both units' words. */
+SHADOW_INLINE uint32_t shadow_unread(const struct shadow_record *record, uint64_t address,
+                                     uint32_t bytes)
+{
+    if (bytes == 8)
+        return (record->store[0] | record->store[1]) & SHADOW_UNREAD;
+    return record->store[address >> 2 & 1] & shadow_part_of(address, bytes) << SHADOW_ID_BITS;
+}
+
+#define SHADOW_CALL(bytes, name, ...)                                                              \
+    ((bytes) == 1   ? name##_1(__VA_ARGS__)                                                        \
+     : (bytes) == 2 ? name##_2(__VA_ARGS__)                                                        \
+     : (bytes) == 4 ? name##_4(__VA_ARGS__)                                                        \
+                    : name##_8(__VA_ARGS__))
+
 SHADOW_INLINE void shadow_load_fast(struct shadow *shadow, uint64_t address, uint32_t id,
                                     uint32_t bytes, uint64_t value)
 {
-    bool hit = bytes == 8 ? shadow_load_hit_8(shadow, address, id, value)
-                          : shadow_load_hit_unit(shadow, address, id, bytes, value);
-    if (__builtin_expect(hit, 1))
-        return;
-    switch (bytes) {
-    case 1: shadow_load_slow_1(shadow, address, id, value); break;
-    case 2: shadow_load_slow_2(shadow, address, id, value); break;
-    case 4: shadow_load_slow_4(shadow, address, id, value); break;
-    default: shadow_load_slow_8(shadow, address, id, value); break;
-    }
+    struct shadow_record *record = shadow_record_of(shadow, address);
+    if (SHADOW_RARE(address & shadow->misfit[bytes == 8 ? 3 : bytes >> 1]))
+        SHADOW_CALL(bytes, shadow_load_slow, shadow, address, id, value);
+    else if (shadow_unread(record, address, bytes))
+        SHADOW_CALL(bytes, shadow_load_first, shadow, address, id, value);
+    else if (SHADOW_RARE(!shadow_load_hit(shadow, record, address, id, bytes, value)))
+        SHADOW_CALL(bytes, shadow_load_slow, shadow, address, id, value);
 }
 
 SHADOW_INLINE void shadow_store_fast(struct shadow *shadow, uint64_t address, uint32_t id,
                                      uint32_t bytes, uint64_t before, uint64_t value)
 {
-    bool hit = bytes == 8 ? shadow_store_hit_8(shadow, address, id, before, value)
-                          : shadow_store_hit_unit(shadow, address, id, bytes, before, value);
-    if (__builtin_expect(hit, 1))
-        return;
-    switch (bytes) {
-    case 1: shadow_store_slow_1(shadow, address, id, before, value); break;
-    case 2: shadow_store_slow_2(shadow, address, id, before, value); break;
-    case 4: shadow_store_slow_4(shadow, address, id, before, value); break;
-    default: shadow_store_slow_8(shadow, address, id, before, value); break;
-    }
+    struct shadow_record *record = shadow_record_of(shadow, address);
+    if (SHADOW_RARE(address & shadow->misfit[bytes == 8 ? 3 : bytes >> 1]) ||
+        SHADOW_RARE(!shadow_store_hit(shadow, record, address, id, bytes, before, value)))
+        SHADOW_CALL(bytes, shadow_store_slow, shadow, address, id, before, value);
 }
 
 #endif

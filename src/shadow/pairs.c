@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the counts of pairs go that are not in a leaf: a hash table with open addressing,
- * linear probing, a power of two of slots, at most half of them used.
- *
- * A leaf that is missed keeps its pair three times out of four, and the count goes straight to
- * the table: where two former accesses alternate only one of them costs a look-up, while
- * after a change of phase the new one moves in soon. Moving in at every
- * miss costs a look-up for each access of such an alternation.
+ * Counts of pairs: those met lately in sets of two that the fast paths look at, all others in a
+ * hash table with open addressing, linear probing, a power of two of slots, at most half of
+ * them used. A pair enters its set with counts from zero, and what it gathered there is added to
+ * the table when it leaves: the table is not read when a pair enters.
  */
 #include "shadow/internal.h"
 
 enum { FIRST_PAIRS = 4096 };
 
-static uint64_t slot_of(const struct shadow *shadow, uint32_t first, uint32_t second)
+static uint64_t slot_of(const struct shadow *shadow, uint64_t key)
 {
-    /* Fibonacci hashing: the product's top bits depend on all bits of both; they are taken from the
-       middle, so that one shift serves every capacity. */
-    uint64_t key = ((uint64_t)first << 32 | second) * UINT64_C(0x9e3779b97f4a7c15);
+    /* Taken from the middle of the product, so that one shift serves every capacity. */
+    key *= UINT64_C(0x9e3779b97f4a7c15);
     return (key >> 32 ^ key >> 17) & (shadow->pairs_capacity - 1);
 }
 
 /* The slot of a pair or the empty one where it belongs. */
-static struct shadow_pair *find(const struct shadow *shadow, uint32_t first, uint32_t second)
+static struct shadow_pair *find(const struct shadow *shadow, uint64_t key)
 {
-    uint64_t slot = slot_of(shadow, first, second);
+    uint64_t slot = slot_of(shadow, key);
     for (;; slot = (slot + 1) & (shadow->pairs_capacity - 1)) {
         struct shadow_pair *pair = &shadow->pairs[slot];
-        if ((pair->first == first && pair->second == second) || pair->first == 0)
+        if (shadow_key(pair) == key || pair->second == 0)
             return pair;
     }
 }
@@ -44,154 +40,89 @@ static void grow(struct shadow *shadow)
     shadow->pairs = wider;
     shadow->pairs_capacity = 2 * capacity;
     for (uint64_t i = 0; i < capacity; i++)
-        if (old[i].first)
-            *find(shadow, old[i].first, old[i].second) = old[i];
+        if (old[i].second)
+            *find(shadow, shadow_key(&old[i])) = old[i];
     memory->unmap(memory->context, old, capacity * sizeof *old);
 }
 
-/* When exhausted, new pairs still find room for what the leaves hold, as long as probing is short.
- */
-static void add(struct shadow *shadow, uint32_t first, uint32_t second, uint64_t waste,
-                uint64_t use, uint64_t dead)
+/* When exhausted, new pairs still find room for what the sets hold, as long as probing is short. */
+static void add(struct shadow *shadow, const struct shadow_pair *counted)
 {
-    struct shadow_pair *pair = find(shadow, first, second);
-    if (!pair->first) {
+    uint64_t dead = counted->dead & ((UINT64_C(1) << SHADOW_ELEMENT_SHIFT) - 1);
+    if (!(counted->waste | counted->use | dead))
+        return;
+    struct shadow_pair *pair = find(shadow, shadow_key(counted));
+    if (!pair->second) {
         if (shadow->exhausted && shadow->pairs_count >= shadow->pairs_capacity / 8 * 7)
             return;
-        pair->first = first;
-        pair->second = second;
+        pair->first = counted->first;
+        pair->second = counted->second;
         shadow->pairs_count++;
     }
-    pair->waste += waste;
-    pair->use += use;
+    pair->waste += counted->waste;
+    pair->use += counted->use;
     pair->dead += dead;
     if (shadow->pairs_count > shadow->pairs_capacity / 2 && !shadow->exhausted)
         grow(shadow);
 }
 
-static bool moves_in(struct shadow *shadow, uint32_t present)
+struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
+                                      uint32_t first, uint32_t second)
 {
-    return present == SHADOW_NO_PAIR || (++shadow->misses & 3) == 0;
+    add(shadow, &set[1]);
+    set[1] = set[0];
+    set[0] = (struct shadow_pair){
+        .first = first,
+        .second = second,
+        .dead = (uint64_t)shadow->elements[first] << SHADOW_ELEMENT_SHIFT,
+    };
+    return &set[0];
 }
 
-/* ---- loads ------------------------------------------------------------------------- */
-
-static void move_out_load(struct shadow *shadow, uint32_t id)
+static uint64_t lately_bytes(void)
 {
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (leaf->previous == 0)
-        shadow->fresh_loads += leaf->waste + leaf->use;
-    else if (leaf->waste | leaf->use)
-        add(shadow, leaf->previous, id, leaf->waste, leaf->use, 0);
-    leaf->waste = leaf->use = 0;
+    return SHADOW_SETS * 2 * sizeof(struct shadow_pair);
 }
-
-void shadow_load_miss(struct shadow *shadow, uint32_t id, uint32_t former, uint32_t waste,
-                      uint32_t use)
-{
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (moves_in(shadow, leaf->previous)) {
-        move_out_load(shadow, id);
-        leaf->previous = former;
-        leaf->waste = waste;
-        leaf->use = use;
-    } else if (former == 0) {
-        shadow->fresh_loads += waste + use;
-    } else {
-        add(shadow, former, id, waste, use, 0);
-    }
-}
-
-static void move_out_read(struct shadow *shadow, uint32_t id)
-{
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (leaf->dead)
-        add(shadow, leaf->previous_store, id, 0, 0, leaf->dead);
-    leaf->dead = 0;
-}
-
-void shadow_read_miss(struct shadow *shadow, uint32_t id, uint32_t former, uint32_t dead)
-{
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (moves_in(shadow, leaf->previous_store)) {
-        move_out_read(shadow, id);
-        leaf->previous_store = former;
-        leaf->dead = dead;
-    } else {
-        add(shadow, former, id, 0, 0, dead);
-    }
-}
-
-/* ---- stores ------------------------------------------------------------------------ */
-
-static void move_out_store(struct shadow *shadow, uint32_t id)
-{
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (leaf->previous == 0)
-        shadow->fresh_stores += leaf->waste + leaf->use;
-    else if (leaf->waste | leaf->use | leaf->dead)
-        add(shadow, leaf->previous, id, leaf->waste, leaf->use, leaf->dead);
-    leaf->waste = leaf->use = leaf->dead = 0;
-}
-
-void shadow_store_miss(struct shadow *shadow, uint32_t id, uint32_t former, uint32_t waste,
-                       uint32_t use, uint32_t dead)
-{
-    struct shadow_leaf *leaf = &shadow->leaves[id];
-    if (moves_in(shadow, leaf->previous)) {
-        move_out_store(shadow, id);
-        leaf->previous = former;
-        leaf->previous_store = SHADOW_OF_STORE;
-        leaf->waste = waste;
-        leaf->use = use;
-        leaf->dead = dead;
-    } else if (former == 0) {
-        shadow->fresh_stores += waste + use;
-    } else {
-        add(shadow, former, id, waste, use, dead);
-    }
-}
-
-/* ---- all --------------------------------------------------------------------------- */
 
 bool shadow_pairs_init(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
+    shadow->lately = memory->map(memory->context, lately_bytes(), false);
     shadow->pairs = memory->map(memory->context, FIRST_PAIRS * sizeof *shadow->pairs, false);
     shadow->pairs_capacity = FIRST_PAIRS;
-    return shadow->pairs != NULL;
+    return shadow->lately && shadow->pairs;
 }
 
 void shadow_pairs_free(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
+    if (shadow->lately)
+        memory->unmap(memory->context, shadow->lately, lately_bytes());
     if (shadow->pairs)
         memory->unmap(memory->context, shadow->pairs,
                       shadow->pairs_capacity * sizeof *shadow->pairs);
 }
 
-void shadow_flush(struct shadow *shadow, uint32_t ids_used)
+static void empty_sets(struct shadow *shadow)
 {
-    for (uint32_t id = 1; id < ids_used; id++) {
-        if (shadow->leaves[id].previous == SHADOW_NO_PAIR &&
-            shadow->leaves[id].previous_store == SHADOW_NO_PAIR)
-            continue;
-        if (shadow->leaves[id].previous_store == SHADOW_OF_STORE) {
-            move_out_store(shadow, id);
-        } else {
-            move_out_load(shadow, id);
-            move_out_read(shadow, id);
-        }
-    }
+    for (uint32_t i = 0; i < SHADOW_SETS; i++)
+        for (uint32_t way = 0; way < 2; way++)
+            shadow->lately[i][way] = (struct shadow_pair){0};
 }
 
-void shadow_reset_counts(struct shadow *shadow, uint32_t ids_used)
+void shadow_flush(struct shadow *shadow)
 {
-    for (uint32_t id = 1; id < ids_used; id++)
-        shadow->leaves[id].waste = shadow->leaves[id].use = shadow->leaves[id].dead = 0;
+    for (uint32_t i = 0; i < SHADOW_SETS; i++)
+        for (uint32_t way = 0; way < 2; way++)
+            add(shadow, &shadow->lately[i][way]);
+    empty_sets(shadow);
+}
+
+void shadow_reset_counts(struct shadow *shadow)
+{
+    empty_sets(shadow);
     memset(shadow->pairs, 0, shadow->pairs_capacity * sizeof *shadow->pairs);
     shadow->pairs_count = 0;
-    shadow->fresh_stores = shadow->fresh_loads = 0;
 }
 
 bool shadow_pairs_check(const struct shadow *shadow)
@@ -199,11 +130,11 @@ bool shadow_pairs_check(const struct shadow *shadow)
     uint64_t used = 0;
     for (uint64_t i = 0; i < shadow->pairs_capacity; i++) {
         const struct shadow_pair *pair = &shadow->pairs[i];
-        if (!pair->first)
+        if (!pair->second)
             continue;
         used++;
-        if (pair->second == 0 || pair->first >= shadow->ids_capacity ||
-            pair->second >= shadow->ids_capacity || find(shadow, pair->first, pair->second) != pair)
+        if (pair->first >= shadow->ids_capacity || pair->second >= shadow->ids_capacity ||
+            find(shadow, shadow_key(pair)) != pair)
             return false;
     }
     return used == shadow->pairs_count && used < shadow->pairs_capacity;

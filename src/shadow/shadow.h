@@ -26,9 +26,10 @@
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.
  *
- * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked;
- * 32 bytes an id; 32 bytes a pair in a hash table. Maps are reserved once and
- * touched as needed.
+ * Memory: 24 bytes per 8 bytes of touched memory at a fixed distance, so that no table is walked, and
+ * where single bytes of a unit have different former accesses 4 bytes a byte more (for loads and
+ * stores each); 32 bytes a pair in a hash table, in front of which a small table holds the pairs
+ * met lately. Maps are reserved once and touched as needed.
  *
  * Freestanding; no locks: one struct shadow is used by one thread at a time.
  */
@@ -39,7 +40,7 @@
 
 enum {
     SHADOW_ID_BITS = 28,
-    SHADOW_MOST_IDS = 0x0f000000, /* ids above name detail records of mixed units       */
+    SHADOW_MOST_IDS = 0x0f000000,
     SHADOW_MOST_BYTES = 64,
 };
 
@@ -57,52 +58,41 @@ struct shadow_memory {
 };
 
 /*
- * Eight bytes of memory in two units of four, at base + address / 8 * 24. A
- * unit's word: id of the last store (load) of its bytes in the low 28 bits; from
- * SHADOW_MOST_IDS on the number of a detail record with an id per byte. Top 4 bits of `store`: bit i:
- * byte i of the unit was stored and not loaded since.
+ * Eight bytes of memory in two units of four, at base + address / 8 * 24. A unit's word: id of the last
+ * store (load) of its bytes in the low 28 bits; SHADOW_MIXED: every byte has an id of its own in
+ * store_ids (load_ids). Top 4 bits of `store`: bit i: byte i of the unit was stored and not loaded since.
  */
 struct shadow_record {
     uint64_t loaded;    /* what the last load of each byte yielded */
     uint32_t store[2];
     uint32_t load[2];
 };
+enum { SHADOW_MIXED = (1 << SHADOW_ID_BITS) - 1 };
 
 /*
- * What an id has met most recently; one pair's counts in bytes. Moved to the pair table when
- * another pair takes its place. Load ids: waste and use are the redundant-load
- * counts of (previous, id), dead is the dead-store *use* of (previous_store, id). Store ids: waste
- * and use are the silent-store counts of (previous, id), dead is the dead-store *waste* of it.
+ * Counts in bytes. (store, store): waste and use as silent stores, dead: dead stores' waste.
+ * (load, load): waste and use as redundant loads. (store, load): dead: the use of stores. (0, id): waste
+ * and use together are the bytes whose former access is not known.
  */
-struct shadow_leaf {
-    uint32_t previous;       /* 0: waste + use are bytes whose former access is not known        */
-    uint32_t previous_store; /* store ids: SHADOW_OF_STORE                                      */
-    uint64_t waste, use, dead;
-};
-
-/* In a leaf: no pair yet; the leaf of a store. No ids, no details. */
-#define SHADOW_NO_PAIR UINT32_C(0xffffffff)
-#define SHADOW_OF_STORE UINT32_C(0xfffffffe)
-
 struct shadow_pair {
-    uint32_t first, second; /* ids; first 0: slot is empty */
-    uint64_t waste, use, dead; /* as in struct shadow_leaf; (store, load): only dead is used */
+    uint32_t second, first; /* ids; second 0: the slot is empty */
+    uint64_t waste, use;
+    uint64_t dead;          /* among those met lately the top byte is the element of `first` */
 };
+enum { SHADOW_ELEMENT_SHIFT = 56 };
+
+/* Pairs met lately: sets of two, the later one first. */
+enum { SHADOW_SETS_BITS = 12, SHADOW_SETS = 1 << SHADOW_SETS_BITS };
 
 struct shadow {
     unsigned char *base;         /* record of address 0 */
-    struct shadow_leaf *leaves;  /* by id */
+    uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
     uint8_t *elements;           /* by id: element of the access */
-    uint32_t (*details)[4];      /* ids per byte of mixed units; free list through [0] */
-    uint32_t details_free, details_used;
-    struct shadow_pair *pairs;   /* open addressing */
+    struct shadow_pair (*lately)[2];
+    struct shadow_pair *pairs;   /* open addressing; complete after shadow_flush */
     uint64_t pairs_count, pairs_capacity;
-    /* Bytes whose former access is not known; complete after shadow_flush. */
-    uint64_t fresh_stores, fresh_loads;
     uint64_t address_limit;      /* rounded up to a power of two */
     uint64_t misfit[4];          /* [log2 n]: bits no address of the inline path for n bytes has */
-    uint8_t *mixed_regions;      /* by region of memory: a unit in it may be mixed */
-    uint32_t misses;             /* of leaves */
     uint32_t ids_capacity;
     float fp_tolerance;
     bool exhausted;              /* a map was refused: nothing is counted any more */
@@ -122,7 +112,6 @@ void shadow_free(struct shadow *shadow);
 static inline void shadow_define(struct shadow *shadow, uint32_t id, uint8_t element)
 {
     shadow->elements[id] = element;
-    shadow->leaves[id].previous = shadow->leaves[id].previous_store = SHADOW_NO_PAIR;
 }
 
 /*
@@ -146,13 +135,13 @@ void shadow_kernel_store(struct shadow *shadow, uint64_t address, uint32_t id, u
 /* The memory is gone or new from the kernel. */
 void shadow_forget(struct shadow *shadow, uint64_t address, uint64_t bytes);
 
-/* Moves all leaves' counts to the pair table; ids 1 .. ids_used - 1. */
-void shadow_flush(struct shadow *shadow, uint32_t ids_used);
+/* Moves all counts to the pair table. */
+void shadow_flush(struct shadow *shadow);
 
 /* After a fork: what was counted is the parent's. Memory of what happened stays. */
-void shadow_reset_counts(struct shadow *shadow, uint32_t ids_used);
+void shadow_reset_counts(struct shadow *shadow);
 
-/* True if details, pairs and records are consistent in [start, end): for tests. */
+/* True if pairs and records are consistent in [start, end): for tests. */
 bool shadow_check(const struct shadow *shadow, uint64_t start, uint64_t end);
 
 #endif

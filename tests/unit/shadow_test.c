@@ -103,19 +103,22 @@ struct counts {
 static void counts_of(struct shadow *shadow, struct counts *counts)
 {
     memset(counts, 0, sizeof *counts);
-    shadow_flush(shadow, IDS);
+    shadow_flush(shadow);
     for (uint64_t i = 0; i < shadow->pairs_capacity; i++) {
         const struct shadow_pair *pair = &shadow->pairs[i];
-        if (!pair->first)
-            continue;
         uint32_t first = pair->first, second = pair->second;
+        if (!second)
+            continue;
+        if (!first) {
+            *(is_store(second) ? &counts->fresh_stores : &counts->fresh_loads) +=
+                pair->waste + pair->use;
+            continue;
+        }
         int kind = is_store(second) ? DETECT_SILENT : DETECT_LOAD;
         counts->pairs[kind][WASTE][first][second] += pair->waste;
         counts->pairs[kind][USE][first][second] += pair->use;
         counts->pairs[DETECT_DEAD][is_store(second) ? WASTE : USE][first][second] += pair->dead;
     }
-    counts->fresh_stores = shadow->fresh_stores;
-    counts->fresh_loads = shadow->fresh_loads;
 }
 
 static bool same_counts(const struct counts *a, const struct counts *b)
@@ -428,7 +431,7 @@ static void run_shadow(const struct trace *trace, bool fast, bool check, struct 
         assert_true(shadow_check(&shadow, windows[0], windows[0] + WINDOW));
         assert_true(shadow_check(&shadow, windows[1], windows[1] + WINDOW));
         if (i % 64 == 0) /* when it is emptied does not matter */
-            shadow_flush(&shadow, IDS);
+            shadow_flush(&shadow);
     }
     assert_false(shadow.exhausted);
     counts_of(&shadow, counts);
@@ -815,9 +818,9 @@ static void store_in_turn(struct shadow *shadow, uint32_t first, uint32_t count)
 
 static uint64_t sum_of_pairs(const struct shadow *shadow)
 {
-    uint64_t sum = shadow->fresh_stores;
+    uint64_t sum = 0;
     for (uint64_t i = 0; i < shadow->pairs_capacity; i++)
-        if (shadow->pairs[i].first)
+        if (shadow->pairs[i].second)
             sum += shadow->pairs[i].waste + shadow->pairs[i].use;
     return sum;
 }
@@ -832,14 +835,15 @@ static void the_pair_table_grows(void **state)
     uint64_t capacity = shadow.pairs_capacity;
     store_in_turn(&shadow, 0, 20000);
     assert_true(shadow_check(&shadow, 4096, 4096 + 64));
-    shadow_flush(&shadow, 4001);
+    shadow_flush(&shadow);
     assert_true(shadow.pairs_capacity > 2 * capacity);
     assert_int_equal(sum_of_pairs(&shadow), 20000 * 7 * 8);
-    shadow_reset_counts(&shadow, 4001);
+    shadow_reset_counts(&shadow);
     assert_int_equal(sum_of_pairs(&shadow), 0);
     shadow_store(&shadow, 4096 + 8, 1, 8, (const uint8_t *)"abcdefgh", (const uint8_t *)"abcdefgh");
-    shadow_flush(&shadow, 4001);
-    assert_int_equal(shadow.fresh_stores, 0); /* what happened is not forgotten */
+    shadow_flush(&shadow);
+    for (uint64_t i = 0; i < shadow.pairs_capacity; i++) /* what happened is not forgotten */
+        assert_true(!shadow.pairs[i].second || shadow.pairs[i].first);
     assert_int_equal(sum_of_pairs(&shadow), 8);
     stop(&shadow, &maps);
 }
@@ -854,31 +858,14 @@ static void a_refused_table_ends_counting(void **state)
     maps.refuse_from = 1;
     store_in_turn(&shadow, 0, 20000);
     assert_true(shadow.exhausted);
-    shadow_flush(&shadow, 4001);
+    shadow_flush(&shadow);
     uint64_t sum = sum_of_pairs(&shadow);
     assert_in_range(sum, 1000, 20000 * 7 * 8 / 2);
     store_in_turn(&shadow, 3, 1000);
     shadow_kernel_store(&shadow, 4000, 7, 1000, NULL, NULL);
     shadow_forget(&shadow, 0, LIMIT);
-    shadow_flush(&shadow, 4001);
+    shadow_flush(&shadow);
     assert_int_equal(sum_of_pairs(&shadow), sum);
-    stop(&shadow, &maps);
-}
-
-/* Both kinds of tables of a fixed size: details, and the addresses. */
-static void used_up_details_end_counting(void **state)
-{
-    struct shadow shadow;
-    struct maps maps;
-    start(&shadow, &maps, IDS, 0);
-    for (uint32_t id = 1; id < IDS; id++)
-        shadow_define(&shadow, id, 1);
-    shadow.details_used = (1 << SHADOW_ID_BITS) - SHADOW_MOST_IDS - 5;
-    for (uint64_t address = 0; address < 4096; address += 4) {
-        shadow_store_fast(&shadow, address, 16, 1, 0, 0);
-        shadow_load_fast(&shadow, address, 1, 1, 0);
-    }
-    assert_true(shadow.exhausted);
     stop(&shadow, &maps);
 }
 
@@ -904,12 +891,12 @@ static void addresses_beyond_the_limit_are_left_alone(void **state)
         shadow_kernel_store(&shadow, address, 33, 64, NULL, zeros);
         shadow_forget(&shadow, address, 1ull << 62);
     }
-    shadow_flush(&shadow, IDS);
-    assert_int_equal(shadow.fresh_loads + shadow.fresh_stores + shadow.pairs_count, 0);
+    shadow_flush(&shadow);
+    assert_int_equal(shadow.pairs_count, 0);
     stop(&shadow, &maps);
 }
 
-/* A big range: cleared by pages, but for its edges; every detail is given back. */
+/* A big range: cleared by pages, but for its edges. */
 static void forgetting_much_clears_pages(void **state)
 {
     struct shadow shadow;
@@ -923,11 +910,6 @@ static void forgetting_much_clears_pages(void **state)
     assert_in_range(maps.cleared, LIMIT * 3 - 3 * 4096, LIMIT * 3);
     assert_true(shadow_check(&shadow, 0, 256));
     assert_true(shadow_check(&shadow, LIMIT - 256, LIMIT));
-    uint32_t unused = 0;
-    for (uint32_t at = shadow.details_free; at; at = shadow.details[at][0])
-        unused++;
-    /* 1, 4, 7, 10 below, LIMIT - 6, LIMIT - 3 above are left, in five units. */
-    assert_int_equal(shadow.details_used - 1 - unused, 5);
     for (uint64_t address = 16; address < LIMIT - 8; address += 8) {
         struct shadow_record *record = shadow_record_of(&shadow, address);
         for (uint32_t i = 0; i < 2; i++)
@@ -972,7 +954,6 @@ int main(void)
         cmocka_unit_test(refused_maps_leave_nothing),
         cmocka_unit_test(the_pair_table_grows),
         cmocka_unit_test(a_refused_table_ends_counting),
-        cmocka_unit_test(used_up_details_end_counting),
         cmocka_unit_test(addresses_beyond_the_limit_are_left_alone),
         cmocka_unit_test(forgetting_much_clears_pages),
         cmocka_unit_test(kernel_accesses_may_be_long),
