@@ -41,28 +41,33 @@ bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes
 static bool grow_index(struct import_index *index)
 {
     size_t capacity = index->capacity ? index->capacity * 2 : 64;
-    uint32_t *slots = calloc(capacity, sizeof *slots);
-    uint64_t *hashes = calloc(capacity, sizeof *hashes);
-    if (!slots || !hashes) {
-        free(slots);
-        free(hashes);
+    struct import_slot *slots = calloc(capacity, sizeof *slots);
+    if (!slots)
         return false;
-    }
     for (size_t i = 0; i < index->capacity; i++) {
-        if (!index->slots[i])
+        if (!index->slots[i].item)
             continue;
-        size_t slot = index->hashes[i] & (capacity - 1);
-        while (slots[slot])
+        size_t slot = index->slots[i].hash & (capacity - 1);
+        while (slots[slot].item)
             slot = (slot + 1) & (capacity - 1);
         slots[slot] = index->slots[i];
-        hashes[slot] = index->hashes[i];
     }
     free(index->slots);
-    free(index->hashes);
     index->slots = slots;
-    index->hashes = hashes;
     index->capacity = capacity;
     return true;
+}
+
+/* The slot of the key, or the empty one where it belongs; the index has one. */
+static struct import_slot *find_slot(const struct import_index *index, uint64_t hash,
+                                     import_equal *equal, const void *items, const void *key)
+{
+    size_t at = hash & (index->capacity - 1);
+    for (;; at = (at + 1) & (index->capacity - 1)) {
+        struct import_slot *slot = &index->slots[at];
+        if (!slot->item || (slot->hash == hash && equal(items, slot->item - 1, key)))
+            return slot;
+    }
 }
 
 bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
@@ -71,19 +76,13 @@ bool import_index_enter(struct import_index *index, uint64_t hash, import_equal 
 {
     if (index->count * 2 >= index->capacity && !grow_index(index))
         return false;
-    size_t slot = hash & (index->capacity - 1);
-    for (; index->slots[slot]; slot = (slot + 1) & (index->capacity - 1)) {
-        if (index->hashes[slot] == hash && equal(items, index->slots[slot] - 1, key)) {
-            *item = index->slots[slot] - 1;
-            *found = true;
-            return true;
-        }
+    struct import_slot *slot = find_slot(index, hash, equal, items, key);
+    *found = slot->item != 0;
+    if (!*found) {
+        *slot = (struct import_slot){hash, next + 1};
+        index->count++;
     }
-    index->slots[slot] = next + 1;
-    index->hashes[slot] = hash;
-    index->count++;
-    *item = next;
-    *found = false;
+    *item = slot->item - 1;
     return true;
 }
 
@@ -92,20 +91,16 @@ bool import_index_find(const struct import_index *index, uint64_t hash, import_e
 {
     if (!index->capacity)
         return false;
-    for (size_t slot = hash & (index->capacity - 1); index->slots[slot];
-         slot = (slot + 1) & (index->capacity - 1)) {
-        if (index->hashes[slot] == hash && equal(items, index->slots[slot] - 1, key)) {
-            *item = index->slots[slot] - 1;
-            return true;
-        }
-    }
-    return false;
+    const struct import_slot *slot = find_slot(index, hash, equal, items, key);
+    if (!slot->item)
+        return false;
+    *item = slot->item - 1;
+    return true;
 }
 
 void import_index_free(struct import_index *index)
 {
     free(index->slots);
-    free(index->hashes);
     *index = (struct import_index){0};
 }
 

@@ -24,9 +24,14 @@ void import_tell(struct import_teller *teller, const char *step, uint64_t done, 
 
 /* ---- hash index: item numbers by key, items kept by the caller ------------------------------ */
 
+/* Side by side: a look-up in a large index costs one miss of the cache. */
+struct import_slot {
+    uint64_t hash;
+    uint32_t item; /* + 1; 0: empty */
+};
+
 struct import_index {
-    uint32_t *slots; /* item + 1; 0: empty */
-    uint64_t *hashes;
+    struct import_slot *slots;
     size_t count, capacity; /* capacity: power of two */
 };
 
