@@ -3,11 +3,11 @@
  * What added code calls, for every access of the program: the hot path. Each helper is one inlined
  * fast path of shadow with the single instance's address folded in.
  */
-#include "instrument.h"
+#include "exact/instrument.h"
 
-#include "pub_tool_libcassert.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_mallocfree.h"
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_mallocfree.h>
 #include "shadow/fast.h"
 
 struct shadow exact_shadow;

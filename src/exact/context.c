@@ -13,13 +13,13 @@
  * Recursion deeper than MOST_DEPTH stays in the context of that depth: trees must not grow with the
  * length of a list.
  */
-#include "instrument.h"
+#include "exact/instrument.h"
 
-#include "pub_tool_libcassert.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_machine.h"
-#include "pub_tool_mallocfree.h"
-#include "pub_tool_threadstate.h"
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_machine.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_threadstate.h>
 
 enum {
     MOST_DEPTH = 512,
@@ -146,7 +146,12 @@ ULong exact_ids(const struct exact_block *block)
 
 VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
 {
-    block->base = activate(exact_current, block);
+    UInt slot = exact_current % LATELY;
+    if (UNLIKELY(block->lately[slot].context != exact_current)) {
+        block->lately[slot].base = activate(exact_current, block);
+        block->lately[slot].context = exact_current;
+    }
+    block->base = block->lately[slot].base;
     block->context = exact_current;
 }
 

@@ -23,7 +23,7 @@
 #ifndef HEADROOM_EXACT_H
 #define HEADROOM_EXACT_H
 
-#include "pub_tool_basics.h"
+#include <pub_tool_basics.h>
 
 #include "distance/distance.h"
 #include "shadow/shadow.h"
@@ -55,6 +55,8 @@ struct exact_access {
     Bool store;
 };
 
+enum { LATELY = 8 };
+
 /*
  * A translated block. Under one calling context its accesses have consecutive ids:
  * base, base + 1, ... The base under the context met last is cached here, so that code that stays in
@@ -63,6 +65,9 @@ struct exact_access {
 struct exact_block {
     ULong base;             /* under context `context`                           */
     UInt context;           /* NO_CONTEXT at first                               */
+    struct {
+        UInt context, base;
+    } lately[LATELY];       /* other contexts met lately, by number              */
     UInt call_context, call_child; /* the call that ends the block, likewise     */
     UInt serial, count, module;
     Addr start;

@@ -9,15 +9,15 @@
  * Blocks end at calls (main.c switches VEX's chasing off), so that contexts change between
  * blocks only.
  */
-#include "instrument.h"
+#include "exact/instrument.h"
 
 #include "isa/element.h"
-#include "libvex_guest_amd64.h"
-#include "pub_tool_debuginfo.h"
-#include "pub_tool_libcassert.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_machine.h"
-#include "pub_tool_mallocfree.h"
+#include <libvex_guest_amd64.h>
+#include <pub_tool_debuginfo.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_machine.h>
+#include <pub_tool_mallocfree.h>
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
@@ -40,6 +40,8 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
     struct exact_block *block =
         VG_(calloc)("headroom.block", 1, sizeof *block + count * sizeof *accesses);
     block->context = block->call_context = NO_CONTEXT;
+    for (UInt i = 0; i < LATELY; i++)
+        block->lately[i].context = NO_CONTEXT;
     block->serial = blocks_count;
     block->count = count;
     block->module = exact_module_of(start);

@@ -3,8 +3,8 @@
 #ifndef HEADROOM_EXACT_INSTRUMENT_H
 #define HEADROOM_EXACT_INSTRUMENT_H
 
-#include "exact.h"
-#include "pub_tool_tooliface.h"
+#include "exact/exact.h"
+#include <pub_tool_tooliface.h>
 
 IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLayout *layout,
                        const VexGuestExtents *extents, const VexArchInfo *host, IRType guest_word,

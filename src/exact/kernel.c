@@ -4,15 +4,15 @@
  * frames, mappings that come and go. The kernel's accesses stand at the instruction of the
  * system call.
  */
-#include "instrument.h"
+#include "exact/instrument.h"
 
-#include "pub_tool_aspacemgr.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_libcassert.h"
-#include "pub_tool_machine.h"
-#include "pub_tool_mallocfree.h"
-#include "pub_tool_vki.h"
-#include "pub_tool_vkiscnums.h"
+#include <pub_tool_aspacemgr.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_machine.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_vki.h>
+#include <pub_tool_vkiscnums.h>
 
 ULong exact_kernel_loaded, exact_kernel_stored;
 

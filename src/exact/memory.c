@@ -5,11 +5,11 @@
  * distance from what they describe and Valgrind's own tables do not know of terabytes.
  * MAP_NORESERVE: nothing is committed before it is touched.
  */
-#include "exact.h"
+#include "exact/exact.h"
 
-#include "pub_tool_libcbase.h"
-#include "pub_tool_vki.h"
-#include "pub_tool_vkiscnums.h"
+#include <pub_tool_libcbase.h>
+#include <pub_tool_vki.h>
+#include <pub_tool_vkiscnums.h>
 
 static Addr next_free = 0x200000000000; /* 32 TiB */
 

@@ -3,13 +3,13 @@
  * Which file an instruction comes from, by Valgrind's table of mappings. Modules
  * stay known after dlclose: contexts name them.
  */
-#include "exact.h"
+#include "exact/exact.h"
 
-#include "pub_tool_aspacemgr.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_libcfile.h"
-#include "pub_tool_mallocfree.h"
-#include "pub_tool_vki.h"
+#include <pub_tool_aspacemgr.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_libcfile.h>
+#include <pub_tool_mallocfree.h>
+#include <pub_tool_vki.h>
 
 #include <elf.h>
 

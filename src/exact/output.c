@@ -4,17 +4,17 @@
  * writes, so that processes that end at the same time do not mix. Only nodes that a pair names are
  * written; ids of the same instruction in the same context are one node.
  */
-#include "exact.h"
+#include "exact/exact.h"
 
-#include "pub_tool_clientstate.h"
-#include "pub_tool_libcassert.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_libcfile.h"
-#include "pub_tool_libcprint.h"
-#include "pub_tool_libcproc.h"
-#include "pub_tool_machine.h"
-#include "pub_tool_vki.h"
-#include "pub_tool_xarray.h"
+#include <pub_tool_clientstate.h>
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_libcfile.h>
+#include <pub_tool_libcprint.h>
+#include <pub_tool_libcproc.h>
+#include <pub_tool_machine.h>
+#include <pub_tool_vki.h>
+#include <pub_tool_xarray.h>
 
 static Int log_file = -1;
 static UInt process, parent = WIRE_NONE, sequence;

@@ -3,12 +3,12 @@
  * The raw access trace (wire/trace.h) of this process. Nodes, accesses and modules are defined when
  * they first occur. A forked child is not traced: one stream, one process.
  */
-#include "instrument.h"
+#include "exact/instrument.h"
 
-#include "pub_tool_libcassert.h"
-#include "pub_tool_libcbase.h"
-#include "pub_tool_libcfile.h"
-#include "pub_tool_vki.h"
+#include <pub_tool_libcassert.h>
+#include <pub_tool_libcbase.h>
+#include <pub_tool_libcfile.h>
+#include <pub_tool_vki.h>
 #include "wire/trace.h"
 
 enum { MOST_IDS = 1 << 26, MODULE_BITS = 65536 };

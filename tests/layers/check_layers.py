@@ -6,6 +6,7 @@ usage: check_layers.py SRC        check a tree; prints what violates it; status 
        check_layers.py --test SRC the same as a TAP test, after planting one fault each into
                                   copies of a small sound tree and seeing every one reported
 """
+import fnmatch
 import pathlib
 import re
 import sys
@@ -85,8 +86,9 @@ def library_of(header, rooms):
     """The declared library a header belongs to, by its directory or its name."""
     names = {header.split("/")[0], pathlib.PurePath(header).stem}
     for room in rooms.values():
-        for library in room.libraries & names:
-            return library
+        for library in room.libraries:
+            if any(fnmatch.fnmatchcase(name, library) for name in names):
+                return library
     return None
 
 
