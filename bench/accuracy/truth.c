@@ -4,7 +4,7 @@
  * memory: a trace has what a store left, `shadow` wants what was there before, and a sampler what
  * is there when its watchpoint fires. Bytes never accessed are zero in it; no one compares those.
  *
- * All maps are reserved at their full size and touched as needed: 100 TiB of addresses.
+ * All maps are reserved at their full size and touched as needed: 2 TiB of addresses.
  */
 #include "simulate.h"
 
