@@ -4,7 +4,6 @@
 #include "simulate.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { MOST_LISTED = 20 };
 
@@ -66,26 +65,20 @@ static void write_node(FILE *out, const char *key, const struct nodes *nodes, ui
     fputs("}", out);
 }
 
-static void write_pairs(FILE *out, const struct nodes *nodes, const struct tally *tally)
+static void write_pairs(FILE *out, const struct nodes *nodes, const struct ranked *ranked)
 {
-    enum method method = METHOD_NONE;
-    size_t top, listed = 0;
-    double total = 0;
-    for (size_t i = 0; i < tally->capacity; i++)
-        total += tally->entries[i].waste[method];
-    const struct tally_entry **order = score_ranking(tally, method, 0.9, &top);
-    fprintf(out, "\"top\":%zu,\"pairs\":[", top);
-    for (; listed < MOST_LISTED && order[listed]; listed++) {
-        fputs(listed ? ",{" : "{", out);
-        write_node(out, "first", nodes, tally_first(order[listed]));
+    fprintf(out, "\"top\":%zu,\"pairs\":[", ranked->top);
+    for (size_t i = 0; i < MOST_LISTED && ranked->order[i]; i++) {
+        const struct tally_entry *entry = ranked->order[i];
+        fputs(i ? ",{" : "{", out);
+        write_node(out, "first", nodes, tally_first(entry));
         fputs(",", out);
-        write_node(out, "second", nodes, tally_second(order[listed]));
+        write_node(out, "second", nodes, tally_second(entry));
         fputs(",", out);
-        number(out, "share", order[listed]->waste[method] / total);
+        number(out, "share", entry->waste[METHOD_NONE] / ranked->waste);
         fputs("}", out);
     }
     fputs("]", out);
-    free(order);
 }
 
 static void write_true_waste(FILE *out, const struct truth *truth, const struct nodes *nodes)
@@ -100,9 +93,9 @@ static void write_true_waste(FILE *out, const struct truth *truth, const struct 
         }
         fprintf(out, "%s\"%s\":{\"waste_bytes\":%.0f,\"use_bytes\":%.0f,", kind ? "," : "",
                 detect_kinds[kind].name, waste, use);
-        number(out, "fraction", score_fraction(tally, METHOD_NONE));
+        number(out, "fraction", truth->ranked_pairs[kind].fraction);
         fputs(",", out);
-        write_pairs(out, nodes, tally);
+        write_pairs(out, nodes, &truth->ranked_pairs[kind]);
         fputs("}", out);
     }
     fputs("}", out);
@@ -164,7 +157,7 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
                    reuse_similarity(truth->stack_bins[unit], bins[unit].model));
         }
         fputs(",", out);
-        write_pairs(out, nodes, &truth->reuses[unit]);
+        write_pairs(out, nodes, &truth->ranked_reuses[unit]);
         fputs("}", out);
         first = false;
     }
@@ -185,7 +178,7 @@ static void write_counts(FILE *out, const struct sampler *sampler, unsigned kind
             counts->evicted[kind], counts->abandoned[kind], counts->blind_longest[kind]);
 }
 
-static void write_top(FILE *out, const struct tally *truth, const struct tally *estimate,
+static void write_top(FILE *out, const struct ranked *truth, const struct tally *estimate,
                       enum method method)
 {
     struct top_score score;
@@ -213,7 +206,7 @@ static void write_waste(FILE *out, const struct sampler *sampler, unsigned kind)
     fprintf(out, "{\"kind\":\"%s\",\"setting\":\"%s\",", detect_kinds[kind].name,
             together ? "together" : "alone");
     write_counts(out, sampler, kind);
-    double right = score_fraction(&truth->pairs[kind], METHOD_NONE);
+    double right = truth->ranked_pairs[kind].fraction;
     for (enum method method = 0; method < METHODS; method++) {
         double fraction = score_fraction(&sampler->pairs[kind], method);
         fprintf(out, ",\"%s\":{", method_names[method]);
@@ -221,7 +214,7 @@ static void write_waste(FILE *out, const struct sampler *sampler, unsigned kind)
         fputs(",", out);
         number(out, "error_points", (fraction - right) * 100);
         fputs(",", out);
-        write_top(out, &truth->pairs[kind], &sampler->pairs[kind], method);
+        write_top(out, &truth->ranked_pairs[kind], &sampler->pairs[kind], method);
         fputs("}", out);
     }
     fputs("}", out);
@@ -282,7 +275,7 @@ static void write_histograms(FILE *out, const struct sampler *sampler, enum meth
     if (truth->stack)
         write_modelled(out, sampler, fine, unit, right);
     fputs(",", out);
-    write_top(out, &truth->reuses[unit], &sampler->pairs[0], method);
+    write_top(out, &truth->ranked_reuses[unit], &sampler->pairs[0], method);
     fputs("}", out);
 }
 

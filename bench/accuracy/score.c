@@ -74,22 +74,40 @@ static double total_waste(const struct tally *tally, enum method method)
     return sum;
 }
 
-const struct tally_entry **score_ranking(const struct tally *tally, enum method method,
-                                         double share, size_t *top)
+/* Entries with waste in order of it, malloc'd, NULL at the end. */
+static const struct tally_entry **ranking(const struct tally *tally, enum method method,
+                                          size_t *count)
 {
-    size_t count = 0;
-    double sum = 0, total = total_waste(tally, method);
     const struct tally_entry **order = malloc((tally->count + 1) * sizeof *order);
     if (!order)
         exit(1);
+    *count = 0;
     for (size_t i = 0; i < tally->capacity; i++)
         if (tally->entries[i].key && tally->entries[i].waste[method] > 0)
-            order[count++] = &tally->entries[i];
-    qsort_r(order, count, sizeof *order, by_waste, &method);
-    for (*top = 0; *top < count && sum < share * total; (*top)++)
-        sum += order[*top]->waste[method];
-    order[count] = NULL;
+            order[(*count)++] = &tally->entries[i];
+    qsort_r(order, *count, sizeof *order, by_waste, &method);
+    order[*count] = NULL;
     return order;
+}
+
+void score_rank(const struct tally *tally, struct ranked *ranked)
+{
+    size_t count;
+    double sum = 0;
+    *ranked = (struct ranked){.order = ranking(tally, METHOD_NONE, &count),
+                              .waste = total_waste(tally, METHOD_NONE),
+                              .fraction = score_fraction(tally, METHOD_NONE)};
+    for (size_t i = 0; i < count && sum < top_share * ranked->waste; i++, ranked->top++) {
+        const struct tally_entry *entry = ranked->order[i];
+        sum += entry->waste[METHOD_NONE];
+        tally_at(&ranked->top_set, tally_first(entry), tally_second(entry));
+    }
+}
+
+void score_rank_free(struct ranked *ranked)
+{
+    free(ranked->order);
+    tally_free(&ranked->top_set);
 }
 
 static double waste_share(const struct tally *tally, uint64_t key, enum method method, double total)
@@ -174,30 +192,25 @@ static size_t edit_distance(const struct tally_entry *const *first, size_t first
     return distance;
 }
 
-static size_t common(const struct tally_entry *const *first, size_t first_count,
-                     const struct tally_entry *const *second, size_t second_count)
+static size_t common(const struct tally *set, const struct tally_entry *const *order, size_t count)
 {
-    struct tally set = {0};
     size_t found = 0;
-    for (size_t i = 0; i < first_count; i++)
-        tally_at(&set, tally_first(first[i]), tally_second(first[i]));
-    for (size_t i = 0; i < second_count; i++)
-        found += tally_find(&set, second[i]->key) != NULL;
-    tally_free(&set);
+    for (size_t i = 0; i < count; i++)
+        found += tally_find(set, order[i]->key) != NULL;
     return found;
 }
 
-static void compare_weights(const struct tally_entry *const *order, size_t top,
-                            const struct tally *truth, const struct tally *estimate,
+static void compare_weights(const struct ranked *truth, const struct tally *estimate,
                             enum method method, struct top_score *score)
 {
-    double totals[2] = {total_waste(truth, METHOD_NONE), total_waste(estimate, method)};
+    size_t top = truth->top;
+    double total = total_waste(estimate, method);
     double *shares[2] = {malloc(top * sizeof(double)), malloc(top * sizeof(double))};
     if (!shares[0] || !shares[1])
         exit(1);
     for (size_t i = 0; i < top; i++) {
-        shares[0][i] = order[i]->waste[METHOD_NONE] / totals[0];
-        shares[1][i] = waste_share(estimate, order[i]->key, method, totals[1]);
+        shares[0][i] = truth->order[i]->waste[METHOD_NONE] / truth->waste;
+        shares[1][i] = waste_share(estimate, truth->order[i]->key, method, total);
         double difference = fabs(shares[0][i] - shares[1][i]) * 100;
         score->weight_mean += difference / (double)top;
         if (difference > score->weight_most)
@@ -208,23 +221,20 @@ static void compare_weights(const struct tally_entry *const *order, size_t top,
     free(shares[1]);
 }
 
-bool score_top(const struct tally *truth, const struct tally *estimate, enum method method,
+bool score_top(const struct ranked *truth, const struct tally *estimate, enum method method,
                struct top_score *score)
 {
-    size_t top, ignored, found = 0;
-    if (!(total_waste(truth, METHOD_NONE) > 0) || !(total_waste(estimate, method) > 0))
+    size_t top = truth->top, found;
+    if (!(truth->waste > 0) || !(total_waste(estimate, method) > 0))
         return false;
-    const struct tally_entry **right = score_ranking(truth, METHOD_NONE, top_share, &top);
-    const struct tally_entry **seen = score_ranking(estimate, method, 1, &ignored);
-    while (seen[found])
-        found++;
+    const struct tally_entry **seen = ranking(estimate, method, &found);
     size_t compared = found < top ? found : top;
     *score = (struct top_score){.top = top, .found = found, .edit_distance = NAN};
-    score->overlap = (double)common(right, top, seen, compared) / (double)top;
+    score->overlap = (double)common(&truth->top_set, seen, compared) / (double)top;
     if (top <= EDIT_MOST)
-        score->edit_distance = (double)edit_distance(right, top, seen, compared) / (double)top;
-    compare_weights(right, top, truth, estimate, method, score);
-    free(right);
+        score->edit_distance =
+            (double)edit_distance(truth->order, top, seen, compared) / (double)top;
+    compare_weights(truth, estimate, method, score);
     free(seen);
     return true;
 }

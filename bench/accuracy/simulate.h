@@ -253,6 +253,14 @@ enum truth_unit { UNIT_WORD, UNIT_LINE, UNITS };
 extern const char *const unit_names[UNITS];
 extern const unsigned unit_shifts[UNITS];
 
+/* A tally of true pairs in order, made once for the comparison with hundreds of samplers. */
+struct ranked {
+    const struct tally_entry **order; /* by waste; NULL at the end                    */
+    size_t top;                       /* pairs that cover 90 % of the waste           */
+    struct tally top_set;             /* the keys of these                            */
+    double waste, fraction;           /* in all; waste / (waste + use), may be NAN    */
+};
+
 struct truth {
     struct shadow shadow;
     struct distance *distances[UNITS]; /* NULL: not asked for */
@@ -267,6 +275,7 @@ struct truth {
     uint8_t *image;            /* memory of the program, as far as seen, by address */
     struct tally pairs[DETECT_KINDS]; /* by nodes, [METHOD_NONE]; after truth_settle */
     struct tally reuses[UNITS];
+    struct ranked ranked_pairs[DETECT_KINDS], ranked_reuses[UNITS];
     double time_bins[UNITS][DISTANCE_BINS], stack_bins[UNITS][DISTANCE_BINS];
     struct distance_totals totals[UNITS];
 };
@@ -301,14 +310,14 @@ struct top_score {
     double edit_distance;     /* of the two orders, per pair; NAN if top is too large */
     double weight_mean, weight_most; /* differences of shares over the true top, in points */
 };
-/* Ranks of pairs by waste; false if one side has none. */
-bool score_top(const struct tally *truth, const struct tally *estimate, enum method method,
+/* The tally by its [METHOD_NONE]; must not change afterwards. */
+void score_rank(const struct tally *tally, struct ranked *ranked);
+void score_rank_free(struct ranked *ranked);
+/* Compares the pairs' waste; false if one side has none. */
+bool score_top(const struct ranked *truth, const struct tally *estimate, enum method method,
                struct top_score *score);
 /* waste / (waste + use); NAN if there is neither. */
 double score_fraction(const struct tally *tally, enum method method);
-/* Entries in order of waste, malloc'd; the number that covers `share` of it in *top. */
-const struct tally_entry **score_ranking(const struct tally *tally, enum method method,
-                                         double share, size_t *top);
 
 /* Stack distances by the model of room `reuse` (both in distance bins). touches: of locations, in the
    whole run; first_touches: of these the first ones, as far as the caller knows. */

@@ -105,9 +105,12 @@ void truth_free(struct truth *truth)
             distance_free(truth->distances[unit]);
         free(truth->distances[unit]);
         tally_free(&truth->reuses[unit]);
+        score_rank_free(&truth->ranked_reuses[unit]);
     }
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
         tally_free(&truth->pairs[kind]);
+        score_rank_free(&truth->ranked_pairs[kind]);
+    }
 }
 
 /* The own id of a trace's id in one direction; 0: there are none left. */
@@ -217,7 +220,10 @@ bool truth_settle(struct truth *truth)
         if (!truth->distances[unit])
             continue;
         settle_reuse(truth, unit);
+        score_rank(&truth->reuses[unit], &truth->ranked_reuses[unit]);
         whole = whole && !distance_exhausted(truth->distances[unit]);
     }
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        score_rank(&truth->pairs[kind], &truth->ranked_pairs[kind]);
     return whole;
 }
