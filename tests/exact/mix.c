@@ -10,7 +10,12 @@
 
 enum { ITEMS = 64, GRID = 24, TEXT = 256, ROUNDS = 3, PAGE = 4096 };
 
-#define OPAQUE __attribute__((noinline, noclone, used))
+/* A function that stays one, in the form that its caller sees. */
+#ifdef __clang__
+#define OPAQUE static __attribute__((noinline, used))
+#else
+#define OPAQUE static __attribute__((noinline, noipa, used))
+#endif
 
 static uint32_t items[ITEMS];
 static double grid[2][GRID][GRID];
