@@ -58,14 +58,27 @@ def find_marks(source):
                 for mark in re.findall(r"/\* @(\w+)\b.*\*/", line)}
 
 
-def chain_of(frames, outermost="main"):
-    """Names of the functions of a context, leaf first, up to the outermost of interest."""
-    names = []
-    for frame in frames:
-        names.append(frame["function"] or "?")
-        if names[-1] == outermost:
-            break
-    return names
+INLINED = 1  # of a frame in a profile
+
+
+def chains_of_profile(database):
+    """{context: ((module, address), ...)}, leaf first, frames of inlined calls left out."""
+    paths = dict(database.execute("SELECT id, path FROM module"))
+    frames = {frame: (paths.get(module), address & (1 << 64) - 1, flags) for frame, module, address, flags
+              in database.execute("SELECT id, module, address, flags FROM frame")}
+    chains = {0: ()}
+    for context, parent, frame in database.execute("SELECT id, parent, frame FROM context ORDER BY id"):
+        path, address, flags = frames[frame]
+        if flags & INLINED:
+            chains[context] = chains[parent]
+        else:
+            chains[context] = ((path, address), *chains[parent])
+    return chains
+
+
+def show_chain(chain):
+    """The innermost addresses, for people."""
+    return "<".join(f"{os.path.basename(path or '?')}+{address:x}" for path, address in chain[:3]) or "-"
 
 
 def run_tap(cases):
