@@ -436,6 +436,23 @@ _start:
         end     masked
 
 /*
+ * A long straight piece of them: as much code as an engine ever has to add to.
+ *
+ * case: dense
+ *   dead 3168+0: ac>ac 3168
+ *   silent 3168+0: ac>ac 3168
+ *   fresh 0 32
+ *   count 0 800
+ */
+        begin   dense
+        vpxor   %ymm0, %ymm0, %ymm0
+        vpcmpeqd %ymm2, %ymm2, %ymm2
+        .rept   100
+        vmaskmovps %ymm0, %ymm2, (%rdi) /* @ac */
+        .endr
+        end     dense
+
+/*
  * The same four bytes four times.
  *
  * case: gather
