@@ -4,7 +4,8 @@
  * overwrites what the one before stored: so the pairs of dead stores tell, touch by touch,
  * which calling context the engine took each to be in. The comment of a case lists them in order:
  * the functions of this program, the innermost first, up to main or to the function
- * that a thread or a coroutine begins with. "..." stands for any number of what stands before it.
+ * that a thread or a coroutine begins with. read_cell stands for a store by the kernel; what comes
+ * after it overwrites nothing known.
  *
  * Functions of libraries are left out: whether they have names depends on what is installed.
  * To be compiled with -fno-optimize-sibling-calls: a call at the end of a function is no jump here.
@@ -537,6 +538,44 @@ OPAQUE void threads(void)
     touch();
 }
 
+static int ends[2];
+
+OPAQUE void read_cell(void)
+{
+    touch();
+    if (read(ends[0], (void *)&cell, sizeof cell) != sizeof cell)
+        abort();
+}
+OPAQUE void *reader(void *)
+{
+    read_cell();
+    return NULL;
+}
+OPAQUE void write_cell(void)
+{
+    long value = 5;
+    usleep(20000); /* the reader waits by then */
+    if (write(ends[1], &value, sizeof value) != sizeof value)
+        abort();
+}
+
+/*
+ * A system call that ends while another thread runs is the caller's.
+ *
+ * case: blocked
+ *   touch read_cell reader
+ *   read_cell reader
+ *   touch main
+ */
+OPAQUE void blocked(void)
+{
+    pthread_t thread;
+    if (pipe(ends) || pthread_create(&thread, NULL, reader, NULL))
+        abort();
+    write_cell();
+    pthread_join(thread, NULL);
+}
+
 /* --------------------------------------------------------------------------------------------- */
 
 #define CASE(name)                                                                                 \
@@ -564,6 +603,7 @@ static const struct {
     CASE(coroutines_far),
     CASE(coroutines_near),
     CASE(threads),
+    CASE(blocked),
 };
 
 int main(int argc, char **argv)
