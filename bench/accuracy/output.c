@@ -169,7 +169,7 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
 
 static void write_counts(FILE *out, const struct sampler *sampler, unsigned kind)
 {
-    const struct detect_counts sums = sampler_counts(sampler), *counts = &sums;
+    const struct detect_counts *counts = &sampler->counts;
     fprintf(out,
             "\"period\":%lu,\"registers\":%u,\"repeat\":%u,\"samples\":%lu,\"armed\":%lu,"
             "\"traps\":%lu,\"ignored\":%lu,\"evicted\":%lu,\"abandoned\":%lu,\"blind_longest\":%lu",
@@ -263,6 +263,10 @@ static void write_histograms(FILE *out, const struct sampler *sampler, enum meth
     histogram_of(sampler, method, fine);
     score_paper_bins(fine, time);
     fprintf(out, ",\"%s\":{", method_names[method]);
+    if (method == METHOD_SETTLED) {
+        number(out, "never", 1 - sampler->settled / sampler->sampled);
+        fputs(",", out);
+    }
     numbers(out, "time", time, PAPER_BINS);
     fputs(",", out);
     write_similarity(out, "time", right[unit].time, time);

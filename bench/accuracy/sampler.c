@@ -60,6 +60,20 @@ static uint64_t random_below(void *machine, uint64_t bound)
     return base_random_below(&slot->sampler->random, bound);
 }
 
+static void lost(void *machine, unsigned index, const struct detect_lost *lost)
+{
+    struct slot *slot = machine;
+    (void)index;
+    if (slot->sampler->settings.registers == UNLIMITED)
+        return;
+    settle_note(slot->sampler, &(struct ended){.context = lost->context_id,
+                                               .kind = lost->kind,
+                                               .watch = {.waited = lost->waited,
+                                                         .weight = lost->weight,
+                                                         .entry = lost->entry,
+                                                         .chance = lost->chance}});
+}
+
 /* Room for all registers' watches among those found. */
 static bool count_registers(struct simulation *simulation, unsigned registers)
 {
@@ -89,7 +103,7 @@ static struct slot *add_slot(struct sampler *sampler)
                                      .fp_tolerance = settings->fp_tolerance,
                                      .ignored_limit = settings->ignored_limit,
                                      .fault = settings->fault};
-    struct detect_hooks hooks = {arm, disarm, random_below, slot};
+    struct detect_hooks hooks = {arm, disarm, random_below, slot, lost};
     detect_init(&slot->detect, &options, &hooks);
     slot->sampler = sampler;
     slot->next = sampler->slots;
@@ -122,6 +136,7 @@ void sampler_free(struct sampler *sampler)
     for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
         tally_free(&sampler->pairs[kind]);
     tally_free(&sampler->bins);
+    free(sampler->ended);
 }
 
 /* One of the kinds that sample this direction, each as likely. */
@@ -180,6 +195,7 @@ void sampler_take(struct sampler *sampler, const struct access *access, const ui
         sample.watched = access->address + base_random_below(&sampler->random, access->bytes);
     sampler->now = access->now;
     sampler->sampled += (double)sample.weight;
+    sampler->contexts[access->node].sampled[sample.kind] += sample.weight;
     detect_take(&slot_for_sample(sampler)->detect, &sample);
 }
 
@@ -197,20 +213,31 @@ static void count_finding(struct sampler *sampler, const struct watch *watch,
                           const struct detect_finding *finding, const struct access *access)
 {
     struct context *context = &sampler->contexts[finding->context_id];
-    bool reuse = sampler->settings.reuse;
-    sampler->attributed += (double)finding->samples;
+    bool reuse = sampler->settings.reuse, waste = finding->verdict == DETECT_WASTE;
+    unsigned bin = distance_bin(access->now - watch->since);
     struct tally *tally = &sampler->pairs[reuse ? 0 : finding->kind];
     struct tally_entry *pair = tally_at(tally, finding->context_id, access->node);
+    sampler->attributed += (double)finding->samples;
     context->attributed[finding->kind] += (double)finding->samples;
     context->claimed[finding->kind] += (double)watch->weight / (double)finding->chance;
     if (reuse) {
-        unsigned bin = distance_bin(access->now - watch->since);
         add(pair->waste, finding, watch, 1);
         add(tally_at(&sampler->bins, finding->context_id, bin)->waste, finding, watch, 1);
     } else {
-        bool waste = finding->verdict == DETECT_WASTE;
         add(waste ? pair->waste : pair->use, finding, watch, finding->bytes);
     }
+    settle_note(sampler, &(struct ended){.context = finding->context_id,
+                                         .second = access->node,
+                                         .kind = finding->kind,
+                                         .waste = waste || reuse,
+                                         .bin = (uint16_t)bin,
+                                         .bytes = reuse ? 1 : finding->bytes,
+                                         .watch = {.waited = finding->waited,
+                                                   .trapped = true,
+                                                   .weight = watch->weight,
+                                                   .samples = finding->samples,
+                                                   .entry = finding->entry,
+                                                   .chance = finding->chance}});
 }
 
 void sampler_touch(struct watch *watch, const struct access *access)
@@ -233,7 +260,7 @@ void sampler_touch(struct watch *watch, const struct access *access)
     count_finding(slot->sampler, &was, &finding, access);
 }
 
-struct detect_counts sampler_counts(const struct sampler *sampler)
+static struct detect_counts sum_counts(const struct sampler *sampler)
 {
     struct detect_counts sum = {0};
     for (const struct slot *slot = sampler->slots; slot; slot = slot->next) {
@@ -252,24 +279,19 @@ struct detect_counts sampler_counts(const struct sampler *sampler)
     return sum;
 }
 
-/* As import does: the samples of a watch context in proportion to 1 / chance of its traps. */
-static void settle(const struct sampler *sampler, struct tally *tally, unsigned kind)
+/* Gives up what is armed still. */
+static void end_watches(struct sampler *sampler)
 {
-    for (size_t i = 0; i < tally->capacity; i++) {
-        struct tally_entry *entry = &tally->entries[i];
-        if (!entry->key)
-            continue;
-        const struct context *context = &sampler->contexts[tally_first(entry)];
-        double scale =
-            context->claimed[kind] > 0 ? context->attributed[kind] / context->claimed[kind] : 0;
-        entry->waste[METHOD_SHARED] *= scale;
-        entry->use[METHOD_SHARED] *= scale;
-    }
+    for (struct slot *slot = sampler->slots; slot; slot = slot->next)
+        for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
+            if (slot->detect.registers[i].busy)
+                detect_abandon(&slot->detect, i);
 }
 
 void sampler_settle(struct sampler *sampler)
 {
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
-        settle(sampler, &sampler->pairs[kind], kind);
-    settle(sampler, &sampler->bins, DETECT_DEAD);
+    sampler->counts = sum_counts(sampler);
+    end_watches(sampler);
+    settle_shared(sampler);
+    settle_watches(sampler);
 }

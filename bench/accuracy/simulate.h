@@ -10,6 +10,7 @@
  *   source.c     events: from a trace or made up, with known answers
  *   watch.c      which armed watchpoints does an access touch?
  *   sampler.c    one simulated sampler
+ *   settle.c     what its traps stand for, when all is known
  *   nodes.c      calling contexts
  *   truth.c      the exact answers, and memory as the program sees it
  *   tally.c      sums by pair
@@ -99,6 +100,7 @@ enum method {
     METHOD_PAPER,   /* for all samples of its context since the last    */
     METHOD_SHARED,  /* a context's samples shared in proportion to 1 / chance (what is in use) */
     METHOD_INVERSE, /* 1 / chance                                       */
+    METHOD_SETTLED, /* from all watches, lost ones too: detect_settle   */
     METHODS
 };
 extern const char *const method_names[METHODS];
@@ -192,6 +194,7 @@ struct access {
 
 struct context {
     struct detect_context detect;
+    float sampled[DETECT_KINDS];
     double attributed[DETECT_KINDS], claimed[DETECT_KINDS];
 };
 
@@ -222,6 +225,16 @@ struct sampler_settings {
 
 struct simulation;
 
+/* A watch that ended, and what it found if it trapped. */
+struct ended {
+    uint32_t context, second;     /* nodes of watch and trap */
+    uint8_t kind;
+    bool waste;
+    uint16_t bin;                 /* reuse: of the distance  */
+    uint32_t bytes;
+    struct detect_watch watch;
+};
+
 struct sampler {
     struct sampler_settings settings;
     struct base_random random;
@@ -231,8 +244,11 @@ struct sampler {
     struct slot *idle;            /* of the UNLIMITED: those without a watch     */
     struct tally pairs[DETECT_KINDS]; /* reuse: [0], amounts in waste   */
     struct tally bins;            /* reuse: (use node, distance bin)   */
+    struct ended *ended;          /* in order of their ends; after sampler_settle of contexts */
+    size_t ended_count, ended_capacity;
     uint64_t now;                 /* of the sample being taken         */
-    double sampled, attributed;   /* weights of all samples; METHOD_PAPER of all traps */
+    double sampled, attributed, settled; /* weights: of all samples, METHOD_PAPER and _SETTLED of all traps */
+    struct detect_counts counts;  /* after sampler_settle: sums over its slots */
 };
 
 bool sampler_init(struct sampler *sampler, const struct sampler_settings *settings,
@@ -240,12 +256,18 @@ bool sampler_init(struct sampler *sampler, const struct sampler_settings *settin
 void sampler_free(struct sampler *sampler);
 /* The access is one to sample. memory: what lies at its address now. */
 void sampler_take(struct sampler *sampler, const struct access *access, const uint8_t *memory);
-/* Sums over its slots. */
-struct detect_counts sampler_counts(const struct sampler *sampler);
 /* The access touched a watch of a sampler. */
 void sampler_touch(struct watch *watch, const struct access *access);
-/* After the last access: scales METHOD_SHARED. */
+/* After the last access: METHOD_SHARED and METHOD_SETTLED, which need to know all. */
 void sampler_settle(struct sampler *sampler);
+
+/* ---- settle.c -------------------------------------------------------------------------------- */
+
+/* Remembers a watch that ended. Ends the program without memory. */
+void settle_note(struct sampler *sampler, const struct ended *ended);
+/* Adds to the sampler's tallies. */
+void settle_shared(struct sampler *sampler);
+void settle_watches(struct sampler *sampler);
 
 /* ---- truth.c -------------------------------------------------------------------------------- */
 

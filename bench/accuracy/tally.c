@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-const char *const method_names[METHODS] = {"none", "paper", "shared", "inverse"};
+const char *const method_names[METHODS] = {"none", "paper", "shared", "inverse", "settled"};
 
 static size_t slot_of(const struct tally *tally, uint64_t key)
 {

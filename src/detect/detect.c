@@ -187,6 +187,28 @@ static void release(struct detect *detect, unsigned index)
     detect->hooks.disarm(detect->hooks.machine, index);
 }
 
+static uint32_t waited(const struct detect *detect, const struct detect_register *watch)
+{
+    uint64_t samples = detect->serial - watch->armed_at;
+    return samples < UINT32_MAX ? (uint32_t)samples : UINT32_MAX;
+}
+
+static void lose(struct detect *detect, unsigned index)
+{
+    const struct detect_register *watch = &detect->registers[index];
+    struct detect_lost lost = {
+        .kind = watch->sample.kind,
+        .context_id = watch->sample.context_id,
+        .weight = watch->sample.weight,
+        .entry = watch->entry,
+        .chance = watch->chance,
+        .waited = waited(detect, watch),
+    };
+    if (detect->hooks.lost)
+        detect->hooks.lost(detect->hooks.machine, index, &lost);
+    release(detect, index);
+}
+
 static bool arm(struct detect *detect, unsigned index, const struct detect_sample *sample)
 {
     struct detect_register *watch = &detect->registers[index];
@@ -194,6 +216,7 @@ static bool arm(struct detect *detect, unsigned index, const struct detect_sampl
         return false;
     watch->busy = true;
     watch->ignored = 0;
+    watch->entry = watch->chance;
     watch->armed_at = detect->serial;
     watch->sample = *sample;
     memcpy(watch->last, sample->value, sizeof watch->last);
@@ -216,7 +239,7 @@ static int place(struct detect *detect, const struct detect_sample *sample)
         if (choice.index < 0)
             return -1;
         detect->counts.evicted[detect->registers[choice.index].sample.kind]++;
-        release(detect, (unsigned)choice.index);
+        lose(detect, (unsigned)choice.index);
     }
     detect->registers[choice.index].chance = choice.chance;
     return arm(detect, (unsigned)choice.index, sample) ? choice.index : -1;
@@ -262,7 +285,7 @@ int detect_take(struct detect *detect, const struct detect_sample *sample)
 void detect_abandon(struct detect *detect, unsigned index)
 {
     detect->counts.abandoned[detect->registers[index].sample.kind]++;
-    release(detect, index);
+    lose(detect, index);
 }
 
 static void ignore(struct detect *detect, unsigned index, const struct detect_touch *touch)
@@ -304,6 +327,8 @@ enum detect_verdict detect_touched(struct detect *detect, unsigned index,
         .bytes = sample->bytes,
         .samples = attribute(detect, sample),
         .chance = watch->chance,
+        .entry = watch->entry,
+        .waited = waited(detect, watch),
     };
     detect->counts.traps[sample->kind]++;
     release(detect, index);

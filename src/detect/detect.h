@@ -91,6 +91,17 @@ struct detect_finding {
     uint32_t bytes;        /* width of the sampled access                                    */
     float samples;         /* µ − η, shared among the armed watchpoints of that context      */
     float chance;          /* probability that this sample would be watched until now, 0..1  */
+    float entry;           /* the same when it was armed: chance <= entry                    */
+    uint32_t waited;       /* samples of all kinds taken since then                          */
+};
+
+/* A watch that ended without a verdict, because it was replaced or given up. It tells how long
+   samples of its context wait at least: see detect_settle. */
+struct detect_lost {
+    uint8_t kind;
+    uint32_t context_id;
+    float weight, entry, chance; /* as of a finding */
+    uint32_t waited;
 };
 
 /* Injected machine. arm and disarm are called with a register index. */
@@ -102,6 +113,8 @@ struct detect_hooks {
     /* Uniform in [0, bound). */
     uint64_t (*random_below)(void *machine, uint64_t bound);
     void *machine;
+    /* A watch is lost; called before its disarm. NULL: no one wants to know. */
+    void (*lost)(void *machine, unsigned index, const struct detect_lost *lost);
 };
 
 struct detect_counts {
@@ -136,7 +149,8 @@ struct detect_register {
     uint32_t ignored;
     bool last_known;
     float chance;             /* probability that the sample got here and is still watched   */
-    uint64_t armed_at;        /* serial of the sample, for DETECT_REPLACE_OLDEST             */
+    float entry;              /* the same when it was armed                                  */
+    uint64_t armed_at;        /* serial of the sample                                        */
     struct detect_sample sample;
     uint8_t last[DETECT_MAX_BYTES]; /* if last_known: memory after the last touch seen       */
 };
@@ -190,5 +204,59 @@ void detect_abandon(struct detect *detect, unsigned index);
  */
 bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
                        const struct detect_touch *touch, float fp_tolerance);
+
+/* ---- settling: after the run, when all watches are known (settle.c) ----------------------- */
+
+/*
+ * How many samples does each trap stand for, knowing also the watches that were lost?
+ * Sums of 1 / chance scatter, because one late trap stands for thousands; sharing out
+ * a context's samples among its own traps tames that, but where it had no late trap by chance, and that is
+ * the rule when a late trap is one in thousands, all samples go to the soon ones: more samples do
+ * not help.
+ * Lost watches tell what is missing: at each age how many samples wait still. So this
+ * is an estimate of lifetimes under censoring (Kaplan and Meier 1958; with several outcomes Aalen and
+ * Johansen 1978): of the samples of a context that reach an age, the share that trap there is
+ * that of its watches, each for 1 / chance. At ages where no watch of the context was left,
+ * all contexts' watches say how many samples trap; what they find there is taken to be as in the
+ * context's own traps. Between the two a context's own word counts as the number of its
+ * watches to one.
+ *
+ * Ages are in samples taken while the watch was armed, since only these make watches lost. All
+ * watches of one call are of one kind.
+ */
+struct detect_watch {
+    uint32_t waited;
+    bool trapped;       /* with a verdict; else lost, or armed at the end */
+    float weight;       /* of the sample                                  */
+    float samples;      /* if trapped: of the finding                     */
+    float entry, chance; /* 0 < chance <= entry <= 1                      */
+};
+
+/* Ages below 8 each, then four an octave. */
+enum { DETECT_AGES = 8 + 29 * 4 };
+static inline unsigned detect_age(uint32_t waited)
+{
+    if (waited < 8)
+        return waited;
+    unsigned octave = 31U - (unsigned)__builtin_clz(waited);
+    return (octave - 1) * 4 + (waited >> (octave - 2) & 3);
+}
+
+/* By age: watches that reached it; those and the traps in it, each for weight / chance. Zeroed
+   memory is the empty set. */
+struct detect_ages {
+    double watched[DETECT_AGES], waiting[DETECT_AGES], trapped[DETECT_AGES];
+};
+void detect_ages_add(struct detect_ages *ages, const struct detect_watch *watch);
+
+/*
+ * watches: of one context; sampled: the weight of all its samples. all: of all contexts' watches.
+ * Fills amounts[i], 0 for a watch that was lost. What had to be assumed goes by age to
+ * assumed[DETECT_AGES], or if that is NULL to the context's traps in proportion to their
+ * `samples`, nowhere without any. The sum is never more than `sampled`; what it lacks is
+ * the samples that never trap.
+ */
+void detect_settle(const struct detect_ages *all, const struct detect_watch *watches, size_t count,
+                   double sampled, double *amounts, double *assumed);
 
 #endif

@@ -1164,6 +1164,233 @@ static void the_oracle_sees_missing_attribution(void **state)
     assert_true(off > 0.05 || off < -0.05);
 }
 
+/* ---- settling ------------------------------------------------------------------------ */
+
+static void ages_are_contiguous(void **state)
+{
+    unsigned last = 0;
+    for (uint64_t waited = 0; waited <= UINT32_MAX; waited += 1 + waited / 64) {
+        unsigned age = detect_age((uint32_t)waited);
+        assert_true(age == last || age == last + 1);
+        assert_true(waited >= 8 || age == waited);
+        last = age;
+    }
+    assert_int_equal(detect_age(UINT32_MAX), DETECT_AGES - 1);
+}
+
+static void assert_near(double value, double expected)
+{
+    if (!(value > expected - 1e-6 && value < expected + 1e-6)) {
+        print_error("%.9f, expected %.9f\n", value, expected);
+        fail();
+    }
+}
+
+/* Two contexts, four watches; the answers are worked out by hand. */
+static void settled_by_hand(void **state)
+{
+    const struct detect_watch watches[] = {
+        {.trapped = true, .weight = 1, .samples = 30, .entry = 1, .chance = 1},
+        {.trapped = true, .weight = 1, .samples = 10, .entry = 1, .chance = 1},
+        {.waited = 4, .weight = 1, .entry = 1, .chance = 0.2f},
+        {.waited = 4, .trapped = true, .weight = 1, .samples = 3, .entry = 1, .chance = 0.2f},
+    };
+    struct detect_ages all = {0};
+    for (size_t i = 0; i < BASE_COUNT(watches); i++)
+        detect_ages_add(&all, &watches[i]);
+    assert_near(all.waiting[0], 4);
+    assert_near(all.trapped[0], 2);
+    assert_near(all.waiting[3], 8); /* two, for 1 + 3 each */
+    assert_near(all.watched[4], 1.5);
+    assert_near(all.waiting[4], 7.5); /* one, and half of the one that is lost there */
+    assert_near(all.trapped[4], 5);
+
+    /* Of 40 samples its three watches, against one, say that two thirds trap at once, and all
+       watches that half do: 20 and 5. Of the other 15 two thirds trap at age 4, but only the
+       fourth has seen it: its own half a watch knows of no trap, against one. */
+    double amounts[3], assumed[DETECT_AGES];
+    detect_settle(&all, watches, 3, 40, amounts, assumed);
+    assert_near(amounts[0], 10);
+    assert_near(amounts[1], 10);
+    assert_near(amounts[2], 0);
+    assert_near(assumed[0], 5);
+    assert_near(assumed[4], 15 * 2 / 3.0 / 1.5);
+    detect_settle(&all, watches, 3, 40, amounts, NULL);
+    assert_near(amounts[0], 10 + (5 + 20 / 3.0) * 3 / 4);
+    assert_near(amounts[1], 10 + (5 + 20 / 3.0) / 4);
+    assert_near(amounts[2], 0);
+
+    /* Without a watch everything is assumed; without a trap it has nowhere to go. */
+    detect_settle(&all, watches, 0, 12, amounts, assumed);
+    assert_near(assumed[0], 6);
+    assert_near(assumed[4], 4);
+    detect_settle(&all, &watches[2], 1, 8, amounts, NULL);
+    assert_near(amounts[0], 0);
+}
+
+enum { LIFE_CONTEXTS = 400, LIFE_SAMPLES = 60000 };
+
+/* Samples with lifetimes of their own in many contexts; what became of all that were watched. */
+struct lives {
+    struct detect detect;
+    struct base_random random;
+    struct detect_context contexts[LIFE_CONTEXTS];
+    double sampled[LIFE_CONTEXTS];
+    uint64_t now, due[DETECT_MAX_REGISTERS];
+    struct life {
+        uint32_t context;
+        bool late;
+        struct detect_watch watch;
+    } ended[LIFE_SAMPLES];
+    size_t count;
+};
+
+static bool life_arm(void *machine, unsigned index, const struct detect_sample *sample)
+{
+    struct lives *lives = machine;
+    lives->due[index] = sample->address;
+    return true;
+}
+
+static void life_disarm(void *machine, unsigned index)
+{
+    (void)machine, (void)index;
+}
+
+static uint64_t life_random(void *machine, uint64_t bound)
+{
+    struct lives *lives = machine;
+    return base_random_below(&lives->random, bound);
+}
+
+static void life_lost(void *machine, unsigned index, const struct detect_lost *lost)
+{
+    struct lives *lives = machine;
+    assert_true(lives->detect.registers[index].busy && lost->waited > 0);
+    assert_true(lost->chance > 0 && lost->chance < lost->entry && lost->entry <= 1);
+    lives->ended[lives->count++] = (struct life){.context = lost->context_id,
+                                                 .watch = {.waited = lost->waited,
+                                                           .weight = lost->weight,
+                                                           .entry = lost->entry,
+                                                           .chance = lost->chance}};
+}
+
+static void life_traps(struct lives *lives)
+{
+    for (unsigned i = 0; i < lives->detect.options.registers; i++) {
+        if (!lives->detect.registers[i].busy || lives->due[i] > lives->now)
+            continue;
+        struct detect_touch touch = {.direction = DETECT_STORES};
+        struct detect_finding finding;
+        assert_int_equal(detect_touched(&lives->detect, i, &touch, &finding), DETECT_WASTE);
+        lives->ended[lives->count++] = (struct life){.context = finding.context_id,
+                                                     .late = finding.waited > 0,
+                                                     .watch = {.waited = finding.waited,
+                                                               .trapped = true,
+                                                               .weight = 1,
+                                                               .samples = finding.samples,
+                                                               .entry = finding.entry,
+                                                               .chance = finding.chance}};
+    }
+}
+
+/* A sample traps at once or, with the chance of its context's parity, 100 to 200 samples later. */
+static struct lives *live(unsigned registers, const unsigned *late_percent)
+{
+    struct lives *lives = calloc(1, sizeof *lives);
+    struct detect_options options = dead_only(registers, DETECT_SOUND);
+    struct detect_hooks hooks = {life_arm, life_disarm, life_random, lives, life_lost};
+    assert_non_null(lives);
+    lives->random.state = registers;
+    detect_init(&lives->detect, &options, &hooks);
+    for (lives->now = 1; lives->now <= LIFE_SAMPLES; lives->now++) {
+        uint32_t context = (uint32_t)base_random_below(&lives->random, LIFE_CONTEXTS);
+        bool late = base_random_below(&lives->random, 100) < late_percent[context % 2];
+        struct detect_sample sample = {
+            .element_bytes = 1,
+            .bytes = 1,
+            .address = lives->now + (late ? 100 + base_random_below(&lives->random, 100) : 0),
+            .weight = 1,
+            .context_id = context,
+            .context = &lives->contexts[context]};
+        lives->sampled[context]++;
+        detect_take(&lives->detect, &sample);
+        life_traps(lives);
+    }
+    return lives;
+}
+
+static int by_context(const void *a, const void *b)
+{
+    const struct life *first = a, *second = b;
+    return (first->context > second->context) - (first->context < second->context);
+}
+
+/* Sums by lateness, with what was assumed by age, or if `odd` by parity of the context. */
+static void settle_lives(struct lives *lives, bool odd, double sums[2])
+{
+    struct detect_ages all = {0};
+    struct detect_watch watches[1000];
+    double amounts[1000], assumed[DETECT_AGES];
+    qsort(lives->ended, lives->count, sizeof lives->ended[0], by_context);
+    for (size_t i = 0; i < lives->count; i++)
+        detect_ages_add(&all, &lives->ended[i].watch);
+    for (size_t i = 0, first = 0; i < lives->count; first = i) {
+        uint32_t context = lives->ended[i].context;
+        double sum = 0, sampled = lives->sampled[context];
+        memset(assumed, 0, sizeof assumed);
+        for (; i < lives->count && lives->ended[i].context == context; i++)
+            watches[i - first] = lives->ended[i].watch;
+        detect_settle(&all, watches, i - first, sampled, amounts, odd ? NULL : assumed);
+        for (size_t k = first; k < i; k++) {
+            sums[odd ? context % 2 : lives->ended[k].late] += amounts[k - first];
+            sum += amounts[k - first];
+        }
+        for (unsigned age = 0; age < DETECT_AGES; age++) {
+            sums[age > 0] += assumed[age];
+            sum += assumed[age];
+        }
+        assert_true(sum <= sampled * (1 + 1e-9));
+    }
+}
+
+static void attribute_lives(const struct lives *lives, bool odd, double sums[2])
+{
+    for (size_t i = 0; i < lives->count; i++) {
+        const struct life *life = &lives->ended[i];
+        sums[odd ? life->context % 2 : life->late] += (double)life->watch.samples;
+    }
+}
+
+/* Half of the samples are late. With few late traps a context, attribution gives theirs to what
+   traps at once. */
+static void lost_watches_tell_what_is_late(void **state)
+{
+    for (unsigned registers = 1; registers <= 4; registers += 3) {
+        double settled[2] = {0}, attributed[2] = {0};
+        struct lives *lives = live(registers, (unsigned[]){50, 50});
+        settle_lives(lives, false, settled);
+        attribute_lives(lives, false, attributed);
+        assert_share(settled[1] / (settled[0] + settled[1]), 0.5, 0.03);
+        assert_true(attributed[1] / (attributed[0] + attributed[1]) < 0.4);
+        free(lives);
+    }
+}
+
+/* Odd contexts have half of the samples, most of them late: those of many never trap. */
+static void lost_watches_speak_for_their_contexts(void **state)
+{
+    for (unsigned registers = 1; registers <= 4; registers += 3) {
+        double settled[2] = {0}, attributed[2] = {0};
+        struct lives *lives = live(registers, (unsigned[]){10, 90});
+        settle_lives(lives, true, settled);
+        attribute_lives(lives, true, attributed);
+        assert_share(settled[1] / (settled[0] + settled[1]), 0.5, 0.03);
+        assert_true(attributed[1] / (attributed[0] + attributed[1]) < 0.475);
+        free(lives);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1195,6 +1422,10 @@ int main(void)
         cmocka_unit_test(random_traces_agree_with_the_oracle),
         cmocka_unit_test(the_oracle_sees_a_wrong_tolerance),
         cmocka_unit_test(the_oracle_sees_missing_attribution),
+        cmocka_unit_test(ages_are_contiguous),
+        cmocka_unit_test(settled_by_hand),
+        cmocka_unit_test(lost_watches_tell_what_is_late),
+        cmocka_unit_test(lost_watches_speak_for_their_contexts),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("detect", tests, NULL, NULL);

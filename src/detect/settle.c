@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Settling: what traps stand for, from all watches of a run (detect.h). For the host after
+ * the run; not part of the agent.
+ *
+ * A watch that trapped or was lost at some age was watched at every younger one, too. What it
+ * stands for grows with its age: 1 / chance in a reservoir grows by the same amount with each
+ * sample offered, so it is taken as linear between arming and end. Of the age in which it was
+ * lost it counts as watched for half, as in a life table; else all that are left at the oldest
+ * age would seem to trap, and nothing never.
+ */
+#include "detect/detect.h"
+
+/* Smallest number of samples waited of an age. */
+static double age_low(unsigned age)
+{
+    return age < 8 ? age : (double)(4 + age % 4) * (double)(UINT64_C(1) << (age / 4 - 1));
+}
+
+void detect_ages_add(struct detect_ages *ages, const struct detect_watch *watch)
+{
+    unsigned last = detect_age(watch->waited);
+    double first = 1 / (double)watch->entry, end = 1 / (double)watch->chance;
+    for (unsigned age = 0; age < last; age++) {
+        double share = age_low(age) / watch->waited;
+        ages->watched[age]++;
+        ages->waiting[age] += (double)watch->weight * (first + (end - first) * share);
+    }
+    double part = watch->trapped ? 1 : 0.5;
+    ages->watched[last] += part;
+    ages->waiting[last] += part * (double)watch->weight * end;
+    if (watch->trapped)
+        ages->trapped[last] += (double)watch->weight * end;
+}
+
+static double hazard(const struct detect_ages *ages, unsigned age)
+{
+    return ages->waiting[age] > 0 ? ages->trapped[age] / ages->waiting[age] : 0;
+}
+
+/* By age: what a trap stands for per weight / chance, and what has to be assumed. */
+static void survive(const struct detect_ages *all, const struct detect_ages *own, double sampled,
+                    double *scale, double *assumed)
+{
+    double left = sampled;
+    for (unsigned age = 0; age < DETECT_AGES; age++) {
+        double trust = own->watched[age] / (own->watched[age] + 1);
+        double seen = left * trust * hazard(own, age);
+        scale[age] = own->trapped[age] > 0 ? seen / own->trapped[age] : 0;
+        assumed[age] = left * (1 - trust) * hazard(all, age);
+        left -= seen + assumed[age];
+        left = left > 0 ? left : 0;
+    }
+}
+
+static void share_out(const struct detect_watch *watches, size_t count, const double *assumed,
+                      double *amounts)
+{
+    double sum = 0, samples = 0;
+    for (unsigned age = 0; age < DETECT_AGES; age++)
+        sum += assumed[age];
+    for (size_t i = 0; i < count; i++)
+        samples += watches[i].trapped ? (double)watches[i].samples : 0;
+    for (size_t i = 0; i < count && samples > 0; i++)
+        amounts[i] += watches[i].trapped ? sum * (double)watches[i].samples / samples : 0;
+}
+
+void detect_settle(const struct detect_ages *all, const struct detect_watch *watches, size_t count,
+                   double sampled, double *amounts, double *assumed)
+{
+    struct detect_ages own = {0};
+    double scale[DETECT_AGES], by_age[DETECT_AGES];
+    for (size_t i = 0; i < count; i++)
+        detect_ages_add(&own, &watches[i]);
+    survive(all, &own, sampled, scale, assumed ? assumed : by_age);
+    for (size_t i = 0; i < count; i++) {
+        const struct detect_watch *watch = &watches[i];
+        double claimed = (double)watch->weight / (double)watch->chance;
+        amounts[i] = watch->trapped ? claimed * scale[detect_age(watch->waited)] : 0;
+    }
+    if (!assumed)
+        share_out(watches, count, by_age, amounts);
+}
