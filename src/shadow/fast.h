@@ -51,10 +51,15 @@ SHADOW_INLINE uint64_t shadow_key(const struct shadow_pair *pair)
     return key;
 }
 
-/* Fibonacci hashing: the product's top bits depend on all bits of both. */
+/*
+ * Of an access with its neighbours' neighbouring sets, so that a block's code runs along
+ * lines; which of sixteen such rows is up to the former access.
+ */
 SHADOW_INLINE struct shadow_pair *shadow_set_of(struct shadow *shadow, uint64_t key)
 {
-    return shadow->lately[key * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SHADOW_SETS_BITS)];
+    uint32_t first = (uint32_t)(key >> 32), second = (uint32_t)key;
+    uint32_t row = first * UINT32_C(0x9e3779b9) >> 28;
+    return shadow->lately[(second + (row << (SHADOW_SETS_BITS - 4))) & (SHADOW_SETS - 1)];
 }
 
 /* NULL: not met lately. */

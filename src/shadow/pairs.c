@@ -66,10 +66,25 @@ static void add(struct shadow *shadow, const struct shadow_pair *counted)
         grow(shadow);
 }
 
+static bool is_counted(const struct shadow_pair *pair)
+{
+    return (pair->waste | pair->use | pair->dead << (64 - SHADOW_ELEMENT_SHIFT)) != 0;
+}
+
+/* Its slot of the table is most likely in no cache: it is asked for now and waited for later. */
+static void leave(struct shadow *shadow, const struct shadow_pair *pair)
+{
+    struct shadow_pair *place = &shadow->leaving[shadow->turn++ % SHADOW_LEAVING];
+    add(shadow, place);
+    *place = *pair;
+    __builtin_prefetch(&shadow->pairs[slot_of(shadow, shadow_key(pair))], 1);
+}
+
 struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair set[2],
                                       uint32_t first, uint32_t second)
 {
-    add(shadow, &set[1]);
+    if (is_counted(&set[1]))
+        leave(shadow, &set[1]);
     set[1] = set[0];
     set[0] = (struct shadow_pair){
         .first = first,
@@ -108,6 +123,8 @@ static void empty_sets(struct shadow *shadow)
     for (uint32_t i = 0; i < SHADOW_SETS; i++)
         for (uint32_t way = 0; way < 2; way++)
             shadow->lately[i][way] = (struct shadow_pair){0};
+    for (uint32_t i = 0; i < SHADOW_LEAVING; i++)
+        shadow->leaving[i] = (struct shadow_pair){0};
 }
 
 void shadow_flush(struct shadow *shadow)
@@ -115,6 +132,8 @@ void shadow_flush(struct shadow *shadow)
     for (uint32_t i = 0; i < SHADOW_SETS; i++)
         for (uint32_t way = 0; way < 2; way++)
             add(shadow, &shadow->lately[i][way]);
+    for (uint32_t i = 0; i < SHADOW_LEAVING; i++)
+        add(shadow, &shadow->leaving[i]);
     empty_sets(shadow);
 }
 

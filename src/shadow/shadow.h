@@ -19,10 +19,11 @@
  * The *group* of b is what is compared as a whole: the bytes of T that lie in the same element of
  * the former access and have the same former access. Elements are aligned blocks of the former
  * access's element size (16 for x87's ten bytes). Floats within the tolerance of detect_same_value, if
- * the group is a whole element; bits otherwise. Of an access that is not aligned to its element
- * size the two parts are compared each for itself: the one difference to `detect`, which knows
- * where the sampled access began. And former accesses are told apart by id: what
- * two executions of one instruction left in one element is one group.
+ * the group is a whole element; bits otherwise. Two differences to `detect`, which looks at one byte of
+ * one access: of an access that is not aligned to its element size the two parts are compared each for
+ * itself, and where sizes mix only bytes whose former access is still the one in question belong
+ * to the group. Former accesses are told apart by id: what two executions of one instruction
+ * left in one element is one group.
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.
  *
@@ -81,14 +82,16 @@ struct shadow_pair {
 };
 enum { SHADOW_ELEMENT_SHIFT = 56 };
 
-/* Pairs met lately: sets of two, the later one first. */
-enum { SHADOW_SETS_BITS = 12, SHADOW_SETS = 1 << SHADOW_SETS_BITS };
+/* Pairs met lately: sets of two, the later one first. Those that had to make room wait a while. */
+enum { SHADOW_SETS_BITS = 14, SHADOW_SETS = 1 << SHADOW_SETS_BITS, SHADOW_LEAVING = 16 };
 
 struct shadow {
     unsigned char *base;         /* record of address 0 */
     uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
     uint8_t *elements;           /* by id: element of the access */
     struct shadow_pair (*lately)[2];
+    struct shadow_pair leaving[SHADOW_LEAVING];
+    uint32_t turn;               /* of leaving */
     struct shadow_pair *pairs;   /* open addressing; complete after shadow_flush */
     uint64_t pairs_count, pairs_capacity;
     uint64_t address_limit;      /* rounded up to a power of two */

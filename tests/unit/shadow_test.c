@@ -806,12 +806,15 @@ static void refused_maps_leave_nothing(void **state)
     stop(&shadow, &maps);
 }
 
+/* More pairs among so many ids than wait outside the table. */
+enum { MANY = 20000, TURNS = 2 * MANY };
+
 /* Stores with ever new pairs of ids, eight bytes each. */
 static void store_in_turn(struct shadow *shadow, uint32_t first, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t step = 1; step < 8; step++) {
-            uint32_t id = 1 + (first + i * step) % 4000;
+            uint32_t id = 1 + (first + i * step) % MANY;
             shadow_store_fast(shadow, 4096 + 8 * step, id, 8, 1, 1);
         }
 }
@@ -829,15 +832,15 @@ static void the_pair_table_grows(void **state)
 {
     struct shadow shadow;
     struct maps maps;
-    start(&shadow, &maps, 4001, 0);
-    for (uint32_t id = 1; id <= 4000; id++)
+    start(&shadow, &maps, MANY + 1, 0);
+    for (uint32_t id = 1; id <= MANY; id++)
         shadow_define(&shadow, id, 8);
     uint64_t capacity = shadow.pairs_capacity;
-    store_in_turn(&shadow, 0, 20000);
+    store_in_turn(&shadow, 0, TURNS);
     assert_true(shadow_check(&shadow, 4096, 4096 + 64));
     shadow_flush(&shadow);
     assert_true(shadow.pairs_capacity > 2 * capacity);
-    assert_int_equal(sum_of_pairs(&shadow), 20000 * 7 * 8);
+    assert_int_equal(sum_of_pairs(&shadow), TURNS * 7 * 8);
     shadow_reset_counts(&shadow);
     assert_int_equal(sum_of_pairs(&shadow), 0);
     shadow_store(&shadow, 4096 + 8, 1, 8, (const uint8_t *)"abcdefgh", (const uint8_t *)"abcdefgh");
@@ -852,15 +855,15 @@ static void a_refused_table_ends_counting(void **state)
 {
     struct shadow shadow;
     struct maps maps;
-    start(&shadow, &maps, 4001, 0);
-    for (uint32_t id = 1; id <= 4000; id++)
+    start(&shadow, &maps, MANY + 1, 0);
+    for (uint32_t id = 1; id <= MANY; id++)
         shadow_define(&shadow, id, 8);
     maps.refuse_from = 1;
-    store_in_turn(&shadow, 0, 20000);
+    store_in_turn(&shadow, 0, TURNS);
     assert_true(shadow.exhausted);
     shadow_flush(&shadow);
     uint64_t sum = sum_of_pairs(&shadow);
-    assert_in_range(sum, 1000, 20000 * 7 * 8 / 2);
+    assert_in_range(sum, 1000, TURNS * 7 * 8 / 2);
     store_in_turn(&shadow, 3, 1000);
     shadow_kernel_store(&shadow, 4000, 7, 1000, NULL, NULL);
     shadow_forget(&shadow, 0, LIMIT);
