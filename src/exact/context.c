@@ -8,7 +8,9 @@
  * pointer above the innermost call (longjmp, exceptions), pop all calls whose slot is below the
  * stack pointer. Where the stack pointer goes somewhere else altogether (coroutines, alternate
  * signal stacks) the calls so far are parked as one *strand* and the strand that the stack pointer
- * belongs to is taken up, or a new one begun.
+ * belongs to is taken up, or a new one begun. The bounds of a thread's own stack and of its
+ * alternate one are known. Those of coroutines are not: a strand is taken up when a return, or a
+ * jump in its stead, uses its innermost return address; otherwise distance decides.
  *
  * Recursion deeper than MOST_DEPTH stays in the context of that depth: trees must not grow with the
  * length of a list.
@@ -49,9 +51,9 @@ static struct exact_activation *activations;
 static UInt activations_count, ids_used = 1;
 static Bool ran_out;
 
-static ULong hash_context(UInt parent, Addr return_address)
+static ULong hash_context(UInt parent, UInt module, Addr return_address)
 {
-    return base_mix64(return_address * 31 + parent);
+    return base_mix64((return_address ^ (ULong)module << 48) * 31 + parent);
 }
 
 static ULong hash_activation(UInt context, UInt block)
@@ -80,7 +82,8 @@ static void grow(struct table *table, ULong (*hash)(UInt number))
 
 static ULong rehash_context(UInt number)
 {
-    return hash_context(contexts[number].parent, contexts[number].return_address);
+    const struct exact_context *made = &contexts[number];
+    return hash_context(made->parent, made->module, made->return_address);
 }
 
 static ULong rehash_activation(UInt number)
@@ -88,21 +91,22 @@ static ULong rehash_activation(UInt number)
     return hash_activation(activations[number].context, activations[number].block);
 }
 
-static UInt child_of(UInt parent, Addr return_address)
+/* module: of the call; after dlclose another one may stand at the same addresses. */
+static UInt child_of(UInt parent, UInt module, Addr return_address)
 {
-    ULong slot = hash_context(parent, return_address) & (contexts_table.capacity - 1);
+    ULong slot = hash_context(parent, module, return_address) & (contexts_table.capacity - 1);
     for (UInt number; (number = contexts_table.slots[slot]) != 0;
          slot = (slot + 1) & (contexts_table.capacity - 1)) {
         const struct exact_context *found = &contexts[number - 1];
-        if (found->return_address == return_address && found->parent == parent)
+        if (found->return_address == return_address && found->parent == parent &&
+            found->module == module)
             return number - 1;
     }
     if (contexts_count == MOST_CONTEXTS)
         return parent;
     UInt number = contexts_count++;
-    contexts[number] = (struct exact_context){.parent = parent,
-                                              .module = exact_module_of(return_address - 1),
-                                              .return_address = return_address};
+    contexts[number] = (struct exact_context){
+        .parent = parent, .module = module, .return_address = return_address};
     contexts_table.slots[slot] = number + 1;
     if (++contexts_table.count * 2 > contexts_table.capacity)
         grow(&contexts_table, rehash_context);
@@ -139,11 +143,6 @@ static UInt activate(UInt context, const struct exact_block *block)
     return base;
 }
 
-ULong exact_ids(const struct exact_block *block)
-{
-    return activate(exact_current, block);
-}
-
 VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
 {
     UInt slot = exact_current % LATELY;
@@ -163,21 +162,25 @@ struct call {
     UInt context, depth;
 };
 
-/* One stack of calls. lowest: sp of the innermost; highest: the largest seen. */
+/* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0: not known.
+ */
 struct strand {
     struct call *calls;
     UInt count, capacity;
-    Addr highest;
-    Bool used;
+    Addr highest, low, high;
     UInt context; /* when parked */
     ULong parked; /* when */
 };
 
 struct thread {
     struct strand strands[MOST_STRANDS];
-    UInt now; /* the strand that runs */
+    UInt now;   /* the strand that runs */
+    UInt begun; /* strands at and beyond were never used */
     UInt context;
-    Bool signal; /* a handler is about to be entered */
+    Bool signal;    /* a handler is about to be entered */
+    Bool alternate; /* on the alternate stack */
+    Bool handled;   /* a handler has returned */
+    Addr interrupted;
     Bool known;
 };
 
@@ -215,60 +218,120 @@ static void pop_below(Addr sp)
     note_top();
 }
 
-static Bool belongs(const struct strand *candidate, Addr sp)
+static Addr lowest(const struct strand *of)
 {
-    if (!candidate->used || !candidate->count)
-        return False;
-    return sp + FAR > candidate->calls[candidate->count - 1].sp && sp < candidate->highest + FAR;
+    return of->count ? of->calls[of->count - 1].sp : of->highest;
+}
+
+static Bool is_bounded(const struct strand *of)
+{
+    return of->high != 0;
+}
+
+static Bool in_bounds(const struct strand *of, Addr sp)
+{
+    return sp >= of->low && sp <= of->high;
+}
+
+/* slack: how far beyond what was seen a stack may reach. */
+static Bool belongs(const struct strand *candidate, Addr sp, Addr slack)
+{
+    if (is_bounded(candidate))
+        return in_bounds(candidate, sp);
+    return candidate->count && sp + slack > lowest(candidate) && sp < candidate->highest + slack;
 }
 
 static void begin_strand(struct strand *fresh, Addr sp)
 {
-    fresh->used = True;
     fresh->count = 0;
     fresh->highest = sp;
+    fresh->low = fresh->high = 0;
+}
+
+static void park(void)
+{
+    strand->context = exact_current;
+    strand->parked = ++parkings;
+}
+
+static void take_up(struct strand *next)
+{
+    strand = next;
+    running->now = (UInt)(next - running->strands);
+    note_top();
+}
+
+/* A new one, or else the one that was parked first; never the thread's own stack. */
+static struct strand *spare_strand(void)
+{
+    struct strand *oldest = NULL;
+    if (running->begun < MOST_STRANDS)
+        return &running->strands[running->begun++];
+    for (UInt i = 1; i < MOST_STRANDS; i++) {
+        struct strand *candidate = &running->strands[i];
+        if (candidate != strand && (!oldest || candidate->parked < oldest->parked))
+            oldest = candidate;
+    }
+    return oldest;
 }
 
 /* The stack pointer is on another stack: find the calls that belong there. */
-static void switch_strand(Addr sp)
+static void switch_strand(Addr sp, Addr slack)
 {
-    struct strand *best = NULL, *oldest = NULL;
-    strand->context = exact_current;
-    strand->parked = ++parkings;
-    for (UInt i = 0; i < MOST_STRANDS; i++) {
+    struct strand *best = NULL;
+    park();
+    for (UInt i = 0; i < running->begun; i++) {
         struct strand *candidate = &running->strands[i];
-        if (candidate == strand)
-            continue;
         /* of several the one whose innermost call is nearest */
-        if (belongs(candidate, sp) &&
-            (!best || candidate->calls[candidate->count - 1].sp > best->calls[best->count - 1].sp))
+        if (candidate != strand && belongs(candidate, sp, slack) &&
+            (!best || lowest(candidate) > lowest(best)))
             best = candidate;
-        if (!oldest || !candidate->used || (oldest->used && candidate->parked < oldest->parked))
-            oldest = candidate;
     }
     if (best) {
         exact_current = best->context;
     } else {
-        best = oldest;
+        best = spare_strand();
         begin_strand(best, sp);
         exact_current = 0;
     }
-    strand = best;
-    running->now = (UInt)(best - running->strands);
-    note_top();
+    take_up(best);
 }
 
 static Bool elsewhere(Addr sp)
 {
-    return strand->count && (sp + FAR < exact_top || sp > strand->highest + FAR);
+    if (is_bounded(strand))
+        return !in_bounds(strand, sp);
+    return sp + FAR < lowest(strand) || sp > strand->highest + FAR;
+}
+
+/* A return, or a jump, that is not the innermost call's: unwinding, or a switch of stacks. */
+static __attribute__((noinline)) void settle(Addr sp)
+{
+    for (UInt i = 0; i < running->begun; i++) {
+        struct strand *parked = &running->strands[i];
+        if (parked != strand && parked->count && lowest(parked) == sp - sizeof(Addr)) {
+            park();
+            exact_current = parked->context;
+            take_up(parked);
+            pop_below(sp);
+            return;
+        }
+    }
+    Bool strays = !is_bounded(strand) &&
+                  (sp + EXACT_NEAR < lowest(strand) || sp > strand->highest + EXACT_NEAR);
+    if (strays || elsewhere(sp))
+        switch_strand(sp, EXACT_NEAR);
+    pop_below(sp);
 }
 
 VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block)
 {
-    if (UNLIKELY(elsewhere(sp)))
-        switch_strand(sp);
-    if (UNLIKELY(exact_top <= sp))
-        pop_below(sp + 1);
+    if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
+        if (elsewhere(sp))
+            switch_strand(sp, FAR);
+        if (exact_top <= sp)
+            pop_below(sp + 1);
+    }
     push(sp);
     if (LIKELY(block->call_context == exact_current)) {
         exact_current = block->call_child;
@@ -277,22 +340,24 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
     if (strand->calls[strand->count - 1].depth > MOST_DEPTH)
         return;
     block->call_context = exact_current;
-    block->call_child = exact_current = child_of(exact_current, return_address);
+    block->call_child = exact_current = child_of(exact_current, block->module, return_address);
 }
 
 VG_REGPARM(2) void exact_on_return(Addr sp, Addr target)
 {
     (void)target;
-    if (UNLIKELY(elsewhere(sp)))
-        switch_strand(sp);
-    pop_below(sp);
+    if (UNLIKELY(exact_top != sp - sizeof(Addr))) {
+        settle(sp);
+        return;
+    }
+    exact_current = strand->calls[--strand->count].context;
+    note_top();
 }
 
+/* Indirect jumps that leave the innermost call behind, or go far below it. */
 VG_REGPARM(1) void exact_on_jump(Addr sp)
 {
-    if (UNLIKELY(elsewhere(sp)))
-        switch_strand(sp);
-    pop_below(sp);
+    settle(sp);
 }
 
 /* ---- threads and signals ------------------------------------------------------------------------
@@ -307,21 +372,57 @@ static struct thread *thread_of(ThreadId tid)
         thread->known = True;
         thread->context = 0;
         thread->now = 0;
-        thread->signal = False;
-        for (UInt i = 0; i < MOST_STRANDS; i++) {
-            thread->strands[i].used = False;
-            thread->strands[i].count = 0;
-        }
+        thread->begun = 1;
+        thread->signal = thread->handled = False;
         begin_strand(&thread->strands[0], VG_(get_SP)(tid));
+        SizeT bytes = VG_(thread_get_stack_size)(tid);
+        if (bytes) {
+            thread->strands[0].high = VG_(thread_get_stack_max)(tid);
+            thread->strands[0].low = thread->strands[0].high - bytes;
+        }
         threads_count++;
     }
     return thread;
 }
 
+/* The alternate stack begins anew with every handler that is entered from outside it. */
+static void enter_alternate(ThreadId tid, Addr sp)
+{
+    Addr low = VG_(thread_get_altstack_min)(tid);
+    struct strand *fresh = NULL;
+    park();
+    for (UInt i = 1; i < running->begun; i++)
+        if (running->strands[i].low == low && &running->strands[i] != strand)
+            fresh = &running->strands[i];
+    if (!fresh)
+        fresh = spare_strand();
+    begin_strand(fresh, sp);
+    fresh->low = low;
+    fresh->high = low + VG_(thread_get_altstack_size)(tid);
+    take_up(fresh);
+}
+
+/* The handler is called from where the thread was interrupted; its return address is in the
+   system's code and nobody's. */
+static void enter_handler(ThreadId tid)
+{
+    Addr sp = VG_(get_SP)(tid), at = running->interrupted;
+    UInt interrupted = exact_current;
+    if (running->alternate)
+        enter_alternate(tid, sp);
+    else
+        pop_below(sp + 1);
+    exact_current = interrupted;
+    push(sp);
+    /* Addresses of callers are those after their calls. */
+    if (strand->calls[strand->count - 1].depth <= MOST_DEPTH)
+        exact_current = child_of(interrupted, exact_module_of(at), at + 1);
+}
+
 void exact_run_thread(ThreadId tid, ULong blocks)
 {
     (void)blocks;
-    if (LIKELY(tid == running_tid && !running->signal))
+    if (LIKELY(tid == running_tid && !running->signal && !running->handled))
         return;
     if (running)
         running->context = exact_current;
@@ -332,26 +433,36 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     strand = &running->strands[running->now];
     exact_current = running->context;
     note_top();
-    if (running->signal) {
-        /* The handler is called, by nobody, from where the thread was interrupted. */
-        running->signal = False;
-        Addr sp = VG_(get_SP)(tid);
-        UInt interrupted = exact_current;
-        if (elsewhere(sp)) {
-            switch_strand(sp);
-            exact_current = interrupted;
-        }
-        pop_below(sp + 1);
-        exact_current = interrupted;
-        push(sp);
-        running->context = exact_current;
-    }
+    if (running->handled)
+        settle(VG_(get_SP)(tid));
+    running->handled = False;
+    if (running->signal)
+        enter_handler(tid);
+    running->signal = False;
+    running->context = exact_current;
+}
+
+/* A system call may end while another thread is the one that ran last. */
+ULong exact_ids(ThreadId tid, const struct exact_block *block)
+{
+    if (tid == running_tid)
+        return activate(exact_current, block);
+    return activate(thread_of(tid)->context, block);
 }
 
 void exact_before_signal(ThreadId tid, Int signal, Bool alternate)
 {
-    (void)signal, (void)alternate;
-    thread_of(tid)->signal = True;
+    (void)signal;
+    struct thread *thread = thread_of(tid);
+    thread->signal = True;
+    thread->alternate = alternate;
+    thread->interrupted = VG_(get_IP)(tid);
+}
+
+void exact_after_signal(ThreadId tid, Int signal)
+{
+    (void)signal;
+    thread_of(tid)->handled = True;
 }
 
 void exact_thread_begins(ThreadId tid)

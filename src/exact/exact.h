@@ -94,6 +94,8 @@ extern UInt exact_current;
 /* Stack pointer of the innermost call of the running thread; added code asks for help when a jump
    leaves it behind. */
 extern Addr exact_top;
+/* Bytes that the stack pointer passes over at once on one stack, other than by making frames. */
+enum { EXACT_NEAR = 1 << 12 };
 
 void exact_contexts_init(void);
 /* Helpers of added code. */
@@ -102,13 +104,14 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
 VG_REGPARM(2) void exact_on_return(Addr sp, Addr target);
 VG_REGPARM(1) void exact_on_jump(Addr sp);
 
-/* Ids of `block` in the current context. */
-ULong exact_ids(const struct exact_block *block);
+/* Ids of `block` in the thread's context. */
+ULong exact_ids(ThreadId tid, const struct exact_block *block);
 
 void exact_run_thread(ThreadId tid, ULong blocks);  /* start_client_code */
 void exact_thread_begins(ThreadId tid);
 void exact_thread_ends(ThreadId tid);
 void exact_before_signal(ThreadId tid, Int signal, Bool alternate);
+void exact_after_signal(ThreadId tid, Int signal);
 
 UInt exact_ids_used(void);
 UInt exact_contexts_count(void);

@@ -29,10 +29,13 @@ static UInt blocks_count;
 
 struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count)
 {
-    ULong hash = base_hash_bytes(accesses, count * sizeof *accesses, start);
+    /* Another library may have come to the same place. */
+    UInt module = exact_module_of(start);
+    ULong hash = base_hash_bytes(accesses, count * sizeof *accesses, start ^ (ULong)module << 48);
     struct exact_block **bucket = &buckets[hash % BUCKETS];
     for (struct exact_block *known = *bucket; known; known = known->next)
-        if (known->hash == hash && known->start == start && known->count == count)
+        if (known->hash == hash && known->start == start && known->count == count &&
+            known->module == module)
             return known;
     if (!blocks)
         blocks = exact_reserve((SizeT)MOST_BLOCKS * sizeof(struct exact_block *));
@@ -44,7 +47,7 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
         block->lately[i].context = NO_CONTEXT;
     block->serial = blocks_count;
     block->count = count;
-    block->module = exact_module_of(start);
+    block->module = module;
     block->start = start;
     block->hash = hash;
     block->next = *bucket;
@@ -137,9 +140,10 @@ struct found {
     struct exact_access accesses[MOST_ACCESSES];
     UInt ordinals[MOST_ACCESSES];
     UInt count;
-    UShort numbers[MOST_ACCESSES];
+    UShort numbers[MOST_ACCESSES]; /* NOT_AN_ACCESS: VEX's, not the program's */
     UInt happen;
 };
+enum { NOT_AN_ACCESS = MOST_ACCESSES };
 static struct found found;
 
 static UChar element_code(Addr ip, UInt length, UInt bytes)
@@ -168,10 +172,38 @@ static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool sto
     found.numbers[found.happen++] = (UShort)found.count++;
 }
 
+static void note_nothing(void)
+{
+    tl_assert2(found.happen < MOST_ACCESSES, "headroom: too many accesses in a block\n");
+    found.numbers[found.happen++] = NOT_AN_ACCESS;
+}
+
+/* bt, bts, btr, btc of registers: VEX puts the register on the program's stack to find the bit. */
+static Bool is_bit_of_register(Addr ip, UInt length)
+{
+    const UChar *byte = (const UChar *)ip, *end = byte + length;
+    while (byte < end && (*byte == 0x66 || *byte == 0xf2 || *byte == 0xf3 || *byte >> 4 == 4))
+        byte++;
+    return end - byte == 3 && byte[0] == 0x0f && (byte[1] & 0xe7) == 0xa3 && byte[2] >= 0xc0;
+}
+
+/* Of a locked instruction VEX makes a load, the operation, and a compare-and-swap with what was
+   loaded: one load. That of cmpxchg has no load before. */
+static Bool is_loaded_before(const IRSB *code, Int at)
+{
+    const IRExpr *expected = code->stmts[at]->Ist.CAS.details->expdLo;
+    for (Int i = at; expected->tag == Iex_RdTmp && code->stmts[i]->tag != Ist_IMark; i--)
+        if (code->stmts[i]->tag == Ist_WrTmp &&
+            code->stmts[i]->Ist.WrTmp.tmp == expected->Iex.RdTmp.tmp)
+            return code->stmts[i]->Ist.WrTmp.data->tag == Iex_Load;
+    return False;
+}
+
 static void find_accesses(const IRSB *code)
 {
     Addr ip = 0, last_ip = 0;
     UInt length = 0, ordinal = 0;
+    Bool invented = False;
     found.count = found.happen = 0;
     for (Int i = 0; i < code->stmts_used; i++) {
         const IRStmt *statement = code->stmts[i];
@@ -180,12 +212,17 @@ static void find_accesses(const IRSB *code)
             length = statement->Ist.IMark.len;
             ordinal = 0;
             last_ip = ip;
+            invented = is_bit_of_register(ip, length);
             continue;
         }
         struct effect effect = effect_of(code->tyenv, statement);
-        if (effect.load)
+        if (effect.load && (invented || (statement->tag == Ist_CAS && is_loaded_before(code, i))))
+            note_nothing();
+        else if (effect.load)
             note_access(ip, length, ordinal++, effect.load, False);
-        if (effect.store)
+        if (effect.store && invented)
+            note_nothing();
+        else if (effect.store)
             note_access(ip, length, ordinal++, effect.store, True);
     }
     /* The return address: pushed by a call, popped by a return. */
@@ -323,6 +360,8 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
     static void *const stores[9] = {
         [1] = exact_store_1, [2] = exact_store_2, [4] = exact_store_4, [8] = exact_store_8};
     UInt number = found.numbers[builder->next++];
+    if (number == NOT_AN_ACCESS)
+        return;
     const struct exact_access *access = &found.accesses[number];
     IRExpr *id = id_of(builder, number);
     UInt bytes = access->bytes;
@@ -458,8 +497,11 @@ static void end_block(struct builder *builder, Addr after)
     } else {
         IRExpr *top =
             assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, constant((Addr)&exact_top)));
-        IRExpr *behind = assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, top, sp));
-        CALL(out, 1, exact_on_jump, mkIRExprVec_1(sp), behind);
+        /* Above the innermost call, or far below it. */
+        IRExpr *below = assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, top, sp));
+        IRExpr *leaves =
+            assign(out, Ity_I1, IRExpr_Binop(Iop_CmpLT64U, constant(EXACT_NEAR), below));
+        CALL(out, 1, exact_on_jump, mkIRExprVec_1(sp), leaves);
     }
 }
 

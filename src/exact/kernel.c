@@ -11,6 +11,7 @@
 #include <pub_tool_libcassert.h>
 #include <pub_tool_machine.h>
 #include <pub_tool_mallocfree.h>
+#include <pub_tool_threadstate.h>
 #include <pub_tool_vki.h>
 #include <pub_tool_vkiscnums.h>
 
@@ -18,11 +19,12 @@ ULong exact_kernel_loaded, exact_kernel_stored;
 
 enum { LOAD, STORE, SYSCALL_BYTES = 2 };
 
-/* Id of the kernel's load or store in the system call that the thread is in. */
-static UInt kernel_id(ThreadId tid, UInt which)
+/* Id of the kernel's load or store in the system call that the thread is in, or where a signal
+   interrupted it. */
+static UInt kernel_id(CorePart part, ThreadId tid, UInt which)
 {
     static struct exact_block *last;
-    Addr ip = VG_(get_IP)(tid) - SYSCALL_BYTES;
+    Addr ip = VG_(get_IP)(tid) - (part == Vg_CoreSignal ? 0 : SYSCALL_BYTES);
     if (!last || last->start != ip) {
         struct exact_access accesses[2];
         VG_(memset)(accesses, 0, sizeof accesses);
@@ -34,7 +36,7 @@ static UInt kernel_id(ThreadId tid, UInt which)
         }
         last = exact_block_for(ip, accesses, 2);
     }
-    return (UInt)exact_ids(last) + which;
+    return (UInt)exact_ids(tid, last) + which;
 }
 
 static Bool readable(Addr address, SizeT bytes)
@@ -48,10 +50,10 @@ static void kernel_load(ThreadId tid, Addr address, SizeT bytes)
         return;
     exact_kernel_loaded += bytes;
     if (exact_options.kinds)
-        shadow_kernel_load(&exact_shadow, address, kernel_id(tid, LOAD), bytes,
+        shadow_kernel_load(&exact_shadow, address, kernel_id(Vg_CoreSysCall, tid, LOAD), bytes,
                            (const uint8_t *)address);
     if (exact_options.trace)
-        exact_trace_kernel(address, kernel_id(tid, LOAD), bytes, False);
+        exact_trace_kernel(address, kernel_id(Vg_CoreSysCall, tid, LOAD), bytes, False);
 }
 
 static void before_read(CorePart part, ThreadId tid, const HChar *what, Addr address, SizeT bytes)
@@ -93,8 +95,8 @@ static UInt next_saved;
 static void before_write(CorePart part, ThreadId tid, const HChar *what, Addr address, SizeT bytes)
 {
     (void)what;
-    if (!exact_options.kinds || part != Vg_CoreSysCall || bytes > MOST_SAVED_BYTES ||
-        !readable(address, bytes))
+    if (!exact_options.kinds || (part != Vg_CoreSysCall && part != Vg_CoreSignal) ||
+        bytes > MOST_SAVED_BYTES || !readable(address, bytes))
         return;
     UInt slot = next_saved++ % MOST_SAVED;
     if (saved[slot].capacity < bytes) {
@@ -108,18 +110,32 @@ static void before_write(CorePart part, ThreadId tid, const HChar *what, Addr ad
     VG_(memcpy)(saved[slot].copy, (const void *)address, bytes);
 }
 
-static const UChar *memory_before(ThreadId tid, Addr address, SizeT bytes)
+/* Copies are of one system call: the next one finds other bytes there. */
+static void forget_before(ThreadId tid)
 {
     for (UInt i = 0; i < MOST_SAVED; i++)
-        if (saved[i].tid == tid && address >= saved[i].address &&
-            address + bytes <= saved[i].address + saved[i].bytes)
-            return saved[i].copy + (address - saved[i].address);
+        if (saved[i].tid == tid)
+            saved[i].bytes = 0;
+}
+
+/* By thread: the system call it is in or was in last. Valgrind has every futex call store the word,
+   but only those on priority-inheriting mutexes do. */
+static UInt *syscalls;
+
+static const UChar *memory_before(ThreadId tid, Addr address, SizeT bytes)
+{
+    for (UInt i = 1; i <= MOST_SAVED; i++) { /* the latest first */
+        UInt slot = (next_saved - i) % MOST_SAVED;
+        if (saved[slot].tid == tid && address >= saved[slot].address &&
+            address + bytes <= saved[slot].address + saved[slot].bytes)
+            return saved[slot].copy + (address - saved[slot].address);
+    }
     return NULL;
 }
 
 static void after_write(CorePart part, ThreadId tid, Addr address, SizeT bytes)
 {
-    if (!readable(address, bytes))
+    if (!readable(address, bytes) || (part == Vg_CoreSysCall && syscalls[tid] == __NR_futex))
         return;
     if (part != Vg_CoreSysCall && part != Vg_CoreSignal) {
         if (exact_options.kinds)
@@ -128,10 +144,10 @@ static void after_write(CorePart part, ThreadId tid, Addr address, SizeT bytes)
     }
     exact_kernel_stored += bytes;
     if (exact_options.kinds)
-        shadow_kernel_store(&exact_shadow, address, kernel_id(tid, STORE), bytes,
+        shadow_kernel_store(&exact_shadow, address, kernel_id(part, tid, STORE), bytes,
                             memory_before(tid, address, bytes), (const uint8_t *)address);
     if (exact_options.trace)
-        exact_trace_kernel(address, kernel_id(tid, STORE), bytes, True);
+        exact_trace_kernel(address, kernel_id(part, tid, STORE), bytes, True);
 }
 
 /* ---- memory that comes and goes ------------------------------------------------------------- */
@@ -171,7 +187,9 @@ static void moved(Addr from, Addr to, SizeT bytes)
 
 static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count)
 {
-    (void)tid, (void)arguments, (void)count;
+    (void)arguments, (void)count;
+    forget_before(tid);
+    syscalls[tid] = number;
     /* Valgrind starts anew in the program that is executed: what was counted is written now. If
        the call fails counting goes on from zero, and the records add up. */
     if (number == __NR_execve || number == __NR_execveat)
@@ -180,11 +198,13 @@ static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt cou
 
 static void after_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count, SysRes result)
 {
-    (void)tid, (void)number, (void)arguments, (void)count, (void)result;
+    (void)number, (void)arguments, (void)count, (void)result;
+    forget_before(tid);
 }
 
 void exact_kernel_init(void)
 {
+    syscalls = VG_(calloc)("headroom.syscalls", VG_N_THREADS, sizeof *syscalls);
     VG_(track_pre_mem_read)(before_read);
     VG_(track_pre_mem_read_asciiz)(before_read_text);
     VG_(track_pre_mem_write)(before_write);

@@ -88,11 +88,13 @@ static void before_options(void)
     VG_(basic_tool_funcs)(after_options, exact_instrument, end);
     VG_(needs_command_line_options)(take_option, print_usage, print_debug_usage);
     VG_(clo_vex_control).guest_chase = False;
+    VG_(clo_vex_control).guest_max_insns = 30;
     VG_(atfork)(NULL, NULL, forked);
     VG_(track_start_client_code)(exact_run_thread);
     VG_(track_pre_thread_first_insn)(exact_thread_begins);
     VG_(track_pre_thread_ll_exit)(exact_thread_ends);
     VG_(track_pre_deliver_signal)(exact_before_signal);
+    VG_(track_post_deliver_signal)(exact_after_signal);
     exact_kernel_init();
 }
 

@@ -260,13 +260,39 @@ static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 
 enum { KIND_DEAD, KIND_SILENT, KIND_LOAD };
 
+/*
+ * The bytes of an access are all in the pairs that it is the second of (of (store, load) only
+ * `dead` is not zero), and all accesses of one id are as wide: so nothing need be counted as it
+ * happens.
+ */
+enum { MOST_WIDTH = 1024 };
+static ULong bytes_by_width[2][MOST_WIDTH + 1];
+
+static void note_bytes(const struct exact_access *access, ULong bytes)
+{
+    if (!(access->flags & WIRE_NODE_KERNEL) && access->bytes <= MOST_WIDTH)
+        bytes_by_width[access->store][access->bytes] += bytes;
+}
+
+static void sum_widths(struct wire_totals *totals)
+{
+    for (UInt width = 1; width <= MOST_WIDTH; width++) {
+        totals->loads += bytes_by_width[False][width] / width;
+        totals->load_bytes += bytes_by_width[False][width];
+        totals->stores += bytes_by_width[True][width] / width;
+        totals->store_bytes += bytes_by_width[True][width];
+    }
+}
+
 static void put_pairs(struct wire_totals *totals)
 {
     shadow_flush(&exact_shadow);
+    VG_(memset)(bytes_by_width, 0, sizeof bytes_by_width);
     for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
         const struct shadow_pair *pair = &exact_shadow.pairs[i];
         if (!pair->second)
             continue;
+        note_bytes(access_of(pair->second), pair->waste + pair->use);
         if (!pair->first) {
             if (access_of(pair->second)->store)
                 totals->fresh_store_bytes += pair->waste + pair->use;
@@ -288,6 +314,7 @@ static void put_pairs(struct wire_totals *totals)
             put_pair(KIND_LOAD, pair->first, pair->second, pair->waste, pair->use);
         }
     }
+    sum_widths(totals);
     if (exact_shadow.exhausted)
         totals->degraded |= WIRE_EXACT_MEMORY;
 }
