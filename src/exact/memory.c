@@ -41,15 +41,20 @@ void *exact_reserve(SizeT bytes)
                           VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
     if (at != (long)next_free)
         return NULL;
-    system_call(__NR_madvise, at, (long)bytes, ADVISE_HUGEPAGE, 0, 0, 0);
     next_free = (next_free + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
     return (void *)at;
 }
 
 static void *map(void *context, size_t bytes, bool reserve)
 {
-    (void)context, (void)reserve;
-    return exact_reserve(bytes);
+    (void)context;
+    void *memory = exact_reserve(bytes);
+    /* Tables are used whole and at random. What lies at a fixed distance from the program's memory
+       is as sparse as that is: small programs would take several times as much. */
+    if (memory && !reserve)
+        system_call(__NR_madvise, (long)memory, (long)VG_PGROUNDUP(bytes), ADVISE_HUGEPAGE, 0, 0,
+                    0);
+    return memory;
 }
 
 static void unmap(void *context, void *memory, size_t bytes)
