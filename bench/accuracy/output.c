@@ -167,15 +167,22 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
 /* ---- samplers
  * ----------------------------------------------------------------------------------------- */
 
+static const char *const policies[] = {
+    [DETECT_RESERVOIR] = "reservoir",
+    [DETECT_RENEWAL] = "renewal",
+};
+
 static void write_counts(FILE *out, const struct sampler *sampler, unsigned kind)
 {
     const struct detect_counts *counts = &sampler->counts;
     fprintf(out,
-            "\"period\":%lu,\"registers\":%u,\"repeat\":%u,\"samples\":%lu,\"armed\":%lu,"
+            "\"period\":%lu,\"registers\":%u,\"policy\":\"%s\",\"repeat\":%u,\"samples\":%lu,"
+            "\"armed\":%lu,"
             "\"traps\":%lu,\"ignored\":%lu,\"evicted\":%lu,\"abandoned\":%lu,\"blind_longest\":%lu",
-            sampler->settings.period, sampler->settings.registers, sampler->settings.repeat,
-            counts->samples[kind], counts->armed[kind], counts->traps[kind], counts->ignored[kind],
-            counts->evicted[kind], counts->abandoned[kind], counts->blind_longest[kind]);
+            sampler->settings.period, sampler->settings.registers,
+            policies[sampler->settings.policy], sampler->settings.repeat, counts->samples[kind],
+            counts->armed[kind], counts->traps[kind], counts->ignored[kind], counts->evicted[kind],
+            counts->abandoned[kind], counts->blind_longest[kind]);
 }
 
 static void write_top(FILE *out, const struct ranked *truth, const struct tally *estimate,

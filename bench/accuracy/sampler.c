@@ -102,7 +102,8 @@ static struct slot *add_slot(struct sampler *sampler)
                                      .registers = (uint8_t)registers,
                                      .fp_tolerance = settings->fp_tolerance,
                                      .ignored_limit = settings->ignored_limit,
-                                     .fault = settings->fault};
+                                     .fault = settings->fault,
+                                     .policy = settings->policy};
     struct detect_hooks hooks = {arm, disarm, random_below, slot, lost};
     detect_init(&slot->detect, &options, &hooks);
     slot->sampler = sampler;

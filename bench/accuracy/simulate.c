@@ -30,33 +30,47 @@ struct options {
 /* ---- the set of samplers ----------------------------------------------------------------------
  */
 
-/* Those of one period and repeat: settings, and which directions' clocks they hang on. */
+/* What is watched with one number of registers and one policy. */
+static size_t list_watched(const struct options *options, struct sampler_settings common,
+                           struct sampler_settings *list)
+{
+    static const enum sampler_watch watches[UNITS] = {WATCH_WORD, WATCH_LINE};
+    size_t count = 0;
+    for (unsigned kind = 0; options->waste && kind < DETECT_KINDS; kind++) {
+        list[count] = common;
+        list[count++].kinds = (uint8_t)(1U << kind);
+    }
+    if (options->waste && common.registers >= DETECT_KINDS) {
+        list[count] = common;
+        list[count++].kinds = (1U << DETECT_KINDS) - 1;
+    }
+    for (unsigned unit = 0; unit < UNITS; unit++) {
+        if (!options->units[unit])
+            continue;
+        list[count] = common;
+        list[count].kinds = 1U << DETECT_DEAD;
+        list[count].reuse = true;
+        list[count++].watch = watches[unit];
+    }
+    return count;
+}
+
+/* Those of one period and repeat. */
 static size_t list_settings(const struct options *options, struct sampler_settings common,
                             struct sampler_settings *list)
 {
-    static const enum sampler_watch watches[UNITS] = {WATCH_WORD, WATCH_LINE};
     size_t count = 0;
     /* Of its samples many never trap and stay watched: not for short periods. */
     bool control = common.period >= options->control && common.repeat == 0;
     for (uint8_t registers = control ? UNLIMITED : 1; registers <= DETECT_MAX_REGISTERS;
          registers++) {
         common.registers = registers;
-        for (unsigned kind = 0; options->waste && kind < DETECT_KINDS; kind++) {
-            list[count] = common;
-            list[count++].kinds = (uint8_t)(1U << kind);
-        }
-        if (options->waste && registers >= DETECT_KINDS) {
-            list[count] = common;
-            list[count++].kinds = (1U << DETECT_KINDS) - 1;
-        }
-        for (unsigned unit = 0; unit < UNITS; unit++) {
-            if (!options->units[unit])
-                continue;
-            list[count] = common;
-            list[count].kinds = 1U << DETECT_DEAD;
-            list[count].reuse = true;
-            list[count++].watch = watches[unit];
-        }
+        common.policy = DETECT_RESERVOIR;
+        count += list_watched(options, common, &list[count]);
+        common.policy = DETECT_RENEWAL;
+        /* The others tell nothing new. */
+        if (registers == 1 || registers >= DETECT_KINDS)
+            count += list_watched(options, common, &list[count]);
     }
     return count;
 }
@@ -108,7 +122,7 @@ static void renew_next(struct simulation *simulation, unsigned direction)
 
 static bool init_samplers(struct simulation *simulation, const struct options *options)
 {
-    enum { MOST_SETTINGS = 32 };
+    enum { MOST_SETTINGS = 64 };
     size_t groups = options->periods_count * options->repeats;
     simulation->samplers = allocate(groups * MOST_SETTINGS, sizeof *simulation->samplers);
     for (unsigned i = 0; i < 2; i++)

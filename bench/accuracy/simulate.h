@@ -215,7 +215,7 @@ struct sampler_settings {
     uint64_t period;
     uint8_t kinds;         /* bits, as in detect_options */
     uint8_t registers;     /* UNLIMITED: every sample is watched until it traps */
-    uint8_t fault;
+    uint8_t fault, policy;
     bool reuse;            /* measures time distances: any touch is one */
     enum sampler_watch watch; /* log2 of what is watched, in bytes     */
     unsigned repeat;

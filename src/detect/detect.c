@@ -101,7 +101,7 @@ static int longest_busy(const struct detect *detect, unsigned kind, unsigned vis
         const struct detect_register *watch = &detect->registers[i];
         if (visited >> i & 1 || !open_to(watch, kind))
             continue;
-        if (longest < 0 || watch->since_free > detect->registers[longest].since_free)
+        if (longest < 0 || watch->offered > detect->registers[longest].offered)
             longest = (int)i;
     }
     return longest;
@@ -124,8 +124,8 @@ static struct choice choose_fairly(struct detect *detect, unsigned kind)
         if (index < 0)
             return choice;
         struct detect_register *watch = &detect->registers[index];
-        float accepts = (1 - choice.chance) / (float)watch->since_free;
-        if (choice.index < 0 && hooks->random_below(hooks->machine, watch->since_free) == 0)
+        float accepts = (1 - choice.chance) / (float)watch->offered;
+        if (choice.index < 0 && hooks->random_below(hooks->machine, watch->offered) == 0)
             choice.index = index;
         watch->chance *= 1 - accepts;
         choice.chance += accepts;
@@ -174,8 +174,8 @@ static void count_offer(struct detect *detect, unsigned kind)
 {
     for (unsigned i = 0; i < detect->options.registers; i++) {
         struct detect_register *watch = &detect->registers[i];
-        if (watch->busy && open_to(watch, kind) && watch->since_free < UINT32_MAX)
-            watch->since_free++;
+        if (watch->busy && open_to(watch, kind) && watch->offered < UINT32_MAX)
+            watch->offered++;
     }
 }
 
@@ -231,16 +231,17 @@ static bool arm(struct detect *detect, unsigned index, const struct detect_sampl
 static int place(struct detect *detect, const struct detect_sample *sample)
 {
     struct choice choice = {free_register(detect, sample->kind), 1};
+    bool anew = choice.index >= 0 || detect->options.policy == DETECT_RENEWAL;
     count_offer(detect, sample->kind);
-    if (choice.index >= 0) {
-        detect->registers[choice.index].since_free = 1;
-    } else {
+    if (choice.index < 0) {
         choice = choosers[detect->options.fault](detect, sample->kind);
         if (choice.index < 0)
             return -1;
         detect->counts.evicted[detect->registers[choice.index].sample.kind]++;
         lose(detect, (unsigned)choice.index);
     }
+    if (anew)
+        detect->registers[choice.index].offered = 1;
     detect->registers[choice.index].chance = choice.chance;
     return arm(detect, (unsigned)choice.index, sample) ? choice.index : -1;
 }

@@ -133,6 +133,16 @@ enum detect_fault {
     DETECT_SOUND, DETECT_REPLACE_OLDEST, DETECT_COIN_FLIP, DETECT_NO_ATTRIBUTION,
 };
 
+/*
+ * Whom does a sample replace when all registers are busy? In a reservoir (witch, rdx) a watch is
+ * replaced with chance 1 / k by the k-th sample since its register was free. So a stretch of samples
+ * that never trap, such as a big table being filled, blocks a register for about as long again: k is large, and
+ * of what comes afterwards nothing is watched. With renewal k counts from the arming of the
+ * watch that would be replaced: the same long waits are possible, and nothing is remembered of
+ * what was before. Over n samples that never trap a reservoir arms about ln n, renewal n / ln n.
+ */
+enum detect_policy { DETECT_RESERVOIR, DETECT_RENEWAL };
+
 struct detect_options {
     uint8_t kinds;            /* bit k: detect_kind k is observed                            */
     uint8_t registers;        /* 1..DETECT_MAX_REGISTERS usable for watching                 */
@@ -140,12 +150,14 @@ struct detect_options {
     uint32_t ignored_limit;   /* a watchpoint is abandoned at that many ignored touches; 0:
                                  at the first                                                */
     uint8_t fault;            /* enum detect_fault                                           */
+    uint8_t policy;           /* enum detect_policy                                          */
 };
 
 struct detect_register {
     bool busy;
     uint8_t kinds;            /* bit k: kind k may use this register                         */
-    uint32_t since_free;      /* k of the reservoir: samples offered here since it was free  */
+    uint32_t offered;         /* k: samples offered here since it was free, or with renewal
+                                 since the watch was armed                                   */
     uint32_t ignored;
     bool last_known;
     float chance;             /* probability that the sample got here and is still watched   */

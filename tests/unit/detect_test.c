@@ -1294,28 +1294,40 @@ static void life_traps(struct lives *lives)
     }
 }
 
-/* A sample traps at once or, with the chance of its context's parity, 100 to 200 samples later. */
-static struct lives *live(unsigned registers, const unsigned *late_percent)
+static void live_on(struct lives *lives, uint32_t context, uint64_t wait)
+{
+    struct detect_sample sample = {.element_bytes = 1,
+                                   .bytes = 1,
+                                   .address = lives->now + wait,
+                                   .weight = 1,
+                                   .context_id = context,
+                                   .context = &lives->contexts[context]};
+    lives->sampled[context]++;
+    detect_take(&lives->detect, &sample);
+    life_traps(lives);
+    lives->now++;
+}
+
+static struct lives *lives_new(unsigned registers, enum detect_policy policy, uint64_t seed)
 {
     struct lives *lives = calloc(1, sizeof *lives);
     struct detect_options options = dead_only(registers, DETECT_SOUND);
     struct detect_hooks hooks = {life_arm, life_disarm, life_random, lives, life_lost};
     assert_non_null(lives);
-    lives->random.state = registers;
+    options.policy = (uint8_t)policy;
+    lives->random.state = seed;
     detect_init(&lives->detect, &options, &hooks);
-    for (lives->now = 1; lives->now <= LIFE_SAMPLES; lives->now++) {
+    return lives;
+}
+
+/* A sample traps at once or, with the chance of its context's parity, 100 to 200 samples later. */
+static struct lives *live(unsigned registers, const unsigned *late_percent)
+{
+    struct lives *lives = lives_new(registers, DETECT_RESERVOIR, registers);
+    for (unsigned i = 0; i < LIFE_SAMPLES; i++) {
         uint32_t context = (uint32_t)base_random_below(&lives->random, LIFE_CONTEXTS);
         bool late = base_random_below(&lives->random, 100) < late_percent[context % 2];
-        struct detect_sample sample = {
-            .element_bytes = 1,
-            .bytes = 1,
-            .address = lives->now + (late ? 100 + base_random_below(&lives->random, 100) : 0),
-            .weight = 1,
-            .context_id = context,
-            .context = &lives->contexts[context]};
-        lives->sampled[context]++;
-        detect_take(&lives->detect, &sample);
-        life_traps(lives);
+        live_on(lives, context, late ? 100 + base_random_below(&lives->random, 100) : 0);
     }
     return lives;
 }
@@ -1391,6 +1403,66 @@ static void lost_watches_speak_for_their_contexts(void **state)
     }
 }
 
+/* ---- renewal ------------------------------------------------------------------------- */
+
+enum { NEVER = 1 << 30 };
+
+/* Traps of 200 samples that trap at once, after 2000 that never do. Mean of many runs. */
+static double traps_after_silence(unsigned registers, enum detect_policy policy)
+{
+    enum { RUNS = 200 };
+    double traps = 0;
+    for (unsigned run = 0; run < RUNS; run++) {
+        struct lives *lives = lives_new(registers, policy, run);
+        for (unsigned i = 0; i < 2200; i++)
+            live_on(lives, i < 2000, i < 2000 ? NEVER : 0);
+        traps += (double)lives->detect.counts.traps[DETECT_DEAD] / RUNS;
+        free(lives);
+    }
+    return traps;
+}
+
+static void renewal_forgets_what_never_trapped(void **state)
+{
+    for (unsigned registers = 1; registers <= 4; registers += 3) {
+        double reservoir = traps_after_silence(registers, DETECT_RESERVOIR);
+        double renewal = traps_after_silence(registers, DETECT_RENEWAL);
+        print_message("%u: of 200 %.1f trap, with renewal %.1f\n", registers, reservoir, renewal);
+        assert_true(renewal > 100 && renewal > 2 * reservoir);
+    }
+}
+
+/* With renewal a watch waits through n samples with chance 1 / (n + 1), whatever was before; and
+   sums of 1 / chance are right. */
+static void renewal_chances_are_right(void **state)
+{
+    enum { RUNS = 4000, LONG = 9, SAMPLES = 60 };
+    for (unsigned registers = 1; registers <= 4; registers += 3) {
+        double claimed = 0, first = 0;
+        for (unsigned run = 0; run < RUNS; run++) {
+            struct lives *lives = lives_new(registers, DETECT_RENEWAL, run);
+            for (unsigned i = 0; i < SAMPLES; i++)
+                live_on(lives, i % LIFE_CONTEXTS, LONG);
+            for (size_t i = 0; i < lives->count; i++) {
+                const struct detect_watch *watch = &lives->ended[i].watch;
+                assert_true(watch->chance > 0 && watch->chance <= watch->entry);
+                if (!watch->trapped)
+                    continue;
+                claimed += 1 / (double)watch->chance;
+                first += lives->ended[i].context == 0;
+                if (registers == 1)
+                    assert_share((double)watch->chance * (LONG + 1) / (double)watch->entry, 1,
+                                 1e-4);
+            }
+            free(lives);
+        }
+        /* The last nine are not touched again in time. */
+        assert_share(claimed / ((double)RUNS * (SAMPLES - LONG)), 1, 0.03);
+        if (registers == 1)
+            assert_share(first / RUNS, 1.0 / (LONG + 1), 0.02);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1426,6 +1498,8 @@ int main(void)
         cmocka_unit_test(settled_by_hand),
         cmocka_unit_test(lost_watches_tell_what_is_late),
         cmocka_unit_test(lost_watches_speak_for_their_contexts),
+        cmocka_unit_test(renewal_forgets_what_never_trapped),
+        cmocka_unit_test(renewal_chances_are_right),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests_name("detect", tests, NULL, NULL);
