@@ -269,21 +269,25 @@ static bool read_build_id(sqlite3_stmt *statement, int index, struct profile_mod
     return true;
 }
 
+/* The value is fetched once for its type and itself: on a connection without a mutex it may be looked
+   at like a protected one, and each sqlite3_column_ call would find it anew. */
 static bool read_integer(sqlite3_stmt *statement, int index, sqlite3_int64 low, sqlite3_int64 high,
                          sqlite3_int64 *out)
 {
-    if (sqlite3_column_type(statement, index) != SQLITE_INTEGER)
+    sqlite3_value *value = sqlite3_column_value(statement, index);
+    if (sqlite3_value_type(value) != SQLITE_INTEGER)
         return false;
-    *out = sqlite3_column_int64(statement, index);
+    *out = sqlite3_value_int64(value);
     return *out >= low && *out <= high;
 }
 
 static bool read_real(sqlite3_stmt *statement, int index, double *out)
 {
-    int type = sqlite3_column_type(statement, index);
+    sqlite3_value *value = sqlite3_column_value(statement, index);
+    int type = sqlite3_value_type(value);
     if (type != SQLITE_FLOAT && type != SQLITE_INTEGER)
         return false;
-    *out = sqlite3_column_double(statement, index);
+    *out = sqlite3_value_double(value);
     return isfinite(*out);
 }
 

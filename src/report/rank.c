@@ -223,7 +223,8 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
         struct rank_pair *pair = &kind->pairs[kept];
         if (kind->pairs[i].waste_bytes <= 0)
             continue;
-        *pair = kind->pairs[i];
+        if (kept < i)
+            *pair = kind->pairs[i];
         pair->share =
             share_of(ranking, pair->waste_bytes, totals->waste_bytes, totals->waste_squares);
         pair->kernel = ranking->exact
