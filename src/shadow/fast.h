@@ -52,14 +52,15 @@ SHADOW_INLINE uint64_t shadow_key(const struct shadow_pair *pair)
 }
 
 /*
- * Of an access with its neighbours' neighbouring sets, so that a block's code runs along
- * lines; which of sixteen such rows is up to the former access.
+ * Ids of a block's accesses are neighbours: so are their sets, in a row that is up to the neighbourhood of the
+ * former access. Where a program has more pairs than caches hold, the lines of a block come together.
  */
 SHADOW_INLINE struct shadow_pair *shadow_set_of(struct shadow *shadow, uint64_t key)
 {
     uint32_t first = (uint32_t)(key >> 32), second = (uint32_t)key;
-    uint32_t row = first * UINT32_C(0x9e3779b9) >> 28;
-    return shadow->lately[(second + (row << (SHADOW_SETS_BITS - 4))) & (SHADOW_SETS - 1)];
+    uint32_t row = (first >> 6) * UINT32_C(0x9e3779b9) >> (32 - SHADOW_ROWS_BITS);
+    return shadow->lately[(second + (row << (SHADOW_SETS_BITS - SHADOW_ROWS_BITS))) &
+                          (SHADOW_SETS - 1)];
 }
 
 /* NULL: not met lately. */

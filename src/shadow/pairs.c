@@ -102,7 +102,7 @@ static uint64_t lately_bytes(void)
 bool shadow_pairs_init(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
-    shadow->lately = memory->map(memory->context, lately_bytes(), false);
+    shadow->lately = memory->map(memory->context, lately_bytes(), true);
     shadow->pairs = memory->map(memory->context, FIRST_PAIRS * sizeof *shadow->pairs, false);
     shadow->pairs_capacity = FIRST_PAIRS;
     return shadow->lately && shadow->pairs;
@@ -118,28 +118,33 @@ void shadow_pairs_free(struct shadow *shadow)
                       shadow->pairs_capacity * sizeof *shadow->pairs);
 }
 
-static void empty_sets(struct shadow *shadow)
+/* Sets that were never used are only read: a write would back their pages. */
+static void empty(struct shadow *shadow, struct shadow_pair *pair, bool counts)
+{
+    if (!pair->second)
+        return;
+    if (counts)
+        add(shadow, pair);
+    *pair = (struct shadow_pair){0};
+}
+
+static void empty_sets(struct shadow *shadow, bool counts)
 {
     for (uint32_t i = 0; i < SHADOW_SETS; i++)
         for (uint32_t way = 0; way < 2; way++)
-            shadow->lately[i][way] = (struct shadow_pair){0};
+            empty(shadow, &shadow->lately[i][way], counts);
     for (uint32_t i = 0; i < SHADOW_LEAVING; i++)
-        shadow->leaving[i] = (struct shadow_pair){0};
+        empty(shadow, &shadow->leaving[i], counts);
 }
 
 void shadow_flush(struct shadow *shadow)
 {
-    for (uint32_t i = 0; i < SHADOW_SETS; i++)
-        for (uint32_t way = 0; way < 2; way++)
-            add(shadow, &shadow->lately[i][way]);
-    for (uint32_t i = 0; i < SHADOW_LEAVING; i++)
-        add(shadow, &shadow->leaving[i]);
-    empty_sets(shadow);
+    empty_sets(shadow, true);
 }
 
 void shadow_reset_counts(struct shadow *shadow)
 {
-    empty_sets(shadow);
+    empty_sets(shadow, false);
     memset(shadow->pairs, 0, shadow->pairs_capacity * sizeof *shadow->pairs);
     shadow->pairs_count = 0;
 }

@@ -82,8 +82,11 @@ struct shadow_pair {
 };
 enum { SHADOW_ELEMENT_SHIFT = 56 };
 
-/* Pairs met lately: sets of two, the later one first. Those that had to make room wait a while. */
-enum { SHADOW_SETS_BITS = 14, SHADOW_SETS = 1 << SHADOW_SETS_BITS, SHADOW_LEAVING = 16 };
+/*
+ * Pairs met lately: sets of two, the later one first, in eight rows. Four MiB, of which a program uses as much as it has
+ * ids. Those that had to make room wait a while.
+ */
+enum { SHADOW_SETS_BITS = 16, SHADOW_ROWS_BITS = 3, SHADOW_SETS = 1 << SHADOW_SETS_BITS, SHADOW_LEAVING = 16 };
 
 struct shadow {
     unsigned char *base;         /* record of address 0 */

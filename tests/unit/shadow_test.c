@@ -807,7 +807,7 @@ static void refused_maps_leave_nothing(void **state)
 }
 
 /* More pairs among so many ids than wait outside the table. */
-enum { MANY = 20000, TURNS = 2 * MANY };
+enum { MANY = 60000, TURNS = 2 * MANY };
 
 /* Stores with ever new pairs of ids, eight bytes each. */
 static void store_in_turn(struct shadow *shadow, uint32_t first, uint32_t count)
