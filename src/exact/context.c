@@ -39,13 +39,9 @@ Addr exact_top;
 static struct exact_context *contexts;
 static UInt contexts_count = 1;
 
-/* Open addressing tables of numbers; the key is found through the number. */
-struct table {
-    UInt *slots; /* number + 1, 0: empty */
-    ULong capacity;
-    UInt count;
-};
-static struct table contexts_table, activations_table;
+/* Open addressing table of numbers; the key is found through the number. */
+static UInt *children; /* number + 1, 0: empty */
+static ULong children_capacity;
 
 static struct exact_activation *activations;
 static UInt activations_count, ids_used = 1;
@@ -56,47 +52,30 @@ static ULong hash_context(UInt parent, UInt module, Addr return_address)
     return base_mix64((return_address ^ (ULong)module << 48) * 31 + parent);
 }
 
-static ULong hash_activation(UInt context, UInt block)
+static void add_children(void)
 {
-    return base_mix64((ULong)context << 32 | block);
-}
-
-static void grow(struct table *table, ULong (*hash)(UInt number))
-{
-    ULong capacity = table->capacity ? table->capacity * 2 : 1 << 16;
-    UInt *slots = exact_memory.map(NULL, capacity * sizeof *slots, false);
-    tl_assert2(slots, "headroom: no memory for contexts\n");
-    for (ULong i = 0; i < table->capacity; i++) {
-        if (!table->slots[i])
+    UInt *old = children;
+    ULong old_capacity = children_capacity;
+    children_capacity = old ? old_capacity * 2 : 1 << 16;
+    children = exact_memory.map(NULL, children_capacity * sizeof *children, false);
+    tl_assert2(children, "headroom: no memory for contexts\n");
+    for (ULong i = 0; i < old_capacity; i++) {
+        if (!old[i])
             continue;
-        ULong slot = hash(table->slots[i] - 1) & (capacity - 1);
-        while (slots[slot])
-            slot = (slot + 1) & (capacity - 1);
-        slots[slot] = table->slots[i];
+        const struct exact_context *context = &contexts[old[i] - 1];
+        ULong slot = hash_context(context->parent, context->module, context->return_address);
+        while (children[slot & (children_capacity - 1)])
+            slot++;
+        children[slot & (children_capacity - 1)] = old[i];
     }
-    if (table->slots)
-        exact_memory.unmap(NULL, table->slots, table->capacity * sizeof *slots);
-    table->slots = slots;
-    table->capacity = capacity;
+    if (old)
+        exact_memory.unmap(NULL, old, old_capacity * sizeof *old);
 }
 
-static ULong rehash_context(UInt number)
-{
-    const struct exact_context *made = &contexts[number];
-    return hash_context(made->parent, made->module, made->return_address);
-}
-
-static ULong rehash_activation(UInt number)
-{
-    return hash_activation(activations[number].context, activations[number].block);
-}
-
-/* module: of the call; after dlclose another one may stand at the same addresses. */
 static UInt child_of(UInt parent, UInt module, Addr return_address)
 {
-    ULong slot = hash_context(parent, module, return_address) & (contexts_table.capacity - 1);
-    for (UInt number; (number = contexts_table.slots[slot]) != 0;
-         slot = (slot + 1) & (contexts_table.capacity - 1)) {
+    ULong slot = hash_context(parent, module, return_address) & (children_capacity - 1);
+    for (UInt number; (number = children[slot]) != 0; slot = (slot + 1) & (children_capacity - 1)) {
         const struct exact_context *found = &contexts[number - 1];
         if (found->return_address == return_address && found->parent == parent &&
             found->module == module)
@@ -107,22 +86,56 @@ static UInt child_of(UInt parent, UInt module, Addr return_address)
     UInt number = contexts_count++;
     contexts[number] = (struct exact_context){
         .parent = parent, .module = module, .return_address = return_address};
-    contexts_table.slots[slot] = number + 1;
-    if (++contexts_table.count * 2 > contexts_table.capacity)
-        grow(&contexts_table, rehash_context);
+    children[slot] = number + 1;
+    if (contexts_count * 2ULL > children_capacity)
+        add_children();
     return number;
+}
+
+/* ---- ids ---------------------------------------------------------------------------------- */
+
+/*
+ * Open addressing, at most half full. What is looked for stands in the table itself, and blocks of
+ * neighbouring numbers, which mostly run in the same contexts, have neighbouring homes: programs
+ * with many contexts wait for memory here.
+ */
+struct seat {
+    UInt context, block, base; /* base 0: empty */
+    UInt unused;
+};
+static struct seat *seats;
+static ULong seats_capacity;
+
+static struct seat *seat_of(UInt context, UInt block)
+{
+    ULong home = base_mix64((ULong)context << 32 | block >> 3) << 3 | (block & 7);
+    for (;; home++) {
+        struct seat *seat = &seats[home & (seats_capacity - 1)];
+        if (!seat->base || (seat->context == context && seat->block == block))
+            return seat;
+    }
+}
+
+static void add_seats(void)
+{
+    struct seat *old = seats;
+    ULong old_capacity = seats_capacity;
+    seats_capacity = old ? old_capacity * 2 : 1 << 14;
+    seats = exact_memory.map(NULL, seats_capacity * sizeof *seats, false);
+    tl_assert2(seats, "headroom: no memory for contexts\n");
+    for (ULong i = 0; i < old_capacity; i++)
+        if (old[i].base)
+            *seat_of(old[i].context, old[i].block) = old[i];
+    if (old)
+        exact_memory.unmap(NULL, old, old_capacity * sizeof *old);
 }
 
 /* Ids of a block in a context; when they run out, those of the block in no context. */
 static UInt activate(UInt context, const struct exact_block *block)
 {
-    ULong slot = hash_activation(context, block->serial) & (activations_table.capacity - 1);
-    for (UInt number; (number = activations_table.slots[slot]) != 0;
-         slot = (slot + 1) & (activations_table.capacity - 1)) {
-        const struct exact_activation *found = &activations[number - 1];
-        if (found->context == context && found->block == block->serial)
-            return found->base;
-    }
+    struct seat *seat = seat_of(context, block->serial);
+    if (seat->base)
+        return seat->base;
     UInt reserve = context ? 1 << 20 : 0; /* for blocks in no context */
     if (ids_used + block->count + reserve > SHADOW_MOST_IDS ||
         activations_count + reserve / 8 >= MOST_ACTIVATIONS) {
@@ -136,10 +149,10 @@ static UInt activate(UInt context, const struct exact_block *block)
         if (exact_options.kinds)
             shadow_define(&exact_shadow, base + i, block->accesses[i].element);
     exact_trace_ids(base, context, block);
+    *seat = (struct seat){context, block->serial, base, 0};
     activations[activations_count++] = (struct exact_activation){base, context, block->serial};
-    activations_table.slots[slot] = activations_count;
-    if (++activations_table.count * 2 > activations_table.capacity)
-        grow(&activations_table, rehash_activation);
+    if (activations_count * 2ULL > seats_capacity)
+        add_seats();
     return base;
 }
 
@@ -491,10 +504,11 @@ void exact_contexts_init(void)
 {
     contexts = exact_reserve((SizeT)MOST_CONTEXTS * sizeof *contexts);
     activations = exact_reserve((SizeT)MOST_ACTIVATIONS * sizeof *activations);
-    tl_assert2(contexts && activations, "headroom: address space was refused\n");
+    if (!contexts || !activations)
+        exact_fail("the address space for calling contexts was refused");
     threads = VG_(calloc)("headroom.threads", VG_N_THREADS, sizeof *threads);
-    grow(&contexts_table, rehash_context);
-    grow(&activations_table, rehash_activation);
+    add_children();
+    add_seats();
 }
 
 UInt exact_ids_used(void)

@@ -55,7 +55,7 @@ struct exact_access {
     Bool store;
 };
 
-enum { LATELY = 8 };
+enum { LATELY = 16 };
 
 /*
  * A translated block. Under one calling context its accesses have consecutive ids:
