@@ -35,6 +35,7 @@ struct exact_options {
     const HChar *log;       /* raw log to append to; NULL: nothing is recorded   */
     const HChar *trace;     /* access trace; NULL: none                          */
     Bool trace_values;
+    Bool follow;            /* else forked children are not recorded; Valgrind follows them anyhow */
     UInt kinds;             /* wire_kind_bits; 0: no detection of waste          */
     float fp_tolerance;
     Int unit_shift;         /* reuse: 0, 3, 6; -1: none                          */

@@ -11,6 +11,7 @@
 struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD,
                                       .fp_tolerance = 0.01F,
                                       .unit_shift = -1,
+                                      .follow = True,
                                       .stack = True,
                                       .share = 1ULL << 32};
 
@@ -28,6 +29,7 @@ static Bool take_option(const HChar *argument)
     Long number = 0;
     if (VG_STR_CLO(argument, "--log", exact_options.log)) {
     } else if (VG_STR_CLO(argument, "--trace", exact_options.trace)) {
+    } else if (VG_BOOL_CLO(argument, "--follow", exact_options.follow)) {
     } else if (VG_BOOL_CLO(argument, "--trace-values", exact_options.trace_values)) {
     } else if (VG_BINT_CLO(argument, "--kinds", number, 0, 7)) {
         exact_options.kinds = (UInt)number;

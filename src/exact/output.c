@@ -399,6 +399,11 @@ void exact_output(void)
 void exact_output_forked(void)
 {
     buffer.frame.payload_bytes = 0;
+    if (!exact_options.follow && log_file >= 0) {
+        VG_(close)(log_file);
+        log_file = -1;
+        return;
+    }
     parent = process;
     forked = True;
     name_process();

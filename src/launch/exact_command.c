@@ -147,6 +147,7 @@ static void add_valgrind(struct words *words, bool follow, const char *messages_
     for (size_t i = 0; i < BASE_COUNT(fixed); i++)
         add_format(words, "%s", fixed[i]);
     add_format(words, "--trace-children=%s", follow ? "yes" : "no");
+    add_format(words, "--follow=%s", follow ? "yes" : "no");
     if (follow)
         add_skipped(words);
     add_format(words, "--max-threads=%d", (int)THREADS_AT_MOST);

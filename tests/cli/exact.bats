@@ -220,6 +220,15 @@ END
     ! grep -q 'a child executed' err
 }
 
+@test "without children, neither those that execute nor those that only fork" {
+    needs_engine
+    try 3 "$HEADROOM" waste --exact --no-follow -o alone -- sh -c '(/bin/true; echo inner); exit 3'
+    [ "$(cat out)" = inner ]
+    "$HEADROOM" report --format json alone | grep -q '"processes": *1,'
+    try 3 "$HEADROOM" waste --exact -o all -- sh -c '(/bin/true; echo inner); exit 3'
+    "$HEADROOM" report --format json all | grep -q '"processes": *3,'
+}
+
 @test "a child that gave up its rights runs unobserved" {
     needs_engine
     [ "$(id -u)" -eq 0 ] || skip "needs root to give up something"
