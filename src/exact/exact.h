@@ -160,7 +160,9 @@ void exact_output_init(void);
 /* Writes everything counted so far and begins to count anew. */
 void exact_output(void);
 void exact_output_forked(void);
-/* One sentence for headroom's user; the process goes on. */
+/* Moves a descriptor to where the program's own are not; of Valgrind's core, in no public header. */
+Int VG_(safe_fd)(Int descriptor);
+/* One sentence for headroom's user; ends the process, with 125. */
 void exact_fail(const HChar *sentence);
 
 /* ---- memory (memory.c) --------------------------------------------------------------------------------- */
