@@ -12,12 +12,12 @@
 /* "==123== text", "--123-- text" -> "text" */
 static const char *skip_prefix(const char *line)
 {
-    size_t mark = strspn(line, "=-*");
-    if (mark != 2)
+    if (strspn(line, "=-*") != 2)
         return line;
-    const char *after = line + mark + strspn(line + mark, "0123456789");
-    return after > line + mark && strspn(after, "=-*") == 2 ? after + 2 + strspn(after + 2, " ")
-                                                            : line;
+    const char *digits = line + 2, *after = digits;
+    while (*after >= '0' && *after <= '9')
+        after++;
+    return after > digits && strspn(after, "=-*") == 2 ? after + 2 + strspn(after + 2, " ") : line;
 }
 
 static const char *after(const char *line, const char *start)
