@@ -25,7 +25,6 @@
 
 enum {
     MOST_DEPTH = 512,
-    MOST_CONTEXTS = 1 << 26,
     MOST_ACTIVATIONS = 1 << 27,
     FAR = 1 << 17, /* a stack pointer further away than that is on another stack */
     MOST_STRANDS = 64,
@@ -81,7 +80,7 @@ static UInt child_of(UInt parent, UInt module, Addr return_address)
             found->module == module)
             return number - 1;
     }
-    if (contexts_count == MOST_CONTEXTS)
+    if (contexts_count == EXACT_MOST_CONTEXTS)
         return parent;
     UInt number = contexts_count++;
     contexts[number] = (struct exact_context){
@@ -502,7 +501,7 @@ void exact_thread_ends(ThreadId tid)
 
 void exact_contexts_init(void)
 {
-    contexts = exact_reserve((SizeT)MOST_CONTEXTS * sizeof *contexts);
+    contexts = exact_reserve((SizeT)EXACT_MOST_CONTEXTS * sizeof *contexts);
     activations = exact_reserve((SizeT)MOST_ACTIVATIONS * sizeof *activations);
     if (!contexts || !activations)
         exact_fail("the address space for calling contexts was refused");
@@ -534,6 +533,25 @@ Bool exact_ids_ran_out(void)
 const struct exact_context *exact_context_number(UInt context)
 {
     return &contexts[context];
+}
+
+UInt exact_context_node(UInt context, UInt *nodes,
+                        UInt (*make)(UInt parent, UInt module, UInt flags, Addr address))
+{
+    enum {
+        MOST = 8 * MOST_DEPTH
+    }; /* what began within a coroutine's or handler's callers is deeper */
+    static UInt chain[MOST];
+    UInt length = 0;
+    for (UInt at = context; at && !nodes[at] && length < MOST; at = contexts[at].parent)
+        chain[length++] = at;
+    while (length) {
+        UInt at = chain[--length];
+        const struct exact_context *made = &contexts[at];
+        nodes[at] =
+            make(made->parent ? nodes[made->parent] : 0, made->module, 0, made->return_address);
+    }
+    return context ? nodes[context] : 0;
 }
 
 const struct exact_activation *exact_activations(UInt *count)

@@ -119,6 +119,10 @@ UInt exact_contexts_count(void);
 UInt exact_threads_count(void);
 Bool exact_ids_ran_out(void);
 const struct exact_context *exact_context_number(UInt context);
+enum { EXACT_MOST_CONTEXTS = 1 << 26 };
+/* The node of a context in a stream of nodes, parents first: nodes[context], those that are 0 yet are made. */
+UInt exact_context_node(UInt context, UInt *nodes,
+                        UInt (*make)(UInt parent, UInt module, UInt flags, Addr address));
 
 /* Walks all (block, context) in order of base. NULL at the end. */
 struct exact_activation {

@@ -195,23 +195,6 @@ static UInt put_node(UInt parent_node, UInt module, UInt flags, Addr address)
     return nodes_count;
 }
 
-static UInt context_node(UInt context)
-{
-    enum { MOST = 4096 };
-    static UInt chain[MOST];
-    UInt length = 0;
-    for (UInt at = context; at && !context_nodes[at] && length < MOST;
-         at = exact_context_number(at)->parent)
-        chain[length++] = at;
-    while (length) {
-        UInt at = chain[--length];
-        const struct exact_context *made = exact_context_number(at);
-        UInt above = made->parent ? context_nodes[made->parent] : 0;
-        context_nodes[at] = put_node(above, made->module, 0, made->return_address);
-    }
-    return context ? context_nodes[context] : 0;
-}
-
 static UInt node_of(UInt id)
 {
     if (!id || id_nodes[id])
@@ -219,7 +202,7 @@ static UInt node_of(UInt id)
     const struct exact_activation *activation = exact_activation_of(id);
     const struct exact_block *block = exact_block_number(activation->block);
     const struct exact_access *access = &block->accesses[id - activation->base];
-    UInt context = context_node(activation->context);
+    UInt context = exact_context_node(activation->context, context_nodes, put_node);
     id_nodes[id] = put_node(context, block->module, WIRE_NODE_LEAF | access->flags, access->ip);
     return id_nodes[id];
 }
@@ -233,7 +216,7 @@ static const struct exact_access *access_of(UInt id)
 static Bool nodes_begin(void)
 {
     if (!context_nodes) {
-        context_nodes = exact_reserve((SizeT)(1 << 26) * sizeof *context_nodes);
+        context_nodes = exact_reserve(EXACT_MOST_CONTEXTS * sizeof *context_nodes);
         id_nodes = exact_reserve((SizeT)SHADOW_MOST_IDS * sizeof *id_nodes);
     }
     return context_nodes && id_nodes;

@@ -40,7 +40,7 @@ void exact_trace_init(void)
     file = VG_(safe_fd)((Int)sr_Res(opened));
     writer = exact_reserve(wire_trace_writer_bytes());
     void *predictor = exact_reserve(wire_trace_predictor_bytes(MOST_IDS));
-    context_nodes = exact_reserve((SizeT)(1 << 26) * sizeof *context_nodes);
+    context_nodes = exact_reserve(EXACT_MOST_CONTEXTS * sizeof *context_nodes);
     if (!writer || !predictor || !context_nodes)
         exact_fail("the address space for the trace was refused");
     wire_trace_begin(writer, predictor, MOST_IDS, exact_options.trace_values, put, NULL);
@@ -68,28 +68,11 @@ static UInt tell_node(UInt parent, UInt module, UInt flags, Addr address)
     return nodes_count;
 }
 
-static UInt context_node(UInt context)
-{
-    enum { MOST = 4096 };
-    static UInt chain[MOST];
-    UInt length = 0;
-    for (UInt at = context; at && !context_nodes[at] && length < MOST;
-         at = exact_context_number(at)->parent)
-        chain[length++] = at;
-    while (length) {
-        UInt at = chain[--length];
-        const struct exact_context *made = exact_context_number(at);
-        UInt above = made->parent ? context_nodes[made->parent] : 0;
-        context_nodes[at] = tell_node(above, made->module, 0, made->return_address);
-    }
-    return context ? context_nodes[context] : 0;
-}
-
 void exact_trace_ids(UInt base, UInt context, const struct exact_block *block)
 {
     if (!writer)
         return;
-    UInt above = context_node(context);
+    UInt above = exact_context_node(context, context_nodes, tell_node);
     for (UInt i = 0; i < block->count; i++) {
         const struct exact_access *access = &block->accesses[i];
         UInt leaf = tell_node(above, block->module, WIRE_NODE_LEAF | access->flags, access->ip);
