@@ -323,9 +323,10 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* A file of the program's: not what Valgrind loads beside it. */
 static bool is_file(const char *path)
 {
-    return path[0] == '/';
+    return path[0] == '/' && strncmp(base_name(path), "vgpreload_", 10) != 0;
 }
 
 /* "a, b, c and 4 more" of the modules for which `chosen` is set. */
