@@ -269,8 +269,8 @@ static bool read_build_id(sqlite3_stmt *statement, int index, struct profile_mod
     return true;
 }
 
-/* The value is fetched once for its type and itself: on a connection without a mutex it may be looked
-   at like a protected one, and each sqlite3_column_ call would find it anew. */
+/* The value is fetched once for its type and itself: on a connection without a mutex it may be
+   looked at like a protected one, and each sqlite3_column_ call would find it anew. */
 static bool read_integer(sqlite3_stmt *statement, int index, sqlite3_int64 low, sqlite3_int64 high,
                          sqlite3_int64 *out)
 {
