@@ -84,7 +84,7 @@ static void write_pairs(FILE *out, const struct nodes *nodes, const struct ranke
 static void write_true_waste(FILE *out, const struct truth *truth, const struct nodes *nodes)
 {
     fputs("\"waste\":{", out);
-    for (unsigned kind = 0; kind < DETECT_KINDS && truth->waste; kind++) {
+    for (unsigned kind = 0; kind < DETECT_REUSE && truth->waste; kind++) {
         const struct tally *tally = &truth->pairs[kind];
         double waste = 0, use = 0;
         for (size_t i = 0; i < tally->capacity; i++) {
@@ -308,7 +308,7 @@ static void write_samplers(FILE *out, const struct simulation *simulation, bool 
         const struct sampler *sampler = &simulation->samplers[i];
         if (sampler->settings.reuse != reuse)
             continue;
-        for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
+        for (unsigned kind = 0; kind < DETECT_REUSE; kind++) {
             if (!(sampler->settings.kinds >> kind & 1))
                 continue;
             fputs(first ? "\n" : ",\n", out);

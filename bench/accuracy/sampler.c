@@ -134,7 +134,7 @@ void sampler_free(struct sampler *sampler)
         next = slot->next;
         free(slot);
     }
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         tally_free(&sampler->pairs[kind]);
     tally_free(&sampler->bins);
     free(sampler->ended);
@@ -143,10 +143,10 @@ void sampler_free(struct sampler *sampler)
 /* One of the kinds that sample this direction, each as likely. */
 static unsigned pick_kind(struct sampler *sampler, unsigned direction)
 {
-    unsigned kinds[DETECT_KINDS], count = 0;
+    unsigned kinds[DETECT_REUSE], count = 0;
     if (sampler->settings.reuse)
         return DETECT_DEAD;
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         if (sampler->settings.kinds >> kind & 1 && detect_kinds[kind].samples & direction)
             kinds[count++] = kind;
     return count == 1 ? kinds[0] : kinds[base_random_below(&sampler->random, count)];
@@ -266,7 +266,7 @@ static struct detect_counts sum_counts(const struct sampler *sampler)
     struct detect_counts sum = {0};
     for (const struct slot *slot = sampler->slots; slot; slot = slot->next) {
         const struct detect_counts *counts = &slot->detect.counts;
-        for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
+        for (unsigned kind = 0; kind < DETECT_REUSE; kind++) {
             sum.samples[kind] += counts->samples[kind];
             sum.armed[kind] += counts->armed[kind];
             sum.traps[kind] += counts->traps[kind];

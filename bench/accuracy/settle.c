@@ -50,7 +50,7 @@ static void share_by_chance(const struct sampler *sampler, struct tally *tally, 
 
 void settle_shared(struct sampler *sampler)
 {
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         share_by_chance(sampler, &sampler->pairs[kind], kind);
     share_by_chance(sampler, &sampler->bins, DETECT_DEAD);
 }
@@ -174,7 +174,7 @@ static void copy_own(struct tally *tally)
 
 static void settle_control(struct sampler *sampler)
 {
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         copy_own(&sampler->pairs[kind]);
     copy_own(&sampler->bins);
     sampler->settled = sampler->attributed;

@@ -36,13 +36,13 @@ static size_t list_watched(const struct options *options, struct sampler_setting
 {
     static const enum sampler_watch watches[UNITS] = {WATCH_WORD, WATCH_LINE};
     size_t count = 0;
-    for (unsigned kind = 0; options->waste && kind < DETECT_KINDS; kind++) {
+    for (unsigned kind = 0; options->waste && kind < DETECT_REUSE; kind++) {
         list[count] = common;
         list[count++].kinds = (uint8_t)(1U << kind);
     }
-    if (options->waste && common.registers >= DETECT_KINDS) {
+    if (options->waste && common.registers >= DETECT_REUSE) {
         list[count] = common;
-        list[count++].kinds = (1U << DETECT_KINDS) - 1;
+        list[count++].kinds = (1U << DETECT_REUSE) - 1;
     }
     for (unsigned unit = 0; unit < UNITS; unit++) {
         if (!options->units[unit])
@@ -69,7 +69,7 @@ static size_t list_settings(const struct options *options, struct sampler_settin
         count += list_watched(options, common, &list[count]);
         common.policy = DETECT_RENEWAL;
         /* The others tell nothing new. */
-        if (registers == 1 || registers >= DETECT_KINDS)
+        if (registers == 1 || registers >= DETECT_REUSE)
             count += list_watched(options, common, &list[count]);
     }
     return count;
@@ -78,7 +78,7 @@ static size_t list_settings(const struct options *options, struct sampler_settin
 static bool samples_direction(const struct sampler_settings *settings, unsigned direction)
 {
     bool samples = settings->reuse;
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         samples =
             samples || (settings->kinds >> kind & 1 && detect_kinds[kind].samples & direction);
     return samples;

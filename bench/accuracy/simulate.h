@@ -194,8 +194,8 @@ struct access {
 
 struct context {
     struct detect_context detect;
-    float sampled[DETECT_KINDS];
-    double attributed[DETECT_KINDS], claimed[DETECT_KINDS];
+    float sampled[DETECT_REUSE];
+    double attributed[DETECT_REUSE], claimed[DETECT_REUSE];
 };
 
 enum { UNLIMITED = 0 };
@@ -242,7 +242,7 @@ struct sampler {
     struct context *contexts;     /* by node, touched as needed */
     struct slot *slots;           /* one, or as many as were ever needed at once */
     struct slot *idle;            /* of the UNLIMITED: those without a watch     */
-    struct tally pairs[DETECT_KINDS]; /* reuse: [0], amounts in waste   */
+    struct tally pairs[DETECT_REUSE]; /* reuse: [0], amounts in waste   */
     struct tally bins;            /* reuse: (use node, distance bin)   */
     struct ended *ended;          /* in order of their ends; after sampler_settle of contexts */
     size_t ended_count, ended_capacity;
@@ -295,9 +295,9 @@ struct truth {
     uint8_t *own_stores;
     uint32_t ids_used;
     uint8_t *image;            /* memory of the program, as far as seen, by address */
-    struct tally pairs[DETECT_KINDS]; /* by nodes, [METHOD_NONE]; after truth_settle */
+    struct tally pairs[DETECT_REUSE]; /* by nodes, [METHOD_NONE]; after truth_settle */
     struct tally reuses[UNITS];
-    struct ranked ranked_pairs[DETECT_KINDS], ranked_reuses[UNITS];
+    struct ranked ranked_pairs[DETECT_REUSE], ranked_reuses[UNITS];
     double time_bins[UNITS][DISTANCE_BINS], stack_bins[UNITS][DISTANCE_BINS];
     struct distance_totals totals[UNITS];
 };

@@ -107,7 +107,7 @@ void truth_free(struct truth *truth)
         tally_free(&truth->reuses[unit]);
         score_rank_free(&truth->ranked_reuses[unit]);
     }
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++) {
         tally_free(&truth->pairs[kind]);
         score_rank_free(&truth->ranked_pairs[kind]);
     }
@@ -223,7 +223,7 @@ bool truth_settle(struct truth *truth)
         score_rank(&truth->reuses[unit], &truth->ranked_reuses[unit]);
         whole = whole && !distance_exhausted(truth->distances[unit]);
     }
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         score_rank(&truth->pairs[kind], &truth->ranked_pairs[kind]);
     return whole;
 }

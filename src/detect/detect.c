@@ -33,6 +33,7 @@ const struct detect_kind_info detect_kinds[DETECT_KINDS] = {
     [DETECT_SILENT] = {"silent", DETECT_STORES, DETECT_STORES},
     /* x86 cannot watch loads alone; stores trap too and are ignored. */
     [DETECT_LOAD] = {"load", DETECT_LOADS, DETECT_LOADS | DETECT_STORES},
+    [DETECT_REUSE] = {"reuse", DETECT_LOADS | DETECT_STORES, DETECT_LOADS | DETECT_STORES},
 };
 
 /* ---- detectors ------------------------------------------------------------------- */
@@ -78,6 +79,14 @@ static enum detect_verdict judge_load(const struct detect *detect,
                : DETECT_USE;
 }
 
+static enum detect_verdict judge_reuse(const struct detect *detect,
+                                       const struct detect_register *watch,
+                                       const struct detect_touch *touch)
+{
+    (void)detect, (void)watch;
+    return touch->direction ? DETECT_USE : DETECT_IGNORED;
+}
+
 /* What a kind does with a touch of its watchpoint; must not change anything. */
 static enum detect_verdict (*const judges[DETECT_KINDS])(const struct detect *,
                                                          const struct detect_register *,
@@ -85,6 +94,7 @@ static enum detect_verdict (*const judges[DETECT_KINDS])(const struct detect *,
     [DETECT_DEAD] = judge_dead,
     [DETECT_SILENT] = judge_silent,
     [DETECT_LOAD] = judge_load,
+    [DETECT_REUSE] = judge_reuse,
 };
 
 /* ---- reservoir ------------------------------------------------------------------- */

@@ -16,7 +16,8 @@
 
 #include "base/base.h"
 
-enum detect_kind { DETECT_DEAD, DETECT_SILENT, DETECT_LOAD, DETECT_KINDS };
+/* DETECT_REUSE judges nothing: the next touch of any sort ends the watch, as a USE. */
+enum detect_kind { DETECT_DEAD, DETECT_SILENT, DETECT_LOAD, DETECT_REUSE, DETECT_KINDS };
 
 enum { DETECT_MAX_REGISTERS = 4, DETECT_MAX_BYTES = 64, DETECT_ANY_REGISTER = 0xff };
 
@@ -24,8 +25,8 @@ enum detect_direction { DETECT_LOADS = 1, DETECT_STORES = 2 }; /* same bits as i
 
 /* What kind of access a kind samples, and on what its watchpoint must fire. */
 struct detect_kind_info {
-    const char *name;      /* "dead", "silent", "load": the names of options and reports */
-    uint8_t samples;       /* DETECT_LOADS or DETECT_STORES                              */
+    const char *name;      /* "dead", "silent", "load", "reuse": as options and reports call it */
+    uint8_t samples;       /* DETECT_LOADS, DETECT_STORES, or both                       */
     uint8_t watches;       /* DETECT_STORES, or both                                     */
 };
 extern const struct detect_kind_info detect_kinds[DETECT_KINDS];

@@ -29,9 +29,11 @@ enum forecast_result {
 };
 
 struct forecast_goal {
-    uint8_t direction;       /* ISA_LOAD or ISA_STORE (exactly one): which accesses count   */
+    uint8_t direction;       /* ISA_LOAD, ISA_STORE or both: which accesses count           */
     uint32_t skip;           /* take the access after this many matching ones (0: the next) */
     uint32_t max_instructions;
+    /* If range_bytes is not 0: only accesses count that overlap [range_start, + range_bytes). */
+    uint64_t range_start, range_bytes;
 };
 
 /* Outcome; which members are set depends on the result. */
@@ -51,6 +53,8 @@ struct forecast_outcome {
     /* always */
     uint32_t matching_passed;  /* matching accesses passed over on the way                */
     uint32_t instructions;     /* instructions interpreted on the way                     */
+    uint32_t accesses_passed;  /* accesses of any direction and address on the way, the hit not
+                                  included                                                */
 };
 
 
@@ -84,6 +88,15 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
  */
 enum forecast_result forecast_run(struct forecast *forecast, const struct forecast_goal *goal,
                                   struct forecast_outcome *outcome);
+
+/*
+ * After a HIT: the registers as they will be then, the stack pointer and ip among those that are
+ * always known; and memory as it will be: reads see the stores on the way, and fail where a store's
+ * value is not known. For unwinding the calling context of the foreseen access. Valid until the next run.
+ * False: rsp or another register that is not known would be needed; registers are untouched.
+ */
+bool forecast_then(const struct forecast *forecast, struct base_registers *registers,
+                   struct base_memory *memory);
 
 void forecast_forget_code(struct forecast *forecast);
 

@@ -262,7 +262,7 @@ static unsigned most_bins(void)
 static bool histogram_ok(const struct wire_histogram *record)
 {
     uint64_t bytes = record->record.bytes - sizeof *record;
-    if (record->which >= PROFILE_DISTANCES || record->count > bytes / sizeof record->weights[0] ||
+    if (record->which > PROFILE_STACK || record->count > bytes / sizeof record->weights[0] ||
         record->first > DISTANCE_BINS || record->count > DISTANCE_BINS - record->first)
         return false;
     for (uint32_t i = 0; i < record->count; i++)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load"};
+const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
 
 /* Strings are never freed one by one. 64 KiB holds some thousand paths; a longer string gets a
    block of its own. */
@@ -27,7 +27,7 @@ struct profile *profile_new(void)
     if (!profile)
         return NULL;
     if (!profile_add_modules(profile) || !profile_add_frames(profile) ||
-        !profile_add_contexts(profile)) {
+        !profile_add_contexts(profile) || !profile_add_loops(profile)) {
         profile_free(profile);
         return NULL;
     }
@@ -152,7 +152,7 @@ static bool check_pair(const struct profile *profile, const struct profile_pair 
 {
     uint64_t counts[] = {pair->waste_traps, pair->use_traps, pair->kernel_traps, pair->likely_traps,
                          pair->float_traps};
-    return pair->kind < PROFILE_KINDS && (kinds >> pair->kind & 1) &&
+    return pair->kind < PROFILE_REUSE && (kinds >> pair->kind & 1) &&
            pair->first < profile->contexts_count && pair->second < profile->contexts_count &&
            weight_ok(pair->waste_bytes) && weight_ok(pair->use_bytes) &&
            weight_ok(pair->waste_squares) && weight_ok(pair->use_squares) &&
@@ -261,6 +261,53 @@ static bool check_reuse_pairs(const struct profile *profile)
     return true;
 }
 
+static bool check_paces(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->paces_count; i++) {
+        const struct profile_pace *pace = &profile->paces[i];
+        if (!pace->calibration || !weight_ok(pace->accesses_per_ns) || !weight_ok(pace->low) ||
+            !weight_ok(pace->high) || !weight_ok(pace->trap_ns) || !weight_ok(pace->floor_ns))
+            return false;
+        if (pace->low <= 0 || pace->low > pace->accesses_per_ns ||
+            pace->accesses_per_ns > pace->high || (i && pace[-1].process >= pace->process))
+            return false;
+    }
+    return true;
+}
+
+static bool check_caches(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->caches_count; i++) {
+        const struct profile_cache *cache = &profile->caches[i];
+        if (cache->bytes == 0 || cache->bytes > count_limit || cache->level == 0 ||
+            cache->level > 9 || (i && cache[-1].bytes > cache->bytes))
+            return false;
+    }
+    for (size_t i = 0; i < profile->what_ifs_count; i++) {
+        const struct profile_what_if *what_if = &profile->what_ifs[i];
+        if (what_if->bytes == 0 || what_if->bytes > count_limit || what_if->line_bytes == 0 ||
+            what_if->accesses > count_limit || what_if->misses > what_if->accesses)
+            return false;
+    }
+    return true;
+}
+
+static bool check_loops(const struct profile *profile)
+{
+    if (profile->loops_count == 0)
+        return profile->frame_loops_count == 0;
+    for (size_t i = 1; i < profile->loops_count; i++)
+        if (profile->loops[i].parent >= i || profile->loops[i].module >= profile->modules_count)
+            return false;
+    for (size_t i = 0; i < profile->frame_loops_count; i++) {
+        const struct profile_frame_loop *row = &profile->frame_loops[i];
+        if (row->frame >= profile->frames_count || row->loop >= profile->loops_count ||
+            (i && row[-1].frame >= row->frame))
+            return false;
+    }
+    return true;
+}
+
 static bool check_run(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -296,7 +343,8 @@ bool profile_check(const struct profile *profile)
             return false;
     return check_run(profile) && check_tree(profile) && check_findings(profile) &&
            check_exact(profile) && check_reuse(profile) && check_bins(profile) &&
-           check_reuse_pairs(profile);
+           check_reuse_pairs(profile) && check_paces(profile) && check_caches(profile) &&
+           check_loops(profile);
 }
 
 void profile_total(struct profile *profile)

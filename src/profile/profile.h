@@ -19,10 +19,11 @@
 
 #include "base/base.h"
 
-enum { PROFILE_VERSION = 2, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 3, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
-enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_KINDS };
-extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load" */
+/* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
+enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
+extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load", "reuse" */
 
 /* Same values as enum binary_detail. */
 enum profile_detail {
@@ -149,7 +150,8 @@ struct profile_reuse {
     uint64_t kept_accesses, kept_locations;
 };
 
-enum profile_distance { PROFILE_TIME, PROFILE_STACK, PROFILE_DISTANCES };
+/* PROFILE_ELAPSED: nanoseconds of the thread's CPU time between use and reuse. Since version 3. */
+enum profile_distance { PROFILE_TIME, PROFILE_STACK, PROFILE_ELAPSED, PROFILE_DISTANCES };
 
 /* Reuses with distances in [lo, hi). By process, which, bin; bins do not overlap. Since version 2. */
 struct profile_bin {
@@ -167,6 +169,52 @@ struct profile_reuse_pair {
     double weight;                /* they stand for                       */
     double time, time_squares;    /* Σ weight × distance, × distance²     */
     double stack, stack_squares;
+};
+
+/*
+ * How distances in accesses follow from CPU time, for a live recording that could not count
+ * accesses; none where they were counted. Time distances in `bins` and `reuse_pairs` are then estimates by
+ * accesses_per_ns, but for the short ones, which were seen by looking ahead. Since version 3.
+ */
+struct profile_pace {
+    uint32_t process;       /* ascending; has a row in `reuses`                                   */
+    double accesses_per_ns; /* > 0                                                                */
+    double low, high;       /* interval meant to hold the truth for nine programs of ten          */
+    double trap_ns;         /* what one trap adds to a measured time; taken off already           */
+    double floor_ns;        /* times below cannot be told apart                                   */
+    const char *calibration; /* how accesses_per_ns was found, for people; never NULL             */
+};
+
+/* A cache of the machine on which the recording was made, smallest first. Since version 3. */
+struct profile_cache {
+    uint32_t level;
+    uint32_t ways;       /* 0: unknown or fully associative */
+    uint32_t line_bytes;
+    uint32_t sharers;    /* logical CPUs that share it      */
+    uint64_t bytes;
+};
+
+/* What a simulated cache would have missed, all processes together. Since version 3. */
+struct profile_what_if {
+    uint64_t bytes;
+    uint32_t ways; /* 0: fully associative */
+    uint32_t line_bytes;
+    uint64_t accesses, misses; /* touches of lines */
+};
+
+/* A natural loop in the code, id = index from 1; id 0 is none. Since version 3. */
+struct profile_loop {
+    uint32_t parent;   /* the loop around it in the same function, < own id; 0: outermost */
+    uint32_t module;
+    uint64_t address;  /* of its head: ELF virtual address */
+    const char *function; /* in which its head lies in the source, perhaps inlined; NULL: unknown */
+    const char *file;  /* of the head; NULL: unknown */
+    uint32_t line;     /* 0: unknown */
+};
+
+/* The innermost loop around a frame's instruction; frames without a row: none, or unknown. Since version 3. */
+struct profile_frame_loop {
+    uint32_t frame, loop; /* ids; ascending by frame */
 };
 
 struct profile_run {
@@ -206,7 +254,12 @@ struct profile_run {
     X(exacts, exact)                                                                               \
     X(reuses, reuse)                                                                               \
     X(bins, bin)                                                                                   \
-    X(reuse_pairs, reuse_pair)
+    X(reuse_pairs, reuse_pair)                                                                     \
+    X(paces, pace)                                                                                 \
+    X(caches, cache)                                                                               \
+    X(what_ifs, what_if)                                                                           \
+    X(loops, loop)                                                                                 \
+    X(frame_loops, frame_loop)
 
 struct profile {
     struct profile_run run;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 2. The SQL text is part of the format: a
+ * The schema of profile files, version 3. The SQL text is part of the format: a
  * file whose schema reads otherwise is refused.
  */
 #include "profile/schema.h"
@@ -143,6 +143,46 @@ static const struct schema_column reuse_pair_columns[] = {
     COLUMN(reuse_pair, stack, REAL),    COLUMN(reuse_pair, stack_squares, REAL),
 };
 
+static const struct schema_column pace_columns[] = {
+    COLUMN(pace, process, COUNT32),  COLUMN(pace, accesses_per_ns, REAL),
+    COLUMN(pace, low, REAL),         COLUMN(pace, high, REAL),
+    COLUMN(pace, trap_ns, REAL),     COLUMN(pace, floor_ns, REAL),
+    COLUMN(pace, calibration, TEXT),
+};
+
+static const struct schema_column cache_columns[] = {
+    POSITION("position"),
+    COLUMN(cache, level, COUNT32),
+    COLUMN(cache, ways, COUNT32),
+    COLUMN(cache, line_bytes, COUNT32),
+    COLUMN(cache, sharers, COUNT32),
+    COLUMN(cache, bytes, COUNT64),
+};
+
+static const struct schema_column what_if_columns[] = {
+    POSITION("position"),
+    COLUMN(what_if, bytes, COUNT64),
+    COLUMN(what_if, ways, COUNT32),
+    COLUMN(what_if, line_bytes, COUNT32),
+    COLUMN(what_if, accesses, COUNT64),
+    COLUMN(what_if, misses, COUNT64),
+};
+
+static const struct schema_column loop_columns[] = {
+    POSITION("id"),
+    COLUMN(loop, parent, COUNT32),
+    COLUMN(loop, module, COUNT32),
+    COLUMN(loop, address, ADDRESS),
+    COLUMN(loop, function, NAME),
+    COLUMN(loop, file, NAME),
+    COLUMN(loop, line, COUNT32),
+};
+
+static const struct schema_column frame_loop_columns[] = {
+    COLUMN(frame_loop, frame, COUNT32),
+    COLUMN(frame_loop, loop, COUNT32),
+};
+
 /* Function pointers of different types cannot share a table without a cast. */
 #define WRAP_ADDER(list, item)                                                                     \
     static void *add_##list(struct profile *profile)                                               \
@@ -223,6 +263,22 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "weight REAL NOT NULL, time REAL NOT NULL, time_squares REAL NOT NULL, "
                 "stack REAL NOT NULL, stack_squares REAL NOT NULL, "
                 "PRIMARY KEY(use, reuse)) WITHOUT ROWID"),
+    TABLE_SINCE(3, "pace", paces, pace, 0,
+                "process INTEGER PRIMARY KEY, accesses_per_ns REAL NOT NULL, low REAL NOT NULL, "
+                "high REAL NOT NULL, trap_ns REAL NOT NULL, floor_ns REAL NOT NULL, "
+                "calibration TEXT NOT NULL)"),
+    TABLE_SINCE(3, "cache", caches, cache, 0,
+                "position INTEGER PRIMARY KEY, level INTEGER NOT NULL, ways INTEGER NOT NULL, "
+                "line_bytes INTEGER NOT NULL, sharers INTEGER NOT NULL, bytes INTEGER NOT NULL)"),
+    TABLE_SINCE(3, "what_if", what_ifs, what_if, 0,
+                "position INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, "
+                "line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL)"),
+    TABLE_SINCE(3, "loop", loops, loop, 1,
+                "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, module INTEGER NOT NULL, "
+                "address INTEGER NOT NULL, function INTEGER, file INTEGER, "
+                "line INTEGER NOT NULL)"),
+    TABLE_SINCE(3, "frame_loop", frame_loops, frame_loop, 0,
+                "frame INTEGER PRIMARY KEY, loop INTEGER NOT NULL)"),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";

@@ -337,7 +337,8 @@ enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool
     struct ranking made = {.profile = profile, .exact = strcmp(profile->run.engine, "exact") == 0};
     bool good = classify_frames(&made) && make_places(&made, fold_recursion) && rank_reuse(&made);
     for (size_t i = 0; i < profile->kinds_count && good; i++) {
-        if (kinds && !(kinds >> profile->kinds[i].kind & 1))
+        uint32_t kind = profile->kinds[i].kind;
+        if (kind == PROFILE_REUSE || (kinds && !(kinds >> kind & 1)))
             continue;
         made.kinds[made.kinds_count].totals = &profile->kinds[i];
         good = rank_kind(&made, &made.kinds[made.kinds_count++]);

@@ -126,6 +126,8 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_REUSE_PAIR] = sizeof(struct wire_reuse_pair),
     [WIRE_HISTOGRAM] = sizeof(struct wire_histogram),
     [WIRE_REUSE_TOTALS] = sizeof(struct wire_reuse_totals),
+    [WIRE_REUSE] = sizeof(struct wire_reuse),
+    [WIRE_WHAT_IF] = sizeof(struct wire_what_if),
 };
 
 static bool strings_end(const struct wire_record *record)

@@ -25,7 +25,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 1,
+    WIRE_VERSION = 2,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
@@ -38,7 +38,7 @@ enum {
    "VERSION:PID:FD" (headroom's pid and descriptor, opened as /proc/PID/fd/FD). */
 #define WIRE_ENVIRONMENT "HEADROOM_REGION"
 
-enum wire_kind_bits { WIRE_DEAD = 1, WIRE_SILENT = 2, WIRE_LOAD = 4 };
+enum wire_kind_bits { WIRE_DEAD = 1, WIRE_SILENT = 2, WIRE_LOAD = 4, WIRE_REUSES = 8, WIRE_KINDS = 4 };
 
 enum wire_source { WIRE_SOURCE_CLOCK = 1, WIRE_SOURCE_PMU = 2, WIRE_SOURCE_COUNT = 3 };
 
@@ -55,6 +55,8 @@ struct wire_config {
     uint32_t watch_kernel;     /* 1: watchpoints see the kernel's accesses (permission given) */
     uint32_t registers;        /* usable debug registers, found by headroom's self-test       */
     uint64_t seed;             /* of random choices; 0: from the clock                        */
+    uint32_t unit_shift;       /* reuse: location = address >> unit_shift: 0, 3 or 6           */
+    uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };
 
@@ -98,8 +100,8 @@ struct wire_counters {
     uint64_t attempted;
     uint64_t stored;
     uint64_t dropped[WIRE_DROPS];
-    uint64_t samples[3], armed[3], traps[3], ignored[3], evicted[3], abandoned[3],
-        blind_longest[3];        /* per detect_kind */
+    uint64_t samples[WIRE_KINDS], armed[WIRE_KINDS], traps[WIRE_KINDS], ignored[WIRE_KINDS],
+        evicted[WIRE_KINDS], abandoned[WIRE_KINDS], blind_longest[WIRE_KINDS]; /* per detect_kind */
     uint64_t ambiguous_traps;    /* trapping instruction not identified                        */
     uint64_t late_traps;         /* trap delivered late (SIGTRAP was blocked)                  */
     uint64_t kernel_traps;       /* trap by the kernel on the program's behalf                 */
@@ -177,7 +179,9 @@ enum wire_type {
     WIRE_COUNTERS /* headroom: final counters of a thread */,
     /* exact engine: counts of a whole process, written when it ends or executes another program;
        records of the same thing add up */
-    WIRE_PAIR, WIRE_TOTALS, WIRE_REUSE_PAIR, WIRE_HISTOGRAM, WIRE_REUSE_TOTALS, WIRE_TYPES
+    WIRE_PAIR, WIRE_TOTALS, WIRE_REUSE_PAIR, WIRE_HISTOGRAM, WIRE_REUSE_TOTALS,
+    WIRE_REUSE /* live: what became of a sample of kind reuse */,
+    WIRE_WHAT_IF, WIRE_TYPES
 };
 
 /* Records are 8-byte aligned and a multiple of 8 bytes long. checksum covers the rest of the
@@ -240,6 +244,9 @@ struct wire_sample {
     uint32_t node;
     float weight;
     float density;               /* matching accesses per instruction seen ahead; 0 unknown   */
+    uint32_t trap_ns;            /* thread CPU time from the tick's handler to the confirming trap's,
+                                    nearly all of it the cost of a trap; 0: not measured      */
+    uint32_t reserved;
 };
 
 struct wire_trap {               /* a finding: attribution for one pair                       */
@@ -256,6 +263,44 @@ enum wire_trap_flags {
     WIRE_TRAP_KERNEL = 1,    /* touched by the kernel                                         */
     WIRE_TRAP_LIKELY = 2,    /* ISA_BLAME_LIKELY                                              */
     WIRE_TRAP_FLOAT = 4,     /* compared with the floating-point tolerance                    */
+};
+
+/*
+ * What became of a sample of kind reuse that was foreseen or armed; one for each of these. Samples that
+ * were neither have a WIRE_SAMPLE with armed 0 only.
+ */
+struct wire_reuse {
+    struct wire_record record;
+    uint32_t use_node, reuse_node; /* reuse_node 0 if LOST or OPEN                             */
+    uint32_t flags;              /* enum wire_reuse_flags                                     */
+    uint32_t traps;              /* handlers entered between use and reuse, the reuse's own included:
+                                    the delivery of each is part of elapsed_ns                */
+    uint64_t elapsed_ns;         /* thread CPU time between use and now, without the time inside handlers;
+                                    0 if FORESEEN                                             */
+    uint64_t accesses;           /* FORESEEN, COUNTED: the time distance. Else accesses known to lie in
+                                    between: the distance is larger                           */
+    float weight;                /* of the sample                                             */
+    float entry, chance;         /* probability that it was watched, when armed and until now */
+    uint32_t waited;             /* samples taken while it was                                */
+    uint32_t bytes;              /* width of the sampled access                               */
+    uint32_t reserved;
+};
+enum wire_reuse_flags {
+    WIRE_REUSE_FORESEEN = 1,     /* found by looking ahead: no watchpoint, chance 1           */
+    WIRE_REUSE_COUNTED = 2,      /* accesses were counted (sources count, pmu)                */
+    WIRE_REUSE_LOST = 4,         /* replaced or given up: not reused until now                */
+    WIRE_REUSE_OPEN = 8,         /* still watched when the thread ended                       */
+    WIRE_REUSE_KERNEL = 16,      /* reused by the kernel                                      */
+    WIRE_REUSE_LIKELY = 32,      /* ISA_BLAME_LIKELY                                          */
+    WIRE_REUSE_STORE_FIRST = 64, /* the use was a store                                       */
+    WIRE_REUSE_STORE_SECOND = 128, /* the reuse stored, and did not load                      */
+};
+
+struct wire_what_if {            /* exact: a simulated cache                                  */
+    struct wire_record record;
+    uint64_t bytes;
+    uint32_t ways, line_bytes;   /* ways 0: fully associative                                 */
+    uint64_t accesses, misses;   /* touches of lines                                          */
 };
 
 struct wire_counters_record {

@@ -70,7 +70,7 @@ struct table {
     struct count *counts;
     size_t capacity, used;
 };
-static struct table tables[DETECT_KINDS];
+static struct table tables[DETECT_REUSE];
 static uint64_t fresh[2]; /* loaded, stored */
 
 static struct count *find(const struct table *table, uint64_t key)
@@ -108,7 +108,7 @@ static void add(unsigned kind, uint32_t first, uint32_t second, uint64_t waste, 
 
 static void print_counts(void)
 {
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+    for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         for (size_t i = 0; i < tables[kind].capacity; i++) {
             const struct count *count = &tables[kind].counts[i];
             if (count->waste || count->use)
@@ -195,7 +195,7 @@ static void shadow_end(void)
 
 /* One byte of the program's memory, watched for each kind. */
 struct watched {
-    struct detect detect[DETECT_KINDS];
+    struct detect detect[DETECT_REUSE];
     struct detect_context context;
 };
 static struct watched **pages; /* of PAGE */
@@ -225,12 +225,12 @@ static struct watched *watched_of(uint64_t address)
     struct watched **page = &pages[address / PAGE];
     if (!*page) {
         *page = calloc(PAGE, sizeof **page);
-        for (size_t i = 0; i < PAGE * DETECT_KINDS; i++) {
-            struct detect_options options = {.kinds = (uint8_t)(1U << i % DETECT_KINDS),
+        for (size_t i = 0; i < PAGE * DETECT_REUSE; i++) {
+            struct detect_options options = {.kinds = (uint8_t)(1U << i % DETECT_REUSE),
                                              .registers = 1,
                                              .fp_tolerance = fp_tolerance,
                                              .ignored_limit = UINT32_MAX};
-            detect_init(&(*page)[i / DETECT_KINDS].detect[i % DETECT_KINDS], &options, &hooks);
+            detect_init(&(*page)[i / DETECT_REUSE].detect[i % DETECT_REUSE], &options, &hooks);
         }
     }
     return &(*page)[address % PAGE];
@@ -298,7 +298,7 @@ static void detect_take_byte(const struct access *access, uint64_t address, unsi
 static void detect_access(const struct access *access)
 {
     for (uint64_t i = 0; i < access->bytes; i++)
-        for (unsigned kind = 0; kind < DETECT_KINDS; kind++) {
+        for (unsigned kind = 0; kind < DETECT_REUSE; kind++) {
             detect_touch_byte(access, access->address + i, kind);
             detect_take_byte(access, access->address + i, kind);
         }
@@ -310,7 +310,7 @@ static void detect_forget(uint64_t address, uint64_t bytes)
         if (!pages[at / PAGE])
             continue;
         struct watched *watched = watched_of(at);
-        for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
             if (watched->detect[kind].registers[0].busy)
                 detect_abandon(&watched->detect[kind], 0);
         watched->context = (struct detect_context){0};

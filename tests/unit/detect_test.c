@@ -36,13 +36,13 @@ struct machine {
     struct base_random random;
     struct detect_context contexts[CONTEXTS];
     uint8_t memory[MEMORY_BYTES];
-    uint64_t period[DETECT_KINDS], countdown[DETECT_KINDS];
+    uint64_t period[DETECT_REUSE], countdown[DETECT_REUSE];
     bool refuse; /* arming fails */
     bool fixed;  /* no jitter of the period */
     unsigned arms, disarms;
-    double weight[DETECT_KINDS][3][CONTEXTS][CONTEXTS]; /* [kind][verdict][watch][trap] */
-    double bytes[DETECT_KINDS][3];
-    double inverse[DETECT_KINDS][3]; /* sum of 1 / chance */
+    double weight[DETECT_REUSE][3][CONTEXTS][CONTEXTS]; /* [kind][verdict][watch][trap] */
+    double bytes[DETECT_REUSE][3];
+    double inverse[DETECT_REUSE][3]; /* sum of 1 / chance */
     /* Called with each finding, if set. */
     void (*witness)(struct machine *, const struct detect_sample *, enum detect_verdict);
     const void *oracle;
@@ -91,7 +91,7 @@ static struct machine *machine_new(const struct detect_options *options, uint64_
 /* What must hold between detect and the machine after every step. */
 static void machine_check(const struct machine *machine)
 {
-    unsigned armed[DETECT_KINDS] = {0}, busy = 0;
+    unsigned armed[DETECT_REUSE] = {0}, busy = 0;
     const struct detect_counts *counts = &machine->detect.counts;
     for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
         const struct detect_register *watch = &machine->detect.registers[i];
@@ -103,7 +103,7 @@ static void machine_check(const struct machine *machine)
         }
     }
     assert_int_equal(machine->arms - machine->disarms, busy);
-    for (unsigned k = 0; k < DETECT_KINDS; k++) {
+    for (unsigned k = 0; k < DETECT_REUSE; k++) {
         unsigned in_contexts = 0;
         for (unsigned c = 0; c < CONTEXTS; c++)
             in_contexts += machine->contexts[c].armed[k];
@@ -173,7 +173,7 @@ static void machine_access(struct machine *machine, uint32_t index, const struct
     if (access->direction & DETECT_STORES)
         memcpy(machine->memory + access->address, access->value, access->bytes);
     touch_watches(machine, access);
-    for (unsigned k = 0; k < DETECT_KINDS; k++) {
+    for (unsigned k = 0; k < DETECT_REUSE; k++) {
         if (!machine->period[k] || !(access->direction & detect_kinds[k].samples) ||
             --machine->countdown[k])
             continue;
@@ -533,12 +533,12 @@ static void kinds_are_armed_alike(void **state)
     for (unsigned registers = 1; registers <= 4; registers++) {
         struct detect_options options = {
             .kinds = 7, .registers = (uint8_t)registers, .ignored_limit = 1000};
-        double occupied[DETECT_KINDS] = {0};
+        double occupied[DETECT_REUSE] = {0};
         struct machine *machine = machine_new(&options, registers);
         for (unsigned trial = 0; trial < 6000; trial++) {
             for (unsigned i = 0; i < 30; i++) {
                 struct detect_sample sample =
-                    plain_sample(machine, (i + trial) % DETECT_KINDS, 0, 4 * i);
+                    plain_sample(machine, (i + trial) % DETECT_REUSE, 0, 4 * i);
                 detect_take(&machine->detect, &sample);
             }
             for (unsigned r = 0; r < registers; r++) {
@@ -546,7 +546,7 @@ static void kinds_are_armed_alike(void **state)
                 detect_abandon(&machine->detect, r);
             }
         }
-        for (unsigned k = 0; k < DETECT_KINDS; k++)
+        for (unsigned k = 0; k < DETECT_REUSE; k++)
             assert_share(occupied[k] / (6000.0 * registers), 1 / 3.0, 0.02);
         machine_check(machine);
         free(machine);
@@ -901,8 +901,8 @@ struct oracle {
     struct access trace[TRACE];
     uint8_t loaded[TRACE][DETECT_MAX_BYTES], after[TRACE][DETECT_MAX_BYTES];
     /* enum detect_verdict for each byte of each access */
-    uint8_t verdict[DETECT_KINDS][TRACE][DETECT_MAX_BYTES];
-    double total[DETECT_KINDS][3];
+    uint8_t verdict[DETECT_REUSE][TRACE][DETECT_MAX_BYTES];
+    double total[DETECT_REUSE][3];
     uint32_t judged, mismatches;
 };
 
@@ -996,7 +996,7 @@ static void settle(struct oracle *oracle, unsigned kind, int32_t *shadow, uint32
     shadow[byte] = -1;
 }
 
-static void oracle_access(struct oracle *oracle, int32_t shadows[DETECT_KINDS][MEMORY_BYTES],
+static void oracle_access(struct oracle *oracle, int32_t shadows[DETECT_REUSE][MEMORY_BYTES],
                           uint32_t id, float tolerance)
 {
     const struct access *access = &oracle->trace[id];
@@ -1029,7 +1029,7 @@ static void oracle_access(struct oracle *oracle, int32_t shadows[DETECT_KINDS][M
 
 static struct oracle *oracle_new(uint64_t seed, float tolerance)
 {
-    static int32_t shadows[DETECT_KINDS][MEMORY_BYTES];
+    static int32_t shadows[DETECT_REUSE][MEMORY_BYTES];
     static uint8_t memory[MEMORY_BYTES];
     struct oracle *oracle = calloc(1, sizeof *oracle);
     struct base_random random = {seed};
@@ -1069,12 +1069,12 @@ static void compare_with_oracle(struct machine *machine, const struct detect_sam
 }
 
 static double run_sampled(struct oracle *oracle, const struct detect_options *options,
-                          uint64_t period, uint64_t seed, double fraction[DETECT_KINDS])
+                          uint64_t period, uint64_t seed, double fraction[DETECT_REUSE])
 {
     struct machine *machine = machine_new(options, seed);
     machine->witness = compare_with_oracle;
     machine->oracle = oracle;
-    for (unsigned k = 0; k < DETECT_KINDS; k++)
+    for (unsigned k = 0; k < DETECT_REUSE; k++)
         set_period(machine, k, period, false);
     for (uint32_t id = 0; id < TRACE; id++) {
         machine_access(machine, id, &oracle->trace[id]);
@@ -1082,7 +1082,7 @@ static double run_sampled(struct oracle *oracle, const struct detect_options *op
             machine_check(machine);
     }
     double traps = 0;
-    for (unsigned k = 0; k < DETECT_KINDS; k++) {
+    for (unsigned k = 0; k < DETECT_REUSE; k++) {
         fraction[k] = machine->bytes[k][DETECT_WASTE] /
                       (machine->bytes[k][DETECT_WASTE] + machine->bytes[k][DETECT_USE]);
         traps += (double)machine->detect.counts.traps[k];
@@ -1103,18 +1103,18 @@ static void random_traces_agree_with_the_oracle(void **state)
                                          .fp_tolerance = 0.01f,
                                          .ignored_limit = 1000000};
         struct oracle *oracle = oracle_new(100 + program, options.fp_tolerance);
-        double sum[DETECT_KINDS] = {0}, squares[DETECT_KINDS] = {0};
+        double sum[DETECT_REUSE] = {0}, squares[DETECT_REUSE] = {0};
         for (uint64_t run = 0; run < RUNS; run++) {
-            double fraction[DETECT_KINDS];
+            double fraction[DETECT_REUSE];
             run_sampled(oracle, &options, PERIOD, run + 1, fraction);
-            for (unsigned k = 0; k < DETECT_KINDS; k++) {
+            for (unsigned k = 0; k < DETECT_REUSE; k++) {
                 sum[k] += fraction[k];
                 squares[k] += fraction[k] * fraction[k];
             }
         }
         assert_true(oracle->judged > 1000);
         assert_int_equal(oracle->mismatches, 0);
-        for (unsigned k = 0; k < DETECT_KINDS; k++) {
+        for (unsigned k = 0; k < DETECT_REUSE; k++) {
             double waste = oracle->total[k][DETECT_WASTE], use = oracle->total[k][DETECT_USE];
             double exact = waste / (waste + use), mean = sum[k] / RUNS;
             double error_squared = (squares[k] / RUNS - mean * mean) / (RUNS - 1);
@@ -1136,7 +1136,7 @@ static void the_oracle_sees_a_wrong_tolerance(void **state)
     struct detect_options options = {
         .kinds = 7, .registers = 4, .fp_tolerance = 0, .ignored_limit = 1000000};
     struct oracle *oracle = oracle_new(101, 0.01f);
-    double fraction[DETECT_KINDS];
+    double fraction[DETECT_REUSE];
     run_sampled(oracle, &options, PERIOD, 1, fraction);
     assert_true(oracle->mismatches > 0);
     free(oracle);
@@ -1152,8 +1152,8 @@ static void the_oracle_sees_missing_attribution(void **state)
                                          .ignored_limit = 1000000,
                                          .fault = DETECT_NO_ATTRIBUTION};
         struct oracle *oracle = oracle_new(100 + program, options.fp_tolerance);
-        for (unsigned k = 0; k < DETECT_KINDS; k++) {
-            double fraction[DETECT_KINDS];
+        for (unsigned k = 0; k < DETECT_REUSE; k++) {
+            double fraction[DETECT_REUSE];
             run_sampled(oracle, &options, PERIOD, program + 1, fraction);
             double waste = oracle->total[k][DETECT_WASTE], use = oracle->total[k][DETECT_USE];
             double error = fraction[k] - waste / (waste + use);

@@ -447,7 +447,7 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->reuses[0].share_last, 0);
     PLANT(profile->reuses[0].share_first, 1.5);
     PLANT(profile->reuses[0].kept_locations, UINT64_MAX);
-    PLANT(profile->bins[0].which, 2);
+    PLANT(profile->bins[0].which, 3);
     PLANT(profile->bins[0].which, 1);
     PLANT(profile->bins[0].process, 9);
     PLANT(profile->bins[1].bin, 3);
@@ -526,7 +526,7 @@ static void edited_files_are_refused(void **state)
         "UPDATE reuse SET share_last = 0",
         "UPDATE reuse SET accesses = 'many'",
         "UPDATE histogram SET lo = hi",
-        "UPDATE histogram SET which = 2 WHERE which = 1",
+        "UPDATE histogram SET which = 3 WHERE which = 1",
         "UPDATE histogram SET weight = 9e999",
         "UPDATE histogram SET lo = 0 WHERE bin = 5",
         "UPDATE reuse_pair SET use = 77",
@@ -570,7 +570,7 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 3; CREATE TABLE future(x)");
+    edit(path, "PRAGMA user_version = 4; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));

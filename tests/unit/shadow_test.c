@@ -95,7 +95,7 @@ static void stop(struct shadow *shadow, struct maps *maps)
 enum verdict { WASTE, USE, VERDICTS };
 
 struct counts {
-    uint64_t pairs[DETECT_KINDS][VERDICTS][IDS][IDS];
+    uint64_t pairs[DETECT_REUSE][VERDICTS][IDS][IDS];
     uint64_t fresh_stores, fresh_loads;
 };
 
@@ -582,7 +582,7 @@ static void run_oracle(const struct trace *trace, enum fault fault, struct count
 /* ---- detect at every byte ---------------------------------------------------------- */
 
 struct watched {
-    struct detect detect[DETECT_KINDS];
+    struct detect detect[DETECT_REUSE];
     struct detect_context context;
 };
 
@@ -620,7 +620,7 @@ static void ideal_start(struct ideal *ideal, const struct trace *trace, struct c
     ideal->trace = trace;
     ideal->counts = counts;
     for (uint32_t b = 0; b < BYTES; b++)
-        for (uint32_t kind = 0; kind < DETECT_KINDS; kind++) {
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++) {
             struct detect_options options = {.kinds = (uint8_t)(1 << kind),
                                              .registers = 1,
                                              .fp_tolerance = trace->tolerance,
@@ -678,7 +678,7 @@ static void ideal_access(struct ideal *ideal, const struct event *event, uint32_
 {
     memcpy(&ideal->memory[event->byte], event->value, event->bytes);
     for (uint32_t b = event->byte; b < (uint32_t)event->byte + event->bytes; b++)
-        for (uint32_t kind = 0; kind < DETECT_KINDS; kind++) {
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++) {
             ideal_touch(ideal, event, b, kind, load, store);
             uint32_t id = detect_kinds[kind].samples == DETECT_LOADS ? load : store;
             if (id && id < FIRST_KERNEL)
@@ -689,7 +689,7 @@ static void ideal_access(struct ideal *ideal, const struct event *event, uint32_
 static void ideal_forget(struct ideal *ideal, uint32_t byte, uint32_t bytes)
 {
     for (uint32_t b = byte; b < byte + bytes; b++)
-        for (uint32_t kind = 0; kind < DETECT_KINDS; kind++)
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++)
             if (ideal->bytes[b].detect[kind].registers[0].busy) {
                 detect_abandon(&ideal->bytes[b].detect[kind], 0);
                 ideal->bytes[b].context.pending[kind] = 0;
@@ -770,7 +770,7 @@ static void tidy_traces_count_as_detect(void **state)
         counts_b.fresh_loads = counts_b.fresh_stores = 0;
         assert_same(&counts_a, &counts_b, seed);
         /* And it is not equal because there is nothing: a verdict of each kind and sort. */
-        for (uint32_t kind = 0; kind < DETECT_KINDS; kind++)
+        for (uint32_t kind = 0; kind < DETECT_REUSE; kind++)
             for (uint32_t verdict = 0; verdict < VERDICTS; verdict++) {
                 uint64_t sum = 0;
                 for (uint32_t i = 0; i < IDS * IDS; i++)
