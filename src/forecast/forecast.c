@@ -26,6 +26,7 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
     struct machine *machine = machine_of(forecast);
     machine->start = *registers;
     machine->memory = memory;
+    machine->at_hit = false;
     if (++machine->line_generation == 0) {
         memset(machine->lines, 0, sizeof(machine->lines));
         machine->line_generation = 1;
@@ -45,7 +46,7 @@ static void reset(struct machine *machine)
     machine->ip = machine->start.ip;
     machine->flags = machine->start.flags;
     machine->flags_known = UINT32_MAX;
-    machine->untrusted = false;
+    machine->untrusted = machine->at_hit = false;
     machine->path_length = 0;
     memset(machine->vector_known, 0, sizeof(machine->vector_known));
     memset(machine->mask_known, 0, sizeof(machine->mask_known));
@@ -136,22 +137,29 @@ static int will_exchange(struct machine *machine, const struct entry *entry)
 
 /* Accesses that may not happen count only if they are known to: what was foreseen must come true.
    1, 0, or -1 if it must be looked at when the program is there. */
-static int counts(struct machine *machine, const struct search *search, const struct entry *entry,
-                  unsigned access)
+static int happens(struct machine *machine, const struct entry *entry, const struct part *part)
 {
-    const struct part *part = &entry->parts[access];
-    if (!(part->direction & search->goal->direction) || part->unaddressable)
-        return 0;
     if (!part->conditional)
         return 1;
     return entry->operation.code == ISA_DO_CMPXCHG ? will_exchange(machine, entry) : 0;
 }
 
+static bool overlaps(const struct forecast_goal *goal, uint64_t address, uint64_t bytes)
+{
+    return goal->range_bytes == 0 || address - goal->range_start < goal->range_bytes ||
+           goal->range_start - address < bytes;
+}
+
+/* One direction of an access that the goal asks for. */
 static enum match found(struct machine *machine, struct search *search, const struct entry *entry,
-                        unsigned access)
+                        unsigned access, int happens)
 {
     struct value address = machine_address(machine, entry, access);
     if (!address.known)
+        return MATCH_BLOCKED;
+    if (!overlaps(search->goal, address.bits, entry->parts[access].bytes))
+        return MATCH_NONE;
+    if (happens < 0)
         return MATCH_BLOCKED;
     if (search->out.matching_passed < search->goal->skip) {
         search->out.matching_passed++;
@@ -163,37 +171,134 @@ static enum match found(struct machine *machine, struct search *search, const st
     return MATCH_HIT;
 }
 
+/* What is loaded and stored is two accesses, the load first. */
+static enum match match_access(struct machine *machine, struct search *search,
+                               const struct entry *entry, unsigned access)
+{
+    const struct part *part = &entry->parts[access];
+    int happening = happens(machine, entry, part);
+    if (happening == 0)
+        return MATCH_NONE;
+    for (uint8_t direction = ISA_LOAD; direction <= ISA_STORE; direction++) {
+        if (!(part->direction & direction))
+            continue;
+        if (search->goal->direction & direction && !part->unaddressable) {
+            enum match result = found(machine, search, entry, access, happening);
+            search->out.direction = direction;
+            if (result != MATCH_NONE)
+                return result;
+        }
+        search->out.accesses_passed += happening > 0;
+    }
+    return MATCH_NONE;
+}
+
 static enum match match(struct machine *machine, struct search *search, const struct entry *entry)
 {
     for (unsigned i = 0; i < entry->access_count; i++) {
-        int happens = counts(machine, search, entry, i);
-        if (happens == 0)
-            continue;
-        enum match result = happens < 0 ? MATCH_BLOCKED : found(machine, search, entry, i);
+        enum match result = match_access(machine, search, entry, i);
         if (result != MATCH_NONE)
             return result;
     }
     return MATCH_NONE;
 }
 
-/* String instructions execute here: their accesses count by iteration. */
+/* ---- matching accesses of string instructions -------------------------------------------------
+ */
+
+/* Iterations [first, end) in which an access matches. */
+struct iterations {
+    uint64_t first, end;
+};
+
+/*
+ * Of the range only those that overlap it, which are consecutive: the addresses at which an
+ * access overlaps are those in [low, high]. All widths are powers of two, all addresses
+ * far from the ends of 64 bits.
+ */
+static struct iterations overlapping(const struct machine *machine, const struct search *search,
+                                     const struct entry *entry, unsigned access)
+{
+    const struct forecast_goal *goal = search->goal;
+    uint64_t bytes = entry->parts[access].bytes,
+             start = machine_address(machine, entry, access).bits;
+    if (goal->range_bytes == 0)
+        return (struct iterations){0, UINT64_MAX};
+    uint64_t low = goal->range_start < bytes ? 0 : goal->range_start - (bytes - 1);
+    uint64_t high = goal->range_start + (goal->range_bytes - 1);
+    if (high < goal->range_start)
+        high = UINT64_MAX;
+    bool backward = machine->flags & FLAG_DIRECTION;
+    if (backward ? start < low : start > high)
+        return (struct iterations){0, 0};
+    uint64_t until = backward ? (start > high ? start - high : 0) : (low > start ? low - start : 0);
+    uint64_t past = backward ? start - low : high - start;
+    return (struct iterations){(until + bytes - 1) / bytes, past / bytes + 1};
+}
+
+/* Matching accesses of a string instruction, as a function of how often it iterates. */
+struct string_matches {
+    struct iterations accesses[ENTRY_ACCESSES];
+    unsigned count;
+};
+
+static uint64_t matches_before(const struct string_matches *matches, uint64_t iteration)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < matches->count; i++) {
+        const struct iterations *in = &matches->accesses[i];
+        uint64_t end = in->end < iteration ? in->end : iteration;
+        sum += end > in->first ? end - in->first : 0;
+    }
+    return sum;
+}
+
+/* The most iterations, up to `most`, that pass over no more than `skip` matches. */
+static uint64_t iterations_passing(const struct string_matches *matches, uint64_t skip,
+                                   uint64_t most)
+{
+    uint64_t low = 0, high = most;
+    while (low < high) {
+        uint64_t middle = high - (high - low) / 2;
+        if (matches_before(matches, middle) <= skip)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+static void count_passed(struct search *search, uint64_t accesses)
+{
+    uint64_t sum = search->out.accesses_passed + accesses;
+    search->out.accesses_passed = sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
+}
+
+/*
+ * String instructions execute here: their accesses count by iteration. One that cannot be
+ * followed blocks a goal with a range even if its accesses do not match, because how many they are
+ * is then unknown.
+ */
 static enum match match_string(struct machine *machine, struct search *search,
                                const struct entry *entry)
 {
-    uint64_t each = 0, most = UINT64_MAX;
+    struct string_matches matches = {.count = 0};
     bool ended;
     for (unsigned i = 0; i < entry->access_count; i++)
-        each += (uint64_t)counts(machine, search, entry, i);
-    if (each)
-        most = (search->goal->skip - search->out.matching_passed) / each;
-    struct value done = string_step(machine, entry, most, &ended);
+        if (entry->parts[i].direction & search->goal->direction)
+            matches.accesses[matches.count++] = overlapping(machine, search, entry, i);
+    uint64_t skip = search->goal->skip - search->out.matching_passed;
+    uint64_t count = string_count(machine, entry).bits;
+    struct value done =
+        string_step(machine, entry, iterations_passing(&matches, skip, count), &ended);
     if (!done.known) {
-        if (each)
+        if (matches.count || search->goal->range_bytes)
             return MATCH_BLOCKED;
         machine_forget(machine, entry);
         return MATCH_NONE;
     }
-    search->out.matching_passed += (uint32_t)(done.bits * each);
+    search->out.matching_passed += (uint32_t)matches_before(&matches, done.bits);
+    count_passed(search, done.bits * entry->access_count);
     return ended ? MATCH_NONE : match(machine, search, entry);
 }
 
@@ -251,22 +356,21 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     if (!entry || entry->flow == ISA_TRAP)
         return FORECAST_FAULT;
     uint64_t address = entry->address;
-    uint32_t passed = search->out.matching_passed;
+    uint32_t passed = search->out.matching_passed, accesses = search->out.accesses_passed;
     enum match matched =
         is_string(entry) ? match_string(machine, search, entry) : match(machine, search, entry);
     if (matched == MATCH_HIT)
         return hit(machine, search);
-    if (matched == MATCH_BLOCKED) {
-        search->out.matching_passed = passed;
-        return blocked(machine, search, address);
-    }
     enum step step = STEP_NEXT;
-    if (is_string(entry))
+    if (matched == MATCH_BLOCKED)
+        step = STEP_BLOCKED;
+    else if (is_string(entry))
         machine->ip = address + entry->length;
     else
         step = execute(machine, entry);
-    if (step == STEP_BLOCKED) {
-        search->out.matching_passed = passed; /* it has not executed */
+    if (step == STEP_BLOCKED) { /* it has not executed */
+        search->out.matching_passed = passed;
+        search->out.accesses_passed = accesses;
         return blocked(machine, search, address);
     }
     if (step == STEP_FAULT)
@@ -288,6 +392,38 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
     while (result == FORECAST_EXHAUSTED && machine->path_length < most)
         result = advance(machine, &search);
     search.out.instructions = machine->path_length;
+    machine->at_hit = result == FORECAST_HIT;
     *outcome = search.out;
     return result;
+}
+
+/* ---- the state at the hit ----------------------------------------------------------------------
+ */
+
+/* Reads through the cache of lines: unwinding reads what the forecast has mostly read before. */
+static bool read_then(void *context, uint64_t address, void *out, size_t bytes)
+{
+    struct machine *machine = context;
+    for (size_t at = 0; at < bytes; at += LINE_BYTES) {
+        unsigned part = bytes - at < LINE_BYTES ? (unsigned)(bytes - at) : LINE_BYTES;
+        uint64_t needed = part == 64 ? UINT64_MAX : (UINT64_C(1) << part) - 1;
+        if (machine_load(machine, address + at, part, (uint8_t *)out + at) != needed)
+            return false;
+    }
+    return true;
+}
+
+bool forecast_then(struct forecast *forecast, struct base_registers *registers,
+                   struct base_memory *memory)
+{
+    struct machine *machine = machine_of(forecast);
+    if (!machine->at_hit || machine->general_known[BASE_RSP] != 0xff)
+        return false;
+    *registers = machine->start; /* for the segments' bases */
+    for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)
+        registers->general[i] = machine->general_known[i] == 0xff ? machine->general[i] : 0;
+    registers->ip = machine->ip;
+    registers->flags = machine->flags & machine->flags_known;
+    *memory = (struct base_memory){read_then, machine};
+    return true;
 }

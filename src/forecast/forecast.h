@@ -29,7 +29,8 @@ enum forecast_result {
 };
 
 struct forecast_goal {
-    uint8_t direction;       /* ISA_LOAD, ISA_STORE or both: which accesses count           */
+    uint8_t direction;       /* ISA_LOAD, ISA_STORE or both: which accesses count. What is loaded and
+                                stored by one instruction counts twice if both, the load first */
     uint32_t skip;           /* take the access after this many matching ones (0: the next) */
     uint32_t max_instructions;
     /* If range_bytes is not 0: only accesses count that overlap [range_start, + range_bytes). */
@@ -43,6 +44,7 @@ struct forecast_outcome {
     uint8_t access;            /* index into insn.accesses                                */
     uint64_t address;          /* first byte accessed                                     */
     uint32_t bytes;            /* width (one iteration of a string instruction)           */
+    uint8_t direction;         /* ISA_LOAD or ISA_STORE: which of the two, if the access is both */
     /* HIT and BLOCKED */
     uint64_t resume;           /* instruction address: BLOCKED at which to look again,
                                   HIT insn.address                                        */
@@ -54,9 +56,8 @@ struct forecast_outcome {
     uint32_t matching_passed;  /* matching accesses passed over on the way                */
     uint32_t instructions;     /* instructions interpreted on the way                     */
     uint32_t accesses_passed;  /* accesses of any direction and address on the way, the hit not
-                                  included                                                */
+                                  included; see forecast_run for what counts              */
 };
-
 
 /* Interpreter state. Members are private to the room; the size is public. */
 struct forecast {
@@ -77,25 +78,38 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
  * the branch itself. String instructions count one access an iteration.
  * Loads whose address is unknown yield unknown values; stores to
  * unknown addresses make the overlay untrusted, i.e. later loads unknown.
- * A matching access whose address is unknown blocks at that instruction.
+ * A matching access whose address is unknown blocks at that instruction, whether or
+ * not there is a range: it may lie in it.
  *
  * Loads from unreadable memory yield unknown values too (the kernel's time
- * page cannot be read by others). Accesses that isa calls unaddressable, and
- * conditional ones not known to happen, do not count. A repeated string
+ * page cannot be read by others). Accesses that isa calls unaddressable do not match, and
+ * conditional ones not known to happen do not count at all. A repeated string
  * instruction is one instruction on the way, whatever its iterations. Every
  * run starts anew from the registers given to forecast_begin; at most 1024
  * instructions are interpreted.
+ *
+ * accesses_passed counts as the exact engine does, so that with a range it is the time reuse distance
+ * less one: every memory operand once for each direction, in the order of
+ * execution; string instructions by iteration; pushes, pops, calls and returns like all others. Also those
+ * whose address is unknown or which isa calls unaddressable (a gather is one, the exact engine counts
+ * its elements). Saturates. Known to be too small only where conditional accesses were passed over, and without
+ * a range also where a string instruction was that could not be followed; with one, it blocks.
  */
 enum forecast_result forecast_run(struct forecast *forecast, const struct forecast_goal *goal,
                                   struct forecast_outcome *outcome);
 
 /*
- * After a HIT: the registers as they will be then, the stack pointer and ip among those that are
- * always known; and memory as it will be: reads see the stores on the way, and fail where a store's
- * value is not known. For unwinding the calling context of the foreseen access. Valid until the next run.
- * False: rsp or another register that is not known would be needed; registers are untouched.
+ * After a HIT: the registers as they will be just before the instruction at outcome.resume executes (a string
+ * instruction: before the iteration), and memory as it will be: reads see the stores on the way, and fail where a
+ * value is not known. For unwinding the calling context of the foreseen access.
+ *
+ * A general register of which any byte is unknown reads as 0, unknown flags as 0: a walk that needs them
+ * ends at memory it cannot read. rsp and ip are always known. `memory` is good until the next
+ * forecast_begin or forecast_run; reading it uses the struct forecast, by the same thread only.
+ *
+ * False: the last run was not a HIT, or rsp is unknown; the outputs are untouched.
  */
-bool forecast_then(const struct forecast *forecast, struct base_registers *registers,
+bool forecast_then(struct forecast *forecast, struct base_registers *registers,
                    struct base_memory *memory);
 
 void forecast_forget_code(struct forecast *forecast);

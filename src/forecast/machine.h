@@ -92,6 +92,7 @@ struct machine {
     uint32_t words_used, ranges_used, path_length;
     bool untrusted; /* a store went to an unknown address: what is not in the overlay
                        since then is unknown                                          */
+    bool at_hit;    /* the last run ended with a hit, and this is the state then       */
     struct range ranges[RANGES];
     uint64_t mask[MASKS];
     bool mask_known[MASKS];
