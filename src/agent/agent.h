@@ -110,11 +110,20 @@ struct agent_attempt {
     uint32_t visits;    /* HOP: hits of the breakpoint to let pass          */
     uint32_t strangers; /* PENDING: traps by other instructions             */
     uint32_t matching, instructions;
+    uint64_t armed_entries; /* PENDING: the handler that armed the scout */
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
     float density; /* matching accesses an instruction, seen ahead    */
     uint64_t watched;
     uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
     struct forecast_outcome hit;
+};
+
+/* A use whose reuse is waited for, and when it was: see reuse.c. */
+struct agent_use {
+    uint64_t virtual_ns, entries;
+    uint64_t count; /* of the access counter, if there is one */
+    uint64_t seen;  /* accesses known to follow without a reuse */
+    uint32_t flags; /* enum wire_reuse_flags */
 };
 
 struct agent_thread {
@@ -126,6 +135,7 @@ struct agent_thread {
     bool trap_blocked; /* inherited by it: what the program believes */
     uint32_t tid, process;
     bool own_altstack;
+    bool ending;                   /* what is still watched will not be any more         */
     bool small_altstack;           /* the program's alternate stack cannot take our signal frame */
     struct os_watch ticks;         /* clock source                                      */
     struct pmu_ring rings[2];      /* pmu source: stores, loads; page NULL: not running */
@@ -133,6 +143,12 @@ struct agent_thread {
     uint64_t interval_ns;          /* mean CPU time between samples at present          */
     uint64_t spent_ns;             /* agent's cost since the last sample                */
     int64_t cost_ns;               /* the same, smoothed over samples                   */
+    uint64_t entries;              /* handlers entered                                  */
+    uint64_t began_ns;             /* CPU time when the present one was                 */
+    uint64_t own_ns;               /* CPU time inside earlier ones                      */
+    uint64_t last_virtual_ns;      /* thread_virtual_ns of the one before               */
+    const uint64_t *access_counter; /* the program's own, counting its accesses, or NULL */
+    struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched               */
     struct wire_thread_slot *slot; /* claimed at the first tick                         */
     struct wire_counters *counters;
     struct wire_writer writer;
@@ -152,6 +168,14 @@ struct agent_thread {
 };
 
 extern __thread struct agent_thread *agent_self;
+
+/* CPU time of the thread without what it spent inside handlers; the cost of their delivery is in it. */
+static inline uint64_t thread_virtual_ns(const struct agent_thread *self)
+{
+    return self->began_ns - self->own_ns;
+}
+/* Outside handlers: began_ns is now. */
+void thread_note_time(struct agent_thread *self);
 /* The program believes that SIGTRAP is blocked in this thread. */
 extern __thread bool agent_trap_blocked;
 
@@ -191,6 +215,8 @@ void sample_stop(struct agent_thread *self);
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
 /* The scouted access has happened: counts it and lets detect decide. */
 void sample_store(struct agent_thread *self, struct detect_sample *sample);
+/* Logs a stored sample; armed: as in struct wire_sample. The record must have been reserved. */
+void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed);
 /* One of the kinds being observed that sample accesses of `directions`, or -1. */
 int sample_pick_kind(struct agent_thread *self, uint8_t directions);
 /* Never watched: the agent's own memory. */
@@ -206,13 +232,32 @@ static inline bool sample_watches(const struct agent_thread *self, unsigned inde
                                   uint64_t bytes)
 {
     const struct detect_register *armed = &self->detect.registers[index];
-    return armed->busy && armed->sample.watched - address < bytes;
+    const struct os_watch *watch = &self->watches[index].os;
+    uint64_t width = watch->type == OS_WATCH_WORD ? 8 : 1;
+    return armed->busy && watch->address < address + bytes && address < watch->address + width;
 }
 /* Signals blocked: `function` (a wrapped libc function) made a system call that covers
    [address, address + bytes). For what no watchpoint can see: see io.c. */
 void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t bytes,
                          int32_t syscall_number, uint64_t function,
                          const struct base_registers *registers);
+
+/* ---- reuse (reuse.c) ------------------------------------------------------------------ */
+
+/* Normal context: the thread's access counter, if the program has them. */
+void reuse_begin(struct agent_thread *self);
+/* Chooses the location that stands for the access found, and the byte of it to watch. */
+void reuse_choose(struct agent_thread *self);
+/* The scouted access has happened: looks ahead for a near reuse, else watches for a far one.
+   direction: ISA_LOAD or ISA_STORE; sample->modifies: the same instruction does both, loading first. */
+void reuse_take(struct agent_thread *self, const struct base_registers *registers,
+                struct detect_sample *sample, uint8_t direction);
+/* The watched location was touched. */
+void reuse_resolve(struct agent_thread *self, unsigned index,
+                   const struct base_registers *registers, const struct isa_blame *blame,
+                   enum isa_blame_result result);
+/* detect's hook. */
+void reuse_lost(void *machine, unsigned index, const struct detect_lost *lost);
 
 /* ---- the pmu source (pmu.c) --------------------------------------------------------- */
 
@@ -236,6 +281,14 @@ enum context_leaf {
 uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
                        uint64_t leaf, enum context_leaf where, uint32_t flags,
                        enum wire_drop *drop);
+/* The same with another view of memory: of a state foreseen. */
+uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
+                            const struct base_memory *memory, uint64_t leaf, uint32_t flags,
+                            enum wire_drop *drop);
+/* Leaf flags of an access: return addresses are told apart; what to do about them is another matter. */
+uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access);
+/* Where its instruction is, once it has executed. */
+enum context_leaf context_place(const struct isa_insn *insn);
 
 /* ---- process-wide (agent.c) ---------------------------------------------------------- */
 

@@ -135,11 +135,28 @@ static uint32_t enter(struct agent_thread *self, uint32_t parent, uint64_t addre
     return node;
 }
 
-uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
-                       uint64_t leaf, enum context_leaf where, uint32_t flags, enum wire_drop *drop)
+uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access)
+{
+    bool memory_operand = access->base >= 0 && access->base != BASE_RSP;
+    return insn->flow == ISA_CALL && !memory_operand && access->direction == ISA_STORE
+               ? WIRE_NODE_CALL
+           : insn->flow == ISA_RETURN ? WIRE_NODE_RETURN
+                                      : 0;
+}
+
+enum context_leaf context_place(const struct isa_insn *insn)
+{
+    return insn->flow == ISA_CALL     ? CONTEXT_CALLER
+           : insn->flow == ISA_RETURN ? CONTEXT_CALLEE
+                                      : CONTEXT_HERE;
+}
+
+static uint32_t enter_walk(struct agent_thread *self, const struct base_registers *registers,
+                           const struct base_memory *memory, uint64_t leaf, enum context_leaf where,
+                           uint32_t flags, enum wire_drop *drop)
 {
     size_t count = 0;
-    enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, &self->memory.base,
+    enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
                                       self->frames, AGENT_FRAMES, &count);
     /* First caller of the leaf: frames[0] is the function that ip is in now. */
     size_t first = where == CONTEXT_CALLER ? 2 : where == CONTEXT_CALLEE ? 0 : 1;
@@ -159,4 +176,17 @@ uint32_t context_enter(struct agent_thread *self, const struct base_registers *r
         missing = 0;
     }
     return enter(self, node, leaf, flags | WIRE_NODE_LEAF | missing, drop);
+}
+
+uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
+                       uint64_t leaf, enum context_leaf where, uint32_t flags, enum wire_drop *drop)
+{
+    return enter_walk(self, registers, &self->memory.base, leaf, where, flags, drop);
+}
+
+uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
+                            const struct base_memory *memory, uint64_t leaf, uint32_t flags,
+                            enum wire_drop *drop)
+{
+    return enter_walk(self, registers, memory, leaf, CONTEXT_HERE, flags, drop);
 }

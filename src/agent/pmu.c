@@ -39,7 +39,8 @@ bool pmu_start(struct agent_thread *self)
 {
     const struct wire_config *config = &agent.region->config;
     self->interval_ns = config->interval_ns;
-    bool stores = config->kinds & (WIRE_DEAD | WIRE_SILENT), loads = config->kinds & WIRE_LOAD;
+    bool stores = config->kinds & (WIRE_DEAD | WIRE_SILENT | WIRE_REUSES);
+    bool loads = config->kinds & (WIRE_LOAD | WIRE_REUSES);
     bool same = config->pmu_store_event == config->pmu_load_event; /* IBS: one event for both */
     if (stores && !start_event(self, 0, config->pmu_store_event))
         return false;
@@ -103,7 +104,10 @@ static void take(struct agent_thread *self, const struct pmu_sample *sampled,
         sample_finish(self, WIRE_DROP_WATCHPOINT);
         return;
     }
-    sample_store(self, &sample);
+    if (kind == DETECT_REUSE)
+        reuse_take(self, registers, &sample, sampled->direction);
+    else
+        sample_store(self, &sample);
 }
 
 void pmu_overflow(struct agent_thread *self, unsigned which, const struct base_registers *registers,

@@ -104,6 +104,7 @@ static bool adopt_scout(void *machine, unsigned index, const struct detect_sampl
     if (!self->scout.os.page)
         return false;
     self->watches[index] = self->scout;
+    self->uses[index] = self->use;
     self->scout.os.page = NULL;
     return true;
 }
@@ -129,7 +130,7 @@ void sample_init(struct agent_thread *self)
         .fp_tolerance = config->fp_tolerance,
         .ignored_limit = IGNORED_MOST,
     };
-    struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self};
+    struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self, reuse_lost};
     detect_init(&self->detect, &options, &hooks);
     memset(&self->attempt, 0, sizeof self->attempt);
     self->spent_ns = 0;
@@ -163,6 +164,9 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address)
 
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
 {
+    /* A location of reuse larger than a byte is watched as far as one register reaches. */
+    if (kind == DETECT_REUSE && agent.region->config.unit_shift)
+        return arm(self, &self->scout, OS_WATCH_WORD, watched & ~UINT64_C(7)) == BASE_OK;
     bool stores_only = detect_kinds[kind].watches == DETECT_STORES;
     enum os_watch_type type = stores_only ? OS_WATCH_STORES : OS_WATCH_ACCESSES;
     return arm(self, &self->scout, type, watched) == BASE_OK;
@@ -172,7 +176,10 @@ static void watch_access(struct agent_thread *self)
 {
     struct agent_attempt *attempt = &self->attempt;
     const struct forecast_outcome *hit = &attempt->hit;
-    attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
+    if (attempt->kind == DETECT_REUSE)
+        reuse_choose(self);
+    else
+        attempt->watched = hit->address + base_random_below(&self->random, hit->bytes);
     if (sample_refuses(self, attempt->watched) || hit->bytes > DETECT_MAX_BYTES) {
         sample_finish(self, WIRE_DROP_REFUSED);
         return;
@@ -182,6 +189,7 @@ static void watch_access(struct agent_thread *self)
         return;
     }
     attempt->strangers = 0;
+    attempt->armed_entries = self->entries;
     attempt->scout = AGENT_SCOUT_PENDING;
     base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
 }
@@ -389,41 +397,37 @@ static bool confirms(struct agent_thread *self, const struct base_registers *reg
     }
 }
 
-/* Return addresses are told apart: what to do about them is another matter. */
-static uint32_t leaf_flags(const struct isa_insn *insn, const struct isa_access *access)
+/* What a trap costs: nothing but the way from the handler that armed the scout to this one. */
+static uint32_t trap_cost(const struct agent_thread *self)
 {
-    bool memory_operand = access->base >= 0 && access->base != BASE_RSP;
-    return insn->flow == ISA_CALL && !memory_operand && access->direction == ISA_STORE
-               ? WIRE_NODE_CALL
-           : insn->flow == ISA_RETURN ? WIRE_NODE_RETURN
-                                      : 0;
+    bool next = self->entries == self->attempt.armed_entries + 1;
+    uint64_t cost = thread_virtual_ns(self) - self->last_virtual_ns;
+    return next && cost < UINT32_MAX ? (uint32_t)cost : 0;
 }
 
-static enum context_leaf leaf_place(const struct isa_insn *insn)
+void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed)
 {
-    return insn->flow == ISA_CALL     ? CONTEXT_CALLER
-           : insn->flow == ISA_RETURN ? CONTEXT_CALLEE
-                                      : CONTEXT_HERE;
+    struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
+                                 .kind = sample->kind,
+                                 .armed = armed,
+                                 .bytes = (uint16_t)sample->bytes,
+                                 .node = sample->context_id,
+                                 .weight = sample->weight,
+                                 .density = self->attempt.density,
+                                 .trap_ns = trap_cost(self)};
+    wire_write(&self->writer, &record.record);
+    os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
+    self->attempt.scout = AGENT_SCOUT_IDLE;
+    self->counters->stored++;
 }
 
 void sample_store(struct agent_thread *self, struct detect_sample *sample)
 {
-    struct agent_attempt *attempt = &self->attempt;
-    struct wire_sample record = {.record = {.type = WIRE_SAMPLE, .bytes = sizeof record},
-                                 .kind = sample->kind,
-                                 .bytes = (uint16_t)sample->bytes,
-                                 .node = sample->context_id,
-                                 .weight = sample->weight,
-                                 .density = attempt->density};
-    if (!wire_reserve(&self->writer, sizeof record)) {
+    if (!wire_reserve(&self->writer, sizeof(struct wire_sample))) {
         sample_finish(self, WIRE_DROP_LOG_FULL);
         return;
     }
-    record.armed = detect_take(&self->detect, sample) >= 0;
-    wire_write(&self->writer, &record.record);
-    os_watch_disarm(&self->scout.os); /* no-op if a register adopted it */
-    attempt->scout = AGENT_SCOUT_IDLE;
-    self->counters->stored++;
+    sample_log(self, sample, detect_take(&self->detect, sample) >= 0);
 }
 
 static void confirm(struct agent_thread *self, const struct base_registers *registers)
@@ -440,8 +444,8 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
     }
     memory_note_boundary(&self->memory, hit->insn.address);
     enum wire_drop drop = WIRE_DROP_UNWIND;
-    uint32_t node = context_enter(self, registers, hit->insn.address, leaf_place(&hit->insn),
-                                  leaf_flags(&hit->insn, access), &drop);
+    uint32_t node = context_enter(self, registers, hit->insn.address, context_place(&hit->insn),
+                                  context_flags(&hit->insn, access), &drop);
     if (!node) {
         sample_finish(self, drop);
         return;
@@ -457,11 +461,12 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
                                    .context = &self->cct.nodes[node].detect,
                                    .modifies = access->direction == (ISA_LOAD | ISA_STORE)};
     memcpy(sample.loaded, attempt->before, sizeof sample.loaded);
-    if (!base_read(&self->memory.base, hit->address, sample.value, hit->bytes)) {
+    if (sample.kind == DETECT_REUSE)
+        reuse_take(self, registers, &sample, hit->direction);
+    else if (base_read(&self->memory.base, hit->address, sample.value, hit->bytes))
+        sample_store(self, &sample);
+    else
         sample_finish(self, WIRE_DROP_REFUSED);
-        return;
-    }
-    sample_store(self, &sample);
 }
 
 static void scout_trap(struct agent_thread *self, const struct base_registers *registers, bool late)
@@ -514,8 +519,9 @@ static uint32_t touch_context(struct agent_thread *self, const struct base_regis
     case ISA_BLAME_KERNEL:
         return context_enter(self, registers, blame->address, CONTEXT_HERE, WIRE_NODE_KERNEL, drop);
     default:
-        return context_enter(self, registers, blame->address, leaf_place(&blame->insn),
-                             leaf_flags(&blame->insn, &blame->insn.accesses[blame->access]), drop);
+        return context_enter(self, registers, blame->address, context_place(&blame->insn),
+                             context_flags(&blame->insn, &blame->insn.accesses[blame->access]),
+                             drop);
     }
 }
 
@@ -527,6 +533,10 @@ static void resolve(struct agent_thread *self, unsigned index,
     const struct detect_sample *sample = &self->detect.registers[index].sample;
     struct detect_touch touch;
     uint8_t now[DETECT_MAX_BYTES];
+    if (sample->kind == DETECT_REUSE) {
+        reuse_resolve(self, index, registers, blame, result);
+        return;
+    }
     if (!base_read(&self->memory.base, sample->address, now, sample->bytes) ||
         !describe_touch(sample, blame, result, now, &touch)) {
         self->counters->ambiguous_traps++;
@@ -560,26 +570,52 @@ static void resolve(struct agent_thread *self, unsigned index,
     wire_write(&self->writer, &record.record);
 }
 
-static enum isa_blame_result find_culprit(struct agent_thread *self, uint64_t watched,
+static bool is_certain(enum isa_blame_result result)
+{
+    return result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN;
+}
+
+static enum isa_blame_result find_toucher(struct agent_thread *self, uint64_t watched,
                                           const struct base_registers *registers,
                                           struct isa_blame *blame)
 {
     const struct base_memory *memory = &self->memory.base;
     uint64_t near = memory_boundary(&self->memory, registers->ip);
     enum isa_blame_result result = isa_find_trapping(registers, watched, near, memory, blame);
-    if (result == ISA_BLAME_EXACT || result == ISA_BLAME_KERNEL || result == ISA_BLAME_RETURN)
+    if (is_certain(result))
         return result;
     /* Jump tables are searched for from the function's start on: not seen from `near`. */
     uint64_t start = modules_function_start(registers->ip);
     return start == near ? result : isa_find_trapping(registers, watched, start, memory, blame);
 }
 
+/* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
+static enum isa_blame_result find_culprit(struct agent_thread *self, unsigned index,
+                                          const struct base_registers *registers,
+                                          struct isa_blame *blame)
+{
+    static const uint8_t places[] = {0, 4, 2, 6, 1, 3, 5, 7};
+    const struct os_watch *watch = &self->watches[index].os;
+    uint64_t watched = self->detect.registers[index].sample.watched;
+    struct isa_blame other;
+    enum isa_blame_result result = find_toucher(self, watched, registers, blame);
+    for (unsigned i = 0; i < sizeof places && watch->type == OS_WATCH_WORD; i++) {
+        if (is_certain(result))
+            break;
+        if (watch->address + places[i] == watched ||
+            find_toucher(self, watch->address + places[i], registers, &other) != ISA_BLAME_EXACT)
+            continue;
+        *blame = other;
+        result = ISA_BLAME_EXACT;
+    }
+    return result;
+}
+
 static void watch_trap(struct agent_thread *self, unsigned index,
                        const struct base_registers *registers)
 {
     struct isa_blame blame;
-    uint64_t watched = self->detect.registers[index].sample.watched;
-    enum isa_blame_result result = find_culprit(self, watched, registers, &blame);
+    enum isa_blame_result result = find_culprit(self, index, registers, &blame);
     self->counters->kernel_traps += result == ISA_BLAME_KERNEL;
     if (result == ISA_BLAME_EXACT)
         memory_note_boundary(&self->memory, blame.address);
@@ -593,6 +629,7 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
     struct isa_blame blame = {.address = function, .syscall_number = syscall_number};
     uint8_t direction = isa_syscall_direction(syscall_number);
     memory_enter(&self->memory, 0);
+    thread_note_time(self);
     for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
         if (sample_watches(self, i, address, bytes) &&
             (direction & detect_kinds[self->detect.registers[i].sample.kind].watches))

@@ -183,12 +183,15 @@ void agent_handle(int number, siginfo_t *info, void *context)
     }
     if (!self)
         return;
-    uint64_t began = os_now_ns(CLOCK_THREAD_CPUTIME_ID);
+    thread_note_time(self);
+    self->entries++;
     struct os_trap trap;
     os_trap_read(info, &trap);
     sample_trap(self, context, &trap);
-    uint64_t spent = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - began;
+    uint64_t spent = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - self->began_ns;
     self->spent_ns += spent;
+    self->last_virtual_ns = thread_virtual_ns(self);
+    self->own_ns += spent;
     if (self->counters)
         self->counters->handler_ns += spent;
 }

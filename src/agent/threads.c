@@ -121,6 +121,11 @@ static void seed_random(struct agent_thread *self)
                                          : os_now_ns(CLOCK_MONOTONIC) ^ (uint64_t)self->tid << 32);
 }
 
+void thread_note_time(struct agent_thread *self)
+{
+    self->began_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 struct agent_thread *thread_prepare(void)
 {
     if (!agent_active())
@@ -138,6 +143,12 @@ void thread_discard(struct agent_thread *prepared)
     block_signals(mask);
 }
 
+static void reset_time(struct agent_thread *self)
+{
+    self->entries = self->own_ns = self->last_virtual_ns = 0;
+    thread_note_time(self);
+}
+
 static void init_state(struct agent_thread *self)
 {
     if (!self->cct.nodes)
@@ -149,9 +160,10 @@ static void init_state(struct agent_thread *self)
     self->tid = os_tid();
     self->slot = NULL;
     sample_forget(self);
-    self->small_altstack = false;
+    self->small_altstack = self->ending = false;
     seed_random(self);
     sample_init(self);
+    reset_time(self);
 }
 
 void thread_begin(struct agent_thread *prepared)
@@ -165,6 +177,7 @@ void thread_begin(struct agent_thread *prepared)
     struct agent_thread *self = prepared ? prepared : take_state();
     if (self) {
         init_state(self);
+        reuse_begin(self);
         take_altstack(self);
         agent_self = self;
         if (!self->small_altstack)
@@ -191,6 +204,8 @@ void thread_end(void)
     if (!self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
+    self->ending = true;
+    thread_note_time(self);
     sample_drop(self, WIRE_DROP_UNFINISHED);
     sample_disarm(self);
     sample_stop(self);
@@ -226,6 +241,7 @@ void thread_pause(void)
     if (!self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
+    thread_note_time(self);
     sample_drop(self, WIRE_DROP_BUSY);
     sample_disarm(self);
     sample_stop(self);
@@ -256,6 +272,7 @@ void thread_after_fork(void)
     reset_tree(self);
     seed_random(self);
     sample_init(self);
+    reset_time(self);
     if (agent_active())
         start_ticks(self);
     block_signals(mask);

@@ -47,7 +47,7 @@ struct settings {
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
     uint64_t rate, period, limit, seed;
-    double fp_tolerance, share;
+    double fp_tolerance, share, access_rate;
 };
 
 struct verb {

@@ -54,6 +54,14 @@ void recording_close(struct recording *recording, bool keep);
 /* The program's. */
 int recording_exit_code(const struct recording *recording);
 
+/* ---- which engine (live.c) ----------------------------------------------------------------- */
+
+/* Options that do not go together, no command: says it and returns the exit code; else 0. */
+int check_engine(const struct settings *settings, const char *verb, int operands);
+
+/* A whole live recording of kinds (enum wire_kind_bits). Returns the exit code. */
+int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command);
+
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 
 /* A whole recording under the exact engine, of settings->kinds or of reuse. Returns the exit code. */

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* `headroom reuse`: under the exact engine, until there is a live one. */
+/* `headroom reuse`: by samples, or under the exact engine. */
 #include "cli/recording.h"
 
 int reuse_run(const struct settings *settings, int count, char **operands)
 {
-    if (!settings->exact)
-        return say_usage("reuse", "sampling comes with a later version; take --exact");
-    if (count == 0)
-        return say_usage("reuse", "no command to run was given");
-    return exact_run(settings, "reuse", true, operands);
+    int code = check_engine(settings, "reuse", count);
+    if (code)
+        return code;
+    if (settings->exact)
+        return exact_run(settings, "reuse", true, operands);
+    return live_run(settings, "reuse", WIRE_REUSES, operands);
 }

@@ -69,6 +69,29 @@ static const char *const kind_names[] = {"dead", "silent", "load",
             .value = 1,                                                                            \
             .help = "Write the profile only: no report, no remarks; errors are still told."        \
     }
+#define OPTION_RATE                                                                                \
+    {"rate",                                                                                       \
+     'r',                                                                                          \
+     OPTION_NUMBER,                                                                                \
+     FIELD(rate),                                                                                  \
+     .low = 1,                                                                                     \
+     .high = 1000,                                                                                 \
+     .argument = "N",                                                                              \
+     .engine = ENGINE_LIVE,                                                                        \
+     .help = "Samples per second of CPU time and thread with the clock source, on average. More "  \
+             "samples cost more time. Default: 80."},                                              \
+    {                                                                                              \
+        "period", 0, OPTION_NUMBER, FIELD(period),                                                 \
+            .low = 1000, .high = 1e15, .argument = "N", .engine = ENGINE_LIVE,                     \
+            .help = "Accesses between two samples with the pmu source. Default: 5000000."          \
+    }
+#define OPTION_SEED                                                                                \
+    {                                                                                              \
+        "seed", 0, OPTION_NUMBER, FIELD(seed),                                                     \
+            .low = 0, .high = 1e18, .argument = "N", .engine = ENGINE_LIVE,                        \
+            .help = "Seed of the random choices, for repeatable experiments; 0, the default, "     \
+                    "takes it from the clock."                                                     \
+    }
 #define OPTION_END                                                                                 \
     {                                                                                              \
         .name = NULL                                                                               \
@@ -87,24 +110,14 @@ static const struct option_spec waste_options[] = {
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
      .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
      .help = "What makes samples. clock: CPU time, works everywhere, weighs by time. pmu: "
-             "precise memory events, weighs by accesses, not yet tried on hardware. count: comes "
-             "with a later version. auto, the default: clock, until pmu has been tried."},
-    {"rate", 'r', OPTION_NUMBER, FIELD(rate), .low = 1, .high = 1000, .argument = "N",
-     .engine = ENGINE_LIVE,
-     .help = "Samples per second of CPU time and thread with the clock source, on average. More "
-             "samples cost more time. Default: 80."},
-    {"period", 0, OPTION_NUMBER, FIELD(period), .low = 1000, .high = 1e15, .argument = "N",
-     .engine = ENGINE_LIVE,
-     .help = "Accesses between two samples with the pmu source. Default: 5000000."},
+             "precise memory events, weighs by accesses, not yet tried on hardware. count: for "
+             "'headroom reuse' only. auto, the default: clock, until pmu has been tried."},
+    OPTION_RATE,
     {"fp-tolerance", 0, OPTION_REAL, FIELD(fp_tolerance), .low = 0, .high = 1, .argument = "X",
      .help = "Floating-point values that differ relatively by at most X count as equal; 0 compares "
              "bits. Default: 1%."},
     OPTION_FOLLOW,
-    {"seed", 0, OPTION_NUMBER, FIELD(seed), .low = 0, .high = 1e18, .argument = "N",
-     .engine = ENGINE_LIVE,
-     .help =
-         "Seed of the random choices, for repeatable experiments; 0, the default, takes it from "
-         "the clock."},
+    OPTION_SEED,
     {"trace", 0, OPTION_FILE, FIELD(trace), .argument = "FILE", .engine = ENGINE_EXACT,
      .help =
          "With --exact: write every access with its address and value to FILE as well, which may "
@@ -124,15 +137,28 @@ static const struct option_spec reuse_options[] = {
      .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
              "reuse.headroom."},
     {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
-     .help = "Observe every access, with Valgrind. Must be given: sampling comes with a later "
-             "version."},
+     .help = "Observe every access instead of a sample, with Valgrind: exact figures, repeatable, "
+             "but COMMAND runs many times slower. Static programs can be observed as well."},
+    {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
+     .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
+     .help = "What tells how far apart two uses are. clock: CPU time, works everywhere; distances "
+             "in accesses are estimates. count: counters that the program was built with. pmu: the "
+             "processor's counters and precise memory events, not yet tried on hardware. auto, the "
+             "default: count if the program has such counters, else clock."},
+    OPTION_RATE,
+    {"access-rate", 0, OPTION_REAL, FIELD(access_rate), .low = 1e-3, .high = 1e3, .argument = "R",
+     .engine = ENGINE_LIVE,
+     .help = "Accesses in a nanosecond of CPU time, if known (say from an exact recording): with "
+             "the clock source distances in accesses follow from it. Default: estimated."},
     {"unit", 0, OPTION_CHOICE, FIELD(unit), .choices = unit_names, .argument = "byte|word|line",
      .help = "What counts as one location: a byte, eight aligned bytes, or a cache line of 64. "
              "Default: line."},
+    OPTION_SEED,
     {"sample-locations", 0, OPTION_REAL, FIELD(share), .low = 1e-6, .high = 1, .argument = "R",
+     .engine = ENGINE_EXACT,
      .help = "Follow only this share of all locations, chosen by a hash of their address: faster, "
              "less memory, and the report tells the error. Default: 1, all of them."},
-    {"no-stack", 0, OPTION_FLAG, FIELD(stack), .value = 0,
+    {"no-stack", 0, OPTION_FLAG, FIELD(stack), .value = 0, .engine = ENGINE_EXACT,
      .help = "Leave out stack distances, which cost most of the time; they are then derived from "
              "the time distances by a model."},
     OPTION_FOLLOW,
@@ -215,9 +241,13 @@ const struct verb verbs[] = {
             "report shows both as histograms, the miss ratio of caches of every size, and the "
             "places in the code between which the long distances lie, with their calling "
             "contexts.\n\n"
-            "Needs --exact for now: Valgrind observes every access, and COMMAND runs many times "
-            "slower. Its input, output and exit status stay its own; the report goes to standard "
-            "error when it has ended. Options end at the first word that is not one.",
+            "A sample of the accesses is looked at, at a cost of a few per cent: near reuses are "
+            "foreseen by looking ahead in the code, far ones caught with the processor's debug "
+            "registers and measured in CPU time. With --exact every access is looked at and every "
+            "distance is exact, at many times the run time. COMMAND needs no preparation; compile "
+            "it with -g to see source lines. Its input, output and exit status stay its own; the "
+            "report goes to standard error when it has ended. Options end at the first word that "
+            "is not one.",
         .exit_status =
             "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
             "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "

@@ -52,6 +52,7 @@ long os_watch_arm(struct os_watch *watch, enum os_watch_type type, uint64_t addr
     static const uint32_t breakpoint_types[] = {
         [OS_WATCH_STORES] = HW_BREAKPOINT_W,
         [OS_WATCH_ACCESSES] = HW_BREAKPOINT_RW,
+        [OS_WATCH_WORD] = HW_BREAKPOINT_RW,
         [OS_WATCH_EXECUTION] = HW_BREAKPOINT_X,
     };
     struct perf_event_attr attr = {
@@ -60,8 +61,10 @@ long os_watch_arm(struct os_watch *watch, enum os_watch_type type, uint64_t addr
         .sample_period = 1,
         .bp_type = breakpoint_types[type],
         .bp_addr = address,
-        /* The kernel wants sizeof(long) for execution; data watches cover one byte. */
-        .bp_len = type == OS_WATCH_EXECUTION ? sizeof(long) : HW_BREAKPOINT_LEN_1,
+        /* The kernel wants sizeof(long) for execution. */
+        .bp_len = type == OS_WATCH_EXECUTION ? sizeof(long)
+                  : type == OS_WATCH_WORD    ? HW_BREAKPOINT_LEN_8
+                                             : HW_BREAKPOINT_LEN_1,
         .exclude_kernel = type == OS_WATCH_EXECUTION || !watch_kernel,
         .exclude_hv = 1,
         .sigtrap = 1,

@@ -14,7 +14,10 @@ long os_syscall6(long number, long a, long b, long c, long d, long e, long f);
 #define OS_SYSCALL_PICK(number, a, b, c, d, e, f, ...)                                       \
     os_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-enum os_watch_type { OS_WATCH_STORES, OS_WATCH_ACCESSES, OS_WATCH_EXECUTION, OS_WATCH_TICKS };
+/* STORES and ACCESSES watch one byte, WORD all accesses to eight aligned ones. */
+enum os_watch_type {
+    OS_WATCH_STORES, OS_WATCH_ACCESSES, OS_WATCH_WORD, OS_WATCH_EXECUTION, OS_WATCH_TICKS
+};
 
 /* An armed hardware breakpoint of the calling thread. */
 struct os_watch {

@@ -37,7 +37,6 @@ void pmu_attributes(const struct pmu_event *event, struct perf_event_attr *attr)
     attr->config = event->config;
     attr->sample_period = period;
     attr->sample_type = SAMPLE_TYPE;
-    attr->disabled = 1;
     attr->exclude_kernel = !ibs;
     attr->exclude_hv = !ibs;
     attr->precise_ip = ibs ? 0 : 2; /* 2: no skid or fail; 3 would exclude older PEBS */
@@ -55,6 +54,28 @@ enum base_status pmu_ring_init(struct pmu_ring *ring, void *mapping, uint64_t da
                               .data = (const unsigned char *)mapping + SMALLEST_RING,
                               .bytes = data_bytes};
     return BASE_OK;
+}
+
+/* The protocol of perf_event_mmap_page in linux/perf_event.h. */
+bool pmu_count(const struct pmu_ring *ring, uint64_t *count)
+{
+    const volatile struct perf_event_mmap_page *page = ring->page;
+    uint32_t sequence;
+    do {
+        sequence = page->lock;
+        __asm__ volatile("" ::: "memory");
+        uint32_t index = page->index;
+        *count = (uint64_t)page->offset;
+        if (!page->cap_user_rdpmc || index == 0)
+            return false;
+        uint32_t low, high;
+        __asm__ volatile("rdpmc" : "=a"(low), "=d"(high) : "c"(index - 1));
+        unsigned unused = 64U - page->pmc_width;
+        int64_t value = (int64_t)(((uint64_t)high << 32 | low) << unused) >> unused;
+        *count += (uint64_t)value;
+        __asm__ volatile("" ::: "memory");
+    } while (page->lock != sequence);
+    return true;
 }
 
 /* Copies count <= ring->bytes from position, around the end. */

@@ -62,6 +62,12 @@ struct pmu_ring {
 enum base_status pmu_ring_init(struct pmu_ring *ring, void *mapping, uint64_t data_bytes);
 
 /*
+ * Events counted since the ring's event was opened, read in user mode. False: the kernel or the
+ * processor does not allow that. Not yet tried on hardware.
+ */
+bool pmu_count(const struct pmu_ring *ring, uint64_t *count);
+
+/*
  * Takes records out of the ring up to and including the next sample. False,
  * sample untouched: none is left. Positions in the ring are not trusted: the
  * program could have written over them.

@@ -57,6 +57,7 @@ struct wire_config {
     uint64_t seed;             /* of random choices; 0: from the clock                        */
     uint32_t unit_shift;       /* reuse: location = address >> unit_shift: 0, 3 or 6           */
     uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
+    uint32_t counters;         /* reuse: 1: the program's own access counters are used if it has any */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };
 
@@ -239,7 +240,7 @@ enum wire_node_flags {
 
 struct wire_sample {
     struct wire_record record;
-    uint8_t kind, armed;         /* armed: 1 if it got a register                             */
+    uint8_t kind, armed;         /* armed: 1 if it got a register; 2: reuse foreseen, needs none */
     uint16_t bytes;
     uint32_t node;
     float weight;

@@ -262,7 +262,7 @@ static void attributes_by_vendor(void **state)
     assert_int_equal(attr.sample_period, 10007);
     assert_int_equal(attr.precise_ip, 2);
     assert_int_equal(attr.sig_data, 5);
-    assert_true(attr.exclude_kernel && attr.sigtrap && attr.remove_on_exec && attr.disabled);
+    assert_true(attr.exclude_kernel && attr.sigtrap && attr.remove_on_exec && !attr.disabled);
     pmu_attributes(&(struct pmu_event){11, 1 << 19, 10007, 5}, &attr);
     assert_int_equal(attr.sample_period, 10000);
     assert_int_equal(attr.precise_ip, 0);
