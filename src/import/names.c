@@ -4,6 +4,7 @@
  * addresses, so that a module is opened once and its units are read once. Inlined
  * frames become contexts of their own between caller and leaf.
  */
+#include "import/loops.h"
 #include "import/parts.h"
 
 #include <stdio.h>
@@ -31,7 +32,8 @@ struct namer {
     struct query *queries; /* of the nodes that findings name, and their callers */
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
-    bool *leads;           /* module stands in a finding's innermost frame */
+    struct import_loops *loops;
+    bool *leads; /* module stands in a finding's innermost frame */
     struct import_index strings;
     const char **texts;
     size_t texts_count, texts_capacity;
@@ -197,7 +199,8 @@ static bool name_query(struct namer *namer, const struct query *query, struct bi
         if (!add_frame(namer, query, &found[i], i == 0, i + 1 == count))
             return false;
     namer->frames[query->node] = frames;
-    return true;
+    return import_loops_of_frames(namer->loops, binary, query->module, query->look_up, frames.first,
+                                  frames.count);
 }
 
 /* All queries of one module, [from, to). */
@@ -391,10 +394,13 @@ bool import_name(struct import_gather *gather, const struct binary_options *symb
                  uint64_t start_ns, struct import_teller *teller)
 {
     struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
-    bool good = make_queries(&namer) && name_all(&namer, teller) && make_contexts(&namer) &&
-                tell_details(&namer, start_ns);
+    namer.loops = import_loops_new(gather->profile);
+    bool good = namer.loops && make_queries(&namer) && name_all(&namer, teller) &&
+                make_contexts(&namer) && tell_details(&namer, start_ns) &&
+                import_loops_tell(namer.loops);
     sort_findings(gather->profile);
     import_index_free(&namer.strings);
+    import_loops_free(namer.loops);
     free(namer.queries);
     free(namer.frames);
     free(namer.leads);

@@ -4,6 +4,7 @@
  * accounts of the samples. Every attempted sample is stored or dropped for a
  * reason; a thread that was killed in mid-sample leaves one "unfinished".
  */
+#include "import/loops.h"
 #include "import/parts.h"
 
 #include <inttypes.h>
@@ -387,7 +388,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
     profile->run.corrupt_records = gather->corrupt + gather->log->damaged + gather->log->torn +
                                    (run ? plausible(run->corrupt_records) : 0);
     /* The exact engine takes no samples that threads could account for. */
-    return (gather->exact || account_threads(gather, &accounts)) &&
+    return import_caches(profile) && (gather->exact || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
            (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));
 }

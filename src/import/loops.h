@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+/* Private to import: loops around the frames of a recording, and the machine's caches; both only
+   for the verb "reuse", whose findings are told by them. */
+#ifndef HEADROOM_IMPORT_LOOPS_H
+#define HEADROOM_IMPORT_LOOPS_H
+
+#include "binary/binary.h"
+#include "profile/profile.h"
+
+struct import_loops;
+
+/* NULL: no memory. profile->run.verb is set. */
+struct import_loops *import_loops_new(struct profile *profile);
+void import_loops_free(struct import_loops *loops); /* NULL does nothing */
+
+/*
+ * Adds the loops around address `look_up` of a module to the profile, and a row for each of the
+ * frames [first, first + count), all of that address. Frames ascend from call to call; in order of
+ * modules and addresses each function is looked at once. binary NULL: module could not be opened.
+ * False: no memory.
+ */
+bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, uint32_t module,
+                            uint64_t look_up, uint32_t first, uint32_t count);
+
+/* After the last frame: says what was left out. False: no memory. */
+bool import_loops_tell(const struct import_loops *loops);
+
+/* Adds the caches of this machine. False: no memory. */
+bool import_caches(struct profile *profile);
+
+#endif
