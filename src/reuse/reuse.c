@@ -24,6 +24,13 @@
  *   number of draws, location i is missing with chance q_i^Δ, so the variance is
  *   Σ q_i^Δ − q_i^2Δ = M(2Δ) − M(Δ); the last term takes the spread of the number of draws out.)
  *
+ * Average eviction times (AET: Hu et al., USENIX ATC 2016) are no third view beside Shen's and the
+ * expected number. AET(c) is the time in which an access moves c places down the stack, Σ_{t <
+ * AET(c)} P(δ > t) = c: that is M turned around; and their miss ratio, P(δ > AET(c)), counts the
+ * reuses whose M exceeds c, as the histogram of reuse_stack_expected does. What is left between the
+ * two is the rounding to bins and the refinements above. reuse_test computes it their way and holds
+ * the two together.
+ *
  * Within a bin the distances are taken as uniform. A bin's reuses are split into a few
  * pieces, each with the M of its middle.
  */
@@ -45,13 +52,6 @@ double reuse_sum(const double *histogram)
 }
 
 /* ---- the number met between use and reuse --------------------------------------------------- */
-
-/* M at every bin's beginning, and what it takes to go on from there. */
-struct curve {
-    double met[DISTANCE_BINS + 1];    /* M(low)                                */
-    double beyond[DISTANCE_BINS + 1]; /* P(δ >= low)                           */
-    double equal[DISTANCE_BINS];      /* P(δ = t) for each t in the bin        */
-};
 
 static double bin_low(unsigned bin)
 {
@@ -89,7 +89,7 @@ static double cut_beyond(double rate, double t)
 }
 
 /* Σ of the terms of M from the bin's beginning up to, not including, distance. */
-static double terms(const struct curve *curve, unsigned bin, double distance)
+static double terms(const struct reuse_curve *curve, unsigned bin, double distance)
 {
     double low = bin_low(bin), width = bin_low(bin + 1) - low, n = distance - low;
     double end = curve->beyond[bin + 1], slope = (curve->beyond[bin] - end) / width;
@@ -110,9 +110,13 @@ static double distance_sum(const double *time)
 
 /* A run cannot hold distances that reach further than its accesses, unless it is a child's that has
    its parent's past: then nothing is known of its ends and last touches count as infinitely far. */
-static void make_curve(const double *time, double first_touches, struct curve *curve)
+void reuse_curve_prepare(const double *time, double first_touches, struct reuse_curve *curve)
 {
     double total = reuse_sum(time) + first_touches, longer = 0;
+    if (!(total > 0)) {
+        memset(curve, 0, sizeof *curve);
+        return;
+    }
     /* Share of locations × accesses before the first touch and after the last: two stretches each.
      */
     double outside = first_touches > 0 ? 1 - distance_sum(time) / (first_touches * total) : 0;
@@ -139,14 +143,14 @@ static unsigned bin_of(double distance)
     return distance < 0x1p63 ? distance_bin((uint64_t)distance) : DISTANCE_BINS - 1;
 }
 
-static double met_at(const struct curve *curve, double distance)
+double reuse_curve_mean(const struct reuse_curve *curve, double distance)
 {
     unsigned bin = bin_of(distance);
     return bin ? curve->met[bin] + terms(curve, bin, distance) : 0;
 }
 
 /* P(δ > t) */
-static double later_than(const struct curve *curve, double t)
+static double later_than(const struct reuse_curve *curve, double t)
 {
     unsigned bin = bin_of(t);
     double low = bin_low(bin), end = bin_low(bin + 1);
@@ -180,17 +184,17 @@ static void spread(double *stack, double mean, double deviation, double most, do
     stack[end] += weight * (1 - below);
 }
 
-typedef void place(const struct curve *curve, double locations, double distance, double weight,
-                   double *stack);
+typedef void place(const struct reuse_curve *curve, double locations, double distance,
+                   double weight, double *stack);
 
-static void put_spread(const struct curve *curve, double locations, double distance, double weight,
-                       double *stack)
+static void put_spread(const struct reuse_curve *curve, double locations, double distance,
+                       double weight, double *stack)
 {
     double others = fmax(0, floor(locations - 0.5)), draws = distance - 1;
-    double most = fmin(others, draws), mean = fmin(met_at(curve, distance), most);
+    double most = fmin(others, draws), mean = fmin(reuse_curve_mean(curve, distance), most);
     double slope = later_than(curve, draws);
-    double variance =
-        met_at(curve, 2 * draws + 1) - met_at(curve, distance) - draws * slope * slope;
+    double variance = reuse_curve_mean(curve, 2 * draws + 1) - reuse_curve_mean(curve, distance) -
+                      draws * slope * slope;
     variance = fmin(variance, others > 0 ? mean * (1 - mean / others) : 0);
     double rest = mean - floor(mean);
     if (variance > rest * (1 - rest) + negligible) {
@@ -202,21 +206,21 @@ static void put_spread(const struct curve *curve, double locations, double dista
         put(stack, ceil(mean), weight * rest);
 }
 
-static void put_expected(const struct curve *curve, double locations, double distance,
+static void put_expected(const struct reuse_curve *curve, double locations, double distance,
                          double weight, double *stack)
 {
     (void)locations;
-    put(stack, floor(met_at(curve, distance) + 0.5), weight);
+    put(stack, floor(reuse_curve_mean(curve, distance) + 0.5), weight);
 }
 
 static void convert(const double *time, double first_touches, double locations, place *put_piece,
                     double *stack)
 {
-    struct curve curve;
+    struct reuse_curve curve;
     memset(stack, 0, DISTANCE_BINS * sizeof *stack);
     if (!(reuse_sum(time) > 0))
         return;
-    make_curve(time, first_touches, &curve);
+    reuse_curve_prepare(time, first_touches, &curve);
     stack[0] = time[0]; /* no access reuses itself; of a strange histogram nothing is lost */
     for (unsigned bin = 1; bin < DISTANCE_BINS; bin++) {
         double width = bin_low(bin + 1) - bin_low(bin), pieces = fmin(width, PIECES);
@@ -286,4 +290,88 @@ double reuse_similarity(const double *a, const double *b)
     for (unsigned i = 0; i < 65; i++)
         apart += fabs(shares[0][i] - shares[1][i]);
     return fmax(0, 1 - apart / 2);
+}
+
+/* ---- how far off it may be ------------------------------------------------------------------ */
+
+/* Spreads a weight evenly over the distances from `low` up to, not including, `end`. */
+static void put_range(double *histogram, double low, double end, double weight)
+{
+    unsigned bin = bin_of(low);
+    double width = end - low;
+    if (!(width > 0)) {
+        put(histogram, low, weight);
+        return;
+    }
+    for (; bin < DISTANCE_BINS - 1 && bin_low(bin + 1) < end; bin++) {
+        histogram[bin] += weight * (bin_low(bin + 1) - low) / width;
+        low = bin_low(bin + 1);
+    }
+    histogram[bin] += weight * (end - low) / width;
+}
+
+void reuse_stretch(const double *time, double from, double factor, double *scaled)
+{
+    memset(scaled, 0, DISTANCE_BINS * sizeof *scaled);
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
+        double low = bin_low(bin), end = bin_low(bin + 1);
+        if (!(time[bin] > 0))
+            continue;
+        if (low < from)
+            scaled[bin] += time[bin];
+        else
+            put_range(scaled, fmax(from, low * factor), fmax(from, end * factor), time[bin]);
+    }
+}
+
+/* A pace that is twice as high means twice the accesses, reuses and locations, too: all of them
+   were told from the run's time. */
+static void add_variant(struct reuse_band *band, unsigned which, const double *time,
+                        double first_touches, double locations, double from, double factor)
+{
+    double stretched[DISTANCE_BINS], stack[DISTANCE_BINS];
+    reuse_stretch(time, from, factor, stretched);
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
+        stretched[bin] *= factor;
+    reuse_stack_from_time(stretched, first_touches * factor, locations * factor, stack);
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
+        band->stack[which][bin] += stack[bin] / factor;
+    band->first_touches[which] += first_touches;
+}
+
+void reuse_band_add(struct reuse_band *band, const double *time, double first_touches,
+                    double locations, double from, double low, double high, double samples)
+{
+    add_variant(band, 0, time, first_touches, locations, from, low);
+    add_variant(band, 1, time, first_touches, locations, from, 1);
+    add_variant(band, 2, time, first_touches, locations, from, high);
+    band->samples += samples;
+}
+
+/* Half the width of Wilson's interval on the side of p that `sign` says. */
+static double sampling_error(double p, double samples, double sign)
+{
+    static const double z = 1.6448536269514722; /* 95 % quantile of the normal distribution */
+    double centre = (p + z * z / (2 * samples)) / (1 + z * z / samples);
+    double half =
+        z / (1 + z * z / samples) * sqrt(p * (1 - p) / samples + z * z / (4 * samples * samples));
+    return fmax(0, sign * (centre - p) + half);
+}
+
+/* The two causes are independent of each other: their squares add up. */
+struct reuse_ratio reuse_band_at(const struct reuse_band *band, uint64_t units)
+{
+    double ratios[3];
+    for (unsigned i = 0; i < 3; i++)
+        ratios[i] = reuse_miss_ratio(band->stack[i], band->first_touches[i], units);
+    double middle = ratios[1];
+    if (!(band->samples > 0))
+        return (struct reuse_ratio){0, middle, 1};
+    double below = fmax(0, middle - fmin(ratios[0], ratios[2]));
+    double above = fmax(0, fmax(ratios[0], ratios[2]) - middle);
+    return (struct reuse_ratio){
+        .low = fmax(0, middle - hypot(below, sampling_error(middle, band->samples, -1))),
+        .ratio = middle,
+        .high = fmin(1, middle + hypot(above, sampling_error(middle, band->samples, 1))),
+    };
 }

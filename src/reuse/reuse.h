@@ -36,6 +36,21 @@ void reuse_stack_from_time(const double *time, double first_touches, double loca
    ISPASS 2010). Where the two differ much, the histogram hangs on the model's assumptions. */
 void reuse_stack_expected(const double *time, double first_touches, double *stack);
 
+/*
+ * The number of others met between use and reuse, as a function of the time distance: reuse.c
+ * has the formula. Prepared once from a histogram of time distances and its first touches (as
+ * above), asked as often as there are pairs.
+ */
+struct reuse_curve {
+    double met[DISTANCE_BINS + 1];    /* M(low) of each bin                    */
+    double beyond[DISTANCE_BINS + 1]; /* P(distance >= low)                    */
+    double equal[DISTANCE_BINS];      /* P(distance = t) for each t in the bin */
+};
+void reuse_curve_prepare(const double *time, double first_touches, struct reuse_curve *curve);
+
+/* Mean stack distance of the reuses at a time distance; grows with it. 0 below distance 2. */
+double reuse_curve_mean(const struct reuse_curve *curve, double distance);
+
 /* Share of the accesses that miss a fully associative cache of `units` locations with replacement
    of the least recently used; units: a power of two, so that it is a bin's boundary. 0 without any access. */
 double reuse_miss_ratio(const double *stack, double first_touches, uint64_t units);
@@ -49,6 +64,43 @@ double reuse_sum(const double *histogram);
 /* 1 − Σ |a − b| / 2 over the shares in octaves: 1 if the histograms agree, 0 if they have
    nothing in common (the accuracy of the field's papers, on finer bins at short distances). 1 if both are empty. */
 double reuse_similarity(const double *a, const double *b);
+
+/* ---- how far off it may be ------------------------------------------------------------------ */
+
+/*
+ * The histogram if distances of `from` and more were `factor` (> 0) times as long, none of them
+ * getting shorter than `from`. The weights stay; within a bin distances are taken as uniform.
+ * `scaled` is overwritten and must not be `time`.
+ */
+void reuse_stretch(const double *time, double from, double factor, double *scaled);
+
+/*
+ * A miss-ratio curve with its band, for time distances that were estimated from samples by a pace
+ * (accesses a nanosecond) that is itself not known for certain. Zeroed memory is the empty band; processes
+ * are added one by one, as their histograms are.
+ */
+struct reuse_band {
+    double stack[3][DISTANCE_BINS]; /* by the model; pace low, as estimated, high */
+    double first_touches[3];
+    double samples;                 /* effective number                           */
+};
+
+/*
+ * time, first_touches, locations: as reuse_stack_from_time. from: distances below are known
+ * whatever the pace is. low, high: the pace's interval over its estimate, low <= 1 <= high. samples: effective
+ * number of samples behind the histogram.
+ */
+void reuse_band_add(struct reuse_band *band, const double *time, double first_touches,
+                    double locations, double from, double low, double high, double samples);
+
+struct reuse_ratio {
+    double low, ratio, high; /* 0 <= low <= ratio <= high <= 1 */
+};
+
+/* At a cache of `units` locations, a power of two: what reuse_miss_ratio gives, and around it an
+   interval meant to hold the true model's value for nine programs of ten, from pace and sampling
+   together. All of it unknown, 0..1, without samples. */
+struct reuse_ratio reuse_band_at(const struct reuse_band *band, uint64_t units);
 
 /* Smallest distance beyond a bin. */
 static inline uint64_t reuse_bin_end(unsigned bin)

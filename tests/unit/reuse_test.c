@@ -277,9 +277,156 @@ static void quantiles_and_ratios(void **state)
     assert_float_equal(reuse_similarity(histogram, other), 0.5, 1e-12);
 }
 
+/* ---- the curve ------------------------------------------------------------------------------ */
+
+static double population_curve(struct source source, uint64_t seed, struct truth *truth,
+                               struct reuse_curve *curve)
+{
+    random_trace(source, seed, truth);
+    reuse_curve_prepare(truth->time, truth->locations, curve);
+    return truth->locations;
+}
+
+/* Uniform accesses to N locations: of Δ − 1 draws N - 1 (1 − (1 − 1 / (N − 1))^(Δ − 1)) differ. */
+static void the_curve_is_the_mean(void **state)
+{
+    static struct truth truth;
+    static struct reuse_curve curve;
+    double others = population_curve((struct source){.population = 1000}, 5, &truth, &curve) - 1;
+    for (double distance = 1; distance < 1e4; distance = ceil(distance * 1.7)) {
+        double expected = others * (1 - pow(1 - 1 / others, distance - 1));
+        double got = reuse_curve_mean(&curve, distance);
+        assert_float_equal(got, expected, 0.02 + expected * 0.01);
+    }
+    assert_true(reuse_curve_mean(&curve, 0) == 0 && reuse_curve_mean(&curve, 1) == 0);
+    double before = 0;
+    for (double distance = 1; distance < 0x1p63; distance *= 1.3) {
+        double now = reuse_curve_mean(&curve, distance);
+        assert_true(isfinite(now) && now >= before);
+        before = now;
+    }
+    /* Nothing known: nothing met. */
+    reuse_curve_prepare((double[DISTANCE_BINS]){0}, 0, &curve);
+    assert_true(reuse_curve_mean(&curve, 1e6) == 0);
+}
+
+/* Hu et al.: the miss ratio of a cache of c units is P(distance > T) where Σ_{t < T} P(distance >
+   t) = c; an access that is the last one of its location counts as infinitely far. */
+static double aet_miss_ratio(const double *time, double first_touches, double units)
+{
+    double accesses = reuse_sum(time) + first_touches, beyond = accesses, sum = 0;
+    for (unsigned bin = 0; bin + 1 < DISTANCE_BINS; bin++) {
+        double low = (double)distance_bin_low(bin), width = (double)distance_bin_low(bin + 1) - low;
+        double mean = (beyond - time[bin] / 2) / accesses;
+        if (sum + mean * width >= units)
+            return (beyond - time[bin] * (units - sum) / (mean * width)) / accesses;
+        sum += mean * width;
+        beyond -= time[bin];
+    }
+    return first_touches / accesses;
+}
+
+static void average_eviction_times_say_the_same(void **state)
+{
+    static const struct {
+        uint32_t population;
+        double exponent, streaming;
+    } cases[] = {{20000, 0, 0}, {1000, 0.8, 0}, {20000, 1, 0}, {1000, 0, 0.5}, {5000, 1, 0.2}};
+    static struct truth truth;
+    double stack[DISTANCE_BINS], largest = 0;
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        double *below = cases[i].exponent > 0 ? zipf(cases[i].population, cases[i].exponent) : NULL;
+        random_trace((struct source){.population = cases[i].population,
+                                     .below = below,
+                                     .streaming = cases[i].streaming},
+                     7 + i, &truth);
+        reuse_stack_expected(truth.time, truth.locations, stack);
+        for (uint64_t units = 16; units <= 65536; units *= 2) {
+            double theirs = aet_miss_ratio(truth.time, truth.locations, (double)units);
+            double ours = reuse_miss_ratio(stack, truth.locations, units);
+            largest = fmax(largest, fabs(theirs - ours));
+        }
+        free(below);
+    }
+    print_message("# miss ratios by AET and by expected stack distances: at most %.4f apart\n",
+                  largest);
+    assert_true(largest < 0.02);
+}
+
+/* ---- how far off it may be ------------------------------------------------------------------ */
+
+static void stretching_keeps_the_weight(void **state)
+{
+    double time[DISTANCE_BINS] = {0}, scaled[DISTANCE_BINS];
+    time[1] = 3;
+    time[distance_bin(100)] = 5;
+    time[distance_bin(4096)] = 7;
+    reuse_stretch(time, 64, 2, scaled);
+    assert_true(scaled[1] == 3);
+    assert_float_equal(reuse_sum(scaled), 15, 1e-12);
+    assert_float_equal(scaled[distance_bin(8192)], 7, 1e-12);
+    /* 96 .. 103 become 192 .. 207. */
+    assert_float_equal(scaled[distance_bin(200)], 5, 1e-12);
+    reuse_stretch(time, 64, 0.1, scaled);
+    assert_true(scaled[1] == 3 && scaled[distance_bin(64)] == 5);
+    assert_float_equal(
+        scaled[distance_bin(410)] + scaled[distance_bin(420)] + scaled[distance_bin(450)], 7, 1e-9);
+    reuse_stretch(time, 0, 1, scaled);
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
+        assert_float_equal(scaled[bin], time[bin], 1e-9);
+    /* Beyond the last bin nothing is lost. */
+    time[DISTANCE_BINS - 1] = 11;
+    reuse_stretch(time, 0, 1e12, scaled);
+    assert_float_equal(reuse_sum(scaled), 26, 1e-9);
+}
+
+/* Sampled time distances with a pace that is off by less than its interval: the true curve lies in
+   the band. Without the pace's part it would not. */
+static void the_band_holds_the_truth(void **state)
+{
+    static struct truth truth;
+    static struct reuse_band band, narrow;
+    double sampled[DISTANCE_BINS] = {0}, off[DISTANCE_BINS], sum;
+    struct base_random random = {3};
+    unsigned inside = 0, outside_narrow = 0, count = 0;
+    random_trace((struct source){.population = 5000, .streaming = 0.1}, 9, &truth);
+    double reuses = reuse_sum(truth.time);
+    for (unsigned i = 0; i < 2000; i++) {
+        double wanted = uniform(&random) * reuses;
+        unsigned bin = 0;
+        for (sum = truth.time[0]; sum < wanted && bin + 1 < DISTANCE_BINS;)
+            sum += truth.time[++bin];
+        sampled[bin] += reuses / 2000;
+    }
+    reuse_stretch(sampled, 64, 1.4, off);
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
+        off[bin] *= 1.4;
+    double locations = truth.locations * 1.4;
+    reuse_band_add(&band, off, locations, locations, 64, 0.6, 1.6, 2000);
+    reuse_band_add(&narrow, off, locations, locations, 64, 1, 1, 2000);
+    for (uint64_t units = 64; units <= 16384; units *= 2, count++) {
+        double right = reuse_miss_ratio(truth.stack, truth.locations, units);
+        struct reuse_ratio ratio = reuse_band_at(&band, units),
+                           only = reuse_band_at(&narrow, units);
+        print_message("# %6u units: %.3f in %.3f .. %.3f; sampling alone %.3f .. %.3f\n",
+                      (unsigned)units, right, ratio.low, ratio.high, only.low, only.high);
+        assert_true(ratio.low >= 0 && ratio.low <= ratio.ratio && ratio.ratio <= ratio.high &&
+                    ratio.high <= 1);
+        inside += right >= ratio.low && right <= ratio.high;
+        outside_narrow += right < only.low || right > only.high;
+    }
+    assert_true(inside == count && outside_narrow > 0);
+    struct reuse_ratio unknown = reuse_band_at(&(struct reuse_band){0}, 64);
+    assert_true(unknown.low == 0 && unknown.high == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_curve_is_the_mean),
+        cmocka_unit_test(average_eviction_times_say_the_same),
+        cmocka_unit_test(stretching_keeps_the_weight),
+        cmocka_unit_test(the_band_holds_the_truth),
         cmocka_unit_test(independent_accesses_match),
         cmocka_unit_test(sweeps_are_exact),
         cmocka_unit_test(edge_cases_are_sound),
