@@ -42,6 +42,8 @@ static void fill_request(struct exact *exact, bool reuse)
         .reuse = reuse ? units[settings->unit] : LAUNCH_REUSE_NONE,
         .stack = settings->stack,
         .share = settings->share,
+        .caches = settings->caches,
+        .caches_count = settings->caches_count,
         .trace = settings->trace,
         .trace_values = true,
     };

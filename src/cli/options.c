@@ -137,6 +137,48 @@ static bool take_set(const struct place *place, const char *text)
     return true;
 }
 
+/* "32K" -> 32768; returns what follows. NULL: no size. */
+static const char *take_size(const char *text, uint64_t *bytes)
+{
+    static const char suffixes[] = "KMG";
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    const char *suffix = *end ? strchr(suffixes, *end) : NULL;
+    unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+    if (*text < '0' || *text > '9' || errno || number > UINT64_MAX >> shift)
+        return NULL;
+    *bytes = (uint64_t)number << shift;
+    return suffix ? end + 1 : end;
+}
+
+static bool take_ways(const char *text, uint32_t *ways)
+{
+    char *end;
+    errno = 0;
+    unsigned long long number = strtoull(text, &end, 10);
+    *ways = (uint32_t)number;
+    return *text >= '1' && *text <= '9' && !*end && !errno && number <= UINT32_MAX;
+}
+
+static bool take_cache(const struct place *place, const char *text)
+{
+    struct settings *settings = place->settings;
+    struct cache_shape shape = {0};
+    const char *rest = take_size(text, &shape.bytes);
+    if (!rest || (*rest && (*rest != ',' || !take_ways(rest + 1, &shape.ways))))
+        return bad_value(place, text, "a size, as in 2M, or a size and ways, as in 32K,8");
+    if (!cache_shape_valid(&shape))
+        return bad_value(place, text, "a multiple of 64 bytes times ways, up to 64G");
+    if (settings->caches_count == CACHE_MOST) {
+        snprintf(place->error, place->error_bytes, "--%s can be given %d times at most",
+                 place->spec->name, (int)CACHE_MOST);
+        return false;
+    }
+    settings->caches[settings->caches_count++] = shape;
+    return true;
+}
+
 static void note_engine(const struct place *place)
 {
     if (place->spec->engine == ENGINE_LIVE)
@@ -160,6 +202,7 @@ static bool take(const struct place *place, const char *text)
     case OPTION_REAL: return take_real(place, text);
     case OPTION_CHOICE: return take_choice(place, text);
     case OPTION_SET: return take_set(place, text);
+    case OPTION_CACHE: return take_cache(place, text);
     }
     return false;
 }

@@ -6,6 +6,8 @@
 #ifndef HEADROOM_CLI_OPTIONS_H
 #define HEADROOM_CLI_OPTIONS_H
 
+#include "cache/cache.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +20,7 @@ enum option_type {
     OPTION_TEXT,   /* const char *                                     */
     OPTION_FILE,   /* const char *, completed as a file name           */
     OPTION_CHOICE, /* int: index of one of `choices`                   */
+    OPTION_CACHE,  /* one more of settings' caches: "SIZE[,WAYS]"     */
     OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
 };
 
@@ -48,6 +51,8 @@ struct settings {
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
     uint64_t rate, period, limit, seed;
     double fp_tolerance, share, access_rate;
+    struct cache_shape caches[CACHE_MOST];
+    size_t caches_count;
 };
 
 struct verb {

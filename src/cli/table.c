@@ -158,6 +158,12 @@ static const struct option_spec reuse_options[] = {
      .engine = ENGINE_EXACT,
      .help = "Follow only this share of all locations, chosen by a hash of their address: faster, "
              "less memory, and the report tells the error. Default: 1, all of them."},
+    {"what-if-cache", 0, OPTION_CACHE, FIELD(caches), .argument = "SIZE[,WAYS]",
+     .engine = ENGINE_EXACT,
+     .help = "Simulate a cache of SIZE bytes (suffix K, M or G) with WAYS lines a set, fully "
+             "associative without WAYS; lines have 64 bytes, and the least recently used one is "
+             "replaced. The report tells its misses beside what the distances predict. May be "
+             "given up to eight times."},
     {"no-stack", 0, OPTION_FLAG, FIELD(stack), .value = 0, .engine = ENGINE_EXACT,
      .help = "Leave out stack distances, which cost most of the time; they are then derived from "
              "the time distances by a model."},

@@ -12,6 +12,7 @@
 
 struct shadow exact_shadow;
 struct distance *exact_distance;
+struct cache_bank exact_caches;
 ULong exact_time, exact_share;
 UChar exact_scratch[1024] __attribute__((aligned(64)));
 
@@ -73,7 +74,22 @@ VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes)
     distance_access(exact_distance, address, (UInt)bytes, (UInt)id, ++exact_time);
 }
 
+VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
+{
+    cache_bank_access(&exact_caches, address, (UInt)bytes);
+}
+
 enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
+
+static void init_caches(void)
+{
+    for (UInt i = 0; i < exact_options.caches_count; i++) {
+        const struct cache_shape *shape = &exact_options.caches[i];
+        void *memory = cache_shape_valid(shape) ? exact_reserve(cache_bytes(shape)) : NULL;
+        if (!memory || cache_bank_add(&exact_caches, shape, memory) != BASE_OK)
+            exact_fail("the address space for a simulated cache was refused");
+    }
+}
 
 void exact_access_init(void)
 {
@@ -93,4 +109,5 @@ void exact_access_init(void)
     if (!exact_distance ||
         distance_init(exact_distance, &options, &exact_distance_memory) != BASE_OK)
         exact_fail("the address space for reuse distances was refused");
+    init_caches();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * exact: a Valgrind tool that feeds every load and store of an unmodified program to
- * `shadow` (dead and silent stores, redundant loads) and `distance` (reuse), with
- * calling contexts. An adaptor: what an access means is decided in those rooms.
+ * `shadow` (dead and silent stores, redundant loads), `distance` (reuse) and `cache` (what another cache would
+ * have missed), with calling contexts. An adaptor: what an access means is decided in those rooms.
  *
  * One instance a process. Valgrind runs one thread of the program at a time, so nothing
  * here is locked. Results go to the raw log (wire/wire.h) when the process ends or executes
@@ -25,6 +25,7 @@
 
 #include <pub_tool_basics.h>
 
+#include "cache/cache.h"
 #include "distance/distance.h"
 #include "shadow/shadow.h"
 #include "wire/wire.h"
@@ -42,6 +43,8 @@ struct exact_options {
     Bool stack;
     ULong share;            /* of 2^32                                           */
     UInt most_locations;
+    struct cache_shape caches[CACHE_MOST]; /* to simulate; with reuse only */
+    UInt caches_count;
 };
 extern struct exact_options exact_options;
 
@@ -135,6 +138,7 @@ const struct exact_activation *exact_activation_of(UInt id);
 
 extern struct shadow exact_shadow;
 extern struct distance *exact_distance;
+extern struct cache_bank exact_caches;
 extern ULong exact_time;    /* accesses so far, for reuse; added code adds to it */
 
 void exact_access_init(void);

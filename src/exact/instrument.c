@@ -339,6 +339,8 @@ static IRExpr *kept(struct builder *builder, IRExpr *address, UInt bytes)
 static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt bytes,
                       IRExpr *guard)
 {
+    if (exact_options.caches_count) /* a call of its own: caches see all locations, a sample not */
+        CALL(builder->out, 2, exact_cache, mkIRExprVec_2(address, constant(bytes)), guard);
     if (guard) { /* may not happen: counted by the helper */
         settle_time(builder);
         CALL(builder->out, 3, exact_reuse_maybe, mkIRExprVec_3(address, id, constant(bytes)),

@@ -31,6 +31,9 @@ extern ULong exact_share;
 VG_REGPARM(3) void exact_reuse(Addr address, ULong id, ULong packed);
 VG_REGPARM(3) void exact_reuse_maybe(Addr address, ULong id, ULong bytes);
 
+/* Simulated caches. */
+VG_REGPARM(2) void exact_cache(Addr address, ULong bytes);
+
 /* Trace; all do nothing without one. */
 VG_REGPARM(3) void exact_trace_access(Addr address, ULong id, ULong bytes);
 void exact_trace_init(void);

@@ -159,6 +159,8 @@ static void gone(Addr address, SizeT bytes)
         shadow_forget(&exact_shadow, address, bytes);
     if (exact_distance)
         distance_forget(exact_distance, address, bytes);
+    if (exact_options.caches_count)
+        cache_bank_forget(&exact_caches, address, bytes);
     if (exact_options.trace)
         exact_trace_forget(address, bytes);
 }

@@ -23,6 +23,17 @@ static void choose_unit(const HChar *name)
                                                                 : -1;
 }
 
+/* BYTES,WAYS in digits; headroom has checked what it gives. */
+static void add_cache(const HChar *text)
+{
+    HChar *end = NULL;
+    if (exact_options.caches_count == CACHE_MOST)
+        exact_fail("too many simulated caches");
+    struct cache_shape *shape = &exact_options.caches[exact_options.caches_count++];
+    shape->bytes = VG_(strtoull10)(text, &end);
+    shape->ways = *end == ',' ? (UInt)VG_(strtoull10)(end + 1, NULL) : 0;
+}
+
 static Bool take_option(const HChar *argument)
 {
     const HChar *text = NULL;
@@ -42,6 +53,8 @@ static Bool take_option(const HChar *argument)
         exact_options.share = (ULong)number;
     } else if (VG_BINT_CLO(argument, "--most-locations", number, 0, 1LL << 31)) {
         exact_options.most_locations = (UInt)number;
+    } else if (VG_STR_CLO(argument, "--what-if-cache", text)) {
+        add_cache(text);
     } else {
         return False;
     }

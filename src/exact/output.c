@@ -350,6 +350,31 @@ static void put_reuse(void)
     }
 }
 
+static void put_what_ifs(void)
+{
+    for (UInt i = 0; i < exact_caches.count; i++) {
+        const struct cache *cache = &exact_caches.caches[i];
+        struct wire_what_if *made = record(WIRE_WHAT_IF, sizeof *made);
+        made->bytes = cache->shape.bytes;
+        made->ways = cache->shape.ways;
+        made->line_bytes = CACHE_LINE_BYTES;
+        made->accesses = exact_caches.accesses;
+        made->misses = cache->misses;
+        commit(made);
+    }
+}
+
+/* In a child that was forked, too: it counts for itself, with its parent's memory. */
+static void reset_counts(void)
+{
+    if (exact_options.kinds)
+        shadow_reset_counts(&exact_shadow);
+    if (exact_distance)
+        distance_reset_counts(exact_distance);
+    cache_bank_reset_counts(&exact_caches);
+    exact_kernel_loaded = exact_kernel_stored = 0;
+}
+
 void exact_output(void)
 {
     if (log_file < 0 || !nodes_begin())
@@ -362,20 +387,17 @@ void exact_output(void)
     if (exact_ids_ran_out())
         totals.degraded |= WIRE_EXACT_IDS;
     put_modules();
-    if (exact_options.kinds) {
+    if (exact_options.kinds)
         put_pairs(&totals);
-        shadow_reset_counts(&exact_shadow);
-    }
-    if (exact_distance) {
+    if (exact_distance)
         put_reuse();
-        distance_reset_counts(exact_distance);
-    }
+    put_what_ifs();
     struct wire_totals *made = record(WIRE_TOTALS, sizeof *made);
     totals.record = made->record;
     *made = totals;
     commit(made);
     flush();
-    exact_kernel_loaded = exact_kernel_stored = 0;
+    reset_counts();
 }
 
 /* The child goes on with what its parent's memory holds, but counts for itself. */
@@ -391,15 +413,11 @@ void exact_output_forked(void)
     forked = True;
     name_process();
     put_process();
-    if (exact_options.kinds)
-        shadow_reset_counts(&exact_shadow);
-    if (exact_distance)
-        distance_reset_counts(exact_distance);
+    reset_counts();
     if (context_nodes) { /* the parent executed something in vain */
         VG_(memset)(context_nodes, 0, exact_contexts_count() * sizeof *context_nodes);
         VG_(memset)(id_nodes, 0, exact_ids_used() * sizeof *id_nodes);
     }
-    exact_kernel_loaded = exact_kernel_stored = 0;
 }
 
 /* Valgrind moves the file of --log-file out of the program's sight and forgets to close where it

@@ -168,6 +168,10 @@ static void add_own(struct words *words, const struct launch_exact_request *requ
         double share = request->share * 0x1p32;
         add_format(words, "--stack=%s", request->stack ? "yes" : "no");
         add_format(words, "--share=%llu", share < 1 ? 1 : (unsigned long long)share);
+        for (size_t i = 0; i < request->caches_count; i++)
+            add_format(words, "--what-if-cache=%llu,%u",
+                       (unsigned long long)request->caches[i].bytes,
+                       (unsigned)request->caches[i].ways);
     }
     if (request->trace) {
         add_format(words, "--trace=%s", request->trace);

@@ -11,6 +11,7 @@
 #define HEADROOM_LAUNCH_H
 
 #include "base/base.h"
+#include "cache/cache.h"
 #include "wire/wire.h"
 
 enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
@@ -145,6 +146,8 @@ struct launch_exact_request {
     enum launch_reuse reuse;
     bool stack;                      /* stack distances too                                       */
     double share;                    /* of locations, (0, 1]                                      */
+    const struct cache_shape *caches; /* valid ones, to be simulated; with reuse only              */
+    size_t caches_count;             /* at most CACHE_MOST                                        */
     const char *trace;               /* file or FIFO for the access trace of the program itself   */
     bool trace_values;
 };
