@@ -5,6 +5,7 @@
  */
 #include "distance/parts.h"
 
+#include "cache/cache.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -878,6 +879,113 @@ static void large_traces_and_their_samples(void **state)
     }
 }
 
+/* ---- the miss-ratio curve ---------------------------------------------------------------------
+ */
+
+/*
+ * A fully associative cache of c lines with replacement of the least recently used misses what is
+ * touched first and what has a stack distance of c or more: to the last miss, as long as no memory
+ * is unmapped. Where it is, the stack closes up over the gap and lines below it come nearer; a
+ * cache has thrown these out and keeps the gap until the next miss. So the curve is a little too
+ * good.
+ */
+enum { MOST_POWER = 15 };
+
+struct caches {
+    struct cache_bank banks[2]; /* of 1, 2, 4, ... lines */
+    void *memory[MOST_POWER + 1];
+};
+
+static void caches_begin(struct caches *caches)
+{
+    memset(caches, 0, sizeof *caches);
+    for (unsigned power = 0; power <= MOST_POWER; power++) {
+        struct cache_shape shape = {.bytes = UINT64_C(64) << power};
+        caches->memory[power] = calloc(1, cache_bytes(&shape));
+        assert_non_null(caches->memory[power]);
+        assert_int_equal(
+            cache_bank_add(&caches->banks[power / CACHE_MOST], &shape, caches->memory[power]),
+            BASE_OK);
+    }
+}
+
+static uint64_t caches_misses(const struct caches *caches, unsigned power)
+{
+    return caches->banks[power / CACHE_MOST].caches[power % CACHE_MOST].misses;
+}
+
+static void caches_take(struct caches *caches, const struct step *step)
+{
+    for (unsigned i = 0; i < BASE_COUNT(caches->banks); i++)
+        if (step->forget)
+            cache_bank_forget(&caches->banks[i], step->address, step->forget);
+        else
+            cache_bank_access(&caches->banks[i], step->address, step->bytes);
+}
+
+static void caches_end(struct caches *caches)
+{
+    for (unsigned power = 0; power <= MOST_POWER; power++)
+        free(caches->memory[power]);
+}
+
+/* Largest difference of both miss ratios, in points. fault: a distance is taken for one shorter. */
+static double curve_apart(size_t which, bool fault)
+{
+    enum { CURVE_STEPS = 30000 };
+    struct supply supply = {0};
+    struct distance *distance = begin(&all_lines, &supply, DISTANCE_LEAST_SLOTS);
+    struct base_random random = {which};
+    struct caches caches;
+    double time[DISTANCE_BINS], stack[DISTANCE_BINS], apart = 0;
+    caches_begin(&caches);
+    for (uint64_t i = 0; i < CURVE_STEPS; i++) {
+        struct step step = traces[which].trace(i, &random, traces[which].units, 6);
+        if (traces[which].trace == spread || traces[which].trace == unmapping_spread) {
+            step.address >>= 7; /* caches number lines below 2^38 */
+            step.forget >>= 7;
+        }
+        feed(NULL, distance, &step, i + 1);
+        caches_take(&caches, &step);
+    }
+    struct distance_totals totals;
+    distance_totals(distance, &totals);
+    distance_histograms(distance, time, stack);
+    assert_true(totals.accesses == (double)caches.banks[0].accesses);
+    for (unsigned power = 0; power <= MOST_POWER; power++) {
+        double expected = totals.locations;
+        for (unsigned bin = distance_bin(UINT64_C(1) << power) + fault; bin < DISTANCE_BINS; bin++)
+            expected += stack[bin];
+        double points =
+            100 * fabs(expected - (double)caches_misses(&caches, power)) / totals.accesses;
+        apart = points > apart ? points : apart;
+    }
+    caches_end(&caches);
+    end(distance, &supply);
+    return apart;
+}
+
+/* In points. What unmaps a 32nd of everything each 97 accesses is worse than any program. */
+static double allowed_apart(trace *trace)
+{
+    return trace == unmapping_spread ? 1.5 : trace == unmapping ? 0.5 : 0;
+}
+
+static void the_curve_equals_simulated_caches(void **state)
+{
+    double most = 0, most_unmapping = 0;
+    for (size_t which = 0; which < BASE_COUNT(traces); which++) {
+        double apart = curve_apart(which, false), allowed = allowed_apart(traces[which].trace);
+        double *largest = allowed > 0 ? &most_unmapping : &most;
+        *largest = apart > *largest ? apart : *largest;
+        if (apart > allowed)
+            fail_msg("%s: curve and cache are %.4f points apart", traces[which].name, apart);
+    }
+    print_message("# %zu traces x %d sizes: at most %.4f points apart, %.4f where memory goes\n",
+                  BASE_COUNT(traces), MOST_POWER + 1, most, most_unmapping);
+    assert_true(curve_apart(3, true) > 0.5); /* it can fail */
+}
+
 static double misses(const double *stack, uint64_t accesses, uint64_t lines)
 {
     double hits = 0;
@@ -956,6 +1064,7 @@ int main(void)
         cmocka_unit_test(addresses_out_of_range_are_passed_over),
         cmocka_unit_test(what_is_refused_is_not_half_counted),
         cmocka_unit_test(a_bound_that_nothing_meets),
+        cmocka_unit_test(the_curve_equals_simulated_caches),
         cmocka_unit_test(large_traces_and_their_samples),
         cmocka_unit_test(samples_of_skewed_traces_need_the_true_number_of_accesses),
         cmocka_unit_test(all_levels_of_sums),
