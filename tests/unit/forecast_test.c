@@ -672,6 +672,385 @@ static void instructions_compute_what_the_processor_does(void **state)
     assert_true(bench.unknown_flags * 8 < bench.compared);
 }
 
+/* ---- known answers --------------------------------------------------------------------------- */
+
+/*
+ * Code that is not run, only foreseen; `7:` stands before the instruction that is to be hit, or to
+ * be blocked at. At its start rdi points to 4096 bytes aligned to 64 (LOW), rsi behind them to as
+ * many (HIGH), rsp to the end of a stack; rax is 5, rcx 3, rdx 64, and memory is 0.
+ */
+enum place { LOW, HIGH, STACK, PLACES };
+enum { PLACE_BYTES = 4096, KNOWN_INSTRUCTIONS = 300, BOTH = ISA_LOAD | ISA_STORE };
+
+struct known_goal {
+    uint8_t direction;
+    uint32_t skip;
+    enum place place;
+    int64_t start; /* relative to the place */
+    uint64_t bytes;
+};
+
+struct known_outcome {
+    enum forecast_result result;
+    uint8_t direction;
+    enum place place;
+    int64_t address; /* of a hit, relative to the place */
+    uint32_t passed, matching;
+    int64_t stack; /* of a hit: rsp then - rsp now */
+};
+
+struct known {
+    const char *name;
+    struct known_goal goal;
+    struct known_outcome expected;
+};
+
+/* Address, accesses passed, rsp. */
+#define LOADS(place, address, passed, stack)                                                       \
+    {                                                                                              \
+        FORECAST_HIT, ISA_LOAD, place, address, passed, 0, stack                                   \
+    }
+#define STORES(place, address, passed, stack)                                                      \
+    {                                                                                              \
+        FORECAST_HIT, ISA_STORE, place, address, passed, 0, stack                                  \
+    }
+#define BLOCKS(passed)                                                                             \
+    {                                                                                              \
+        FORECAST_BLOCKED, 0, LOW, 0, passed, 0, 0                                                  \
+    }
+
+// clang-format off
+/* Name, code, goal, what is expected. */
+#define KNOWN(X) \
+    X("a b c b a", "mov (%rdi),%eax; mov 8(%rdi),%eax; mov 16(%rdi),%eax; mov 8(%rdi),%eax;" \
+      "7: mov (%rdi),%eax", \
+      ({BOTH, 1, LOW, 0, 8}), ({FORECAST_HIT, ISA_LOAD, LOW, 0, 4, 1, 0})) \
+    X("after a: b c b a", "mov 8(%rdi),%eax; mov 16(%rdi),%eax; mov 8(%rdi),%eax;" \
+      "7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 3, 0))) \
+    X("the other direction does not match", "mov %eax,(%rdi); 7: mov (%rdi),%eax", \
+      ({ISA_LOAD, 0, LOW, 0, 8}), (LOADS(LOW, 0, 1, 0))) \
+    X("stored behind a load", "mov (%rdi),%eax; 7: mov %eax,4(%rdi)", \
+      ({ISA_STORE, 0, LOW, 0, 8}), (STORES(LOW, 4, 1, 0))) \
+    X("modified: two passed", "incl 8(%rdi); 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 2, 0))) \
+    X("modified: the load is hit", "7: incl (%rdi)", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 0, 0))) \
+    X("modified: the store comes second", "7: incl (%rdi)", \
+      ({BOTH, 1, LOW, 0, 8}), ({FORECAST_HIT, ISA_STORE, LOW, 0, 1, 1, 0})) \
+    X("modified: only stores asked for", "7: lock addl $1,(%rdi)", \
+      ({ISA_STORE, 0, LOW, 0, 8}), (STORES(LOW, 0, 1, 0))) \
+    X("exchanged", "xchg %eax,64(%rdi); xadd %rcx,72(%rdi); 7: movb $1,7(%rdi)", \
+      ({BOTH, 0, LOW, 0, 8}), (STORES(LOW, 7, 4, 0))) \
+    X("compared, exchanged", "xor %eax,%eax; lock cmpxchg %ecx,64(%rdi); 7: mov (%rdi),%al", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 2, 0))) \
+    X("compared, not exchanged", "lock cmpxchg %ecx,64(%rdi); 7: mov (%rdi),%al", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 1, 0))) \
+    X("exchanged or not, elsewhere", "movq %xmm0,%rax; lock cmpxchg %ecx,64(%rdi);" \
+      "7: mov (%rdi),%al", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 1, 0))) \
+    X("exchanged or not, here", "movq %xmm0,%rax; 7: lock cmpxchg %ecx,(%rdi)", \
+      ({ISA_STORE, 0, LOW, 0, 8}), (BLOCKS(0))) \
+    X("bytes", "movb $1,2(%rdi); movb $1,4(%rdi); 7: mov %eax,(%rdi)", \
+      ({BOTH, 0, LOW, 3, 1}), (STORES(LOW, 0, 2, 0))) \
+    X("words: from below", "mov %eax,4(%rdi); mov %al,16(%rdi); 7: mov %eax,5(%rdi)", \
+      ({BOTH, 0, LOW, 8, 8}), (STORES(LOW, 5, 2, 0))) \
+    X("lines: crossing into one", "mov %rax,56(%rdi); mov %rax,128(%rdi); 7: mov %rax,60(%rdi)", \
+      ({BOTH, 0, LOW, 64, 64}), (STORES(LOW, 60, 2, 0))) \
+    X("a byte inside a wide access", "vmovdqu64 %zmm16,-1(%rdi); 7: vmovdqu (%rdi),%ymm0", \
+      ({ISA_LOAD, 0, LOW, 20, 1}), (LOADS(LOW, 0, 1, 0))) \
+    X("stride 1", "xor %ecx,%ecx; 1: 7: mov (%rdi,%rcx),%al; mov %al,(%rsi); inc %rcx; jmp 1b", \
+      ({BOTH, 0, LOW, 10, 1}), (LOADS(LOW, 10, 20, 0))) \
+    X("stride 8 into a line", "xor %ecx,%ecx; 1: 7: mov (%rdi,%rcx,8),%rax; inc %rcx; jmp 1b", \
+      ({BOTH, 0, LOW, 128, 64}), (LOADS(LOW, 128, 16, 0))) \
+    X("stride 64 into a word", "mov %rdi,%rax; 1: 7: incl (%rax); add $64,%rax; jmp 1b", \
+      ({BOTH, 0, LOW, 640, 8}), (LOADS(LOW, 640, 20, 0))) \
+    X("in a callee", "call 1f; ud2; 1: push %rbx; sub $24,%rsp; 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 64}), (LOADS(LOW, 0, 2, -40))) \
+    X("after a call", "call 1f; 7: mov (%rdi),%eax; ud2; 1: push %rbx; pop %rbx; ret", \
+      ({BOTH, 0, LOW, 0, 64}), (LOADS(LOW, 0, 4, 0))) \
+    X("called through memory", "lea 1f(%rip),%rax; mov %rax,8(%rdi); call *8(%rdi); ud2;" \
+      "1: 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 3, -8))) \
+    X("a frame left", "push %rbp; mov %rsp,%rbp; sub $32,%rsp; push %rax; 7: leave", \
+      ({ISA_LOAD, 0, STACK, -8, 8}), (LOADS(STACK, -8, 2, -48))) \
+    X("pushed", "push %rax; 7: push %rcx", \
+      ({BOTH, 0, STACK, -16, 8}), (STORES(STACK, -16, 1, -8))) \
+    X("popped", "push %rax; push %rcx; pop %rcx; 7: pop %rcx", \
+      ({ISA_LOAD, 0, STACK, -8, 8}), (LOADS(STACK, -8, 3, -8))) \
+    X("pushed from memory, popped there", "pushq 8(%rdi); popq 16(%rdi); 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 4, 0))) \
+    X("returned", "call 1f; ud2; 1: 7: ret", \
+      ({ISA_LOAD, 0, STACK, -8, 8}), (LOADS(STACK, -8, 1, -8))) \
+    X("named, not accessed", "lea (%rdi),%rax; prefetcht0 (%rdi); nopl (%rdi); 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 0, 0))) \
+    X("copied to, by bytes", "mov $20,%ecx; xchg %rsi,%rdi; 7: rep movsb", \
+      ({BOTH, 0, HIGH, 5, 1}), (STORES(HIGH, 5, 11, 0))) \
+    X("copied from, by bytes", "mov $20,%ecx; xchg %rsi,%rdi; 7: rep movsb", \
+      ({BOTH, 0, LOW, 5, 1}), (LOADS(LOW, 5, 10, 0))) \
+    X("copied upwards, the second of a line", "mov $100,%ecx; xchg %rsi,%rdi; 7: rep movsq", \
+      ({ISA_STORE, 1, HIGH, 64, 64}), ({FORECAST_HIT, ISA_STORE, HIGH, 72, 19, 1, 0})) \
+    X("copied downwards", "std; mov $100,%ecx; xchg %rsi,%rdi; add $792,%rsi; add $796,%rdi;" \
+      "7: rep movsq", \
+      ({ISA_STORE, 0, HIGH, 64, 64}), (STORES(HIGH, 124, 169, 0))) \
+    X("copied elsewhere", "mov $1000,%ecx; lea 64(%rdi),%rdi; rep movsb; rep movsb;" \
+      "7: mov %al,64(%rsi)", \
+      ({BOTH, 0, HIGH, 1064, 8}), (STORES(HIGH, 1064, 2000, 0))) \
+    X("filled", "mov $40,%ecx; 7: rep stosb", \
+      ({BOTH, 3, LOW, 16, 8}), ({FORECAST_HIT, ISA_STORE, LOW, 19, 19, 3, 0})) \
+    X("filled before", "mov $40,%ecx; rep stosl; 7: mov -4(%rdi),%al", \
+      ({ISA_LOAD, 0, LOW, 156, 4}), (LOADS(LOW, 156, 40, 0))) \
+    X("string instructions without rep", "stosq; lodsb; movsl; 7: mov (%rsi),%al", \
+      ({ISA_LOAD, 0, HIGH, 5, 8}), (LOADS(HIGH, 5, 4, 0))) \
+    X("compared by string", "movl $1,12(%rdi); movl $2,12(%rsi); xchg %rsi,%rdi; mov $9,%ecx;" \
+      "7: repe cmpsl", \
+      ({BOTH, 1, LOW, 12, 8}), ({FORECAST_HIT, ISA_LOAD, LOW, 12, 8, 1, 0})) \
+    X("compared by string to its end", "movl $1,12(%rdi); movl $2,12(%rsi); xchg %rsi,%rdi;" \
+      "mov $9,%ecx; repe cmpsl; 7: mov (%rsi),%al", \
+      ({BOTH, 0, LOW, 16, 4}), (LOADS(LOW, 16, 10, 0))) \
+    X("scanned", "movb $5,9(%rdi); mov $90,%ecx; repne scasb; 7: mov 54(%rdi),%al", \
+      ({BOTH, 0, LOW, 64, 64}), (LOADS(LOW, 64, 11, 0))) \
+    X("scanned up to there", "mov $90,%ecx; 7: repne scasb", \
+      ({BOTH, 0, LOW, 64, 64}), (LOADS(LOW, 64, 64, 0))) \
+    X("repeated no times", "xor %ecx,%ecx; rep movsb; 7: mov (%rdi),%al", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 0, 0))) \
+    X("repetitions unknown", "mov (%rsi),%al; movq %xmm0,%rcx; 7: rep stosb", \
+      ({ISA_LOAD, 0, HIGH, 64, 8}), (BLOCKS(1))) \
+    X("address unknown", "mov (%rsi),%al; movq %xmm0,%rax; 7: mov (%rax),%ecx", \
+      ({BOTH, 0, LOW, 0, 8}), (BLOCKS(1))) \
+    X("address unknown, other direction", "movq %xmm0,%rax; mov (%rax),%ecx; 7: mov %eax,(%rdi)", \
+      ({ISA_STORE, 0, LOW, 0, 8}), (STORES(LOW, 0, 1, 0))) \
+    X("unaddressable", "bts %rcx,(%rdi); 7: mov (%rdi),%eax", \
+      ({BOTH, 0, LOW, 0, 8}), (LOADS(LOW, 0, 2, 0))) \
+    X("no range", "push %rax; incl (%rsi); 7: mov %eax,(%rdi)", \
+      ({ISA_STORE, 2, LOW, 0, 0}), ({FORECAST_HIT, ISA_STORE, LOW, 0, 3, 2, -8})) \
+    X("no range, repeated", "mov $9,%ecx; rep stosb; 7: mov (%rsi),%al", \
+      ({ISA_LOAD, 0, LOW, 0, 0}), (LOADS(HIGH, 0, 9, 0))) \
+    X("a system call", "mov (%rsi),%eax; syscall; 7: nop", \
+      ({BOTH, 0, LOW, 0, 8}), (BLOCKS(1))) \
+    X("never", "7: 1: mov (%rsi),%eax; jmp 1b", \
+      ({BOTH, 0, LOW, 0, 8}), ({FORECAST_EXHAUSTED, 0, LOW, 0, 150, 0, 0}))
+// clang-format on
+
+/* Length, where 7 is, code. */
+#define KNOWN_CODE(name, code, goal, expected) ".byte 8f-9f, 7f-9f\n9: " code "\n8:\n"
+__asm__(".pushsection .rodata\nknown_codes:\n" KNOWN(KNOWN_CODE) ".popsection\n");
+extern const uint8_t known_codes[];
+#define UNPACK(...)                            __VA_ARGS__
+#define KNOWN_CASE(name, code, goal, expected) {name, UNPACK goal, UNPACK expected},
+static const struct known knowns[] = {KNOWN(KNOWN_CASE)};
+
+struct scene {
+    _Alignas(64) uint8_t bytes[PLACES][PLACE_BYTES];
+    struct forecast forecast;
+    struct base_registers registers;
+    struct base_memory memory;
+};
+
+static uint64_t place_of(const struct scene *scene, enum place place)
+{
+    return (uint64_t)(uintptr_t)scene->bytes[place] + (place == STACK ? PLACE_BYTES : 0);
+}
+
+static struct scene *set_scene(const void *code)
+{
+    struct scene *scene = aligned_alloc(64, sizeof(*scene));
+    assert_non_null(scene);
+    memset(scene, 0, sizeof(*scene));
+    scene->memory = (struct base_memory){read_own, NULL};
+    scene->registers.ip = (uint64_t)(uintptr_t)code;
+    scene->registers.flags = 0x202;
+    uint64_t *general = scene->registers.general;
+    general[BASE_RAX] = 5;
+    general[BASE_RCX] = 3;
+    general[BASE_RDX] = 64;
+    general[BASE_RBX] = 0xb;
+    general[BASE_RBP] = 0xbb;
+    general[BASE_RSP] = place_of(scene, STACK);
+    general[BASE_RDI] = place_of(scene, LOW);
+    general[BASE_RSI] = place_of(scene, HIGH);
+    forecast_begin(&scene->forecast, &scene->registers, &scene->memory);
+    return scene;
+}
+
+static void check_known_hit(struct scene *scene, const struct known_outcome *expected,
+                            const struct forecast_outcome *out)
+{
+    struct base_registers then;
+    struct base_memory memory;
+    assert_int_equal(out->direction, expected->direction);
+    assert_int_equal(out->address, place_of(scene, expected->place) + (uint64_t)expected->address);
+    assert_true(out->insn.accesses[out->access].direction & out->direction);
+    assert_int_equal(out->insn.address, out->resume);
+    assert_true(forecast_then(&scene->forecast, &then, &memory));
+    assert_int_equal(then.ip, out->resume);
+    assert_int_equal(then.general[BASE_RSP], place_of(scene, STACK) + (uint64_t)expected->stack);
+}
+
+static void check_known(const struct known *known, const uint8_t *code, const uint8_t *there)
+{
+    const struct known_goal *from = &known->goal;
+    struct scene *scene = set_scene(code);
+    struct forecast_goal goal = {.direction = from->direction,
+                                 .skip = from->skip,
+                                 .max_instructions = KNOWN_INSTRUCTIONS,
+                                 .range_start =
+                                     place_of(scene, from->place) + (uint64_t)from->start,
+                                 .range_bytes = from->bytes};
+    struct forecast_outcome out;
+    print_message("# %s\n", known->name);
+    assert_int_equal(forecast_run(&scene->forecast, &goal, &out), known->expected.result);
+    assert_int_equal(out.accesses_passed, known->expected.passed);
+    assert_int_equal(out.matching_passed, known->expected.matching);
+    if (known->expected.result != FORECAST_EXHAUSTED)
+        assert_int_equal(out.resume, (uint64_t)(uintptr_t)there);
+    if (known->expected.result == FORECAST_HIT)
+        check_known_hit(scene, &known->expected, &out);
+    free(scene);
+}
+
+static void known_code_is_foreseen(void **state)
+{
+    const uint8_t *at = known_codes;
+    for (unsigned i = 0; i < BASE_COUNT(knowns); i++) {
+        check_known(&knowns[i], at + 2, at + 2 + at[1]);
+        at += 2 + at[0];
+    }
+}
+
+/* ---- the state at a hit, by hand ---------------------------------------------------------------
+ */
+
+__asm__(".pushsection .rodata\n"
+        "then_callee: mov %rcx,%r12; movq %xmm0,%r13; movq %xmm0,%rax; mov %r13b,%r14b\n"
+        "call 1f; then_back: ud2\n"
+        "1: push %rbp; mov %rsp,%rbp; push %rbx; push %r13; movl $7,(%rsi); mov %al,5(%rsi)\n"
+        "sub $200,%rsp; cmp %rax,%rax; then_hit: mov (%rdi),%eax; nop; syscall; ud2\n"
+        "then_lost: movq %xmm0,%rax; add %rax,%rsp; mov (%rdi),%eax\n"
+        "then_anywhere: push %rbx; movq %xmm0,%rax; mov %rax,(%rax); push %rcx; mov (%rdi),%eax\n"
+        "then_string: mov $20,%ecx; rep movsb\n"
+        ".popsection\n");
+extern const uint8_t then_callee[], then_back[], then_hit[], then_lost[], then_anywhere[],
+    then_string[];
+
+static const struct forecast_goal load_low = {.direction = ISA_LOAD, .max_instructions = 50};
+
+static enum forecast_result run_scene(struct scene *scene, struct forecast_goal goal)
+{
+    struct forecast_outcome out;
+    goal.range_start = place_of(scene, LOW);
+    goal.range_bytes = 64;
+    return forecast_run(&scene->forecast, &goal, &out);
+}
+
+static void registers_at_a_hit(void **state)
+{
+    struct scene *scene = set_scene(then_callee);
+    struct base_registers then, before;
+    struct base_memory memory;
+    scene->registers.fs_base = 0x1000;
+    scene->registers.general[BASE_R14] = 0x1414;
+    scene->registers.general[BASE_R15] = 0x1515;
+    forecast_begin(&scene->forecast, &scene->registers, &scene->memory);
+    assert_int_equal(run_scene(scene, load_low), FORECAST_HIT);
+    assert_true(forecast_then(&scene->forecast, &then, &memory));
+    uint64_t top = place_of(scene, STACK);
+    assert_int_equal(then.ip, (uint64_t)(uintptr_t)then_hit);
+    assert_int_equal(then.general[BASE_RSP], top - 32 - 200);
+    assert_int_equal(then.general[BASE_RBP], top - 16);
+    assert_int_equal(then.general[BASE_RBX], 0xb);
+    assert_int_equal(then.general[BASE_R12], 3);
+    assert_int_equal(then.general[BASE_R13], 0); /* unknown */
+    assert_int_equal(then.general[BASE_R14], 0); /* in part */
+    assert_int_equal(then.general[BASE_R15], 0x1515);
+    assert_int_equal(then.general[BASE_RAX], 0);
+    assert_int_equal(then.fs_base, 0x1000);
+    before = then;
+    forecast_begin(&scene->forecast, &scene->registers, &scene->memory);
+    assert_false(forecast_then(&scene->forecast, &then, &memory));
+    struct forecast_goal never = {.direction = ISA_STORE, .max_instructions = 50};
+    assert_int_equal(run_scene(scene, never), FORECAST_BLOCKED); /* at the system call */
+    assert_false(forecast_then(&scene->forecast, &then, &memory));
+    never.max_instructions = 5;
+    assert_int_equal(run_scene(scene, never), FORECAST_EXHAUSTED);
+    assert_false(forecast_then(&scene->forecast, &then, &memory));
+    assert_memory_equal(&then, &before, sizeof(then));
+    free(scene);
+}
+
+static bool read_word(const struct base_memory *memory, uint64_t address, uint64_t *word)
+{
+    return base_read(memory, address, word, sizeof(*word));
+}
+
+static void memory_at_a_hit(void **state)
+{
+    struct scene *scene = set_scene(then_callee);
+    struct base_registers then;
+    struct base_memory memory;
+    uint64_t word, top = place_of(scene, STACK), high = place_of(scene, HIGH);
+    uint8_t bytes[PLACE_BYTES + 1];
+    for (unsigned i = 0; i < PLACE_BYTES; i++)
+        scene->bytes[HIGH][i] = scene->bytes[STACK][i] = (uint8_t)(i * 7 + i / 256);
+    assert_int_equal(run_scene(scene, load_low), FORECAST_HIT);
+    assert_true(forecast_then(&scene->forecast, &then, &memory));
+    assert_true(read_word(&memory, top - 8, &word));
+    assert_int_equal(word, (uint64_t)(uintptr_t)then_back);
+    assert_true(read_word(&memory, top - 16, &word));
+    assert_int_equal(word, 0xbb);
+    assert_true(read_word(&memory, top - 24, &word));
+    assert_int_equal(word, 0xb);
+    assert_false(read_word(&memory, top - 32, &word)); /* unknown was pushed */
+    assert_false(base_read(&memory, top - 25, bytes, 1));
+    assert_true(base_read(&memory, high + 1, bytes, 3)); /* behind the 7 */
+    assert_memory_equal(bytes, "\0\0\0", 3);
+    assert_false(base_read(&memory, high, bytes, 6));
+    assert_true(base_read(&memory, high + 6, bytes, 3000)); /* the program's own */
+    assert_memory_equal(bytes, scene->bytes[HIGH] + 6, 3000);
+    assert_true(base_read(&memory, top - 24, bytes, 0));
+    assert_false(read_word(&memory, 8, &word)); /* not mapped */
+    assert_false(read_word(&memory, UINT64_MAX - 3, &word));
+    free(scene);
+}
+
+static void state_at_a_hit_may_be_unknown(void **state)
+{
+    struct scene *scene = set_scene(then_lost);
+    struct base_registers then;
+    struct base_memory memory;
+    uint64_t word, top = place_of(scene, STACK);
+    assert_int_equal(run_scene(scene, load_low), FORECAST_HIT);
+    assert_false(forecast_then(&scene->forecast, &then, &memory)); /* rsp */
+    scene->registers.ip = (uint64_t)(uintptr_t)then_anywhere;
+    forecast_begin(&scene->forecast, &scene->registers, &scene->memory);
+    assert_int_equal(run_scene(scene, load_low), FORECAST_HIT);
+    assert_true(forecast_then(&scene->forecast, &then, &memory));
+    assert_false(read_word(&memory, top - 8, &word)); /* a store went anywhere */
+    assert_false(read_word(&memory, place_of(scene, LOW), &word));
+    assert_true(read_word(&memory, top - 16, &word)); /* pushed since */
+    assert_int_equal(word, 3);
+    free(scene);
+}
+
+/* Within a repeated instruction the pointers are those of the iteration. */
+static void state_at_a_string_hit(void **state)
+{
+    struct scene *scene = set_scene(then_string);
+    struct base_registers then;
+    struct base_memory memory;
+    struct forecast_goal goal = {.direction = ISA_STORE, .max_instructions = 50, .skip = 12};
+    uint8_t bytes[12];
+    memcpy(scene->bytes[HIGH], "twelve bytes", sizeof(bytes));
+    assert_int_equal(run_scene(scene, goal), FORECAST_HIT);
+    assert_true(forecast_then(&scene->forecast, &then, &memory));
+    assert_int_equal(then.general[BASE_RCX], 8);
+    assert_int_equal(then.general[BASE_RSI], place_of(scene, HIGH) + 12);
+    assert_int_equal(then.general[BASE_RDI], place_of(scene, LOW) + 12);
+    assert_true(base_read(&memory, place_of(scene, LOW), bytes, sizeof(bytes)));
+    assert_memory_equal(bytes, "twelve bytes", sizeof(bytes));
+    free(scene);
+}
+
 static int start_isa(void **state)
 {
     return isa_start((const void *)(uintptr_t)&ZydisDecoderInit,
@@ -682,6 +1061,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(instructions_compute_what_the_processor_does),
+        cmocka_unit_test(known_code_is_foreseen),
+        cmocka_unit_test(registers_at_a_hit),
+        cmocka_unit_test(memory_at_a_hit),
+        cmocka_unit_test(state_at_a_hit_may_be_unknown),
+        cmocka_unit_test(state_at_a_string_hit),
         cmocka_unit_test(forecasts_come_true),
         cmocka_unit_test(planted_faults_are_seen),
     };
