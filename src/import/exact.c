@@ -100,8 +100,8 @@ static bool visit_pair(struct import_gather *gather, const struct wire_pair *rec
 {
     uint32_t first = import_node_of(gather, record->first), item;
     uint32_t second = import_node_of(gather, record->second);
-    if (!import_known_kind(gather, record->kind) || record->waste_bytes > most_counted ||
-        record->use_bytes > most_counted)
+    if (!import_known_kind(gather, record->kind) || record->kind == PROFILE_REUSE ||
+        record->waste_bytes > most_counted || record->use_bytes > most_counted)
         return corrupt(gather);
     /* Bytes whose place was lost still count in the kind's total; the root stands for it. */
     gather->corrupt += (first == IMPORT_UNKNOWN_NODE) + (second == IMPORT_UNKNOWN_NODE);
@@ -299,34 +299,71 @@ static bool reuse_pair_ok(const struct wire_reuse_pair *record)
            weight_ok(sqrt(record->stack_squares));
 }
 
-static bool visit_reuse_pair(struct import_gather *gather, const struct wire_reuse_pair *record)
+bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item)
 {
     struct profile *profile = gather->profile;
+    struct profile_reuse_pair key = {.use = use, .reuse = reuse};
+    bool found;
+    if (!import_index_enter(&gather->reuse_pairs_by_key, import_hash(use, reuse, 8),
+                            equal_reuse_pair, profile->reuse_pairs, &key,
+                            (uint32_t)profile->reuse_pairs_count, item, &found))
+        return import_no_memory(gather);
+    if (found)
+        return true;
+    struct profile_reuse_pair *added = profile_add_reuse_pairs(profile);
+    if (!added)
+        return import_no_memory(gather);
+    *added = key;
+    return true;
+}
+
+static bool visit_reuse_pair(struct import_gather *gather, const struct wire_reuse_pair *record)
+{
     uint32_t use = import_node_of(gather, record->use), item;
     uint32_t reuse = import_node_of(gather, record->reuse);
-    bool found;
     if (!reuse_pair_ok(record))
         return corrupt(gather);
     gather->corrupt += (use == IMPORT_UNKNOWN_NODE) + (reuse == IMPORT_UNKNOWN_NODE);
-    struct profile_reuse_pair key = {.use = use == IMPORT_UNKNOWN_NODE ? 0 : use,
-                                     .reuse = reuse == IMPORT_UNKNOWN_NODE ? 0 : reuse};
-    if (!import_index_enter(&gather->reuse_pairs_by_key, import_hash(key.use, key.reuse, 8),
-                            equal_reuse_pair, profile->reuse_pairs, &key,
-                            (uint32_t)profile->reuse_pairs_count, &item, &found))
-        return import_no_memory(gather);
-    if (!found) {
-        struct profile_reuse_pair *added = profile_add_reuse_pairs(profile);
-        if (!added)
-            return import_no_memory(gather);
-        *added = key;
-    }
-    struct profile_reuse_pair *pair = &profile->reuse_pairs[item];
+    if (!import_reuse_pair(gather, use == IMPORT_UNKNOWN_NODE ? 0 : use,
+                           reuse == IMPORT_UNKNOWN_NODE ? 0 : reuse, &item))
+        return false;
+    struct profile_reuse_pair *pair = &gather->profile->reuse_pairs[item];
     pair->count += record->count;
     pair->weight += record->weight;
     pair->time += record->time;
     pair->time_squares += record->time_squares;
     pair->stack += record->stack;
     pair->stack_squares += record->stack_squares;
+    return true;
+}
+
+/* ---- simulated caches ----------------------------------------------------------------------- */
+
+/* Few rows: one for each cache the user asked for. Processes ran through caches of their own. */
+static bool visit_what_if(struct import_gather *gather, const struct wire_what_if *record)
+{
+    enum { MOST_CACHES = 256 };
+    struct profile *profile = gather->profile;
+    struct profile_what_if *row = NULL;
+    if (record->bytes == 0 || record->bytes > most_counted || record->line_bytes == 0 ||
+        record->accesses > most_counted || record->misses > record->accesses)
+        return corrupt(gather);
+    for (size_t i = 0; i < profile->what_ifs_count && !row; i++)
+        if (profile->what_ifs[i].bytes == record->bytes &&
+            profile->what_ifs[i].ways == record->ways &&
+            profile->what_ifs[i].line_bytes == record->line_bytes)
+            row = &profile->what_ifs[i];
+    if (!row && profile->what_ifs_count >= MOST_CACHES)
+        return corrupt(gather);
+    if (!row && !(row = profile_add_what_ifs(profile)))
+        return import_no_memory(gather);
+    if (row->accesses + record->accesses > most_counted)
+        return corrupt(gather);
+    row->bytes = record->bytes;
+    row->ways = record->ways;
+    row->line_bytes = record->line_bytes;
+    row->accesses += record->accesses;
+    row->misses += record->misses;
     return true;
 }
 
@@ -342,6 +379,7 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
         return visit_histogram(gather, frame->process, (const struct wire_histogram *)record);
     case WIRE_REUSE_TOTALS:
         return visit_reuse_totals(gather, frame->process, (const struct wire_reuse_totals *)record);
+    case WIRE_WHAT_IF: return visit_what_if(gather, (const struct wire_what_if *)record);
     }
     return true;
 }

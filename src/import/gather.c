@@ -380,7 +380,8 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind)
     return kind < PROFILE_KINDS && (gather->log->config.kinds >> kind & 1);
 }
 
-static bool visit_sample(struct import_gather *gather, const struct wire_sample *record)
+static bool visit_sample(struct import_gather *gather, const struct import_frame *frame,
+                         const struct wire_sample *record)
 {
     struct profile *profile = gather->profile;
     uint32_t node = import_node_of(gather, record->node), item;
@@ -402,12 +403,14 @@ static bool visit_sample(struct import_gather *gather, const struct wire_sample 
         *added = key;
     }
     struct import_thread *thread = &gather->threads[gather->current_thread];
+    bool armed = record->armed == 1; /* 2: reuse, foreseen */
     thread->seen_samples[record->kind]++;
-    thread->seen_armed[record->kind] += record->armed != 0;
+    thread->seen_armed[record->kind] += armed;
     profile->sampled[item].samples++;
-    profile->sampled[item].armed += record->armed != 0;
+    profile->sampled[item].armed += armed;
     profile->sampled[item].weight += (double)record->weight;
-    return true;
+    return record->kind != PROFILE_REUSE ||
+           import_lives_sample(gather, frame->process, node, record);
 }
 
 static bool equal_pair(const void *items, uint32_t item, const void *key)
@@ -463,9 +466,9 @@ static void add_to_pair(struct profile_pair *pair, struct import_share *share,
 static bool visit_trap(struct import_gather *gather, const struct wire_trap *record)
 {
     uint32_t item;
-    if (!import_known_kind(gather, record->kind) || !isfinite(record->samples) ||
-        record->samples < 0 || record->samples > 1e9F || record->bytes == 0 ||
-        record->bytes > DETECT_MAX_BYTES ||
+    if (!import_known_kind(gather, record->kind) || record->kind == PROFILE_REUSE ||
+        !isfinite(record->samples) || record->samples < 0 || record->samples > 1e9F ||
+        record->bytes == 0 || record->bytes > DETECT_MAX_BYTES ||
         (record->verdict != DETECT_USE && record->verdict != DETECT_WASTE)) {
         gather->corrupt++;
         return true;
@@ -510,8 +513,10 @@ static bool visit_event(void *context, const struct import_frame *frame,
         return false;
     switch (record->type) {
     case WIRE_NODE: return visit_node(gather, frame, (const struct wire_node *)record);
-    case WIRE_SAMPLE: return visit_sample(gather, (const struct wire_sample *)record);
+    case WIRE_SAMPLE: return visit_sample(gather, frame, (const struct wire_sample *)record);
     case WIRE_TRAP: return visit_trap(gather, (const struct wire_trap *)record);
+    case WIRE_REUSE:
+        return import_lives_reuse(gather, frame->process, (const struct wire_reuse *)record);
     }
     return import_exact_visit(gather, frame, record);
 }
@@ -555,10 +560,11 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         !import_room((void **)&gather->modules, &gather->modules_capacity, 0,
                      sizeof *gather->modules))
         return import_no_memory(gather);
-    static const unsigned live = 1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP;
+    static const unsigned live =
+        1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE;
     static const unsigned exact = 1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS |
                                   1U << WIRE_REUSE_PAIR | 1U << WIRE_HISTOGRAM |
-                                  1U << WIRE_REUSE_TOTALS;
+                                  1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0;
     return import_log_visit(gather->log,
@@ -580,6 +586,7 @@ void import_gather_free(struct import_gather *gather)
                                       &gather->reuses_by_process, &gather->reuse_pairs_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         import_index_free(indices[i]);
+    import_lives_free(&gather->lives);
     free(gather->mappings);
     free(gather->modules);
     free(gather->threads);

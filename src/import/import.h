@@ -22,6 +22,7 @@ struct import_run {
     uint64_t corrupt_records;
     uint64_t lost_threads, lost_processes;
     bool log_truncated;           /* disk full while recording */
+    double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
 };
 
 /* Called now and then with done/total of a named step, at most some times a second; may be NULL. */

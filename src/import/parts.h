@@ -116,6 +116,42 @@ struct import_share {
     double claimed;    /* Σ 1 / chance */
 };
 
+/* ---- live reuse: what lives.c keeps of the records ---- */
+
+/* Where samples of kind reuse were taken; sums of their weights. */
+struct import_use {
+    uint32_t process, node;
+    uint64_t samples;
+    double watchable; /* not foreseen: those were offered to the registers */
+    double density;   /* Σ accesses per instruction, of the `dense` samples that know it */
+    uint64_t dense;
+};
+
+/* A sample that was foreseen or watched: struct wire_reuse. */
+struct import_watch {
+    uint32_t use;    /* index into uses */
+    uint32_t reuse;  /* node; 0: none   */
+    uint32_t thread; /* index into profile->threads */
+    uint32_t flags, waited, traps;
+    float weight, entry, chance;
+    uint64_t elapsed_ns, accesses;
+};
+
+/* What one trap cost: struct wire_sample.trap_ns. */
+struct import_delivery {
+    uint32_t thread, ns;
+};
+
+struct import_lives {
+    struct import_use *uses;
+    size_t uses_count, uses_capacity;
+    struct import_index uses_by_key;
+    struct import_watch *watches;
+    size_t watches_count, watches_capacity;
+    struct import_delivery *deliveries;
+    size_t deliveries_count, deliveries_capacity;
+};
+
 /* Beside profile->reuses. */
 struct import_distances {
     double weights[PROFILE_DISTANCES][DISTANCE_BINS];
@@ -144,6 +180,7 @@ struct import_gather {
     size_t shares_capacity;
     struct import_distances *distances;
     size_t distances_capacity;
+    struct import_lives lives;
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
     size_t node_map_capacity;
@@ -167,8 +204,26 @@ uint32_t import_node_of(const struct import_gather *gather, uint32_t id);
 /* Item of profile->pairs, entered if new; key's kind, first and second count. False: no memory. */
 bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item);
 
+/* Item of profile->reuse_pairs, entered if new; use and reuse are nodes. False: no memory. */
+bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item);
+
 /* Was that kind recorded? */
 bool import_known_kind(const struct import_gather *gather, unsigned kind);
+
+/* ---- live reuse --------------------------------------------------------------------------- */
+
+/* Keeps what records of kind reuse say; node: where the sample was taken. False: no memory. */
+bool import_lives_sample(struct import_gather *gather, uint32_t process, uint32_t node,
+                         const struct wire_sample *record);
+bool import_lives_reuse(struct import_gather *gather, uint32_t process,
+                        const struct wire_reuse *record);
+void import_lives_free(struct import_lives *lives);
+
+/*
+ * After import_describe, which repairs the threads' counters: the rows of reuse, its histograms,
+ * pairs and paces. accesses_per_ns: given by the user; 0: to be estimated.
+ */
+bool import_lives_finish(struct import_gather *gather, double accesses_per_ns);
 
 /* ---- exact engine ------------------------------------------------------------------------- */
 

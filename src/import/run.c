@@ -330,7 +330,8 @@ static void count_images(struct profile *profile, bool exact)
 static bool describe_given(struct import_gather *gather, const struct import_run *run)
 {
     struct profile *profile = gather->profile;
-    bool reuse_only = gather->exact && gather->log->config.kinds == 0;
+    uint32_t kinds = gather->log->config.kinds;
+    bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
     profile->run.verb = profile_keep(profile, run ? run->verb : reuse_only ? "reuse" : "waste");
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
