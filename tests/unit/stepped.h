@@ -4,6 +4,7 @@
 #define HEADROOM_TESTS_STEPPED_H
 
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,6 +237,32 @@ static bool step(pid_t child)
     int status;
     return ptrace(PTRACE_SINGLESTEP, child, 0, 0) == 0 && waitpid(child, &status, 0) == child &&
            WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+}
+
+/* Debug register 0 on the eight bytes at address, a multiple of 8; 0: off. False: none to be had. */
+static inline bool watch(pid_t child, uint64_t address)
+{
+    size_t registers = offsetof(struct user, u_debugreg);
+    uint64_t control = address ? 0xb0001 : 0; /* loads and stores, 8 bytes, enabled */
+    return ptrace(PTRACE_POKEUSER, child, registers + 7 * sizeof(uint64_t), 0) == 0 &&
+           ptrace(PTRACE_POKEUSER, child, registers, address) == 0 &&
+           ptrace(PTRACE_POKEUSER, child, registers + 7 * sizeof(uint64_t), control) == 0;
+}
+
+/* Runs until the watch strikes; not longer than a second. */
+static inline bool run_to_watch(pid_t child)
+{
+    int status;
+    struct timespec pause = {0, 20000};
+    ptrace(PTRACE_CONT, child, 0, 0);
+    for (unsigned i = 0; i < 10000; i++) {
+        if (waitpid(child, &status, WNOHANG) == child)
+            return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+        nanosleep(&pause, NULL);
+    }
+    kill(child, SIGSTOP);
+    waitpid(child, &status, 0);
+    return false;
 }
 
 static bool decode_in(pid_t child, uint64_t address, struct isa_insn *insn)
