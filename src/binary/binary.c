@@ -14,6 +14,8 @@
 #include "binary/debugfile.h"
 #include "binary/image.h"
 #include "binary/names.h"
+#include "binary/ranges.h"
+#include "binary/relocations.h"
 #include "binary/symbols.h"
 #include "binary/units.h"
 
@@ -34,6 +36,9 @@ struct binary {
     struct units units;
     bool units_listed;
     struct names names;
+    struct intervals ranges; /* by call frame information */
+    struct relocations relocations;
+    bool ranges_loaded, relocations_loaded;
 };
 
 /* ---- opening --------------------------------------------------------------------------- */
@@ -129,6 +134,8 @@ void binary_close(struct binary *binary)
     units_free(&binary->units);
     symbols_free(&binary->symbols);
     names_free(&binary->names);
+    intervals_free(&binary->ranges);
+    relocations_free(&binary->relocations);
     if (binary->dwarf)
         dwarf_end(binary->dwarf);
     if (binary->common_dwarf)
@@ -328,4 +335,38 @@ enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, s
     if (got < 0)
         return BASE_IO;
     return (size_t)got == bytes ? BASE_OK : BASE_MALFORMED;
+}
+
+enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
+{
+    enum base_status status = BASE_OK;
+    if (!binary->relocations_loaded)
+        status = relocations_load(binary->main.elf, &binary->relocations);
+    binary->relocations_loaded = true;
+    if (status == BASE_OK)
+        status = binary_read(binary, vaddr, out, bytes);
+    if (status == BASE_OK)
+        relocations_apply(&binary->relocations, vaddr, out, bytes);
+    return status;
+}
+
+/* A symbol without a size reaches to the next one: what call frame information says is better. */
+enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                 uint64_t *end)
+{
+    const struct interval *range = intervals_find(&binary->symbols.ranges, vaddr);
+    const struct symbol *symbol = range ? &binary->symbols.items[range->value] : NULL;
+    if (!symbol || symbol->end == symbol->start) {
+        if (!binary->ranges_loaded &&
+            ranges_load(binary->main.elf, &binary->ranges) == BASE_NO_MEMORY)
+            return BASE_NO_MEMORY;
+        binary->ranges_loaded = true;
+        const struct interval *described = intervals_find(&binary->ranges, vaddr);
+        range = described ? described : range;
+    }
+    if (!range)
+        return BASE_NOT_FOUND;
+    *start = range->start;
+    *end = range->end;
+    return BASE_OK;
 }

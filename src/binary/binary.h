@@ -86,4 +86,16 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
 /* File bytes at a virtual address (code, for decoding). */
 enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes);
 
+/* The same as the dynamic loader leaves them for a module that is loaded at its own addresses: pointers
+   into the module itself are filled in. */
+enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes);
+
+/*
+ * Range [start, end) of the function that holds an address: by its symbol's size, else, for stripped
+ * files, by call frame information. What a compiler split off (foo.cold) is a function of
+ * its own. BASE_NOT_FOUND.
+ */
+enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                 uint64_t *end);
+
 #endif

@@ -13,6 +13,7 @@
 #include "binary/cfi.h"
 #include "binary/image.h"
 #include "binary/pointer.h"
+#include "binary/ranges.h"
 #include "binary/rows.h"
 
 #include <stdlib.h>
@@ -208,6 +209,20 @@ static enum base_status build(struct spans *spans, struct rows *rows)
         if (!add_rows(rows, &spans->items[i]))
             break;
     return rows->no_memory ? BASE_NO_MEMORY : BASE_OK;
+}
+
+enum base_status ranges_load(Elf *elf, struct intervals *ranges)
+{
+    struct spans spans = {0};
+    enum base_status status = collect(elf, &spans);
+    for (size_t i = 0; i < spans.count && status == BASE_OK; i++) {
+        const struct span *span = &spans.items[i];
+        if (span->entry.section && !intervals_add(ranges, span->entry.start, span->entry.end, 0))
+            status = BASE_NO_MEMORY;
+    }
+    intervals_sort(ranges);
+    free(spans.items);
+    return status;
 }
 
 enum base_status binary_compile_unwind(const char *path, int output, uint64_t *bytes)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * Gives isa the decoder that this program is linked with. isa wants no more than two
- * addresses, and its header of Zydis is not ours to include: they are declared as bare symbols.
+ * addresses, and Zydis' headers are isa's alone to include: what the two take is none of our
+ * business.
  */
 #include "flow/flow.h"
 
 #include "isa/isa.h"
 
-extern const char ZydisDecoderInit[], ZydisDecoderDecodeFull[];
+void ZydisDecoderInit(void);
+void ZydisDecoderDecodeFull(void);
 
 enum base_status flow_start(void)
 {
-    return isa_start(ZydisDecoderInit, ZydisDecoderDecodeFull);
+    return isa_start((const void *)(uintptr_t)&ZydisDecoderInit,
+                     (const void *)(uintptr_t)&ZydisDecoderDecodeFull);
 }

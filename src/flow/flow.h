@@ -1,14 +1,139 @@
 // SPDX-License-Identifier: MIT
 /*
  * flow: control flow of one function, from its machine code: basic blocks, edges,
- * dominators, loops. Pure but for memory: no files, no state after flow_start().
+ * dominators, loops and how they nest.
+ *
+ * Host side. Pure but for memory: no files, no state after flow_start(); a struct flow
+ * does not change once it is made. Code is hostile input: any bytes give a graph, in time and memory
+ * that the limits below bound.
+ *
+ * What it cannot know: which calls return (each is taken to), and where jumps through pointers go,
+ * but for tables as compilers lay them out for switch and computed goto. Code that nothing is known to jump to
+ * (exception handlers, targets of jumps that were not understood) is found by looking at what the
+ * rest leaves over; it makes roots of its own.
  */
 #ifndef HEADROOM_FLOW_H
 #define HEADROOM_FLOW_H
 
 #include "base/base.h"
 
-/* Before anything else, and before threads use isa. */
+enum {
+    FLOW_MOST_BYTES = 1 << 24,        /* of a function; larger ones: BASE_UNSUPPORTED           */
+    FLOW_MOST_INSTRUCTIONS = 1 << 20, /* a larger function has no blocks, and FLOW_LARGE is set */
+    FLOW_MOST_EDGES = 1 << 22,        /* the same                                               */
+};
+
+/* No block, no loop's head, not in this function. */
+#define FLOW_NONE UINT32_MAX
+
+enum flow_edge_kind {
+    FLOW_FALL,  /* into the next block, also where a branch is not taken */
+    FLOW_TAKEN, /* conditional branch                                     */
+    FLOW_JUMP,
+    FLOW_TABLE, /* jump through a table; one edge for equal targets       */
+};
+
+struct flow_edge {
+    uint32_t from, to; /* blocks             */
+    uint32_t kind;     /* enum flow_edge_kind */
+};
+
+/* How a block can leave the function, and what else it does; several may hold. */
+enum flow_block_flags {
+    FLOW_RETURNS = 1,
+    FLOW_LEAVES = 2,      /* jumps or falls to an address outside: tail call, other part     */
+    FLOW_STOPS = 4,       /* ends in a trap, or in bytes that are no instruction             */
+    FLOW_UNRESOLVED = 8,  /* ends in an indirect jump that is not understood: tail call or unknown successors */
+    FLOW_CALLS = 16,
+    FLOW_ROOT = 32,       /* control comes from elsewhere: the entry, or see above           */
+    FLOW_EXIT = FLOW_RETURNS | FLOW_LEAVES | FLOW_STOPS | FLOW_UNRESOLVED,
+};
+
+struct flow_block {
+    uint64_t start, end, last;       /* last: address of the last instruction               */
+    uint32_t instructions;
+    uint32_t flags;                  /* enum flow_block_flags                               */
+    uint32_t first_edge, edges;      /* successors: flow.edges[first_edge ...]              */
+    uint32_t first_into, into;       /* predecessors: flow.edges[flow.into[first_into ...]] */
+    uint32_t region;                 /* root from which it was reached first, counted from 0 */
+    uint32_t dominator;              /* immediate; FLOW_NONE for roots                      */
+    uint32_t loop;                   /* innermost; 0: none                                  */
+};
+
+enum flow_loop_flags {
+    FLOW_IRREDUCIBLE = 1, /* can be entered elsewhere than at its head, which then is one of several */
+};
+
+/*
+ * All that a head has back edges from is one loop. Irreducible ones are nested as Havlak does it.
+ */
+struct flow_loop {
+    uint32_t parent; /* < own id; 0: outermost */
+    uint32_t head;   /* block                  */
+    uint32_t depth;  /* 1: outermost           */
+    uint32_t flags;  /* enum flow_loop_flags   */
+    uint32_t blocks; /* with those of the loops inside */
+};
+
+enum flow_flags {
+    FLOW_LARGE = 1,      /* over a limit: no blocks                                     */
+    FLOW_COMPLEX = 2,    /* over a limit of effort: blocks and edges, but no dominators and loops */
+    FLOW_INCOMPLETE = 4, /* some blocks are FLOW_UNRESOLVED                             */
+    FLOW_OVERLAPPING = 8, /* instructions within instructions                            */
+};
+
+struct flow {
+    uint64_t start, end;       /* of the function's code                                    */
+    struct flow_block *blocks; /* by address; the one at `start` is the entry, if it decodes */
+    struct flow_edge *edges;   /* by from, kind, to; none twice                              */
+    uint32_t *into;            /* numbers of edges, by to                                    */
+    struct flow_loop *loops;   /* loops[0] is none; by the order in which a search meets the heads */
+    uint32_t blocks_count, edges_count, loops_count; /* loops_count includes loops[0]: at least 1 */
+    uint32_t flags;            /* enum flow_flags                                            */
+    uint32_t instructions;
+    uint32_t tables;           /* jumps through tables that were understood                  */
+};
+
+/* Before all else, and before threads use isa: gives isa the decoder. */
 enum base_status flow_start(void);
+
+struct flow_code {
+    const uint8_t *bytes; /* of the function, `count` of them */
+    size_t count;
+    uint64_t start;           /* address of the first                                       */
+    /* Reads tables: data of the module, as it would be if loaded at its own addresses, with relocations
+       that depend on nothing else applied. May fail. */
+    struct base_memory data;
+};
+
+/*
+ * The flow of a function. BASE_NO_MEMORY; BASE_UNSUPPORTED: more than FLOW_MOST_BYTES, or no
+ * decoder. Everything else is a struct flow, perhaps with flags; end it with flow_free.
+ */
+enum base_status flow_of_code(const struct flow_code *code, struct flow **flow);
+
+/*
+ * The same for a graph that comes from elsewhere. Blocks 0 .. count - 1, block i at [i, i + 1); block 0
+ * is the entry. BASE_MALFORMED: an edge names no block. BASE_NO_MEMORY, BASE_UNSUPPORTED (limits).
+ */
+enum base_status flow_of_graph(uint32_t count, const struct flow_edge *edges, uint32_t edges_count,
+                               struct flow **flow);
+
+void flow_free(struct flow *flow); /* NULL does nothing */
+
+/* Block that holds an address; FLOW_NONE. */
+uint32_t flow_block_at(const struct flow *flow, uint64_t address);
+
+/* Innermost loop around an address; 0: none. */
+uint32_t flow_loop_at(const struct flow *flow, uint64_t address);
+
+/* Is the block in the loop, or in one within it? */
+bool flow_loop_holds(const struct flow *flow, uint32_t loop, uint32_t block);
+
+/* Does a dominate b? Every block dominates itself. Takes time by the depth of the tree. */
+bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b);
+
+/* True if all that this header promises holds; for tests. */
+bool flow_check(const struct flow *flow);
 
 #endif

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+/* Private to the room: functions as call frame information describes them. */
+#ifndef HEADROOM_BINARY_RANGES_H
+#define HEADROOM_BINARY_RANGES_H
+
+#include "binary/image.h"
+#include "binary/intervals.h"
+
+/* Adds the range of each function, and sorts. BASE_NOT_FOUND: no such information; BASE_NO_MEMORY. */
+enum base_status ranges_load(Elf *elf, struct intervals *ranges);
+
+#endif
