@@ -81,6 +81,12 @@ static bool compares(const struct advice_side *side)
     return is_any(side, names);
 }
 
+bool advice_walks_memory(const char *function)
+{
+    const struct advice_side side = {.called = function};
+    return clears(&side) || copies(&side) || compares(&side);
+}
+
 /* The line where a function begins: its prologue saves registers there. */
 static bool opens_function(const struct advice_side *side)
 {

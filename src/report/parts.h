@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of report: findings merged and ranked (rank.c), names made
- * short (names.c), source lines (source.c), what a pattern usually means
- * (advice.c); json.c and text.c print.
+ * Between the files of report: findings merged and ranked (rank.c), histograms and caches
+ * (figures.c), names made short (names.c), source lines (source.c), what a pattern usually means
+ * (advice.c), where a reuse lies in the code (shape.c) and what would shorten it (transform.c);
+ * json.c and text.c print.
  */
 #ifndef HEADROOM_REPORT_PARTS_H
 #define HEADROOM_REPORT_PARTS_H
 
 #include "report/report.h"
 #include "reuse/reuse.h"
+
+struct source_cache;
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
@@ -39,12 +42,15 @@ struct rank_reuse_pair {
     double heaviest;
     uint64_t count;
     double weight, time, stack; /* reuses; sums of their distances                       */
+    double stack_squares;
+    double spread;              /* Σ weight²: of the samples, as far as they are known    */
     double far;                 /* what the order goes by: see rank.c                    */
     double share, far_share;    /* of all reuses, of all far; 0 if there are none        */
+    struct profile_share interval; /* of share; known: samples                           */
 };
 
-/* Nearer reuses than that any first-level cache holds. */
-enum { RANK_NEAR_BYTES = 32 << 10 };
+/* Without knowledge of the machine: what any first-level cache holds. */
+enum { RANK_NEAR_BYTES = 32 << 10, RANK_CACHES = 6 };
 
 /* A source context: contexts that differ only in addresses on the same lines are one place. */
 struct rank_place {
@@ -58,6 +64,11 @@ struct ranking {
     size_t kinds_count;
     struct rank_reuse_pair *reuse_pairs; /* farthest first */
     size_t reuse_pairs_count;
+    bool distances;    /* pairs have stack distances, measured or by the model  */
+    struct profile_cache caches[RANK_CACHES]; /* of the machine, smallest first; else one assumed,
+                                                 level 0 */
+    size_t caches_count;
+    size_t near_cache; /* index into caches: far is what lies beyond it         */
     uint32_t *classes;  /* by frame id: lowest frame id that reads the same    */
     uint32_t *place_of; /* by context id                                       */
     struct rank_place *places;
@@ -80,9 +91,15 @@ void rank_free(struct ranking *ranking);
 struct reuse_figures {
     struct profile_reuse totals;
     double time[DISTANCE_BINS], stack[DISTANCE_BINS]; /* as measured; stack: if totals.stack */
+    double elapsed[DISTANCE_BINS];                    /* nanoseconds; live only              */
     double from_time[DISTANCE_BINS];                  /* stack distances by the model        */
     double expected[DISTANCE_BINS];                   /* the same without spread             */
     double misses;                                    /* first touches                       */
+    bool sampled;             /* what was found depends on which samples were taken          */
+    double effective;         /* if sampled: how many equal ones they are worth, at most     */
+    bool paced;               /* time distances are estimates from CPU time                  */
+    struct profile_pace pace; /* if paced: of all processes together                         */
+    struct reuse_band band;   /* if sampled                                                  */
 };
 
 void figures_reuse(const struct profile *profile, struct reuse_figures *figures);
@@ -95,6 +112,101 @@ static inline const double *figures_stack(const struct reuse_figures *figures)
 
 /* Smallest cache in units, a power of two, that misses first touches only. */
 uint64_t figures_enough(const struct reuse_figures *figures);
+
+/* Share of the accesses that miss a fully associative cache of that many bytes, any number, with its
+   band if sampled (reuse_band_at); else low and high are the ratio. The model's own error is not in it. */
+struct reuse_ratio figures_miss_ratio(const struct reuse_figures *figures, double bytes);
+
+/* Reuses of the pair at least that far apart, at most: see figures.c. */
+double figures_beyond(const struct reuse_figures *figures, const struct rank_reuse_pair *pair,
+                      double bytes);
+
+/* The miss ratio if all of them became near: a bound, from below. */
+double figures_ratio_without(const struct reuse_figures *figures,
+                             const struct rank_reuse_pair *pair, double bytes);
+
+/* The bins of the RDX paper, [0, 4K), [4K, 8K), ...: number of a bin's, and where it begins. */
+static inline unsigned figures_paper_bin(unsigned bin)
+{
+    uint64_t low = distance_bin_low(bin);
+    return low < 4096 ? 0 : 52U - (unsigned)__builtin_clzll(low);
+}
+static inline uint64_t figures_paper_low(unsigned paper_bin)
+{
+    return paper_bin ? UINT64_C(1) << (paper_bin + 11) : 0;
+}
+enum { FIGURES_PAPER_BINS = 53 };
+
+/* ---- reuse pairs in the code ----------------------------------------------------------------- */
+
+enum { SHAPE_LOOPS = 16 };
+
+/* Loop ids, outermost first; the outermost of many are left out. */
+struct shape_loops {
+    uint32_t loops[SHAPE_LOOPS];
+    unsigned count;
+};
+
+/* Where use and reuse lie to each other. */
+struct shape {
+    uint32_t use_frame, reuse_frame; /* frames of the lowest common ancestor, one function: where the
+                                        paths part; equal class: at the same line. 0: none   */
+    struct shape_loops shared;       /* around both ends                                    */
+    struct shape_loops use, reuse;   /* around one end only                                 */
+    unsigned shared_here;            /* of the shared: those in the function in which the innermost is */
+    bool use_called, reuse_called;   /* the end lies in a call made by the ancestor          */
+    bool recursive;                  /* below the ancestor its function is active again      */
+    bool forward, backward;          /* in the ancestor the use stands before the reuse, or behind */
+};
+
+void shape_find(const struct ranking *ranking, const struct rank_reuse_pair *pair,
+                struct shape *shape);
+
+/* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
+bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b);
+
+/* ---- transformations -------------------------------------------------------------------------- */
+
+enum transform_kind {
+    TRANSFORM_NONE,
+    TRANSFORM_FUSION,
+    TRANSFORM_BLOCKING,
+    TRANSFORM_TIME_TILING,
+    TRANSFORM_TILING,
+    TRANSFORM_INTERCHANGE,
+    TRANSFORM_BATCHING,
+    TRANSFORM_RECURSION,
+    TRANSFORM_REORDERING,
+    TRANSFORM_KINDS
+};
+
+enum { TRANSFORM_LINES = 3 };
+
+struct transform_facts {
+    bool far;                /* the reuses lie beyond the cache that the order goes by           */
+    unsigned shared;         /* loops around both ends                                           */
+    unsigned shared_here;    /* of these: in the function of the innermost                       */
+    bool use_walks, reuse_walks;   /* the end lies in loops that the other does not lie in, or in a
+                                      library function that goes through memory                   */
+    bool use_called, reuse_called; /* the end lies in a call made by the ancestor                 */
+    bool recursive, forward, backward; /* as in struct shape */
+    const char *use_source, *reuse_source;      /* lines; NULL: unknown                           */
+    const char *loop_sources[TRANSFORM_LINES];  /* of the shared loops of that function, innermost
+                                                   first; NULL: unknown                           */
+};
+
+struct transform {
+    enum transform_kind kind;
+    const char *name; /* "fusion"; NULL: none */
+    const char *text; /* a sentence or two    */
+};
+
+/* What usually brings the two ends together; kind TRANSFORM_NONE if nothing can be said. */
+struct transform transform_for(const struct transform_facts *facts);
+
+/* The facts of a pair and what follows from them. */
+struct transform transform_pair(const struct ranking *ranking, struct source_cache *sources,
+                                const struct rank_reuse_pair *pair, const struct shape *shape);
 
 /* ---- names -------------------------------------------------------------------------------- */
 
@@ -147,6 +259,9 @@ struct advice_facts {
     bool nested;        /* one is called, directly or not, by the other's function */
     bool kernel;        /* the second access was the kernel's, mostly           */
 };
+
+/* A C library function that goes through memory: memset, memcpy, strlen, ... by any of its names. */
+bool advice_walks_memory(const char *function);
 
 /* What the pattern usually means and what is usually done; NULL if nothing can be said. */
 const char *advice_for(const struct advice_facts *facts);

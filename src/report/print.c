@@ -96,8 +96,8 @@ const char *print_plural(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void function_name(const struct printer *printer, const struct profile_frame *frame,
-                          char out[NAME_BYTES])
+void print_function(const struct printer *printer, const struct profile_frame *frame,
+                    char out[NAME_BYTES])
 {
     char module[64];
     if (frame->function) {
@@ -111,20 +111,24 @@ static void function_name(const struct printer *printer, const struct profile_fr
         snprintf(out, NAME_BYTES, "0x%" PRIx64, frame->address);
 }
 
-/* "file:line", or "" if unknown */
-static void place_name(const struct printer *printer, const struct profile_frame *frame,
-                       char out[TEXT_BYTES])
+void print_place(const struct printer *printer, const char *file, uint32_t line,
+                 char out[TEXT_BYTES])
 {
     out[0] = 0;
-    if (!frame->file)
+    if (!file)
         return;
-    const char *file = frame->file;
     size_t bytes = strlen(printer->prefix);
     if (bytes && strncmp(file, printer->prefix, bytes) == 0)
         file += bytes;
     name_clean(file, out, TEXT_BYTES - 16);
-    if (frame->line)
-        print_add(out, TEXT_BYTES, ":%" PRIu32, frame->line);
+    if (line)
+        print_add(out, TEXT_BYTES, ":%" PRIu32, line);
+}
+
+static void place_name(const struct printer *printer, const struct profile_frame *frame,
+                       char out[TEXT_BYTES])
+{
+    print_place(printer, frame->file, frame->line, out);
 }
 
 const struct profile_frame *print_frame_at(const struct printer *printer, const struct chain *chain,
@@ -227,7 +231,7 @@ void print_common(struct printer *printer, const struct chain *chain, size_t com
             i = common - (MOST_COMMON - 2);
         }
         const struct profile_frame *frame = print_frame_at(printer, chain, i);
-        function_name(printer, frame, name);
+        print_function(printer, frame, name);
         print_add(line, sizeof line, "%s%s%s", i ? " → " : "", name,
                   frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "");
     }
@@ -252,7 +256,7 @@ static void print_frame(struct printer *printer, const struct profile_frame *fra
                         const char *label, bool caller)
 {
     char name[NAME_BYTES], place[TEXT_BYTES], module[64] = "";
-    function_name(printer, frame, name);
+    print_function(printer, frame, name);
     place_name(printer, frame, place);
     if (!place[0] && frame->function && frame->module)
         name_clean(name_base(printer->profile->modules[frame->module].path), module, sizeof module);
@@ -284,7 +288,7 @@ static void print_source(struct printer *printer, const struct profile_frame *fr
 }
 
 void print_side(struct printer *printer, const struct chain *chain, size_t common,
-                const char *label)
+                const char *label, const char *remark)
 {
     if (chain->count == 0) {
         fprintf(printer->out, "      %-*sunknown place\n", LABEL_COLUMNS, label);
@@ -293,6 +297,10 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
     const struct profile_frame *leaf = print_frame_at(printer, chain, chain->count - 1);
     print_frame(printer, leaf, label, false);
     print_source(printer, leaf);
+    if (remark[0]) {
+        fprintf(printer->out, "      %*s", LABEL_COLUMNS, "");
+        print_wrap(printer, PLAIN, 6 + LABEL_COLUMNS, 6 + LABEL_COLUMNS, remark);
+    }
     size_t shown = 0;
     for (size_t i = chain->count - 1; i > common; i--) {
         if (shown++ == MOST_CALLERS) {
@@ -311,11 +319,27 @@ void print_sides(struct printer *printer, const struct chain chains[2], bool sam
     size_t common = print_common_frames(&chains[0], &chains[1]);
     print_common(printer, &chains[0], common);
     if (same_place) {
-        print_side(printer, &chains[0], common, "both");
+        print_side(printer, &chains[0], common, "both", "");
     } else {
-        print_side(printer, &chains[0], common, first);
-        print_side(printer, &chains[1], common, second);
+        print_side(printer, &chains[0], common, first, "");
+        print_side(printer, &chains[1], common, second, "");
     }
+}
+
+/* Advice that was given before is not repeated. */
+void print_given(struct printer *printer, const char *advice, size_t number)
+{
+    for (size_t i = 0; i < printer->given_count; i++) {
+        if (printer->given[i].advice == advice) {
+            fprintf(printer->out, "      %s(as for #%zu)%s\n", print_on(printer, DIM),
+                    printer->given[i].number, print_off(printer));
+            return;
+        }
+    }
+    if (printer->given_count < BASE_COUNT(printer->given))
+        printer->given[printer->given_count++] = (struct given){advice, number};
+    fprintf(printer->out, "      ");
+    print_wrap(printer, PLAIN, 6, 6, advice);
 }
 
 static bool plain_word(const char *word)

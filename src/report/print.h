@@ -65,6 +65,17 @@ const char *print_bytes(double bytes, char out[32]);
 
 const char *print_plural(uint64_t count);
 
+/* A function's name, short, or where it lies. */
+void print_function(const struct printer *printer, const struct profile_frame *frame,
+                    char out[NAME_BYTES]);
+
+/* "file:line", or "" if unknown */
+void print_place(const struct printer *printer, const char *file, uint32_t line,
+                 char out[TEXT_BYTES]);
+
+/* A sentence about finding `number`, or "(as for #2)" if it was printed before. */
+void print_given(struct printer *printer, const char *advice, size_t number);
+
 /* As a shell takes it. */
 void print_quote(const char *word, char *out, size_t out_bytes);
 
@@ -84,9 +95,10 @@ const struct profile_frame *print_frame_at(const struct printer *printer,
    innermost of them calls. */
 void print_common(struct printer *printer, const struct chain *chain, size_t common);
 
-/* The innermost frame with its line, then the callers up to the common ones. */
+/* The innermost frame with its line and the remark, "" for none, then the callers up to the common
+   ones. */
 void print_side(struct printer *printer, const struct chain *chain, size_t common,
-                const char *label);
+                const char *label, const char *remark);
 
 /* Both sides of a pair of places, below their common callers. */
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
@@ -101,5 +113,34 @@ void print_narrow(struct printer *printer, uint32_t place);
 bool print_reuse(struct printer *printer);
 void print_reuse_narrow(struct printer *printer);
 bool print_reuse_is_cut(const struct printer *printer);
+
+/* Its parts: the miss ratios of caches (curve_text.c), the pairs (pairs_text.c; false: no memory). */
+void print_curve(struct printer *printer, const struct reuse_figures *figures);
+bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures);
+
+/* "lines" of 64 bytes, "words", "bytes" */
+const char *print_unit(const struct profile_reuse *totals, double count);
+
+/* 0 .. 9999, then in K, M, G, ... of 1024 */
+const char *print_short(double value, char out[32]);
+
+/* "12.3 %", "<0.1 %" */
+const char *print_percent(double share, char out[32]);
+
+/* 1500 -> "1.5 µs"; its width is name_columns, not strlen. */
+const char *print_time(double ns, char out[32]);
+
+/* A size of a cache: 32768 -> "32 KiB", 1310720 -> "1.25 MiB" */
+const char *print_size(uint64_t bytes, char out[32]);
+
+/* "L1 (32 KiB)", or "a cache of 32 KiB" if the level is 0 */
+const char *print_cache(const struct profile_cache *cache, char out[64]);
+
+/* A bar of up to `most` columns, at most PRINT_BAR. */
+enum { PRINT_BAR = 48 };
+const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1]);
+
+/* Blanks up to that width, which printf counts in bytes. */
+void print_pad(struct printer *printer, const char *text, unsigned columns, bool right);
 
 #endif

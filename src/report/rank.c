@@ -241,19 +241,16 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
  */
 
 /*
- * What makes a pair worth looking at is how far its reuses lie beyond what a small cache holds,
- * times their number. Of the distances only sums are known. Most pairs are a mixture, of touches of
- * the same line in a row and of touches a whole pass later; so they are taken as a share q of
- * reuses at one distance d and the rest at 0: Σ distance² / Σ distance is d, and Σ distance / d
- * reuses have it. Pairs without stack distances go by time.
+ * What makes a pair worth looking at is how far its reuses lie beyond what a cache of its own core
+ * holds, times their number. Of the distances only sums are known. Most pairs are a mixture, of
+ * touches of the same line in a row and of touches a whole pass later; so they are taken as a share
+ * q of reuses at one distance d and the rest at 0: Σ distance² / Σ distance is d, and Σ distance /
+ * d reuses have it. Pairs without stack distances go by time.
  */
-static double far(const struct profile_reuse_pair *pair, double unit_bytes)
+static double far(const struct rank_reuse_pair *pair, double near_units)
 {
-    if (unit_bytes <= 0)
-        return pair->time;
     double distance = pair->stack > 0 ? pair->stack_squares / pair->stack : 0;
-    double near = RANK_NEAR_BYTES / unit_bytes;
-    return distance > near ? pair->stack * (1 - near / distance) : 0;
+    return distance > near_units ? pair->stack * (1 - near_units / distance) : 0;
 }
 
 static int compare_reuse_pairs(const void *left, const void *right)
@@ -270,14 +267,14 @@ static int compare_reuse_pairs(const void *left, const void *right)
     return (a->reuse_place > b->reuse_place) - (a->reuse_place < b->reuse_place);
 }
 
-static void add_reuse(struct rank_reuse_pair *to, const struct profile_reuse_pair *pair,
-                      double distance)
+static void add_reuse(struct rank_reuse_pair *to, const struct profile_reuse_pair *pair)
 {
     to->count += pair->count;
     to->weight += pair->weight;
     to->time += pair->time;
     to->stack += pair->stack;
-    to->far += distance;
+    to->stack_squares += pair->stack_squares;
+    to->spread += pair->count ? pair->weight * pair->weight / (double)pair->count : 0;
     if (to->heaviest <= pair->time) {
         to->heaviest = pair->time;
         to->use = pair->use;
@@ -288,7 +285,6 @@ static void add_reuse(struct rank_reuse_pair *to, const struct profile_reuse_pai
 static bool merge_reuse(struct ranking *ranking)
 {
     const struct profile *profile = ranking->profile;
-    struct profile_reuse totals = profile_reuse_total(profile);
     struct table table;
     ranking->reuse_pairs = calloc(profile->reuse_pairs_count + 1, sizeof *ranking->reuse_pairs);
     if (!ranking->reuse_pairs || !table_make(&table, profile->reuse_pairs_count))
@@ -306,25 +302,68 @@ static bool merge_reuse(struct ranking *ranking)
                 (struct rank_reuse_pair){.use_place = use, .reuse_place = reuse};
             table.slots[slot] = (uint32_t)++ranking->reuse_pairs_count;
         }
-        add_reuse(&pairs[table.slots[slot] - 1], pair, far(pair, totals.stack * totals.unit_bytes));
+        add_reuse(&pairs[table.slots[slot] - 1], pair);
+        ranking->distances = ranking->distances || pair->stack_squares > 0;
     }
     free(table.slots);
     return true;
 }
 
+static void find_caches(struct ranking *ranking)
+{
+    const struct profile *profile = ranking->profile;
+    for (size_t i = 0; i < profile->caches_count && ranking->caches_count < RANK_CACHES; i++)
+        ranking->caches[ranking->caches_count++] = profile->caches[i];
+    if (ranking->caches_count == 0)
+        ranking->caches[ranking->caches_count++] = (struct profile_cache){.bytes = RANK_NEAR_BYTES};
+}
+
+/* The largest that one core has to itself: level 2 or below. Who shares it is no measure, for the
+   threads of one core share all, and a virtual machine may have but one. */
+static size_t private_cache(const struct ranking *ranking)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < ranking->caches_count; i++)
+        if (ranking->caches[i].level <= 2)
+            found = i;
+    return found;
+}
+
+/* The order goes by the distance beyond the private cache; if nothing lies beyond it, beyond a
+   smaller one. */
+static void measure_far(struct ranking *ranking)
+{
+    uint32_t unit_bytes = profile_reuse_total(ranking->profile).unit_bytes;
+    double sum = 0;
+    for (size_t cache = private_cache(ranking) + 1; cache-- > 0 && !(sum > 0);) {
+        double near_units = (double)ranking->caches[cache].bytes / (unit_bytes ? unit_bytes : 1);
+        ranking->near_cache = cache;
+        for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
+            struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
+            pair->far = ranking->distances ? far(pair, near_units) : pair->time;
+            sum += pair->far;
+        }
+    }
+}
+
 static bool rank_reuse(struct ranking *ranking)
 {
-    double weight = 0, distance = 0;
+    double weight = 0, distance = 0, spread = 0;
+    find_caches(ranking);
     if (!merge_reuse(ranking))
         return false;
+    measure_far(ranking);
     for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
         weight += ranking->reuse_pairs[i].weight;
         distance += ranking->reuse_pairs[i].far;
+        spread += ranking->reuse_pairs[i].spread;
     }
     for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
         struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
         pair->share = weight > 0 ? pair->weight / weight : 0;
         pair->far_share = distance > 0 ? pair->far / distance : 0;
+        if (!ranking->exact)
+            pair->interval = profile_share(pair->weight, weight, spread);
     }
     qsort(ranking->reuse_pairs, ranking->reuse_pairs_count, sizeof *ranking->reuse_pairs,
           compare_reuse_pairs);

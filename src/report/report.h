@@ -16,6 +16,7 @@ struct report_options {
     bool sources;          /* quote source lines                                  */
     unsigned width;        /* columns; 0: 100                                     */
     uint8_t kinds;         /* bits as wire_kind_bits; 0: all that were recorded   */
+    bool paper_bins;       /* reuse: histograms in [0, 4K), [4K, 8K), ...          */
     const char *profile_path; /* as the user would type it, for "next command" hints */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reuse distances for people: where the quantiles lie, a coarse histogram of both distances, what
- * caches would miss, and the pairs of places whose reuses lie far apart.
+ * Reuse distances for people: where the quantiles lie, coarse histograms of the distances, and,
+ * where they are estimates, what these rest on.
  */
 #include "report/print.h"
 
@@ -13,24 +13,21 @@
 enum {
     LABEL_COLUMNS = 14, /* "128K – 512K"                                        */
     SHARE_COLUMNS = 9,  /* "   25.0 %"                                          */
-    MOST_BAR = 24,
+    MOST_BAR = 24,      /* of two side by side                                  */
     QUANTILE_LABEL = 24,
     QUANTILE_COLUMNS = 12,
-    CACHE_COLUMNS = 10,
-    MOST_ROWS = 24, /* of the histogram: beyond, rows of two octaves, or three */
-    MOST_CACHES = 8,
-    FIRST_CACHE = 4 << 10,
+    MOST_ROWS = 24, /* of a histogram: beyond, rows of two octaves, or three */
     OCTAVES = 65,
+    LEAST_ELIDED = 3,  /* empty rows in a row */
+    PAPER_OCTAVE = 13, /* the one that begins at 4096 */
 };
 
 /* A row whose share would read 0.0 % at both ends of the histogram is left out. */
 static const double least_row = 0.0005;
-/* A pair below that is not worth anybody's time. */
-static const double least_share = 0.005;
 /* Model and expectation apart by more: the model's assumption shows. */
 static const double sure_agreement = 0.9;
 
-static const char *unit_name(const struct profile_reuse *totals, double count)
+const char *print_unit(const struct profile_reuse *totals, double count)
 {
     bool one = count == 1;
     if (totals->unit_bytes == 1)
@@ -42,8 +39,7 @@ static const char *unit_name(const struct profile_reuse *totals, double count)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* 0 .. 9999, then in K, M, G, ... of 1024 */
-static const char *short_number(double value, char out[32])
+const char *print_short(double value, char out[32])
 {
     static const char units[] = " KMGTPE";
     size_t unit = 0;
@@ -56,9 +52,31 @@ static const char *short_number(double value, char out[32])
     return out;
 }
 
-static const char *percent(double share, char out[32])
+const char *print_percent(double share, char out[32])
 {
     snprintf(out, 32, share < 0.0005 ? "<0.1 %%" : "%.1f %%", 100 * share);
+    return out;
+}
+
+const char *print_time(double ns, char out[32])
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s"};
+    size_t unit = 0;
+    /* 999.96 would read as 1000.0 */
+    for (; unit + 1 < BASE_COUNT(units) && ns >= 999.5; unit++)
+        ns /= 1000;
+    snprintf(out, 32, ns < 9.95 && unit ? "%.1f %s" : "%.0f %s", ns, units[unit]);
+    return out;
+}
+
+const char *print_size(uint64_t bytes, char out[32])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < BASE_COUNT(units); unit++)
+        value /= 1024;
+    snprintf(out, 32, "%.*f %s", value >= 100 || value == floor(value) ? 0 : 2, value, units[unit]);
     return out;
 }
 
@@ -73,13 +91,7 @@ static const char *power_name(uint64_t value, char out[32])
     return out;
 }
 
-static unsigned bar_columns(const struct printer *printer)
-{
-    unsigned columns = (printer->width - 2 - LABEL_COLUMNS - 2 * (SHARE_COLUMNS + 1) - 1) / 2;
-    return columns < MOST_BAR ? columns : MOST_BAR;
-}
-
-static const char *bar(double share, unsigned most, char out[4 * MOST_BAR + 1])
+const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1])
 {
     static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
     unsigned filled = (unsigned)(share * most * 8 + 0.5), columns = filled / 8;
@@ -91,6 +103,13 @@ static const char *bar(double share, unsigned most, char out[4 * MOST_BAR + 1])
     return out;
 }
 
+void print_pad(struct printer *printer, const char *text, unsigned columns, bool right)
+{
+    unsigned used = name_columns(text);
+    int blanks = used < columns ? (int)(columns - used) : 0;
+    fprintf(printer->out, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
+}
+
 /* ---- overview -------------------------------------------------------------------------------- */
 
 /* Estimates of a damaged profile may be beyond any integer. */
@@ -99,33 +118,82 @@ static const char *count_text(double count, char out[32])
     return print_grouped(count < 1e18 ? (uint64_t)(count + 0.5) : (uint64_t)1e18, out);
 }
 
-static void print_totals(struct printer *printer, const struct profile_reuse *totals)
+static void print_totals(struct printer *printer, const struct reuse_figures *figures)
 {
-    char line[TEXT_BYTES], number[32], bytes[32];
-    snprintf(line, sizeof line, "%s %saccess%s to ", count_text(totals->accesses, number),
-             totals->unit_bytes == 1 ? "byte " : "", totals->accesses == 1 ? "" : "es");
-    print_add(line, sizeof line, "%s %s", count_text(totals->locations, number),
-              unit_name(totals, totals->locations));
+    const struct profile_reuse *totals = &figures->totals;
+    char line[TEXT_BYTES] = "", number[32], bytes[32];
+    /* Digits that are not known are not shown. */
+    const char *about = figures->sampled ? "about " : "";
+    print_add(line, sizeof line, "%s%s %saccess%s to ", about,
+              figures->sampled ? print_short(totals->accesses, number)
+                               : count_text(totals->accesses, number),
+              totals->unit_bytes == 1 ? "byte " : "", totals->accesses == 1 ? "" : "es");
+    print_add(line, sizeof line, "%s%s %s", about,
+              figures->sampled ? print_short(totals->locations, number)
+                               : count_text(totals->locations, number),
+              print_unit(totals, totals->locations));
     if (totals->unit_bytes > 1)
         print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
                   print_bytes(totals->locations * totals->unit_bytes, bytes));
-    print_add(line, sizeof line, "; %s of them never reused",
-              totals->never_reused < 0.5 ? "none" : count_text(totals->never_reused, number));
+    print_add(line, sizeof line, "; %s%s of them never reused",
+              totals->never_reused < 0.5 ? "" : about,
+              totals->never_reused < 0.5 ? "none"
+              : figures->sampled         ? print_short(totals->never_reused, number)
+                                         : count_text(totals->never_reused, number));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+/* Of a recording that followed some of the locations only. */
+static void print_kept(struct printer *printer, const struct profile_reuse *totals)
+{
+    char line[TEXT_BYTES], number[32];
     if (totals->share_last >= 1)
         return;
     snprintf(line, sizeof line, "Estimated from %s accesses to ",
              print_grouped(totals->kept_accesses, number));
     print_add(line, sizeof line, "%s %s, %.3g %% of them, chosen by a hash of their address",
               print_grouped(totals->kept_locations, number),
-              unit_name(totals, (double)totals->kept_locations), 100 * totals->share_last);
+              print_unit(totals, (double)totals->kept_locations), 100 * totals->share_last);
     if (totals->share_first > totals->share_last)
         print_add(line, sizeof line, " (%.3g %% at first, less for want of room)",
                   100 * totals->share_first);
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
 }
+
+/* What an estimate rests on, and what sampling does not see. */
+static void print_basis(struct printer *printer, const struct reuse_figures *figures)
+{
+    const struct profile_pace *pace = &figures->pace;
+    char line[TEXT_BYTES * 2] = "", clean[TEXT_BYTES], number[32], trap[32];
+    if (!figures->sampled)
+        return;
+    print_add(line, sizeof line, "Estimated from %s samples. ",
+              print_grouped(figures->totals.kept_accesses, number));
+    if (figures->paced) {
+        name_clean(pace->calibration, clean, 400);
+        print_add(
+            line, sizeof line,
+            "CPU time between use and reuse was measured; distances in accesses follow from it "
+            "at about %.2g accesses a nanosecond (%.2g – %.2g, %s). ",
+            pace->accesses_per_ns, pace->low, pace->high, clean);
+        print_add(line, sizeof line,
+                  "Times below %s are not told apart; %s were taken off for each trap. ",
+                  print_time(pace->floor_ns, number), print_time(pace->trap_ns, trap));
+    }
+    print_add(line, sizeof line, "Reuse by another thread is not seen.");
+    if (figures->totals.unit_bytes > 1)
+        print_add(line, sizeof line,
+                  " A watchpoint covers a part of a %s: reuse of the other bytes is seen as far as "
+                  "it was foreseen, a few instructions ahead.",
+                  print_unit(&figures->totals, 1));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
+}
+
+/* ---- quantiles ---------------------------------------------------------------------------------
+ */
 
 static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
 
@@ -135,38 +203,75 @@ static size_t quantiles_shown(const struct printer *printer)
     return most < BASE_COUNT(quantiles) ? most : BASE_COUNT(quantiles);
 }
 
-static void print_quantile_row(struct printer *printer, const char *label, const double *histogram,
-                               double unit_bytes)
+typedef const char *quantile_text(const struct reuse_figures *figures, double distance,
+                                  char out[32]);
+
+static void print_quantile_row(struct printer *printer, const char *label,
+                               const struct reuse_figures *figures, const double *histogram,
+                               quantile_text *text)
 {
     char value[32];
     fprintf(printer->out, "  %-*s", QUANTILE_LABEL, label);
-    for (size_t i = 0; i < quantiles_shown(printer); i++) {
-        double distance = reuse_quantile(histogram, quantiles[i]);
-        /* Distance 0 needs room for one location, the one that is reused. */
-        fprintf(printer->out, "%*s", QUANTILE_COLUMNS,
-                unit_bytes > 0 ? print_bytes((floor(distance) + 1) * unit_bytes, value)
-                               : short_number(distance, value));
-    }
+    for (size_t i = 0; i < quantiles_shown(printer); i++)
+        print_pad(printer, text(figures, reuse_quantile(histogram, quantiles[i]), value),
+                  QUANTILE_COLUMNS, true);
     putc('\n', printer->out);
+}
+
+static const char *distance_text(const struct reuse_figures *figures, double distance, char out[32])
+{
+    (void)figures;
+    return print_short(distance, out);
+}
+
+/* Distance 0 needs room for one location, the one that is reused. */
+static const char *room_text(const struct reuse_figures *figures, double distance, char out[32])
+{
+    return print_bytes((floor(distance) + 1) * figures->totals.unit_bytes, out);
+}
+
+static const char *time_text(const struct reuse_figures *figures, double ns, char out[32])
+{
+    char floor_text[32];
+    if (ns >= figures->pace.floor_ns)
+        return print_time(ns, out);
+    snprintf(out, 32, "<%s", print_time(figures->pace.floor_ns, floor_text));
+    return out;
+}
+
+/* Reuses that were foreseen came within a few instructions, but how many nanoseconds later is not
+   known: they count as below the floor. */
+static void all_elapsed(const struct reuse_figures *figures, double elapsed[DISTANCE_BINS])
+{
+    memcpy(elapsed, figures->elapsed, sizeof figures->elapsed);
+    elapsed[0] += fmax(0, reuse_sum(figures->time) - reuse_sum(elapsed));
 }
 
 static void print_quantiles(struct printer *printer, const struct reuse_figures *figures)
 {
     const struct profile_reuse *totals = &figures->totals;
+    double elapsed[DISTANCE_BINS];
     char label[64];
     fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), QUANTILE_LABEL, "reuses within");
     for (size_t i = 0; i < quantiles_shown(printer); i++)
         fprintf(printer->out, "%*.0f %%", QUANTILE_COLUMNS - 2, 100 * quantiles[i]);
     fprintf(printer->out, "%s\n", print_off(printer));
-    print_quantile_row(printer, "time distance, accesses", figures->time, 0);
+    if (reuse_sum(figures->elapsed) > 0) {
+        all_elapsed(figures, elapsed);
+        print_quantile_row(printer, "CPU time", figures, elapsed, time_text);
+    }
+    print_quantile_row(printer,
+                       figures->paced ? "about so many accesses" : "time distance, accesses",
+                       figures, figures->time, distance_text);
     snprintf(label, sizeof label, "%s, %s", totals->stack ? "stack distance" : "stack, by model",
-             unit_name(totals, 2));
-    print_quantile_row(printer, label, figures_stack(figures), 0);
-    print_quantile_row(printer, "cache that holds them", figures_stack(figures),
-                       totals->unit_bytes);
+             print_unit(totals, 2));
+    print_quantile_row(printer, label, figures, figures_stack(figures), distance_text);
+    print_quantile_row(printer, "cache that holds them", figures, figures_stack(figures),
+                       room_text);
 }
 
-/* ---- histogram ------------------------------------------------------------------------------- */
+/* ---- histograms --------------------------------------------------------------------------------
+ */
 
 /* 0, 1, [2, 4), [4, 8), ... */
 static unsigned octave_of(unsigned bin)
@@ -180,122 +285,202 @@ static uint64_t octave_low(unsigned octave)
     return octave == 0 ? 0 : UINT64_C(1) << (octave - 1);
 }
 
-static void octave_shares(const double *histogram, double shares[OCTAVES])
-{
-    double sum = reuse_sum(histogram);
-    memset(shares, 0, OCTAVES * sizeof *shares);
-    for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++)
-        shares[octave_of(bin)] += histogram[bin] / sum;
-}
-
+/* One histogram, or two side by side. */
 struct rows {
-    double time[OCTAVES], stack[OCTAVES];
+    const char *headings[2];
+    double shares[2][OCTAVES];
+    unsigned columns;
     unsigned first, end, step; /* octaves [first, end) in rows of `step` */
+    bool paper;                /* the first row ends at 4096             */
 };
 
-static void make_rows(const struct reuse_figures *figures, struct rows *rows)
+static void add_column(struct rows *rows, const char *heading, const double *histogram)
 {
-    octave_shares(figures->time, rows->time);
-    octave_shares(figures_stack(figures), rows->stack);
-    rows->end = OCTAVES;
-    while (rows->end > 1 && rows->time[rows->end - 1] + rows->stack[rows->end - 1] < least_row)
-        rows->end--;
-    for (rows->first = 0; rows->first + 1 < rows->end &&
-                          rows->time[rows->first] + rows->stack[rows->first] < least_row;)
-        rows->first++;
-    rows->step = 1 + (rows->end - rows->first - 1) / MOST_ROWS;
+    double sum = reuse_sum(histogram), *shares = rows->shares[rows->columns];
+    memset(shares, 0, sizeof rows->shares[0]);
+    for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++)
+        shares[octave_of(bin)] += histogram[bin] / sum;
+    rows->headings[rows->columns++] = heading;
 }
 
-static void print_share(struct printer *printer, double share, bool last)
+static bool row_is_empty(const struct rows *rows, unsigned octave)
 {
-    char text[4 * MOST_BAR + 1];
-    unsigned most = bar_columns(printer);
-    if (share < least_row && last)
-        return;
-    bar(share, most, text);
+    double sum = 0;
+    for (unsigned i = 0; i < rows->columns; i++)
+        sum += rows->shares[i][octave];
+    return sum < least_row;
+}
+
+static void find_range(struct rows *rows, bool paper)
+{
+    rows->paper = paper;
+    rows->end = OCTAVES;
+    while (rows->end > 1 && row_is_empty(rows, rows->end - 1))
+        rows->end--;
+    for (rows->first = 0; !paper && rows->first + 1 < rows->end && row_is_empty(rows, rows->first);)
+        rows->first++;
+    rows->step = paper ? 1 : 1 + (rows->end - rows->first - 1) / MOST_ROWS;
+}
+
+static unsigned bar_columns(const struct printer *printer, const struct rows *rows)
+{
+    unsigned count = rows->columns;
+    unsigned columns =
+        (printer->width - 2 - LABEL_COLUMNS - count * (SHARE_COLUMNS + 1) - 1) / count;
+    unsigned most = count == 1 ? PRINT_BAR : MOST_BAR;
+    return columns < most ? columns : most;
+}
+
+/* No blanks at the end of a line: `last` is said of the last share that is printed. */
+static void print_share(struct printer *printer, double share, unsigned most, bool last)
+{
+    char text[4 * PRINT_BAR + 1];
+    print_bar(share, most, text);
     if (share < least_row)
         fprintf(printer->out, "%*s", SHARE_COLUMNS, "");
     else
         fprintf(printer->out, "%*.1f %%", SHARE_COLUMNS - 2, 100 * share);
-    /* No blanks at the end of a line; and printf pads by bytes. */
     if (!last || text[0])
         fprintf(printer->out, " %s", text);
     if (!last)
-        fprintf(printer->out, "%*s", (int)(most + 1 - name_columns(text)), "");
+        print_pad(printer, "", most + 1 - name_columns(text), false);
 }
 
-static void print_row(struct printer *printer, const struct rows *rows, unsigned octave)
+static void print_shares(struct printer *printer, const char *label, const double *shares,
+                         unsigned columns, unsigned most)
+{
+    while (columns > 0 && shares[columns - 1] < least_row)
+        columns--;
+    fputs("  ", printer->out);
+    print_pad(printer, label, columns ? LABEL_COLUMNS : 0, false);
+    for (unsigned i = 0; i < columns; i++)
+        print_share(printer, shares[i], most, i + 1 == columns);
+    putc('\n', printer->out);
+}
+
+static void print_row(struct printer *printer, const struct rows *rows, unsigned octave,
+                      unsigned next)
 {
     char low[32], high[32], label[80];
-    double time = 0, stack = 0;
-    unsigned next = octave + rows->step;
-    for (unsigned i = octave; i < next && i < OCTAVES; i++) {
-        time += rows->time[i];
-        stack += rows->stack[i];
-    }
+    double shares[2] = {0, 0};
+    for (unsigned column = 0; column < rows->columns; column++)
+        for (unsigned i = octave; i < next && i < OCTAVES; i++)
+            shares[column] += rows->shares[column][i];
     power_name(octave_low(octave), low);
     if (next < OCTAVES && octave_low(next) - octave_low(octave) > 1)
         snprintf(label, sizeof label, "%s – %s", low, power_name(octave_low(next), high));
     else
         snprintf(label, sizeof label, "%s%s", low, next < OCTAVES ? "" : " –");
-    fprintf(printer->out, "  %s", label);
-    /* No blanks at the end of a line. */
-    if (time >= least_row || stack >= least_row)
-        fprintf(printer->out, "%*s", LABEL_COLUMNS - (int)name_columns(label), "");
-    if (time >= least_row || stack >= least_row)
-        print_share(printer, time, stack < least_row);
-    print_share(printer, stack, true);
-    putc('\n', printer->out);
+    print_shares(printer, label, shares, rows->columns, bar_columns(printer, rows));
+}
+
+/* Behind the empty rows from `octave` on. */
+static unsigned behind_empty(const struct rows *rows, unsigned octave)
+{
+    while (octave < rows->end && row_is_empty(rows, octave))
+        octave++;
+    return octave;
+}
+
+static void print_rows(struct printer *printer, const char *heading, const struct rows *rows)
+{
+    fprintf(printer->out, "\n  %s", print_on(printer, DIM));
+    print_pad(printer, heading, LABEL_COLUMNS, false);
+    for (unsigned i = 0; i < rows->columns; i++) {
+        fprintf(printer->out, "%*s", SHARE_COLUMNS, rows->headings[i]);
+        if (i + 1 < rows->columns)
+            fprintf(printer->out, "%*s", (int)bar_columns(printer, rows) + 2, "");
+    }
+    fprintf(printer->out, "%s\n", print_off(printer));
+    for (unsigned octave = rows->first, next; octave < rows->end; octave = next) {
+        next = rows->paper && octave == 0 ? PAPER_OCTAVE : octave + rows->step;
+        unsigned behind = behind_empty(rows, octave);
+        if (octave && behind >= octave + LEAST_ELIDED && rows->step == 1) {
+            fputs("  …\n", printer->out);
+            next = behind;
+        } else {
+            print_row(printer, rows, octave, next);
+        }
+    }
 }
 
 static void print_histogram(struct printer *printer, const struct reuse_figures *figures)
 {
-    struct rows rows;
-    make_rows(figures, &rows);
-    fprintf(printer->out, "\n  %s%-*s%*s%*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS,
-            "distance", SHARE_COLUMNS, "time", (int)bar_columns(printer) + 2, "", SHARE_COLUMNS,
-            figures->totals.stack ? "stack" : "model", print_off(printer));
-    for (unsigned octave = rows.first; octave < rows.end; octave += rows.step)
-        print_row(printer, &rows, octave);
+    struct rows rows = {.columns = 0};
+    add_column(&rows, figures->paced ? "about" : "time", figures->time);
+    add_column(&rows, figures->totals.stack ? "stack" : "model", figures_stack(figures));
+    find_range(&rows, printer->options->paper_bins);
+    print_rows(printer, figures->paced ? "accesses" : "distance", &rows);
 }
 
-/* ---- caches -----------------------------------------------------------------------------------
+/* ---- CPU time ----------------------------------------------------------------------------------
  */
 
-/* 4096 -> "4 KiB"; bytes: a power of two of at least 1024 */
-static const char *cache_name(uint64_t bytes, char out[32])
+/* Weight in [low, end); within a bin distances are taken as uniform. */
+static double weight_between(const double *histogram, double low, double end)
 {
-    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    size_t unit = 0;
-    for (bytes /= 1024; bytes >= 1024; unit++)
-        bytes /= 1024;
-    snprintf(out, 32, "%" PRIu64 " %s", bytes, units[unit]);
-    return out;
+    double weight = 0;
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
+        double first = (double)distance_bin_low(bin), last = (double)reuse_bin_end(bin);
+        double inside = fmin(last, end) - fmax(first, low);
+        if (inside > 0 && histogram[bin] > 0)
+            weight += histogram[bin] * inside / (last - first);
+    }
+    return weight;
 }
 
-static void print_caches(struct printer *printer, const struct reuse_figures *figures)
+/* 1, 2, 5, 10, 20, ... */
+static double next_step(double step)
 {
-    char sizes[TEXT_BYTES] = "", ratios[TEXT_BYTES] = "", size[32];
-    uint64_t unit_bytes = figures->totals.unit_bytes, bytes = FIRST_CACHE;
-    double enough = (double)figures_enough(figures) * (double)unit_bytes;
-    unsigned most = (printer->width - 14) / CACHE_COLUMNS;
-    for (unsigned i = 0; i < most && i < MOST_CACHES; i++, bytes *= 4) {
-        print_add(sizes, sizeof sizes, "%*s", CACHE_COLUMNS, cache_name(bytes, size));
-        print_add(
-            ratios, sizeof ratios, "%*.2f %%", CACHE_COLUMNS - 2,
-            100 * reuse_miss_ratio(figures_stack(figures), figures->misses, bytes / unit_bytes));
-        if ((double)bytes >= enough)
-            break;
-    }
-    fprintf(printer->out, "\n  %sa cache of  %s%s\n", print_on(printer, DIM), sizes,
-            print_off(printer));
-    fprintf(printer->out, "  would miss  %s\n  ", ratios);
-    print_wrap(printer, DIM, 2, 2,
-               figures->totals.stack
-                   ? "(fully associative, least recently used replaced; first touches included)"
-                   : "(fully associative, least recently used replaced; first touches included; by "
-                     "the model)");
+    double power = pow(10, floor(log10(step) + 1e-9)), digit = step / power;
+    return digit < 1.5 ? 2 * power : digit < 3 ? 5 * power : 10 * power;
 }
+
+/* In steps that people count time in: powers of two of nanoseconds read badly. */
+static void print_time_rows(struct printer *printer, const struct reuse_figures *figures,
+                            const double *elapsed)
+{
+    double sum = reuse_sum(elapsed), low = 1, end, last = 0;
+    char label[80], from[32], to[32];
+    struct rows rows = {.columns = 1};
+    unsigned most = bar_columns(printer, &rows);
+    while (low < figures->pace.floor_ns && low < 1e15)
+        low = next_step(low);
+    double share = weight_between(elapsed, 0, low) / sum;
+    snprintf(label, sizeof label, "below %s", print_time(low, to));
+    print_shares(printer, label, &share, 1, most);
+    for (last = low; last < 1e19 && weight_between(elapsed, last, 0x1p64) >= least_row * sum;)
+        last = next_step(last);
+    for (bool begun = share >= least_row; low < last; low = end) {
+        end = next_step(low);
+        share = weight_between(elapsed, low, end) / sum;
+        snprintf(label, sizeof label, "%s – %s", print_time(low, from), print_time(end, to));
+        begun = begun || share >= least_row;
+        if (begun)
+            print_shares(printer, label, &share, 1, most);
+    }
+}
+
+static void print_elapsed(struct printer *printer, const struct reuse_figures *figures)
+{
+    double elapsed[DISTANCE_BINS];
+    if (!(reuse_sum(figures->elapsed) > 0))
+        return;
+    all_elapsed(figures, elapsed);
+    if (printer->options->paper_bins) {
+        struct rows rows = {.columns = 0};
+        add_column(&rows, "reuses", elapsed);
+        find_range(&rows, true);
+        print_rows(printer, "CPU time, ns", &rows);
+        return;
+    }
+    fprintf(printer->out, "\n  %s%-*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "CPU time",
+            SHARE_COLUMNS, "reuses", print_off(printer));
+    print_time_rows(printer, figures, elapsed);
+}
+
+/* ---- the whole ---------------------------------------------------------------------------------
+ */
 
 /* What the model says where the stack distances are known too, and how far it can be trusted where
    they are not. */
@@ -319,103 +504,34 @@ static void print_model(struct printer *printer, const struct reuse_figures *fig
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------
- */
-
-static bool any_far(const struct ranking *ranking)
+static bool print_figures(struct printer *printer, const struct reuse_figures *figures)
 {
-    return ranking->reuse_pairs_count && ranking->reuse_pairs[0].far > 0;
-}
-
-static size_t pairs_shown(const struct printer *printer)
-{
-    const struct ranking *ranking = &printer->ranking;
-    size_t shown = ranking->reuse_pairs_count;
-    if (printer->options->limit == 0)
-        return shown;
-    if (shown > printer->options->limit)
-        shown = printer->options->limit;
-    while (shown && (any_far(ranking) ? ranking->reuse_pairs[shown - 1].far_share
-                                      : ranking->reuse_pairs[shown - 1].share) < least_share)
-        shown--;
-    return shown;
-}
-
-void print_reuse_narrow(struct printer *printer)
-{
-    for (size_t i = 0; i < pairs_shown(printer); i++) {
-        print_narrow(printer, printer->ranking.reuse_pairs[i].use_place);
-        print_narrow(printer, printer->ranking.reuse_pairs[i].reuse_place);
+    fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
+    print_totals(printer, figures);
+    print_kept(printer, &figures->totals);
+    print_basis(printer, figures);
+    if (!(reuse_sum(figures->time) > 0)) {
+        fprintf(printer->out, "\n  Nothing was used twice%s.\n",
+                figures->sampled ? " in what was sampled" : "");
+        return true;
     }
-}
-
-bool print_reuse_is_cut(const struct printer *printer)
-{
-    return pairs_shown(printer) < printer->ranking.reuse_pairs_count;
-}
-
-static void print_pair(struct printer *printer, const struct profile_reuse *totals,
-                       const struct rank_reuse_pair *pair, size_t number, struct chain chains[2])
-{
-    char head[64], line[TEXT_BYTES] = "", share[32], time[32], stack[32], bytes[32];
-    double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
-    bool by_distance = any_far(&printer->ranking);
-    print_make_chain(printer, pair->use_place, &chains[0]);
-    print_make_chain(printer, pair->reuse_place, &chains[1]);
-    snprintf(head, sizeof head, "#%zu  %s", number,
-             percent(by_distance ? pair->far_share : pair->share, share));
-    fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
-    if (by_distance)
-        print_add(line, sizeof line, "of the distance, %s ", percent(pair->share, share));
-    print_add(line, sizeof line, "of the reuses; ");
-    if (totals->stack)
-        print_add(line, sizeof line, "on average %s %s (%s) and ", short_number(distance, stack),
-                  unit_name(totals, distance), print_bytes(distance * totals->unit_bytes, bytes));
-    print_add(line, sizeof line, "%s accesses later", short_number(pair->time / weight, time));
-    print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
-    print_sides(printer, chains, pair->use_place == pair->reuse_place, "used", "reused");
-}
-
-static bool print_pairs(struct printer *printer, const struct profile_reuse *totals)
-{
-    const struct ranking *ranking = &printer->ranking;
-    size_t shown = pairs_shown(printer);
-    struct chain *chains = malloc(2 * sizeof *chains);
-    const char *order = !any_far(ranking) ? "all of them near: any first-level cache holds them"
-                        : totals->stack   ? "ordered by their distance beyond 32 KiB"
-                                          : "ordered by their time distance";
-    if (!chains)
-        return false;
-    fprintf(printer->out, "\n%sReuses by place%s  %s\n", print_on(printer, STRONG),
-            print_off(printer), order);
-    for (size_t i = 0; i < shown; i++)
-        print_pair(printer, totals, &ranking->reuse_pairs[i], i + 1, chains);
-    free(chains);
-    double rest = 0;
-    for (size_t i = shown; i < ranking->reuse_pairs_count; i++)
-        rest += ranking->reuse_pairs[i].share;
-    if (shown < ranking->reuse_pairs_count)
-        fprintf(printer->out, "\n  %s%zu %s, together %.1f %% of the reuses%s\n",
-                print_on(printer, DIM), ranking->reuse_pairs_count - shown,
-                shown ? "more" : "of less than 0.5 % each", 100 * rest, print_off(printer));
-    return true;
+    print_quantiles(printer, figures);
+    print_elapsed(printer, figures);
+    print_histogram(printer, figures);
+    print_curve(printer, figures);
+    print_model(printer, figures);
+    return print_reuse_pairs(printer, figures);
 }
 
 bool print_reuse(struct printer *printer)
 {
-    struct reuse_figures figures;
     if (printer->profile->reuses_count == 0)
         return true;
-    figures_reuse(printer->profile, &figures);
-    fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
-    print_totals(printer, &figures.totals);
-    if (!(reuse_sum(figures.time) > 0)) {
-        fprintf(printer->out, "\n  Nothing was used twice.\n");
-        return true;
-    }
-    print_quantiles(printer, &figures);
-    print_histogram(printer, &figures);
-    print_caches(printer, &figures);
-    print_model(printer, &figures);
-    return print_pairs(printer, &figures.totals);
+    struct reuse_figures *figures = malloc(sizeof *figures);
+    if (!figures)
+        return false;
+    figures_reuse(printer->profile, figures);
+    bool good = print_figures(printer, figures);
+    free(figures);
+    return good;
 }

@@ -237,7 +237,6 @@ static bool is_nested(const struct printer *printer, const struct chain *a, cons
     return ends && goes_on && strcmp(ends, goes_on) == 0;
 }
 
-/* Advice that was given before is not repeated. */
 static void print_advice(struct printer *printer, const struct rank_kind *kind,
                          const struct rank_pair *pair, size_t number, const struct chain *first,
                          const struct chain *second)
@@ -260,17 +259,7 @@ static void print_advice(struct printer *printer, const struct rank_kind *kind,
     const char *advice = advice_for(&facts);
     if (!advice)
         return;
-    for (size_t i = 0; i < printer->given_count; i++) {
-        if (printer->given[i].advice == advice) {
-            fprintf(printer->out, "      %s(as for #%zu)%s\n", print_on(printer, DIM),
-                    printer->given[i].number, print_off(printer));
-            return;
-        }
-    }
-    if (printer->given_count < BASE_COUNT(printer->given))
-        printer->given[printer->given_count++] = (struct given){advice, number};
-    fprintf(printer->out, "      ");
-    print_wrap(printer, PLAIN, 6, 6, advice);
+    print_given(printer, advice, number);
 }
 
 static void print_pair_head(struct printer *printer, const struct rank_kind *kind,

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+/* Values, members and contexts as JSON. */
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- values ----------------------------------------------------------------------------- */
+
+void json_raw(struct json *json, const char *text)
+{
+    fputs(text, json->out);
+}
+
+/* Invalid bytes become U+FFFD; control characters, quotes and backslashes are escaped. DEL and
+   line separators are legal in JSON. */
+void json_string(struct json *json, const char *text)
+{
+    if (!text) {
+        json_raw(json, "null");
+        return;
+    }
+    putc('"', json->out);
+    while (*text) {
+        size_t bytes = name_utf8(text);
+        if (bytes == 0) {
+            json_raw(json, "\\ufffd");
+            bytes = 1;
+        } else if (*text == '"' || *text == '\\') {
+            fprintf(json->out, "\\%c", *text);
+        } else if ((unsigned char)*text < 0x20) {
+            fprintf(json->out, "\\u%04x", (unsigned)*text);
+        } else {
+            fwrite(text, 1, bytes, json->out);
+        }
+        text += bytes;
+    }
+    putc('"', json->out);
+}
+
+/* The locale's decimal separator must not get in. */
+void json_number(struct json *json, double value, int digits)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    for (char *at = text; *at; at++)
+        if (!strchr("0123456789+-eE", *at))
+            *at = '.';
+    json_raw(json, text);
+}
+
+/* ---- structure ---------------------------------------------------------------------------- */
+
+void json_item(struct json *json)
+{
+    if (json->comma)
+        putc(',', json->out);
+    json->comma = true;
+}
+
+void json_key(struct json *json, const char *name)
+{
+    json_item(json);
+    fprintf(json->out, "\"%s\":", name);
+}
+
+void json_open(struct json *json, char bracket)
+{
+    putc(bracket, json->out);
+    json->comma = false;
+}
+
+void json_close(struct json *json, char bracket)
+{
+    putc(bracket, json->out);
+    json->comma = true;
+}
+
+void json_text(struct json *json, const char *name, const char *value)
+{
+    json_key(json, name);
+    json_string(json, value);
+}
+
+void json_count(struct json *json, const char *name, uint64_t value)
+{
+    json_key(json, name);
+    fprintf(json->out, "%" PRIu64, value);
+}
+
+void json_real(struct json *json, const char *name, double value, int digits)
+{
+    json_key(json, name);
+    json_number(json, value, digits);
+}
+
+void json_flag(struct json *json, const char *name, bool value)
+{
+    json_key(json, name);
+    json_raw(json, value ? "true" : "false");
+}
+
+/* null when negative */
+void json_signed(struct json *json, const char *name, int64_t value)
+{
+    json_key(json, name);
+    if (value < 0)
+        json_raw(json, "null");
+    else
+        fprintf(json->out, "%" PRId64, value);
+}
+
+void json_seconds(struct json *json, const char *name, double value)
+{
+    json_key(json, name);
+    if (value < 0)
+        json_raw(json, "null");
+    else
+        json_number(json, value, 9);
+}
+
+void json_interval(struct json *json, const struct profile_share *share)
+{
+    json_key(json, "ci95");
+    if (!share->known) {
+        json_raw(json, "null");
+        return;
+    }
+    putc('[', json->out);
+    json_number(json, share->low, 6);
+    putc(',', json->out);
+    json_number(json, share->high, 6);
+    putc(']', json->out);
+}
+
+void json_texts(struct json *json, const char *name, const struct profile_text *texts, size_t count)
+{
+    json_key(json, name);
+    json_open(json, '[');
+    for (size_t i = 0; i < count; i++) {
+        json_item(json);
+        json_string(json, texts[i].text);
+    }
+    json_close(json, ']');
+}
+
+/* ---- contexts ---------------------------------------------------------------------------------
+ */
+
+void json_frame(struct json *json, const struct profile *profile, const struct profile_frame *frame)
+{
+    json_item(json);
+    json_open(json, '{');
+    json_text(json, "function", frame->function);
+    json_text(json, "file", frame->file);
+    json_key(json, "line");
+    if (frame->line)
+        fprintf(json->out, "%" PRIu32, frame->line);
+    else
+        json_raw(json, "null");
+    json_text(json, "module", frame->module ? profile->modules[frame->module].path : NULL);
+    json_key(json, "address");
+    fprintf(json->out, "\"0x%" PRIx64 "\"", frame->address);
+    json_flag(json, "inlined", frame->flags & PROFILE_FRAME_INLINED);
+    if (frame->flags & PROFILE_FRAME_KERNEL)
+        json_flag(json, "kernel", true);
+    if (frame->flags & PROFILE_FRAME_INCOMPLETE)
+        json_flag(json, "incomplete", true);
+    json_close(json, '}');
+}
+
+void json_context(struct json *json, const char *name, const struct profile *profile,
+                  uint32_t context)
+{
+    json_key(json, name);
+    json_open(json, '[');
+    for (; context; context = profile->contexts[context].parent)
+        json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
+    json_close(json, ']');
+}
