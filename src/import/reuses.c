@@ -27,6 +27,9 @@
 
 static const double far_ns = 5000; /* of import_pace_known.far_share */
 
+/* What profile_check allows; only damaged records and strange paces lead there. */
+static const double most_sum = 1e30, most_squares = 1e60, most_accesses = 0x1p60;
+
 struct estimate {
     struct import_gather *gather;
     const struct import_cost *costs; /* by thread */
@@ -357,6 +360,11 @@ static bool add_row(struct estimate *estimate)
     return pace && pace->calibration;
 }
 
+static void add_up(double *sum, double amount, double most)
+{
+    *sum = fmin(most, *sum + amount);
+}
+
 static bool add_pairs(struct estimate *estimate, double scale)
 {
     struct profile *profile = estimate->gather->profile;
@@ -375,11 +383,11 @@ static bool add_pairs(struct estimate *estimate, double scale)
         double weight = estimate->own[i] * scale;
         struct profile_reuse_pair *pair = &profile->reuse_pairs[item];
         pair->count++;
-        pair->weight += weight;
-        pair->time += weight * time;
-        pair->time_squares += weight * time * time;
-        pair->stack += weight * stack;
-        pair->stack_squares += weight * stack * stack;
+        add_up(&pair->weight, weight, most_sum);
+        add_up(&pair->time, weight * time, most_sum);
+        add_up(&pair->time_squares, weight * time * time, most_squares);
+        add_up(&pair->stack, weight * stack, most_sum);
+        add_up(&pair->stack_squares, weight * stack * stack, most_squares);
     }
     return true;
 }
@@ -400,7 +408,7 @@ static bool finish_process(struct estimate *estimate)
     add_histograms(estimate);
     estimate->accesses = estimate->counted ? counted_accesses(estimate)
                                            : estimate->pace.accesses_per_ns * program_ns(estimate);
-    estimate->accesses = fmax(estimate->accesses, estimate->sampled);
+    estimate->accesses = fmin(most_accesses, fmax(estimate->accesses, estimate->sampled));
     find_locations(estimate);
     double reused = reuse_sum(estimate->time), scale = estimate->accesses / estimate->sampled;
     double reuses = estimate->accesses - estimate->locations;

@@ -1060,6 +1060,406 @@ static void any_flip_of_an_exact_log_is_survived(void **state)
     log_free(&log);
 }
 
+/* ---- live reuse ----------------------------------------------------------------------------- */
+
+static void reuse_begin(struct log *log, uint32_t source)
+{
+    struct wire_config before = config;
+    config.kinds = WIRE_REUSES;
+    config.source = source;
+    config.period = source == WIRE_SOURCE_CLOCK ? 0 : 1000;
+    config.unit_shift = 6;
+    log_begin(log);
+    config = before;
+}
+
+/* armed 0: not watched, 1: watched, 2: foreseen */
+static void log_reuse_sample(struct thread *thread, uint32_t node, uint8_t armed, float weight,
+                             uint32_t trap_ns)
+{
+    WRITE(thread, WIRE_SAMPLE, sample, .kind = DETECT_REUSE, .armed = armed, .bytes = 8,
+          .node = node, .weight = weight, .density = 0.5F, .trap_ns = trap_ns);
+    thread->slot->counters.attempted++;
+    thread->slot->counters.stored++;
+    thread->slot->counters.samples[DETECT_REUSE]++;
+    thread->slot->counters.armed[DETECT_REUSE] += armed == 1;
+}
+
+static void log_foreseen(struct thread *thread, uint32_t use, uint32_t reuse, uint64_t accesses,
+                         float weight)
+{
+    log_reuse_sample(thread, use, 2, weight, 0);
+    WRITE(thread, WIRE_REUSE, reuse, .use_node = use, .reuse_node = reuse,
+          .flags = WIRE_REUSE_FORESEEN, .accesses = accesses, .weight = weight, .entry = 1,
+          .chance = 1, .bytes = 8);
+}
+
+/* A sample that was watched all the time; flags tell how it ended. */
+static void log_watched(struct thread *thread, uint32_t use, uint32_t reuse, uint32_t flags,
+                        uint64_t elapsed_ns, uint64_t accesses)
+{
+    log_reuse_sample(thread, use, 1, 1, 0);
+    WRITE(thread, WIRE_REUSE, reuse, .use_node = use, .reuse_node = reuse, .flags = flags,
+          .traps = 1, .elapsed_ns = elapsed_ns, .accesses = accesses, .weight = 1, .entry = 1,
+          .chance = 1, .bytes = 8);
+}
+
+static const struct import_run one_access_a_ns = {
+    .verb = "reuse", .engine = "live", .exited = true, .accesses_per_ns = 1};
+
+static double bin_weight(const struct profile *profile, uint32_t process, uint32_t which,
+                         double low, double end)
+{
+    double sum = 0;
+    for (size_t i = 0; i < profile->bins_count; i++) {
+        const struct profile_bin *bin = &profile->bins[i];
+        if (bin->process == process && bin->which == which && (double)bin->lo >= low &&
+            (double)bin->lo < end)
+            sum += bin->weight;
+    }
+    return sum;
+}
+
+/* 1 ms of CPU time at 1 access a ns; 10 samples: each stands for 100 K accesses. */
+static void foreseen_reuse_is_certain(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_process(&thread, WIRE_NONE, false);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 6; i++)
+        log_foreseen(&thread, 3, 4, 5, 1);
+    log_foreseen(&thread, 4, 4, 12, 3);
+    log_reuse_sample(&thread, 4, 0, 1, 0); /* nothing is known of it */
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    assert_int_equal(profile->reuses_count, 1);
+    const struct profile_reuse *reuse = &profile->reuses[0];
+    assert_int_equal(reuse->unit_bytes, 64);
+    assert_int_equal(reuse->stack, 0);
+    assert_float_equal(reuse->accesses, 1e6, 1);
+    assert_float_equal(reuse->reuses, 9e5, 1);
+    assert_float_equal(reuse->locations, 1e5, 1);
+    assert_true(reuse->never_reused > 0 && reuse->never_reused <= reuse->locations);
+    assert_int_equal(reuse->kept_accesses, 8);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 5, 6), 6e5, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 12, 13), 3e5, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 0, INFINITY), 9e5, 1);
+    /* Not timed, but at one access a nanosecond. */
+    assert_float_equal(bin_weight(profile, 1, PROFILE_ELAPSED, 5, 6), 6e5, 1);
+    assert_int_equal(profile->paces_count, 1);
+    assert_true(profile->paces[0].accesses_per_ns == 1 && profile->paces[0].low == 1);
+    assert_string_equal(profile->paces[0].calibration, "given by --access-rate");
+    assert_int_equal(profile->kinds_count, 1);
+    assert_int_equal(profile->kinds[0].samples, 8);
+    assert_int_equal(profile->kinds[0].armed, 0);
+    assert_int_equal(profile->pairs_count, 0);
+    assert_int_equal(profile->reuse_pairs_count, 2);
+    const struct profile_reuse_pair *pair =
+        &profile->reuse_pairs[profile->reuse_pairs[1].count == 6];
+    assert_string_equal(frame_of(profile, pair->use, 0)->function, "leaf");
+    assert_string_equal(frame_of(profile, pair->reuse, 0)->function, "work");
+    assert_float_equal(pair->weight, 6e5, 1);
+    assert_float_equal(pair->time / pair->weight, 5, 1e-6);
+    /* Four others at most, and one of them three times in ten the same. */
+    assert_true(pair->stack / pair->weight > 1 && pair->stack / pair->weight <= 4);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* Costs of 3000 ns, give or take 100: times contain them once a trap. */
+static void traps_are_taken_off(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    static const uint32_t costs[] = {2900, 3000, 3100, 2800, 3200, 3000, 900000, 2900, 3100};
+    for (unsigned i = 0; i < BASE_COUNT(costs); i++)
+        log_reuse_sample(&thread, 3, 0, 0, costs[i]);
+    for (unsigned i = 0; i < 4; i++)
+        log_watched(&thread, 3, 4, 0, 103000, 10);
+    /* Shorter than what they contain; known to be no shorter than 100 accesses. */
+    for (unsigned i = 0; i < 4; i++)
+        log_watched(&thread, 3, 4, 0, 2900, 100);
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    const struct profile_pace *pace = &profile->paces[0];
+    assert_true(pace->trap_ns == 3000);
+    assert_float_equal(pace->floor_ns, 3 * 1.4826 * 100, 1e-6);
+    double all = profile->reuses[0].reuses;
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 98304, 106496), all / 2, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_ELAPSED, 98304, 106496), all / 2, 1);
+    /* Evenly over the logarithm from 101 to 444 accesses. */
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 96, 448), all / 2, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 96, 192) /
+                           bin_weight(profile, 1, PROFILE_TIME, 192, 384),
+                       1, 1e-9);
+    const struct profile_reuse_pair *pair = &profile->reuse_pairs[0];
+    double mean = pair->time / pair->weight;
+    assert_true(mean > 50000 + 101 / 2 && mean < 50000 + 444 / 2);
+    /* The program itself had less time than the thread. */
+    double observed = (double)(17 + 17) * 3000;
+    assert_float_equal(profile->reuses[0].accesses, 1e6 - observed, 1);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void counted_reuse_is_exact(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_PMU);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 5; i++)
+        log_watched(&thread, 3, 4, WIRE_REUSE_COUNTED, 4000, 8000);
+    for (unsigned i = 0; i < 5; i++)
+        log_foreseen(&thread, 3, 4, 10, 1);
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_string_equal(profile->run.verb, "reuse");
+    assert_int_equal(profile->paces_count, 0);
+    assert_float_equal(profile->reuses[0].accesses, 10 * 1000, 1e-6);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 7680, 8192),
+                       profile->reuses[0].reuses / 2, 1e-6);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_ELAPSED, 3840, 4096),
+                       profile->reuses[0].reuses / 2, 1e-6);
+    /* Two accesses a nanosecond were counted. */
+    assert_float_equal(bin_weight(profile, 1, PROFILE_ELAPSED, 4, 7), profile->reuses[0].reuses / 2,
+                       1e-6);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* Ends of threads are outcomes, losses are not. */
+static void ends_count_and_losses_do_not(void **state)
+{
+    for (int lost = 0; lost < 2; lost++) {
+        struct log log;
+        reuse_begin(&log, WIRE_SOURCE_CLOCK);
+        struct thread thread = thread_begin(&log, 1, 100);
+        log_contexts(&thread);
+        for (unsigned i = 0; i < 300; i++)
+            log_watched(&thread, 3, 4, 0, 10000, 0);
+        for (unsigned i = 0; i < 100; i++)
+            log_watched(&thread, 3, 0, lost ? WIRE_REUSE_LOST : WIRE_REUSE_OPEN, 5000, 0);
+        thread_end(&log, &thread);
+        struct profile *profile = import_and_read(&log, &one_access_a_ns);
+        const struct profile_reuse *reuse = &profile->reuses[0];
+        double share = reuse->locations / reuse->accesses;
+        /* Lost ones were watched for half of the age in which they were lost: 300 / 350. */
+        assert_float_equal(share, lost ? 1 - 300.0 / 350 : 0.25, 1e-6);
+        assert_float_equal(reuse->reuses + reuse->locations, reuse->accesses, 1e-3);
+        assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 0, INFINITY), reuse->reuses, 1e-3);
+        profile_free(profile);
+        log_free(&log);
+    }
+}
+
+/* Distances say how many locations there are at least, where no sample met a last touch. */
+static void distances_bound_the_locations(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 100; i++)
+        log_watched(&thread, 3, 4, 0, 10000, 0);
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    assert_float_equal(profile->reuses[0].locations, 10000, 600); /* half a bin */
+    const struct profile_reuse_pair *pair = &profile->reuse_pairs[0];
+    assert_float_equal(pair->time / pair->weight, 10000, 1e-6);
+    assert_float_equal(pair->stack / pair->weight, 10000, 700);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void processes_are_told_apart(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread b = thread_begin(&log, 2, 101), a = thread_begin(&log, 1, 100);
+    log_process(&a, WIRE_NONE, false);
+    log_process(&b, 1, true);
+    log_contexts(&a);
+    log_node(&b, 1, 0, 1, 0x1028, 0);
+    log_node(&b, 2, 1, 1, 0x2010, 0);
+    log_node(&b, 7, 2, 1, 0x3007, WIRE_NODE_LEAF); /* node 3 of the other */
+    for (unsigned i = 0; i < 10; i++) {
+        log_foreseen(&a, 3, 3, 4, 1);
+        log_foreseen(&b, 7, 7, 9, 1);
+        log_watched(&b, 7, 7, 0, 50000, 10);
+    }
+    thread_end(&log, &b);
+    thread_end(&log, &a);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    assert_int_equal(profile->reuses_count, 2);
+    assert_int_equal(profile->paces_count, 2);
+    assert_int_equal(profile->reuses[0].process, 1);
+    assert_int_equal(profile->reuses[1].kept_accesses, 20);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 0, INFINITY),
+                       bin_weight(profile, 1, PROFILE_TIME, 4, 5), 1e-6);
+    assert_float_equal(bin_weight(profile, 2, PROFILE_TIME, 9, 10), profile->reuses[1].reuses / 2,
+                       1);
+    /* One pair of contexts all the same. */
+    assert_int_equal(profile->reuse_pairs_count, 1);
+    assert_int_equal(profile->reuse_pairs[0].count, 30);
+    profile_free(profile);
+    log_free(&log);
+}
+
+static void reuse_nonsense_is_counted(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    static const struct wire_reuse right = {.use_node = 3,
+                                            .reuse_node = 4,
+                                            .weight = 1,
+                                            .entry = 1,
+                                            .chance = 0.5F,
+                                            .accesses = 9,
+                                            .elapsed_ns = 5000,
+                                            .traps = 1};
+    struct wire_reuse wrong[13];
+    for (size_t i = 0; i < BASE_COUNT(wrong); i++)
+        wrong[i] = right;
+    wrong[0].weight = NAN;
+    wrong[1].weight = -1;
+    wrong[2].weight = 1e30F;
+    wrong[3].chance = 0;
+    wrong[4].chance = NAN;
+    wrong[5].entry = 0.25F;
+    wrong[6].entry = 2;
+    wrong[7].accesses = UINT64_MAX;
+    wrong[8].elapsed_ns = UINT64_MAX;
+    wrong[9].flags = WIRE_REUSE_LOST | WIRE_REUSE_OPEN;
+    wrong[10].flags = WIRE_REUSE_FORESEEN | WIRE_REUSE_LOST;
+    wrong[11].flags = WIRE_REUSE_FORESEEN;
+    wrong[11].accesses = 0;
+    wrong[12].flags = WIRE_REUSE_COUNTED;
+    wrong[12].accesses = 0;
+    for (size_t i = 0; i < BASE_COUNT(wrong); i++)
+        write_record(&thread, &wrong[i], WIRE_REUSE, sizeof wrong[i]);
+    log_trap(&thread, DETECT_REUSE, false, 3, 4, 1, 0); /* the kind has no such findings */
+    /* Odd but possible: the longest times, traps without number, places lost, all weights 0. */
+    struct wire_reuse odd[4];
+    for (size_t i = 0; i < BASE_COUNT(odd); i++)
+        odd[i] = right;
+    odd[0].elapsed_ns = UINT64_C(1) << 60;
+    odd[1].traps = UINT32_MAX;
+    odd[2].use_node = odd[2].reuse_node = 99;
+    odd[3].weight = 0;
+    for (size_t i = 0; i < BASE_COUNT(odd); i++)
+        write_record(&thread, &odd[i], WIRE_REUSE, sizeof odd[i]);
+    log_reuse_sample(&thread, 3, 1, 1, UINT32_MAX);
+    thread_end(&log, &thread);
+    struct import_run run = one_access_a_ns;
+    for (unsigned i = 0; i < 4; i++) {
+        static const double paces[] = {0, 1e-9, 1e9, INFINITY};
+        run.accesses_per_ns = paces[i];
+        struct profile *profile = import_and_read(&log, &run);
+        assert_int_equal(profile->run.corrupt_records, BASE_COUNT(wrong) + 1 + 2);
+        assert_int_equal(profile->reuses_count, 1);
+        assert_int_equal(profile->reuse_pairs_count, 2);
+        profile_free(profile);
+    }
+    log_free(&log);
+}
+
+/* Frames are made good again after each flip, records in every second round. */
+static void survive_flips(struct log *log, uint64_t seed)
+{
+    char error[512];
+    long size = ftell(log->file);
+    unsigned char *content = malloc((size_t)size);
+    FILE *whole = fopen(log->path, "r");
+    assert_int_equal(fread(content, 1, (size_t)size, whole), size);
+    fclose(whole);
+    struct base_random random = {seed};
+    size_t body = sizeof(struct wire_log_header) + sizeof(struct wire_frame);
+    struct wire_frame first;
+    memcpy(&first, content + sizeof(struct wire_log_header), sizeof first);
+    for (unsigned round = 0; round < 400; round++) {
+        size_t at = body + (size_t)base_random_below(&random, first.payload_bytes);
+        unsigned char *copy = malloc((size_t)size);
+        memcpy(copy, content, (size_t)size);
+        copy[at] ^= (unsigned char)(1U << base_random_below(&random, 8));
+        struct wire_frame *frame = (struct wire_frame *)(copy + sizeof(struct wire_log_header));
+        for (size_t r = body; round % 2 && r + 8 <= body + first.payload_bytes;) {
+            struct wire_record *record = (struct wire_record *)(copy + r);
+            if (record->bytes < 8 || record->bytes % 8 ||
+                r + record->bytes > body + first.payload_bytes)
+                break;
+            record->checksum = wire_checksum(record);
+            r += record->bytes;
+        }
+        frame->checksum = wire_frame_checksum(frame, copy + body);
+        FILE *damaged = fopen(log->path, "w");
+        fwrite(copy, (size_t)size, 1, damaged);
+        fclose(damaged);
+        free(copy);
+        struct profile *profile = NULL;
+        assert_int_equal(
+            import_log(log->path, NULL, NULL, log->profile, NULL, NULL, error, sizeof error),
+            BASE_OK);
+        assert_int_equal(profile_read(log->profile, &profile, error, sizeof error), BASE_OK);
+        profile_free(profile);
+    }
+    free(content);
+}
+
+static void any_flip_of_a_reuse_log_is_survived(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_process(&thread, WIRE_NONE, false);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 8; i++) {
+        log_reuse_sample(&thread, 3, 0, 1, 3000 + i);
+        log_foreseen(&thread, 4, 3, 7, 1);
+        log_watched(&thread, 3, 4, 0, 2000 << i, 20);
+        log_watched(&thread, 4, 0, i % 2 ? WIRE_REUSE_LOST : WIRE_REUSE_OPEN, 90000, 20);
+    }
+    thread_end(&log, &thread);
+    survive_flips(&log, 9);
+    log_free(&log);
+}
+
+static void simulated_caches_add_up(void **state)
+{
+    struct log log;
+    exact_begin(&log, 0);
+    struct thread a = image_begin(&log, 9, 100, WIRE_NONE, false, 1, 5);
+    struct thread b = image_begin(&log, 7, 101, 9, true, 100, 6);
+    struct thread *both[] = {&a, &b};
+    for (size_t i = 0; i < 2; i++) {
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 32768, .ways = 8, .line_bytes = 64,
+              .accesses = 1000, .misses = 10 + i);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 32768, .ways = 0, .line_bytes = 64,
+              .accesses = 1000, .misses = 5);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 0, .line_bytes = 64);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 64, .line_bytes = 0);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 64, .line_bytes = 64, .misses = 1);
+        WRITE(both[i], WIRE_WHAT_IF, what_if, .bytes = 64, .line_bytes = 64,
+              .accesses = UINT64_MAX);
+        image_end(&log, both[i]);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->run.corrupt_records, 8);
+    assert_int_equal(profile->what_ifs_count, 2);
+    assert_int_equal(profile->what_ifs[0].ways, 8);
+    assert_int_equal(profile->what_ifs[0].accesses, 2000);
+    assert_int_equal(profile->what_ifs[0].misses, 21);
+    assert_int_equal(profile->what_ifs[1].misses, 10);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void count_progress(void *context, const char *step, uint64_t done, uint64_t total)
 {
     assert_true(done <= total && step[0]);
@@ -1115,6 +1515,15 @@ int main(void)
         cmocka_unit_test(reuse_is_summed_by_process),
         cmocka_unit_test(exact_nonsense_is_counted),
         cmocka_unit_test(any_flip_of_an_exact_log_is_survived),
+        cmocka_unit_test(foreseen_reuse_is_certain),
+        cmocka_unit_test(traps_are_taken_off),
+        cmocka_unit_test(counted_reuse_is_exact),
+        cmocka_unit_test(ends_count_and_losses_do_not),
+        cmocka_unit_test(distances_bound_the_locations),
+        cmocka_unit_test(processes_are_told_apart),
+        cmocka_unit_test(reuse_nonsense_is_counted),
+        cmocka_unit_test(any_flip_of_a_reuse_log_is_survived),
+        cmocka_unit_test(simulated_caches_add_up),
         cmocka_unit_test(long_logs_take_little_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
