@@ -49,6 +49,7 @@ struct settings {
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
+    int paper_bins;
     uint64_t rate, period, limit, seed;
     double fp_tolerance, share, access_rate;
     struct cache_shape caches[CACHE_MOST];

@@ -32,6 +32,7 @@ enum base_status show_profile(const char *path, const char *name, const struct s
         .sources = true,
         .width = terminal_width(descriptor),
         .kinds = (uint8_t)settings->kinds,
+        .paper_bins = settings->paper_bins,
         .profile_path = name,
     };
     struct profile *profile = NULL;

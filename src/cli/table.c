@@ -92,6 +92,13 @@ static const char *const kind_names[] = {"dead", "silent", "load",
             .help = "Seed of the random choices, for repeatable experiments; 0, the default, "     \
                     "takes it from the clock."                                                     \
     }
+#define OPTION_PAPER_BINS                                                                          \
+    {                                                                                              \
+        "paper-bins", 0, OPTION_FLAG, FIELD(paper_bins),                                           \
+            .value = 1,                                                                            \
+            .help = "Histograms of reuse distances in the bins 0 to 4K, 4K to 8K, and so on in "   \
+                    "powers of two, as they are common in papers."                                 \
+    }
 #define OPTION_END                                                                                 \
     {                                                                                              \
         .name = NULL                                                                               \
@@ -172,6 +179,7 @@ static const struct option_spec reuse_options[] = {
     OPTION_REPORT,
     OPTION_FORMAT,
     OPTION_LIMIT,
+    OPTION_PAPER_BINS,
     OPTION_COLOR,
     OPTION_QUIET,
     OPTION_HELP,
@@ -181,6 +189,7 @@ static const struct option_spec reuse_options[] = {
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
+    OPTION_PAPER_BINS,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "Show these kinds only, out of dead,silent,load. Default: all that were recorded."},
     OPTION_COLOR,
