@@ -36,7 +36,7 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
 void forecast_forget_code(struct forecast *forecast)
 {
     struct machine *machine = machine_of(forecast);
-    memset(machine->code, 0, sizeof(machine->code));
+    memset(machine->addresses, 0, sizeof(machine->addresses));
 }
 
 static void reset(struct machine *machine)
@@ -83,12 +83,6 @@ static void pack(struct entry *entry, const struct isa_insn *insn,
     }
 }
 
-static struct entry *find_code(struct machine *machine, uint64_t address)
-{
-    uint32_t hash = (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-    return &machine->code[(uint64_t)hash * CODE_ENTRIES >> 32];
-}
-
 static bool decode(struct machine *machine, uint64_t address, struct isa_insn *insn,
                    struct isa_operation *operation)
 {
@@ -97,19 +91,42 @@ static bool decode(struct machine *machine, uint64_t address, struct isa_insn *i
     return isa_decode_operation(bytes, count, address, insn, operation) == BASE_OK;
 }
 
-static const struct entry *fetch(struct machine *machine)
+static uint16_t add_code(struct machine *machine, uint64_t address, unsigned set)
 {
-    struct entry *entry = find_code(machine, machine->ip);
     struct isa_insn insn;
     struct isa_operation operation;
-    if (machine->ip == 0 || machine->ip >= USER_LIMIT)
-        return NULL;
-    if (entry->address == machine->ip)
-        return entry;
-    if (!decode(machine, machine->ip, &insn, &operation))
-        return NULL;
-    pack(entry, &insn, &operation);
-    return entry;
+    if (address == 0 || address >= USER_LIMIT || !decode(machine, address, &insn, &operation))
+        return CODE_ENTRIES;
+    unsigned at = set * CODE_WAYS + machine->oldest[set]++ % CODE_WAYS;
+    pack(&machine->code[at], &insn, &operation);
+    machine->addresses[at] = address;
+    return (uint16_t)at;
+}
+
+/* CODE_ENTRIES: there is no code. */
+static uint16_t find_code(struct machine *machine, uint64_t address)
+{
+    unsigned set = (unsigned)(address * UINT64_C(0x9e3779b97f4a7c15) >> 56);
+    _Static_assert(CODE_SETS == 1 << 8, "hashed to 8 bits");
+    for (unsigned at = set * CODE_WAYS; at < (set + 1) * CODE_WAYS; at++) {
+        if (machine->addresses[at] == address)
+            return (uint16_t)at;
+    }
+    return add_code(machine, address, set);
+}
+
+/* Most often what followed the last time follows again. */
+static const struct entry *fetch(struct machine *machine)
+{
+    uint16_t at = machine->next[machine->last];
+    if (machine->addresses[at] != machine->ip || machine->ip == 0) {
+        at = find_code(machine, machine->ip);
+        if (at == CODE_ENTRIES)
+            return NULL;
+        machine->next[machine->last] = at;
+    }
+    machine->last = at;
+    return &machine->code[at];
 }
 
 /* ---- matching accesses ----------------------------------------------------------------------- */
@@ -305,11 +322,18 @@ static enum match match_string(struct machine *machine, struct search *search,
 /* ---- the run -----------------------------------------------------------------------------------
  */
 
+/* Two instructions of one path that lie a multiple of 4 GiB apart at the same place do not happen.
+ */
+static uint32_t folded(uint64_t address)
+{
+    return (uint32_t)(address ^ address >> 32);
+}
+
 static uint32_t visits(const struct machine *machine, uint64_t address)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < machine->path_length; i++)
-        count += machine->path[i] == address;
+        count += machine->path[i] == folded(address);
     return count;
 }
 
@@ -375,7 +399,7 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     }
     if (step == STEP_FAULT)
         return FORECAST_FAULT;
-    machine->path[machine->path_length++] = address;
+    machine->path[machine->path_length++] = folded(address);
     if (entry->flow == ISA_SYSCALL)
         return blocked(machine, search, machine->ip);
     return FORECAST_EXHAUSTED;

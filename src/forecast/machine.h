@@ -10,11 +10,16 @@
 
 #include "forecast/forecast.h"
 
-/* Sizes: all of it together must fit into struct forecast (64 KiB). */
+/* Sizes: all of it together must fit into struct forecast (128 KiB). */
 enum {
-    CODE_ENTRIES = 348, /* decoded instructions kept                                     */
+    /* Decoded instructions kept: as many as fit. Decoding is by far the dearest step (0.5 us), and a
+       single way lost a fifth of a loop's instructions to each other, again in every iteration. */
+    CODE_WAYS = 4,
+    CODE_SETS = 256,
+    CODE_ENTRIES = CODE_WAYS * CODE_SETS,
     LINES = 128,        /* 64-byte lines of the program's memory read in this forecast   */
     LINE_BYTES = 64,
+    BLOCK_LINES = 4,    /* read at once                                                   */
     WORDS = 512,      /* 8-byte words stored to; a power of two                        */
     WORDS_MOST = 400, /* fuller tables probe too long: the overlay is given up         */
     RANGES = 8,       /* large fills by string instructions, contents unknown          */
@@ -50,7 +55,7 @@ struct part {
 
 /* A decoded instruction, packed. Direct branch targets are in operation.immediate. */
 struct entry {
-    uint64_t address; /* 0: empty */
+    uint64_t address;
     struct isa_operation operation;
     struct part parts[ENTRY_ACCESSES];
     uint16_t written;
@@ -98,7 +103,12 @@ struct machine {
     bool mask_known[MASKS];
     uint64_t vector_known[VECTORS];
     uint8_t vector[VECTORS][VECTOR_BYTES];
-    uint64_t path[PATH_MOST];
+    uint32_t path[PATH_MOST]; /* addresses, folded: see forecast.c */
+    uint16_t last;            /* the instruction fetched last     */
+    uint16_t next[CODE_ENTRIES]; /* the one fetched after it, the last time */
+    uint8_t oldest[CODE_SETS];   /* the way that is replaced next           */
+    uint64_t addresses[CODE_ENTRIES]; /* of the entries, 0: empty; by set, for a lookup to need
+                                         one line of the cache                            */
     struct entry code[CODE_ENTRIES];
     struct line lines[LINES];
     struct word words[WORDS];

@@ -10,16 +10,42 @@
 #include "forecast/machine.h"
 #include <string.h>
 
-static struct line *find_line(struct machine *machine, uint64_t address)
+static struct line *line_at(struct machine *machine, uint64_t number)
 {
-    uint64_t number = address / LINE_BYTES;
-    struct line *line = &machine->lines[(number ^ number >> 7) % LINES];
-    if (line->generation == machine->line_generation && line->number == number)
-        return line;
+    return &machine->lines[(number ^ number >> 7) % LINES];
+}
+
+static void keep_line(struct machine *machine, uint64_t number, bool readable, const uint8_t *bytes)
+{
+    struct line *line = line_at(machine, number);
     line->number = number;
     line->generation = machine->line_generation;
-    line->readable = number * LINE_BYTES < USER_LIMIT &&
-                     base_read(machine->memory, number * LINE_BYTES, line->bytes, LINE_BYTES);
+    line->readable = readable;
+    if (readable)
+        memcpy(line->bytes, bytes, LINE_BYTES);
+}
+
+/* Reads a block, which costs little more than one line of it: the others are often needed
+   next. They take no place of lines in use. */
+static void read_block(struct machine *machine, uint64_t wanted)
+{
+    uint8_t bytes[BLOCK_LINES * LINE_BYTES];
+    uint64_t first = wanted / BLOCK_LINES * BLOCK_LINES;
+    bool readable = wanted * LINE_BYTES < USER_LIMIT &&
+                    base_read(machine->memory, first * LINE_BYTES, bytes, sizeof(bytes));
+    for (unsigned i = 0; i < BLOCK_LINES; i++) {
+        const struct line *line = line_at(machine, first + i);
+        if (first + i == wanted || line->generation != machine->line_generation)
+            keep_line(machine, first + i, readable, bytes + i * LINE_BYTES);
+    }
+}
+
+static inline struct line *find_line(struct machine *machine, uint64_t address)
+{
+    uint64_t number = address / LINE_BYTES;
+    struct line *line = line_at(machine, number);
+    if (line->generation != machine->line_generation || line->number != number)
+        read_block(machine, number);
     return line;
 }
 
