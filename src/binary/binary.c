@@ -337,12 +337,23 @@ enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, s
     return (size_t)got == bytes ? BASE_OK : BASE_MALFORMED;
 }
 
+static enum base_status need_relocations(struct binary *binary)
+{
+    if (binary->relocations_loaded)
+        return BASE_OK;
+    binary->relocations_loaded = true;
+    return relocations_load(binary->main.elf, &binary->relocations);
+}
+
+const char *binary_import(struct binary *binary, uint64_t vaddr)
+{
+    return need_relocations(binary) == BASE_OK ? relocations_name(&binary->relocations, vaddr)
+                                               : NULL;
+}
+
 enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
 {
-    enum base_status status = BASE_OK;
-    if (!binary->relocations_loaded)
-        status = relocations_load(binary->main.elf, &binary->relocations);
-    binary->relocations_loaded = true;
+    enum base_status status = need_relocations(binary);
     if (status == BASE_OK)
         status = binary_read(binary, vaddr, out, bytes);
     if (status == BASE_OK)

@@ -90,6 +90,10 @@ enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, s
    into the module itself are filled in. */
 enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes);
 
+/* Name of the function of another module whose address is kept at vaddr (an entry of the global offset
+   table), or NULL. Lives as long as the struct binary. */
+const char *binary_import(struct binary *binary, uint64_t vaddr);
+
 /*
  * Range [start, end) of the function that holds an address: by its symbol's size, else, for stripped
  * files, by call frame information. What a compiler split off (foo.cold) is a function of

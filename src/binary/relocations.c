@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Relative relocations (R_X86_64_RELATIVE). The packed kind (DT_RELR) needs nothing: there the file
- * itself holds the addresses.
+ * Relative relocations (R_X86_64_RELATIVE) and those that name a function. The packed kind
+ * (DT_RELR) needs nothing: there the file itself holds the addresses.
  */
 #include "binary/relocations.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool add(struct relocations *relocations, uint64_t at, uint64_t value)
+static bool add(struct relocations *relocations, uint64_t at, uint64_t value, const char *name)
 {
     if (relocations->count == relocations->room) {
         size_t room = relocations->room ? relocations->room * 2 : 1024;
@@ -18,18 +18,37 @@ static bool add(struct relocations *relocations, uint64_t at, uint64_t value)
         relocations->items = items;
         relocations->room = room;
     }
-    relocations->items[relocations->count++] = (struct relocation){at, value};
+    relocations->items[relocations->count++] = (struct relocation){at, value, name};
     return true;
 }
 
-static bool load_section(Elf_Scn *section, struct relocations *relocations)
+/* Of dynamic symbols; NULL. */
+static const char *name_of(Elf *elf, const GElf_Shdr *header, uint64_t number)
+{
+    GElf_Shdr symbols;
+    GElf_Sym symbol;
+    Elf_Scn *section = elf_getscn(elf, header->sh_link);
+    Elf_Data *data = section && gelf_getshdr(section, &symbols) ? elf_getdata(section, NULL) : NULL;
+    if (!data || number == 0 || number > INT32_MAX || !gelf_getsym(data, (int)number, &symbol))
+        return NULL;
+    return elf_strptr(elf, symbols.sh_link, symbol.st_name);
+}
+
+static bool load_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
+                         struct relocations *relocations)
 {
     Elf_Data *data = elf_getdata(section, NULL);
     GElf_Rela item;
-    for (int i = 0; data && gelf_getrela(data, i, &item); i++)
-        if (GELF_R_TYPE(item.r_info) == R_X86_64_RELATIVE &&
-            !add(relocations, item.r_offset, (uint64_t)item.r_addend))
+    for (int i = 0; data && gelf_getrela(data, i, &item); i++) {
+        uint64_t type = GELF_R_TYPE(item.r_info);
+        bool relative = type == R_X86_64_RELATIVE;
+        const char *name = NULL;
+        if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
+            name = name_of(elf, header, GELF_R_SYM(item.r_info));
+        if ((relative || name) &&
+            !add(relocations, item.r_offset, relative ? (uint64_t)item.r_addend : 0, name))
             return false;
+    }
     return true;
 }
 
@@ -44,15 +63,15 @@ enum base_status relocations_load(Elf *elf, struct relocations *relocations)
     GElf_Shdr header;
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section))
         if (gelf_getshdr(section, &header) && header.sh_type == SHT_RELA &&
-            header.sh_flags & SHF_ALLOC && !load_section(section, relocations))
+            header.sh_flags & SHF_ALLOC && !load_section(elf, section, &header, relocations))
             return BASE_NO_MEMORY;
     if (relocations->count)
         qsort(relocations->items, relocations->count, sizeof *relocations->items, compare);
     return BASE_OK;
 }
 
-void relocations_apply(const struct relocations *relocations, uint64_t vaddr, void *bytes,
-                       size_t count)
+/* Number of the first at or after an address. */
+static size_t first_from(const struct relocations *relocations, uint64_t vaddr)
 {
     size_t low = 0, high = relocations->count;
     while (low < high) {
@@ -62,12 +81,27 @@ void relocations_apply(const struct relocations *relocations, uint64_t vaddr, vo
         else
             high = middle;
     }
-    for (; low < relocations->count; low++) {
-        const struct relocation *item = &relocations->items[low];
+    return low;
+}
+
+const char *relocations_name(const struct relocations *relocations, uint64_t vaddr)
+{
+    size_t item = first_from(relocations, vaddr);
+    return item < relocations->count && relocations->items[item].at == vaddr
+               ? relocations->items[item].name
+               : NULL;
+}
+
+void relocations_apply(const struct relocations *relocations, uint64_t vaddr, void *bytes,
+                       size_t count)
+{
+    for (size_t i = first_from(relocations, vaddr); i < relocations->count; i++) {
+        const struct relocation *item = &relocations->items[i];
         uint64_t offset = item->at - vaddr;
         if (offset >= count || count - offset < sizeof item->value)
             return;
-        memcpy((char *)bytes + offset, &item->value, sizeof item->value);
+        if (!item->name)
+            memcpy((char *)bytes + offset, &item->value, sizeof item->value);
     }
 }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* Private to the room: pointers that the dynamic loader writes into a module and that depend on
-   nothing but where it is loaded. */
+/* Private to the room: pointers that the dynamic loader writes into a module: where they depend on
+   nothing but its own address, and the names of others. */
 #ifndef HEADROOM_BINARY_RELOCATIONS_H
 #define HEADROOM_BINARY_RELOCATIONS_H
 
 #include "binary/image.h"
 
 struct relocation {
-    uint64_t at, value; /* ELF virtual addresses */
+    uint64_t at, value; /* ELF virtual addresses                      */
+    const char *name;   /* of a symbol instead of a value, the file's */
 };
 
 struct relocations {
@@ -21,6 +22,9 @@ enum base_status relocations_load(Elf *elf, struct relocations *relocations);
 /* Patches bytes that were read from vaddr on; only pointers that lie in them whole. */
 void relocations_apply(const struct relocations *relocations, uint64_t vaddr, void *bytes,
                        size_t count);
+
+/* Name of the symbol whose address is put there; NULL. */
+const char *relocations_name(const struct relocations *relocations, uint64_t vaddr);
 void relocations_free(struct relocations *relocations);
 
 #endif

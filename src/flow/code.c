@@ -103,15 +103,15 @@ static bool may_change_flow(const uint8_t *bytes, unsigned length)
 }
 
 /* Length of the instruction at the offset, 0: none fits. Decodes it if it may change the flow. */
-static unsigned decode(const struct walk *walk, uint32_t at, struct isa_insn *insn)
+static unsigned decode(const struct flow_code *code, size_t at, struct isa_insn *insn)
 {
-    const uint8_t *bytes = walk->code->bytes + at;
-    size_t left = walk->code->count - at;
+    const uint8_t *bytes = code->bytes + at;
+    size_t left = code->count - at;
     unsigned length = isa_length(bytes, left);
     insn->flow = ISA_NEXT;
     if (length && !may_change_flow(bytes, length))
         return length;
-    if (isa_decode(bytes, left, walk->code->start + at, insn) != BASE_OK)
+    if (isa_decode(bytes, left, code->start + at, insn) != BASE_OK)
         return 0;
     return insn->length;
 }
@@ -148,12 +148,27 @@ static bool end_block(struct walk *walk, uint32_t at, const struct isa_insn *ins
     return walk_jump(walk, at, insn->target, FLOW_JUMP);
 }
 
+static bool call_returns(const struct walk *walk, const struct isa_insn *insn)
+{
+    const struct flow_code *code = walk->code;
+    const struct isa_access *cell = &insn->accesses[0];
+    if (!code->returns)
+        return true;
+    if (!insn->indirect)
+        return (insn->target >= code->start && insn->target - code->start < code->count) ||
+               code->returns(code->context, insn->target, false);
+    if (insn->access_count < 2 || cell->direction != ISA_LOAD || cell->base >= 0 ||
+        cell->index >= 0 || cell->segment || cell->unaddressable)
+        return true;
+    return code->returns(code->context, (uint64_t)cell->displacement, true);
+}
+
 /* Follows the code at an offset to where it leaves or meets what is known. */
 static bool follow(struct walk *walk, uint32_t at)
 {
     while (!(walk->marks[at] & MARK_LENGTH)) {
         struct isa_insn insn;
-        unsigned length = decode(walk, at, &insn);
+        unsigned length = decode(walk->code, at, &insn);
         if (length == 0 || (walk->gap && is_covered(walk, at, length)))
             return true; /* what comes before falls into nothing */
         if (walk->instructions >= FLOW_MOST_INSTRUCTIONS) {
@@ -163,6 +178,10 @@ static bool follow(struct walk *walk, uint32_t at)
         cover(walk, at, length);
         if (insn.flow == ISA_JUMP || insn.flow == ISA_RETURN || insn.flow == ISA_TRAP)
             return end_block(walk, at, &insn);
+        if (insn.flow == ISA_CALL && !call_returns(walk, &insn)) {
+            walk->marks[at] |= MARK_ENDS;
+            return add_exit(walk, at, FLOW_CALLS | FLOW_STOPS);
+        }
         if (insn.flow == ISA_CALL && !add_exit(walk, at, FLOW_CALLS))
             return false;
         if (insn.flow == ISA_BRANCH && !walk_jump(walk, at, insn.target, FLOW_TAKEN))
@@ -235,7 +254,7 @@ static bool follow_gaps(struct walk *walk)
     walk->gap = true;
     for (uint32_t at = 0; at < walk->code->count;) {
         unsigned skip = walk->marks[at] & MARK_COVERED ? 1 : padding(walk, at);
-        if (!skip && !decode(walk, at, &insn))
+        if (!skip && !decode(walk->code, at, &insn))
             skip = 1;
         if (!skip) {
             walk->marks[at] |= MARK_LEADER | MARK_ROOT;
@@ -280,4 +299,19 @@ void walk_free(struct walk *walk)
     free(walk->indirect);
     free(walk->into);
     free(walk->seen);
+}
+
+bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start)
+{
+    const struct flow_code code = {.bytes = bytes, .count = count, .start = start};
+    for (size_t at = 0; at < count;) {
+        struct isa_insn insn;
+        unsigned length = decode(&code, at, &insn);
+        bool jumps = insn.flow == ISA_JUMP || insn.flow == ISA_BRANCH;
+        if (length == 0 || at >= FLOW_MOST_SWEEP || insn.flow == ISA_RETURN ||
+            (jumps && (insn.indirect || insn.target - start >= count)))
+            return true;
+        at += length;
+    }
+    return count == 0;
 }

@@ -7,8 +7,8 @@
  * does not change once it is made. Code is hostile input: any bytes give a graph, in time and memory
  * that the limits below bound.
  *
- * What it cannot know: which calls return (each is taken to), and where jumps through pointers go,
- * but for tables as compilers lay them out for switch and computed goto. Code that nothing is known to jump to
+ * What it cannot know: where jumps through pointers go, but for tables as compilers lay them out for
+ * switch and computed goto; and by itself which calls return. Code that nothing is known to jump to
  * (exception handlers, targets of jumps that were not understood) is found by looking at what the
  * rest leaves over; it makes roots of its own.
  */
@@ -21,6 +21,7 @@ enum {
     FLOW_MOST_BYTES = 1 << 24,        /* of a function; larger ones: BASE_UNSUPPORTED           */
     FLOW_MOST_INSTRUCTIONS = 1 << 20, /* a larger function has no blocks, and FLOW_LARGE is set */
     FLOW_MOST_EDGES = 1 << 22,        /* the same                                               */
+    FLOW_MOST_SWEEP = 1 << 14,        /* bytes                                                  */
 };
 
 /* No block, no loop's head, not in this function. */
@@ -42,7 +43,7 @@ struct flow_edge {
 enum flow_block_flags {
     FLOW_RETURNS = 1,
     FLOW_LEAVES = 2,      /* jumps or falls to an address outside: tail call, other part     */
-    FLOW_STOPS = 4,       /* ends in a trap, or in bytes that are no instruction             */
+    FLOW_STOPS = 4,       /* ends in a trap, a call that does not return, or no instruction  */
     FLOW_UNRESOLVED = 8,  /* ends in an indirect jump that is not understood: tail call or unknown successors */
     FLOW_CALLS = 16,
     FLOW_ROOT = 32,       /* control comes from elsewhere: the entry, or see above           */
@@ -104,7 +105,21 @@ struct flow_code {
     /* Reads tables: data of the module, as it would be if loaded at its own addresses, with relocations
        that depend on nothing else applied. May fail. */
     struct base_memory data;
+    /*
+     * Does the function at `callee` return? With `cell` callee is where the module keeps its
+     * address (call *cell(%rip)). NULL: all do. It matters: behind a call that does not return lies
+     * code that has nothing to do with it, and a way there makes loops of what is none.
+     */
+    bool (*returns)(void *context, uint64_t callee, bool cell);
+    void *context;
 };
+
+/*
+ * Can this function return? False if there is no return in it, nor a jump that leaves it or goes who
+ * knows where; such are those that end in exit() or a throw. bytes: all of it, from
+ * `start`; looks at no more than FLOW_MOST_SWEEP of them and then says true.
+ */
+bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start);
 
 /*
  * The flow of a function. BASE_NO_MEMORY; BASE_UNSUPPORTED: more than FLOW_MOST_BYTES, or no

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Two sources: names of what other modules provide, found through the cell that a stub of the
+ * procedure linkage table jumps through; and for the module's own functions whether there is a
+ * return in them. Compilers know of a function that ends in exit() that it does not return, and
+ * leave the return out.
+ */
+#include "import/returns.h"
+
+#include "flow/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What C and C++ libraries, the unwinder and Fortran's run-time offer to end a program or a
+ * function. */
+static const char *const final_names[] = {
+    "_Exit",
+    "_Unwind_Resume",
+    "__assert",
+    "__assert_fail",
+    "__assert_perror_fail",
+    "__chk_fail",
+    "__cxa_bad_cast",
+    "__cxa_bad_typeid",
+    "__cxa_call_terminate",
+    "__cxa_call_unexpected",
+    "__cxa_pure_virtual",
+    "__cxa_rethrow",
+    "__cxa_throw",
+    "__cxa_throw_bad_array_length",
+    "__cxa_throw_bad_array_new_length",
+    "__fortify_fail",
+    "__longjmp_chk",
+    "__stack_chk_fail",
+    "_exit",
+    "_gfortran_error_stop_numeric",
+    "_gfortran_error_stop_string",
+    "_gfortran_exit_i4",
+    "_gfortran_exit_i8",
+    "_gfortran_os_error",
+    "_gfortran_os_error_at",
+    "_gfortran_runtime_error",
+    "_gfortran_runtime_error_at",
+    "_gfortran_stop_numeric",
+    "_gfortran_stop_string",
+    "_longjmp",
+    "_ZSt10unexpectedv",
+    "_ZSt9terminatev",
+    "abort",
+    "err",
+    "errx",
+    "exit",
+    "longjmp",
+    "pthread_exit",
+    "quick_exit",
+    "siglongjmp",
+    "thrd_exit",
+    "verr",
+    "verrx",
+};
+
+/* std::__throw_length_error(char const*) and its kin. */
+static bool is_standard_throw(const char *name)
+{
+    if (strncmp(name, "_ZSt", 4) != 0)
+        return false;
+    name += 4;
+    name += strspn(name, "0123456789");
+    return strncmp(name, "__throw_", 8) == 0;
+}
+
+static bool is_final(const char *name)
+{
+    for (size_t i = 0; i < BASE_COUNT(final_names); i++)
+        if (strcmp(final_names[i], name) == 0)
+            return true;
+    return is_standard_throw(name);
+}
+
+/* The cell that a stub jumps through: [endbr64] [bnd] jmp *cell(%rip). */
+static bool cell_of_stub(struct binary *binary, uint64_t stub, uint64_t *cell)
+{
+    static const uint8_t marker[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    uint8_t code[11];
+    size_t at = 0;
+    int32_t offset;
+    if (binary_read(binary, stub, code, sizeof code) != BASE_OK)
+        return false;
+    at += memcmp(code, marker, sizeof marker) == 0 ? sizeof marker : 0;
+    at += code[at] == 0xf2;
+    if (code[at] != 0xff || code[at + 1] != 0x25 || at + 6 > sizeof code)
+        return false;
+    memcpy(&offset, code + at + 2, sizeof offset);
+    *cell = stub + at + 6 + (uint64_t)(int64_t)offset;
+    return true;
+}
+
+static bool has_return(struct binary *binary, uint64_t callee)
+{
+    uint8_t code[FLOW_MOST_SWEEP];
+    uint64_t start, end;
+    if (binary_function(binary, callee, &start, &end) != BASE_OK || start != callee ||
+        end - start > sizeof code ||
+        binary_read(binary, start, code, (size_t)(end - start)) != BASE_OK)
+        return true;
+    return flow_may_return(code, (size_t)(end - start), start);
+}
+
+static bool find_out(struct binary *binary, uint64_t callee, bool cell)
+{
+    uint64_t place = callee;
+    if (!cell && !cell_of_stub(binary, callee, &place))
+        return has_return(binary, callee);
+    const char *name = binary_import(binary, place);
+    return !name || !is_final(name);
+}
+
+void import_returns_begin(struct import_returns *returns, struct binary *binary)
+{
+    memset(returns, 0, sizeof *returns);
+    returns->binary = binary;
+}
+
+bool import_returns_of(void *context, uint64_t callee, bool cell)
+{
+    struct import_returns *returns = context;
+    uint64_t key = (callee << 1 | cell) + 1;
+    struct import_returns_slot *slot =
+        &returns->slots[base_mix64(key) % BASE_COUNT(returns->slots)];
+    if (slot->key != key) {
+        slot->returns = find_out(returns->binary, callee, cell);
+        slot->key = key;
+    }
+    return slot->returns;
+}
