@@ -11,12 +11,13 @@
 #include <string.h>
 
 enum {
-    LABEL_COLUMNS = 14, /* "128K – 512K"                                        */
-    SHARE_COLUMNS = 9,  /* "   25.0 %"                                          */
-    MOST_BAR = 24,      /* of two side by side                                  */
-    QUANTILE_LABEL = 24,
+    LABEL_COLUMNS = 14,  /* "128K – 512K"                                        */
+    SHARE_COLUMNS = 9,   /* "   25.0 %"                                          */
+    MOST_BAR = 24,       /* of two side by side                                  */
+    QUANTILE_LABEL = 23, /* "time distance, accesses"                           */
     QUANTILE_COLUMNS = 12,
-    MOST_ROWS = 24, /* of a histogram: beyond, rows of two octaves, or three */
+    LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
+    MOST_ROWS = 24,              /* of a histogram: beyond, rows of two octaves, or three */
     OCTAVES = 65,
     LEAST_ELIDED = 3,  /* empty rows in a row */
     PAPER_OCTAVE = 13, /* the one that begins at 4096 */
@@ -197,9 +198,17 @@ static void print_basis(struct printer *printer, const struct reuse_figures *fig
 
 static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
 
+static unsigned quantile_columns(const struct printer *printer)
+{
+    unsigned columns = (printer->width - 2 - QUANTILE_LABEL) / BASE_COUNT(quantiles);
+    return columns < LEAST_QUANTILE_COLUMNS ? LEAST_QUANTILE_COLUMNS
+           : columns < QUANTILE_COLUMNS     ? columns
+                                            : QUANTILE_COLUMNS;
+}
+
 static size_t quantiles_shown(const struct printer *printer)
 {
-    size_t most = (printer->width - 2 - QUANTILE_LABEL) / QUANTILE_COLUMNS;
+    size_t most = (printer->width - 2 - QUANTILE_LABEL) / quantile_columns(printer);
     return most < BASE_COUNT(quantiles) ? most : BASE_COUNT(quantiles);
 }
 
@@ -214,7 +223,7 @@ static void print_quantile_row(struct printer *printer, const char *label,
     fprintf(printer->out, "  %-*s", QUANTILE_LABEL, label);
     for (size_t i = 0; i < quantiles_shown(printer); i++)
         print_pad(printer, text(figures, reuse_quantile(histogram, quantiles[i]), value),
-                  QUANTILE_COLUMNS, true);
+                  quantile_columns(printer), true);
     putc('\n', printer->out);
 }
 
@@ -254,7 +263,7 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
     char label[64];
     fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), QUANTILE_LABEL, "reuses within");
     for (size_t i = 0; i < quantiles_shown(printer); i++)
-        fprintf(printer->out, "%*.0f %%", QUANTILE_COLUMNS - 2, 100 * quantiles[i]);
+        fprintf(printer->out, "%*.0f %%", (int)quantile_columns(printer) - 2, 100 * quantiles[i]);
     fprintf(printer->out, "%s\n", print_off(printer));
     if (reuse_sum(figures->elapsed) > 0) {
         all_elapsed(figures, elapsed);
