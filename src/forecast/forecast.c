@@ -49,6 +49,7 @@ static void reset(struct machine *machine)
     machine->untrusted = machine->at_hit = false;
     machine->path_length = 0;
     memset(machine->vector_known, 0, sizeof(machine->vector_known));
+    memset(machine->vector_deferred, 0, sizeof(machine->vector_deferred));
     memset(machine->mask_known, 0, sizeof(machine->mask_known));
     machine_forget_stores(machine);
 }

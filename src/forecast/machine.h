@@ -81,6 +81,12 @@ struct range {
     uint64_t start, bytes;
 };
 
+/* A vector's low bytes that are in the program's memory and have not been needed yet. */
+struct deferred {
+    uint64_t address;
+    uint32_t bytes; /* 0: none */
+};
+
 struct value {
     uint64_t bits;
     bool known;
@@ -103,6 +109,7 @@ struct machine {
     bool mask_known[MASKS];
     uint64_t vector_known[VECTORS];
     uint8_t vector[VECTORS][VECTOR_BYTES];
+    struct deferred vector_deferred[VECTORS];
     uint32_t path[PATH_MOST]; /* addresses, folded: see forecast.c */
     uint16_t last;            /* the instruction fetched last     */
     uint16_t next[CODE_ENTRIES]; /* the one fetched after it, the last time */
@@ -134,6 +141,8 @@ void machine_store_range(struct machine *machine, uint64_t address, uint64_t byt
 /* The program's own bytes, without the overlay; how many could be read. */
 unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, unsigned bytes);
 void machine_forget_stores(struct machine *machine);
+/* Would a load see the program's own bytes? */
+bool machine_is_untouched(struct machine *machine, uint64_t address, unsigned bytes);
 
 /* ---- operand.c ---- */
 

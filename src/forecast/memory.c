@@ -109,6 +109,21 @@ static bool in_range(const struct machine *machine, uint64_t address)
     return false;
 }
 
+bool machine_is_untouched(struct machine *machine, uint64_t address, unsigned bytes)
+{
+    for (unsigned i = 0; i < machine->ranges_used; i++) {
+        const struct range *range = &machine->ranges[i];
+        if (address - range->start < range->bytes || range->start - address < bytes)
+            return false;
+    }
+    uint64_t last = (address + bytes - 1) / 8;
+    for (uint64_t number = address / 8; number <= last && machine->words_used; number++) {
+        if (is_current(machine, find_word(machine, number)))
+            return false;
+    }
+    return !machine->untrusted;
+}
+
 /* What stores did to the loaded bytes, word by word. */
 static uint64_t apply_words(struct machine *machine, uint64_t address, unsigned bytes, uint8_t *out,
                             uint64_t known)

@@ -185,7 +185,7 @@ void machine_forget(struct machine *machine, const struct entry *entry)
     machine->flags_known &= ~(uint32_t)operation->flags_changed;
     for (unsigned i = 0; i < VECTORS && operation->vectors_written; i++) {
         if (operation->vectors_written >> i & 1)
-            machine->vector_known[i] = 0;
+            machine->vector_known[i] = machine->vector_deferred[i].bytes = 0;
     }
     for (unsigned i = 0; i < MASKS; i++) {
         if (operation->masks_written >> i & 1)

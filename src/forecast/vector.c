@@ -6,8 +6,10 @@
  * such call. Floating point and everything else stays unknown: it rarely
  * decides an address.
  *
- * Vectors are unknown at the start: the state comes without them. Signal-safe;
- * state is the machine's.
+ * Vectors are unknown at the start: the state comes without them. What is loaded
+ * into one is read when it is needed, which it mostly is not: numeric code would else spend most
+ * of a forecast on reading (a system call for each new line) numbers that decide nothing.
+ * Signal-safe; state is the machine's.
  */
 #include "forecast/machine.h"
 #include <string.h>
@@ -23,12 +25,51 @@ static uint64_t bits_below(unsigned count)
     return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
+/* ---- deferred loads ---- */
+
+static void settle(struct machine *machine, unsigned number)
+{
+    struct deferred *from = &machine->vector_deferred[number];
+    if (!from->bytes)
+        return;
+    unsigned read = machine_fetch(machine, from->address, machine->vector[number], from->bytes);
+    machine->vector_known[number] |= bits_below(read);
+    from->bytes = 0;
+}
+
+/* The vector's low `bytes` are those in memory, then zeros up to `count`; above that VEX zeroes and
+   legacy encodings keep. False: not that simple. */
+static bool defer(struct machine *machine, const struct entry *entry, unsigned bytes,
+                  unsigned count)
+{
+    const struct isa_operand *to = &entry->operation.operands[0], *from = to + 1;
+    struct deferred *deferred = &machine->vector_deferred[to->number];
+    if (to->kind != ISA_VECTOR || from->kind != ISA_MEMORY || bytes > VECTOR_BYTES)
+        return false;
+    struct value address = machine_address(machine, entry, from->number);
+    if (!address.known || !machine_is_untouched(machine, address.bits, bytes))
+        return false;
+    if (entry->operation.zeroes_upper)
+        count = VECTOR_BYTES;
+    else if (deferred->bytes > count)
+        settle(machine, to->number);
+    uint64_t zeros = bits_below(count) & ~bits_below(bytes);
+    memset(machine->vector[to->number] + bytes, 0, count - bytes);
+    machine->vector_known[to->number] =
+        (machine->vector_known[to->number] & ~bits_below(count)) | zeros;
+    *deferred = (struct deferred){address.bits, bytes};
+    return true;
+}
+
+/* ---- operands ---- */
+
 static struct vector read_vector(struct machine *machine, const struct entry *entry,
                                  unsigned operand)
 {
     const struct isa_operand *from = &entry->operation.operands[operand];
     struct vector out = {.known = 0, .count = from->bytes};
     if (from->kind == ISA_VECTOR) {
+        settle(machine, from->number);
         memcpy(out.bytes, machine->vector[from->number], from->bytes);
         out.known = machine->vector_known[from->number] & bits_below(from->bytes);
     } else if (from->kind == ISA_MEMORY && from->bytes <= VECTOR_BYTES) {
@@ -50,6 +91,9 @@ static void write_vector(struct machine *machine, const struct entry *entry,
     const struct isa_operand *to = &entry->operation.operands[0];
     uint64_t changed = bits_below(from->count);
     uint8_t *vector = machine->vector[to->number];
+    if (!entry->operation.zeroes_upper && machine->vector_deferred[to->number].bytes > from->count)
+        settle(machine, to->number);
+    machine->vector_deferred[to->number].bytes = 0;
     memcpy(vector, from->bytes, from->count);
     if (entry->operation.zeroes_upper) {
         memset(vector + from->count, 0, VECTOR_BYTES - from->count);
@@ -77,10 +121,21 @@ static bool write_any(struct machine *machine, const struct entry *entry, const 
     return true;
 }
 
+static bool move(struct machine *machine, const struct entry *entry)
+{
+    unsigned bytes = entry->operation.operands[1].bytes;
+    if (bytes == entry->operation.operands[0].bytes && defer(machine, entry, bytes, bytes))
+        return true;
+    struct vector from = read_vector(machine, entry, 1);
+    return from.count && write_any(machine, entry, &from);
+}
+
 /* movd, movq: the narrower operand's width; vectors are zero-extended to 16 bytes. */
 static bool move_low(struct machine *machine, const struct entry *entry)
 {
     const struct isa_operand *operands = entry->operation.operands;
+    if (operands[1].bytes <= 8 && defer(machine, entry, operands[1].bytes, 16))
+        return true;
     struct vector from = read_vector(machine, entry, 1);
     unsigned bytes = operands[0].kind == ISA_VECTOR ? operands[1].bytes : operands[0].bytes;
     if (operands[0].kind == ISA_VECTOR && operands[1].kind == ISA_VECTOR)
@@ -374,6 +429,8 @@ static bool test(struct machine *machine, const struct entry *entry)
 static bool clear_upper(struct machine *machine)
 {
     for (unsigned i = 0; i < 16; i++) {
+        if (machine->vector_deferred[i].bytes > 16)
+            machine->vector_deferred[i].bytes = 16;
         memset(machine->vector[i] + 16, 0, VECTOR_BYTES - 16);
         machine->vector_known[i] |= ~bits_below(16);
     }
@@ -435,10 +492,7 @@ bool vector_step(struct machine *machine, const struct entry *entry)
     if (operation->mask && operation->operands[0].kind != ISA_MASK)
         return false; /* merged or zeroed by element: not modelled */
     switch (operation->code) {
-    case ISA_DO_VECTOR_MOVE: {
-        struct vector from = read_vector(machine, entry, 1);
-        return from.count && write_any(machine, entry, &from);
-    }
+    case ISA_DO_VECTOR_MOVE: return move(machine, entry);
     case ISA_DO_VECTOR_MOVE_LOW: return move_low(machine, entry);
     case ISA_DO_VECTOR_SCALAR: return move_scalar(machine, entry);
     case ISA_DO_VECTOR_BROADCAST: return broadcast(machine, entry);

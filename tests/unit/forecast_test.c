@@ -524,6 +524,11 @@ static void watchpoints_strike_where_foreseen(void **state)
     X("movd %eax,%xmm0; punpcklbw %xmm0,%xmm0; punpcklwd %xmm0,%xmm0; movq %xmm0,%rcx") \
     X("movdqu (%rdi),%xmm0; movdqa %xmm0,%xmm1; psubb %xmm1,%xmm1; pminub %xmm0,%xmm1; movq %xmm1,%rax") \
     X("movups (%rdi),%xmm0; movups %xmm0,-16(%rsp); mov -13(%rsp),%rax") \
+    X("movups (%rdi),%xmm0; mov %rcx,4(%rdi); movq %xmm0,%rax; movups %xmm0,(%rdi)") \
+    X("mov %rcx,4(%rdi); movups (%rdi),%xmm0; movq %xmm0,%rax; movq 3(%rdi),%xmm0; movq %xmm0,%rdx") \
+    X("movsd (%rdi),%xmm0; mov %rcx,7(%rdi); movups %xmm0,(%rdi)") \
+    X("movups (%rdi),%xmm0; mov %al,15(%rdi); movss 3(%rdi),%xmm0; movups %xmm0,(%rdi)") \
+    X("movups (%rdi),%xmm0; movd %eax,%xmm1; movss %xmm1,%xmm0; movups %xmm0,(%rdi)") \
     X("movsd (%rdi),%xmm0; movsd %xmm0,-8(%rsp); mov -8(%rsp),%rax") \
     X("movq %rax,%xmm0; movq %rcx,%xmm1; pand %xmm1,%xmm0; ptest %xmm1,%xmm0") \
     X("movq %rax,%xmm0; movq %rcx,%xmm1; psubusb %xmm1,%xmm0; paddb %xmm1,%xmm0; movq %xmm0,%rdx")
@@ -539,6 +544,12 @@ static void watchpoints_strike_where_foreseen(void **state)
     X("popcnt %cx,%ax") X("movbe (%rdi),%eax") X("movbe 2(%rdi),%cx") X("movbe %rax,(%rdi)")
 
 #define SNIPPETS_AVX512(X) \
+    X("vmovdqu -16(%rdi),%ymm0; mov %rcx,(%rdi); movd %eax,%xmm0; vmovdqu %ymm0,-16(%rdi)") \
+    X("vmovdqu -16(%rdi),%ymm0; mov %rcx,(%rdi); movq (%rdi),%xmm0; vmovdqu %ymm0,-16(%rdi)") \
+    X("vmovdqu -16(%rdi),%ymm0; vzeroupper; mov %rcx,-16(%rdi); vmovdqu %ymm0,-16(%rdi)") \
+    X("vmovdqu -16(%rdi),%ymm0; vmovq -8(%rdi),%xmm0; vmovdqu %ymm0,-16(%rdi)") \
+    X("vmovdqu -16(%rdi),%ymm0; vmovups (%rdi),%xmm0; vmovdqu %ymm0,-16(%rdi)") \
+    X("vmovups (%rdi),%xmm0; vaddps %xmm0,%xmm0,%xmm0; vmovups (%rdi),%xmm0; movq %xmm0,%rax") \
     X("vmovdqu (%rdi),%xmm0; vpxor %xmm1,%xmm1,%xmm1; vpcmpeqb %xmm0,%xmm1,%xmm2; vpmovmskb %xmm2,%eax") \
     X("vpbroadcastb %eax,%ymm16; vpcmpeqb -16(%rdi),%ymm16,%k0; kmovd %k0,%ecx") \
     X("vmovdqu8 (%rdi),%xmm16; vptestnmb %xmm16,%xmm16,%k1; kmovd %k1,%edx; kortestd %k1,%k1") \
