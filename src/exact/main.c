@@ -104,6 +104,9 @@ static void before_options(void)
     VG_(needs_command_line_options)(take_option, print_usage, print_debug_usage);
     VG_(clo_vex_control).guest_chase = False;
     VG_(clo_vex_control).guest_max_insns = 30;
+    /* Else a load whose value nothing uses, in a register that is loaded again, would be optimised
+       away before it is seen. Costs a few per cent. */
+    VG_(clo_vex_control).iropt_register_updates_default = VexRegUpdAllregsAtEachInsn;
     VG_(atfork)(NULL, NULL, forked);
     VG_(track_start_client_code)(exact_run_thread);
     VG_(track_pre_thread_first_insn)(exact_thread_begins);
