@@ -301,15 +301,30 @@ void walk_free(struct walk *walk)
     free(walk->seen);
 }
 
-bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start)
+/* False: no room. */
+static bool add_way(uint64_t target, uint64_t ways[FLOW_MOST_WAYS], size_t *count)
+{
+    for (size_t i = 0; i < *count; i++)
+        if (ways[i] == target)
+            return true;
+    if (*count == FLOW_MOST_WAYS)
+        return false;
+    ways[(*count)++] = target;
+    return true;
+}
+
+bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start,
+                     uint64_t ways[FLOW_MOST_WAYS], size_t *ways_count)
 {
     const struct flow_code code = {.bytes = bytes, .count = count, .start = start};
+    *ways_count = 0;
     for (size_t at = 0; at < count;) {
         struct isa_insn insn;
         unsigned length = decode(&code, at, &insn);
         bool jumps = insn.flow == ISA_JUMP || insn.flow == ISA_BRANCH;
         if (length == 0 || at >= FLOW_MOST_SWEEP || insn.flow == ISA_RETURN ||
-            (jumps && (insn.indirect || insn.target - start >= count)))
+            (jumps && insn.indirect) ||
+            (jumps && insn.target - start >= count && !add_way(insn.target, ways, ways_count)))
             return true;
         at += length;
     }

@@ -22,6 +22,7 @@ enum {
     FLOW_MOST_INSTRUCTIONS = 1 << 20, /* a larger function has no blocks, and FLOW_LARGE is set */
     FLOW_MOST_EDGES = 1 << 22,        /* the same                                               */
     FLOW_MOST_SWEEP = 1 << 14,        /* bytes                                                  */
+    FLOW_MOST_WAYS = 4,
 };
 
 /* No block, no loop's head, not in this function. */
@@ -115,11 +116,13 @@ struct flow_code {
 };
 
 /*
- * Can this function return? False if there is no return in it, nor a jump that leaves it or goes who
- * knows where; such are those that end in exit() or a throw. bytes: all of it, from
- * `start`; looks at no more than FLOW_MOST_SWEEP of them and then says true.
+ * Can this function return? False if there is no return in it, nor a jump that goes who knows where; such are
+ * those that end in exit() or a throw. bytes: all of it, from `start`; looks at no more than
+ * FLOW_MOST_SWEEP of them and then says true. What it jumps to outside of itself (FLOW_MOST_WAYS, more: true)
+ * is given in ways: the answer false holds if what is there does not return either.
  */
-bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start);
+bool flow_may_return(const uint8_t *bytes, size_t count, uint64_t start,
+                     uint64_t ways[FLOW_MOST_WAYS], size_t *ways_count);
 
 /*
  * The flow of a function. BASE_NO_MEMORY; BASE_UNSUPPORTED: more than FLOW_MOST_BYTES, or no

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of functions that jump to others. With FLOW_MOST_WAYS each: 1 + 4 + 16 looked at. */
+enum { MOST_DEPTH = 2 };
+
 /* What C and C++ libraries, the unwinder and Fortran's run-time offer to end a program or a
  * function. */
 static const char *const final_names[] = {
@@ -96,22 +99,31 @@ static bool cell_of_stub(struct binary *binary, uint64_t stub, uint64_t *cell)
     return true;
 }
 
-static bool has_return(struct binary *binary, uint64_t callee)
+static bool find_out(struct binary *binary, uint64_t callee, bool cell, unsigned depth);
+
+/* What it jumps to counts as well: parts of it that were moved away, tail calls. */
+static bool has_return(struct binary *binary, uint64_t callee, unsigned depth)
 {
     uint8_t code[FLOW_MOST_SWEEP];
-    uint64_t start, end;
+    uint64_t start, end, ways[FLOW_MOST_WAYS];
+    size_t count;
     if (binary_function(binary, callee, &start, &end) != BASE_OK || start != callee ||
         end - start > sizeof code ||
         binary_read(binary, start, code, (size_t)(end - start)) != BASE_OK)
         return true;
-    return flow_may_return(code, (size_t)(end - start), start);
+    if (flow_may_return(code, (size_t)(end - start), start, ways, &count))
+        return true;
+    for (size_t i = 0; i < count; i++)
+        if (depth == 0 || find_out(binary, ways[i], false, depth - 1))
+            return true;
+    return false;
 }
 
-static bool find_out(struct binary *binary, uint64_t callee, bool cell)
+static bool find_out(struct binary *binary, uint64_t callee, bool cell, unsigned depth)
 {
     uint64_t place = callee;
     if (!cell && !cell_of_stub(binary, callee, &place))
-        return has_return(binary, callee);
+        return has_return(binary, callee, depth);
     const char *name = binary_import(binary, place);
     return !name || !is_final(name);
 }
@@ -129,7 +141,7 @@ bool import_returns_of(void *context, uint64_t callee, bool cell)
     struct import_returns_slot *slot =
         &returns->slots[base_mix64(key) % BASE_COUNT(returns->slots)];
     if (slot->key != key) {
-        slot->returns = find_out(returns->binary, callee, cell);
+        slot->returns = find_out(returns->binary, callee, cell, MOST_DEPTH);
         slot->key = key;
     }
     return slot->returns;
