@@ -13,7 +13,7 @@
 
 #include <math.h>
 
-enum { ROUNDS = 8 };
+enum { ROUNDS = 3 };
 
 static double log_width(uint32_t bin)
 {

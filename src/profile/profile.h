@@ -8,7 +8,7 @@
  * input: profile_read checks every id, count and number, so that readers of a
  * struct profile may use all of them without further checks.
  *
- * Ids are indices into the arrays below. Id 0 of modules, frames and contexts is
+ * Ids are indices into the arrays below. Id 0 of modules, frames, contexts and loops is
  * "none" (context 0 is the root of the calling-context tree); profile_new adds
  * those items. Parents precede children: contexts[i].parent < i.
  *
@@ -136,8 +136,12 @@ struct profile_exact {
     uint64_t instructions;          /* 0: not counted                                    */
 };
 
-/* Reuse of one process image. Counts of locations and accesses stand for all, whatever share of
-   the locations was kept. Since version 2. */
+/*
+ * Reuse of one process image. Counts of locations and accesses stand for all, whatever share of
+ * the locations was kept. Since version 2. In live recordings all of them are estimates from samples;
+ * docs/formats/profile.md tells how good. There kept_accesses are the stored samples and kept_locations their
+ * effective number: late traps stand for many, so it is what intervals have to go by.
+ */
 struct profile_reuse {
     uint32_t process;               /* ascending                                         */
     uint32_t unit_bytes;            /* of a location; a power of two, the same in all    */

@@ -130,6 +130,28 @@ static void add_exact(struct profile *profile)
     *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){2, 3, 7, 7.5, 1e9, 1e20, 5, 6};
 }
 
+/* What version 3 added. */
+static void add_version_3(struct profile *profile)
+{
+    for (uint32_t process = 1; process < 8; process += 6)
+        *profile_add_paces(profile) = (struct profile_pace){.process = process,
+                                                            .accesses_per_ns = 1.25,
+                                                            .low = 0.5,
+                                                            .high = 2.5,
+                                                            .trap_ns = 3000,
+                                                            .floor_ns = 0.5 * process,
+                                                            .calibration = "by the stars"};
+    *profile_add_caches(profile) = (struct profile_cache){1, 8, 64, 2, 32768};
+    *profile_add_caches(profile) = (struct profile_cache){3, 0, 64, 0, UINT64_C(33) << 20};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 8, 64, 1000, 10};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 0, 64, 1000, 1000};
+    *profile_add_loops(profile) =
+        (struct profile_loop){0, 1, UINT64_C(0xffffffffff600000), "main", "/src/a.c", 40};
+    *profile_add_loops(profile) = (struct profile_loop){1, 1, 0x1234, NULL, NULL, 0};
+    *profile_add_frame_loops(profile) = (struct profile_frame_loop){1, 1};
+    *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 2};
+}
+
 static struct profile *small_profile(void)
 {
     struct profile *profile = profile_new();
@@ -141,6 +163,7 @@ static struct profile *small_profile(void)
     memset(module->build_id, 0xab, 20);
     add_findings(profile);
     add_exact(profile);
+    add_version_3(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -240,6 +263,20 @@ static void reads_back_what_was_written(void **state)
     for (size_t i = 0; i < wrote->bins_count; i++)
         assert_memory_equal(&got->bins[i], &wrote->bins[i], sizeof got->bins[i]);
     assert_memory_equal(got->reuse_pairs, wrote->reuse_pairs, sizeof got->reuse_pairs[0]);
+    for (size_t i = 0; i < 2; i++) {
+        assert_string_equal(got->paces[i].calibration, "by the stars");
+        assert_memory_equal(&got->paces[i], &wrote->paces[i],
+                            offsetof(struct profile_pace, calibration));
+        assert_memory_equal(&got->caches[i], &wrote->caches[i], sizeof got->caches[i]);
+        assert_memory_equal(&got->what_ifs[i], &wrote->what_ifs[i], sizeof got->what_ifs[i]);
+        assert_memory_equal(&got->frame_loops[i], &wrote->frame_loops[i],
+                            sizeof got->frame_loops[i]);
+        const struct profile_loop *loop = &got->loops[1 + i], *other = &wrote->loops[1 + i];
+        same_text(loop->function, other->function);
+        same_text(loop->file, other->file);
+        assert_true(loop->parent == other->parent && loop->module == other->module &&
+                    loop->address == other->address && loop->line == other->line);
+    }
     struct profile_reuse total = profile_reuse_total(got);
     assert_true(total.accesses == 2001 && total.locations == 200.5 && total.stack == 1);
     assert_true(total.share_first == 1 && total.share_last == 1.0 / 7 && total.unit_bytes == 64);
@@ -429,7 +466,7 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->pairs[0].waste_traps, UINT64_MAX);
     PLANT(profile->sampled[0].context, 1000);
     PLANT(profile->sampled[0].weight, NAN);
-    PLANT(profile->kinds[0].kind, 3);
+    PLANT(profile->kinds[0].kind, PROFILE_KINDS);
     PLANT(profile->kinds[0].samples, UINT64_MAX);
     PLANT(profile->counters[0].thread, 1);
     PLANT(profile->counters[0].name, NULL);
@@ -453,7 +490,7 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->bins[1].bin, 3);
     PLANT(profile->bins[1].lo, 39);
     PLANT(profile->bins[1].hi, 40);
-    PLANT(profile->bins[11].hi, UINT64_MAX);
+    PLANT(profile->bins[17].hi, UINT64_MAX);
     PLANT(profile->bins[0].weight, INFINITY);
     PLANT(profile->reuse_pairs[0].use, 4);
     PLANT(profile->reuse_pairs[0].reuse, 4);
@@ -462,6 +499,33 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->reuse_pairs[0].time, NAN);
     PLANT(profile->reuse_pairs[0].time_squares, INFINITY);
     PLANT(profile->reuse_pairs[0].stack_squares, -1);
+    PLANT(profile->paces[1].process, 1);
+    PLANT(profile->paces[0].calibration, NULL);
+    PLANT(profile->paces[0].accesses_per_ns, 0.25);
+    PLANT(profile->paces[0].accesses_per_ns, 3);
+    PLANT(profile->paces[0].accesses_per_ns, NAN);
+    PLANT(profile->paces[0].low, 0);
+    PLANT(profile->paces[0].high, INFINITY);
+    PLANT(profile->paces[0].trap_ns, -1);
+    PLANT(profile->paces[0].floor_ns, NAN);
+    PLANT(profile->caches[0].bytes, 0);
+    PLANT(profile->caches[1].bytes, 16384);
+    PLANT(profile->caches[1].bytes, UINT64_MAX);
+    PLANT(profile->caches[0].level, 0);
+    PLANT(profile->caches[0].level, 10);
+    PLANT(profile->what_ifs[0].bytes, 0);
+    PLANT(profile->what_ifs[0].bytes, UINT64_MAX);
+    PLANT(profile->what_ifs[0].line_bytes, 0);
+    PLANT(profile->what_ifs[0].misses, 1001);
+    PLANT(profile->what_ifs[0].accesses, UINT64_MAX);
+    PLANT(profile->loops[1].parent, 1);
+    PLANT(profile->loops[2].parent, 5);
+    PLANT(profile->loops[2].module, 9);
+    PLANT(profile->frame_loops[0].frame, 99);
+    PLANT(profile->frame_loops[1].frame, 1);
+    PLANT(profile->frame_loops[0].loop, 3);
+    PLANT(profile->loops_count, 0);
+    PLANT(profile->pairs[0].kind, PROFILE_REUSE);
     PLANT(profile->run.attempted, 106);
     PLANT(profile->run.stored, UINT64_MAX);
     PLANT(profile->run.verb, NULL);
@@ -530,6 +594,24 @@ static void edited_files_are_refused(void **state)
         "UPDATE histogram SET weight = 9e999",
         "UPDATE histogram SET lo = 0 WHERE bin = 5",
         "UPDATE reuse_pair SET use = 77",
+        "UPDATE pace SET accesses_per_ns = 9 WHERE process = 1",
+        "UPDATE pace SET low = 0",
+        "UPDATE pace SET calibration = x'00ff'",
+        "UPDATE pace SET process = 4294967296 WHERE process = 7",
+        "UPDATE cache SET level = 0",
+        "UPDATE cache SET bytes = -1",
+        "UPDATE cache SET bytes = 1 WHERE position = 1",
+        "UPDATE what_if SET misses = accesses + 1",
+        "UPDATE what_if SET bytes = 0",
+        "UPDATE loop SET parent = id",
+        "UPDATE loop SET module = 2",
+        "UPDATE loop SET function = 77",
+        "UPDATE loop SET id = 9 WHERE id = 2",
+        "DELETE FROM loop",
+        "UPDATE frame_loop SET loop = 3",
+        "UPDATE frame_loop SET frame = 99 WHERE frame = 3",
+        "UPDATE pair SET kind = 3",
+        "DROP TABLE frame_loop",
         "UPDATE reuse_pair SET time_squares = -1",
         "CREATE TABLE extra(x)",
         "CREATE VIEW v AS SELECT 1",
@@ -693,6 +775,60 @@ static void files_of_version_1_are_read(void **state)
     assert_int_equal(try_read(mixed, error), BASE_MALFORMED);
 }
 
+/* What version 2 added: such a file is one of version 1 with these tables at its end. */
+static const char version_2[] =
+    "CREATE TABLE exact(process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, loads INTEGER NOT "
+    "NULL, stores INTEGER NOT NULL, load_bytes INTEGER NOT NULL, store_bytes INTEGER NOT NULL, "
+    "fresh_load_bytes INTEGER NOT NULL, fresh_store_bytes INTEGER NOT NULL, kernel_load_bytes "
+    "INTEGER NOT NULL, kernel_store_bytes INTEGER NOT NULL, ids INTEGER NOT NULL, contexts "
+    "INTEGER NOT NULL, instructions INTEGER NOT NULL);"
+    "INSERT INTO exact VALUES(1,2,1000,2000,8000,16000,0,0,0,0,5,6,9000);"
+    "INSERT INTO exact VALUES(7,2,1000,2000,8000,16000,0,0,0,0,5,6,9000);"
+    "CREATE TABLE reuse(process INTEGER PRIMARY KEY, unit_bytes INTEGER NOT NULL, stack INTEGER "
+    "NOT NULL, accesses REAL NOT NULL, reuses REAL NOT NULL, locations REAL NOT NULL, "
+    "never_reused REAL NOT NULL, share_first REAL NOT NULL, share_last REAL NOT NULL, "
+    "kept_accesses INTEGER NOT NULL, kept_locations INTEGER NOT NULL);"
+    "INSERT INTO reuse VALUES(1,64,1,1000.5,900.25,100.25,50.0,1.0,1.0,1000,100);"
+    "INSERT INTO reuse VALUES(7,64,1,1000.5,900.25,100.25,50.0,1.0,0.25,1000,100);"
+    "CREATE TABLE histogram(process INTEGER NOT NULL, which INTEGER NOT NULL, bin INTEGER NOT "
+    "NULL, lo INTEGER NOT NULL, hi INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(process, "
+    "which, bin)) WITHOUT ROWID;"
+    "INSERT INTO histogram VALUES(1,0,3,30,40,0.25);"
+    "INSERT INTO histogram VALUES(1,1,3,30,40,0.25);"
+    "INSERT INTO histogram VALUES(7,0,4,40,50,0.5);"
+    "CREATE TABLE reuse_pair(use INTEGER NOT NULL, reuse INTEGER NOT NULL, count INTEGER NOT "
+    "NULL, weight REAL NOT NULL, time REAL NOT NULL, time_squares REAL NOT NULL, stack REAL NOT "
+    "NULL, stack_squares REAL NOT NULL, PRIMARY KEY(use, reuse)) WITHOUT ROWID;"
+    "INSERT INTO reuse_pair VALUES(2,3,7,7.5,1.0e+09,1.0e+20,5.0,6.0);";
+
+static void files_of_version_2_are_read(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("version-2.headroom");
+    struct profile *got = NULL;
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_close(db);
+    edit(path, "PRAGMA application_id = 0x48445246; PRAGMA user_version = 2");
+    edit(path, version_1);
+    edit(path, version_2);
+    assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
+    assert_true(got->exacts_count == 2 && got->reuses_count == 2 && got->bins_count == 3);
+    assert_true(got->exacts[1].stores == 2000 && got->bins[2].hi == 50);
+    assert_true(got->reuses[1].share_last == 0.25 && got->reuse_pairs[0].time == 1e9);
+    assert_int_equal(got->paces_count + got->caches_count + got->what_ifs_count, 0);
+    assert_int_equal(got->loops_count, 1);
+    assert_int_equal(got->frame_loops_count, 0);
+    assert_int_equal(profile_write(got, path, error, sizeof error), BASE_OK);
+    profile_free(got);
+    /* Now it is of this version, and nothing of it may be missing. */
+    assert_int_equal(try_read(path, error), BASE_OK);
+    edit(path, "DROP TABLE pace");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+    edit(path, "PRAGMA user_version = 2");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+}
+
 static void other_files_are_no_profiles(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -831,6 +967,7 @@ int main(void)
         cmocka_unit_test(harmless_edits_are_read),
         cmocka_unit_test(newer_files_are_told),
         cmocka_unit_test(files_of_version_1_are_read),
+        cmocka_unit_test(files_of_version_2_are_read),
         cmocka_unit_test(other_files_are_no_profiles),
         cmocka_unit_test(journals_beside_are_ignored),
         cmocka_unit_test(truncated_files_are_refused),
