@@ -181,6 +181,16 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
     return dwarf_formstring(dwarf_attr_integrate(die, attribute, &found));
 }
 
+static uint32_t line_of_declaration(Dwarf_Die *die)
+{
+    Dwarf_Attribute found;
+    Dwarf_Word line;
+    if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_line, &found), &line) != 0 ||
+        line > UINT32_MAX)
+        return 0;
+    return (uint32_t)line;
+}
+
 static uint32_t number_of(Dwarf_Die *die, unsigned attribute)
 {
     Dwarf_Attribute found;
@@ -196,6 +206,7 @@ static void name_frame(struct binary *binary, Dwarf_Die *die, struct binary_fram
     frame->linkage = string_of(die, DW_AT_linkage_name);
     if (!frame->linkage)
         frame->linkage = string_of(die, DW_AT_MIPS_linkage_name);
+    frame->declared = line_of_declaration(die);
     frame->function = frame->linkage ? names_readable(&binary->names, frame->linkage) : NULL;
     /* Not mangled: an assembler label (__GI_strtok); the source has a better name. */
     if (frame->function == frame->linkage) {

@@ -51,6 +51,7 @@ struct binary_frame {
     const char *linkage;   /* as in the symbol table, NULL if unknown                        */
     const char *file;      /* as recorded, made absolute with the compilation directory; NULL */
     uint32_t line, column; /* 0 if unknown                                                    */
+    uint32_t declared;     /* line of the function's declaration, 0 if unknown                */
     bool inlined;          /* this frame was inlined into the next one                        */
 };
 

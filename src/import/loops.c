@@ -37,7 +37,6 @@ struct import_loops {
     uint64_t start, end; /* of the function at hand; equal: none */
     struct flow *flow;   /* NULL: nothing is known of it         */
     uint32_t *ids;       /* in the profile, by loop; 0: not yet  */
-    uint32_t entry_line;
     uint64_t code_bytes;
     uint64_t left_out; /* functions */
     struct import_returns returns;
@@ -186,16 +185,16 @@ static size_t choose_instance(const struct places *places, const struct place *g
     return 0;
 }
 
-/* The line at the level, 0: elsewhere. The compiler leaves some instructions the line on which the
-   function begins. */
-static uint32_t line_at(const struct import_loops *loops, const struct place *guide,
-                        const struct place *place, size_t level)
+/* The line at the level, 0: elsewhere. */
+static uint32_t line_at(const struct place *guide, const struct place *place, size_t level)
 {
     if (!same_instance(guide, place, level))
         return 0;
     const struct binary_frame *frame = level_of(place, level);
-    if (!same_text(frame->file, level_of(guide, level)->file) ||
-        (level == 0 && frame->line <= loops->entry_line))
+    if (!same_text(frame->file, level_of(guide, level)->file))
+        return 0;
+    /* Constants keep the line on which the function begins, or that of its brace. */
+    if (!place->branch && frame->line <= frame->declared + 1)
         return 0;
     return frame->line;
 }
@@ -206,13 +205,12 @@ static uint32_t line_at(const struct import_loops *loops, const struct place *gu
  * What is closed further down than it begins (do, for without condition) is called by its first
  * line.
  */
-static uint32_t choose_line(const struct import_loops *loops, const struct places *places,
-                            const struct place *guide, size_t level)
+static uint32_t choose_line(const struct places *places, const struct place *guide, size_t level)
 {
     uint32_t closing = 0, first = 0, smallest = 0;
     for (size_t i = 0; i < places->count; i++) {
         const struct place *place = &places->items[i];
-        uint32_t line = line_at(loops, guide, place, level);
+        uint32_t line = line_at(guide, place, level);
         if (line && place->branch && (!closing || line < closing))
             closing = line;
         if (line && place->head && !first)
@@ -252,7 +250,7 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
     if (places->count) {
         size_t level = choose_instance(places, guide);
         found = *level_of(guide, level);
-        found.line = choose_line(loops, places, guide, level);
+        found.line = choose_line(places, guide, level);
     }
     free(places);
     return found;
@@ -264,14 +262,6 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
 static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
 {
     return binary_read_loaded(context, address, out, bytes) == BASE_OK;
-}
-
-/* Smaller than any loop's line: what the function's first instruction has. */
-static uint32_t entry_line(struct import_loops *loops)
-{
-    struct binary_frame frames[MOST_INLINED];
-    size_t count = binary_frames(loops->binary, loops->start, frames, MOST_INLINED);
-    return count == 1 ? frames[0].line : 0;
 }
 
 /* False: no memory. */
@@ -295,7 +285,6 @@ static bool read_function(struct import_loops *loops)
         return status != BASE_NO_MEMORY;
     loops->ids = calloc(loops->flow->loops_count, sizeof *loops->ids);
     loops->left_out += (loops->flow->flags & (FLOW_LARGE | FLOW_COMPLEX)) != 0;
-    loops->entry_line = entry_line(loops);
     return loops->ids != NULL;
 }
 
