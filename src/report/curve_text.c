@@ -11,9 +11,10 @@
 
 enum {
     LABEL_COLUMNS = 10,
-    RATIO_COLUMNS = 9, /* " 33.77 %"          */
-    BAND_COLUMNS = 18, /* "  33.20 – 41.77 %" */
-    MARK_COLUMNS = 8,  /* " ← L1"             */
+    RATIO_COLUMNS = 9,    /* " 33.77 %"          */
+    BAND_COLUMNS = 18,    /* "  33.20 – 41.77 %" */
+    MARK_COLUMNS = 8,     /* " ← L1"             */
+    WHAT_IF_COLUMNS = 28, /* "1.25 MiB, fully associative" */
     MOST_POWERS = 24,
     MOST_ROWS = 64 + RANK_CACHES,
     FIRST_CACHE = 4 << 10,
@@ -24,9 +25,17 @@ struct row {
     const struct profile_cache *cache; /* of the machine, or NULL */
 };
 
-static const char *ratio_text(double ratio, char out[32])
+/* Of samples the second digit is never known. */
+static const char *ratio_text(const struct reuse_figures *figures, double ratio, char out[32])
 {
-    snprintf(out, 32, "%.2f %%", 100 * ratio);
+    snprintf(out, 32, figures->sampled ? "%.1f %%" : "%.2f %%", 100 * ratio);
+    return out;
+}
+
+/* "5.8 – 54.9 %" */
+static const char *band_text(const struct reuse_ratio *ratio, char out[64])
+{
+    snprintf(out, 64, "%.1f – %.1f %%", 100 * ratio->low, 100 * ratio->high);
     return out;
 }
 
@@ -71,16 +80,15 @@ static size_t make_rows(const struct printer *printer, const struct reuse_figure
 static void print_row(struct printer *printer, const struct reuse_figures *figures,
                       const struct row *row, double largest)
 {
-    char text[64], high[32], drawn[4 * PRINT_BAR + 1];
+    char text[64], drawn[4 * PRINT_BAR + 1];
     struct reuse_ratio ratio = figures_miss_ratio(figures, (double)row->bytes);
     unsigned columns = printer->width - 2 - LABEL_COLUMNS - RATIO_COLUMNS - MARK_COLUMNS -
                        (figures->sampled ? BAND_COLUMNS : 0);
     fputs("  ", printer->out);
     print_pad(printer, print_size(row->bytes, text), LABEL_COLUMNS, false);
-    print_pad(printer, ratio_text(ratio.ratio, text), RATIO_COLUMNS, true);
+    print_pad(printer, ratio_text(figures, ratio.ratio, text), RATIO_COLUMNS, true);
     if (figures->sampled) {
-        snprintf(text, sizeof text, "%.2f – %s", 100 * ratio.low, ratio_text(ratio.high, high));
-        print_pad(printer, text, BAND_COLUMNS, true);
+        print_pad(printer, band_text(&ratio, text), BAND_COLUMNS, true);
     }
     print_bar(largest > 0 ? ratio.ratio / largest : 0, columns < PRINT_BAR ? columns : PRINT_BAR,
               drawn);
@@ -106,23 +114,22 @@ static void print_machine(struct printer *printer, const struct reuse_figures *f
 {
     const struct ranking *ranking = &printer->ranking;
     double accesses = reuse_sum(figures_stack(figures)) + figures->misses;
-    char line[TEXT_BYTES] = "", ratio_name[32], high[32], name[64];
+    char line[TEXT_BYTES] = "", ratio_name[32], band[64], name[64];
     for (size_t i = 0; i < ranking->caches_count; i++) {
         const struct profile_cache *cache = &ranking->caches[i];
         struct reuse_ratio ratio = figures_miss_ratio(figures, (double)cache->bytes);
         if (!cache->level)
             return;
         print_add(line, sizeof line, "%s%s%s", i ? ", " : "Of the accesses, ",
-                  figures->sampled ? "about " : "", ratio_text(ratio.ratio, ratio_name));
+                  figures->sampled ? "about " : "", ratio_text(figures, ratio.ratio, ratio_name));
         if (figures->sampled)
-            print_add(line, sizeof line, " (%.2f – %s)", 100 * ratio.low,
-                      ratio_text(ratio.high, high));
+            print_add(line, sizeof line, " (%s)", band_text(&ratio, band));
         print_add(line, sizeof line, " miss %s%s", i ? "" : "this machine's ",
                   print_cache(cache, name));
     }
     print_add(line, sizeof line, "; %s%s are first touches, which every cache misses.",
               figures->sampled ? "about " : "",
-              ratio_text(accesses > 0 ? figures->misses / accesses : 0, ratio_name));
+              ratio_text(figures, accesses > 0 ? figures->misses / accesses : 0, ratio_name));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
@@ -143,12 +150,13 @@ static void print_what_if(struct printer *printer, const struct reuse_figures *f
     else
         snprintf(label, sizeof label, "%s, fully associative", size);
     fputs("  ", printer->out);
-    print_pad(printer, label, 30, false);
-    print_pad(printer, ratio_text(ratio, text), 10, true);
+    print_pad(printer, label, WHAT_IF_COLUMNS, false);
+    print_pad(printer, ratio_text(figures, ratio, text), 10, true);
     if (cache->line_bytes == figures->totals.unit_bytes) {
-        print_pad(printer, ratio_text(predicted, text), 14, true);
+        print_pad(printer, ratio_text(figures, predicted, text), 14, true);
         snprintf(text, sizeof text, "%+.2f points", 100 * (ratio - predicted));
-        print_pad(printer, text, 16, true);
+        if (printer->width >= WHAT_IF_COLUMNS + 42)
+            print_pad(printer, text, 16, true);
     }
     putc('\n', printer->out);
 }
@@ -161,8 +169,8 @@ static void print_what_ifs(struct printer *printer, const struct reuse_figures *
         comparable = comparable || profile->what_ifs[i].line_bytes == figures->totals.unit_bytes;
     if (!profile->what_ifs_count)
         return;
-    fprintf(printer->out, "\n  %s%-30s%10s%s%s\n", print_on(printer, DIM), "simulated cache",
-            "misses", comparable ? "  by the curve" : "", print_off(printer));
+    fprintf(printer->out, "\n  %s%-*s%10s%s%s\n", print_on(printer, DIM), WHAT_IF_COLUMNS,
+            "simulated cache", "misses", comparable ? "  by the curve" : "", print_off(printer));
     for (size_t i = 0; i < profile->what_ifs_count; i++)
         print_what_if(printer, figures, &profile->what_ifs[i]);
     if (!comparable) {
@@ -195,8 +203,9 @@ void print_curve(struct printer *printer, const struct reuse_figures *figures)
     struct row rows[MOST_ROWS];
     size_t count = make_rows(printer, figures, rows);
     double largest = figures_miss_ratio(figures, (double)rows[0].bytes).ratio;
-    fprintf(printer->out, "\n  %s%-*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "cache of",
-            RATIO_COLUMNS, "misses", print_off(printer));
+    fprintf(printer->out, "\n  %s%-*s%*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "cache of",
+            RATIO_COLUMNS, "misses", figures->sampled ? BAND_COLUMNS : 0,
+            figures->sampled ? "90 % interval" : "", print_off(printer));
     for (size_t i = 0; i < count; i++)
         print_row(printer, figures, &rows[i], largest);
     fprintf(printer->out, "  ");

@@ -199,14 +199,15 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
 {
     const struct ranking *ranking = &printer->ranking;
     char line[TEXT_BYTES] = "", name[64];
+    int digits = figures->sampled ? 1 : 2;
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
         double bytes = (double)ranking->caches[i].bytes;
         double ratio = figures_miss_ratio(figures, bytes).ratio;
         double without = figures_ratio_without(figures, pair, bytes);
         if (ratio - without < least_saving)
             continue;
-        print_add(line, sizeof line, "%s from %s%.2f to %.2f %% in %s%s", line[0] ? "," : "",
-                  figures->sampled ? "about " : "", 100 * ratio, 100 * without,
+        print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
+                  figures->sampled ? "about " : "", digits, 100 * ratio, digits, 100 * without,
                   ranking->caches[i].level ? "" : "a cache of ",
                   print_cache(&ranking->caches[i], name));
     }
@@ -243,8 +244,8 @@ static void print_order(struct printer *printer)
     else
         snprintf(order, sizeof order, "ordered by their distance beyond %s",
                  print_cache(near, name));
-    fprintf(printer->out, "\n%sReuses by place%s  %s\n", print_on(printer, STRONG),
-            print_off(printer), order);
+    fprintf(printer->out, "\n%sReuses by place%s  ", print_on(printer, STRONG), print_off(printer));
+    print_wrap(printer, PLAIN, 17, 2, order);
 }
 
 bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures)

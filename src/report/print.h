@@ -30,6 +30,7 @@ struct printer {
     unsigned width;
     struct given given[16];
     size_t given_count;
+    bool few_reuses; /* samples of reuse, too few for good figures */
     bool has_prefix;
     char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
 };

@@ -3,6 +3,7 @@
 #include "report/json.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,11 +23,11 @@ static void bin_object(struct json *json, uint64_t low, uint64_t end, double sha
     json_close(json, '}');
 }
 
-/* Shares of the reuses; bins without any are left out. */
+/* Shares of `sum` reuses; bins without any are left out. */
 static void histogram_member(struct json *json, const char *name, const double *histogram,
-                             bool paper_bins)
+                             double sum, bool paper_bins)
 {
-    double sum = reuse_sum(histogram), paper[FIGURES_PAPER_BINS] = {0};
+    double paper[FIGURES_PAPER_BINS] = {0};
     json_key(json, name);
     json_open(json, '[');
     for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++) {
@@ -38,6 +39,18 @@ static void histogram_member(struct json *json, const char *name, const double *
         if (paper[bin] > 0)
             bin_object(json, figures_paper_low(bin), figures_paper_low(bin + 1), paper[bin]);
     json_close(json, ']');
+}
+
+/* Reuses that were foreseen have no CPU time: what it lacks of all of them are those. */
+static void histograms_members(struct json *json, const struct reuse_figures *figures, bool paper)
+{
+    double elapsed = reuse_sum(figures->elapsed), all = fmax(elapsed, reuse_sum(figures->time));
+    histogram_member(json, "time", figures->time, reuse_sum(figures->time), paper);
+    histogram_member(json, "stack", figures->stack, reuse_sum(figures->stack), paper);
+    histogram_member(json, "stack_from_time", figures->from_time, reuse_sum(figures->from_time),
+                     paper);
+    if (elapsed > 0)
+        histogram_member(json, "elapsed_ns", figures->elapsed, all, paper);
 }
 
 static void ratio_members(struct json *json, const struct reuse_figures *figures, const char *name,
@@ -310,7 +323,6 @@ bool json_reuse(struct json *json, const struct ranking *ranking,
                 const struct report_options *options)
 {
     struct reuse_figures *figures = malloc(sizeof *figures);
-    bool paper = options->paper_bins;
     if (!figures)
         return false;
     figures_reuse(ranking->profile, figures);
@@ -319,11 +331,7 @@ bool json_reuse(struct json *json, const struct ranking *ranking,
     reuse_totals(json, &figures->totals);
     samples_members(json, ranking->profile);
     pace_member(json, figures);
-    histogram_member(json, "time", figures->time, paper);
-    histogram_member(json, "stack", figures->stack, paper);
-    histogram_member(json, "stack_from_time", figures->from_time, paper);
-    if (reuse_sum(figures->elapsed) > 0)
-        histogram_member(json, "elapsed_ns", figures->elapsed, paper);
+    histograms_members(json, figures, options->paper_bins);
     ratios_member(json, figures);
     json_text(json, "miss_ratio_from", figures->totals.stack ? "stack" : "stack_from_time");
     caches_member(json, ranking->profile, figures);

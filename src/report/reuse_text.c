@@ -19,8 +19,9 @@ enum {
     LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
     MOST_ROWS = 24,              /* of a histogram: beyond, rows of two octaves, or three */
     OCTAVES = 65,
-    LEAST_ELIDED = 3,  /* empty rows in a row */
-    PAPER_OCTAVE = 13, /* the one that begins at 4096 */
+    LEAST_ELIDED = 3,    /* empty rows in a row */
+    LEAST_SAMPLES = 100, /* the interval of 50 % is then 40..60 */
+    PAPER_OCTAVE = 13,   /* the one that begins at 4096 */
 };
 
 /* A row whose share would read 0.0 % at both ends of the histogram is left out. */
@@ -66,7 +67,8 @@ const char *print_time(double ns, char out[32])
     /* 999.96 would read as 1000.0 */
     for (; unit + 1 < BASE_COUNT(units) && ns >= 999.5; unit++)
         ns /= 1000;
-    snprintf(out, 32, ns < 9.95 && unit ? "%.1f %s" : "%.0f %s", ns, units[unit]);
+    snprintf(out, 32, ns < 9.95 && unit && fabs(ns - round(ns)) >= 0.05 ? "%.1f %s" : "%.0f %s", ns,
+             units[unit]);
     return out;
 }
 
@@ -445,12 +447,23 @@ static double next_step(double step)
     return digit < 1.5 ? 2 * power : digit < 3 ? 5 * power : 10 * power;
 }
 
+/* "100 – 200 µs"; both are 1, 2 or 5 times a power of ten. */
+static void step_label(double low, double end, char label[80])
+{
+    char from[32], to[32];
+    size_t digits = strspn(print_time(low, from), "0123456789.");
+    print_time(end, to);
+    if (end < 1000 * pow(1000, floor(log10(low) / 3 + 1e-9)))
+        from[digits] = 0;
+    snprintf(label, 80, "%s – %s", from, to);
+}
+
 /* In steps that people count time in: powers of two of nanoseconds read badly. */
 static void print_time_rows(struct printer *printer, const struct reuse_figures *figures,
                             const double *elapsed)
 {
     double sum = reuse_sum(elapsed), low = 1, end, last = 0;
-    char label[80], from[32], to[32];
+    char label[80], to[32];
     struct rows rows = {.columns = 1};
     unsigned most = bar_columns(printer, &rows);
     while (low < figures->pace.floor_ns && low < 1e15)
@@ -460,13 +473,15 @@ static void print_time_rows(struct printer *printer, const struct reuse_figures 
     print_shares(printer, label, &share, 1, most);
     for (last = low; last < 1e19 && weight_between(elapsed, last, 0x1p64) >= least_row * sum;)
         last = next_step(last);
-    for (bool begun = share >= least_row; low < last; low = end) {
+    for (unsigned empty = share >= least_row ? 0 : LEAST_ELIDED; low < last; low = end) {
         end = next_step(low);
         share = weight_between(elapsed, low, end) / sum;
-        snprintf(label, sizeof label, "%s – %s", print_time(low, from), print_time(end, to));
-        begun = begun || share >= least_row;
-        if (begun)
+        step_label(low, end, label);
+        empty = share >= least_row ? 0 : empty + 1;
+        if (empty == 0)
             print_shares(printer, label, &share, 1, most);
+        else if (empty == 1)
+            fputs("  …\n", printer->out);
     }
 }
 
@@ -523,6 +538,12 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
         fprintf(printer->out, "\n  Nothing was used twice%s.\n",
                 figures->sampled ? " in what was sampled" : "");
         return true;
+    }
+    printer->few_reuses = figures->sampled && figures->effective < LEAST_SAMPLES;
+    if (printer->few_reuses) {
+        fprintf(printer->out, "  ");
+        print_wrap(printer, PLAIN, 2, 2,
+                   "So few samples tell little: take these figures with care.");
     }
     print_quantiles(printer, figures);
     print_elapsed(printer, figures);

@@ -490,6 +490,7 @@ static void print_next(struct printer *printer)
         }
     }
     bool more_reuse = print_reuse_is_cut(printer);
+    too_few = too_few || printer->few_reuses;
     if (!too_few && !more && !printer->options->profile_path)
         return;
     fprintf(printer->out, "\n%sNext%s\n", print_on(printer, STRONG), print_off(printer));

@@ -4,7 +4,7 @@
  * was put in; the text is compared with what a person should read.
  */
 #include "distance/distance.h"
-#include "report/report.h"
+#include "report/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -392,7 +392,7 @@ static void shows(struct profile *profile, const struct report_options *options,
 {
     char *text = render(profile, options, false);
     if (!strstr(text, part))
-        print_error("missing: %s\nin: %s", part, text);
+        fprintf(stderr, "missing: %s\nin: %s", part, text);
     assert_non_null(strstr(text, part));
     free(text);
 }
@@ -1002,9 +1002,8 @@ static void odd_reuse_profiles_are_reported(void **state)
     profile_free(profile);
 }
 
-static void reuse_lines_stay_within_the_width(void **state)
+static void lines_fit(struct profile *profile)
 {
-    struct profile *profile = reuse_profile(true);
     for (unsigned width = 60; width <= 160; width += 20) {
         struct report_options options = {.width = width};
         char *text = render(profile, &options, false);
@@ -1020,7 +1019,6 @@ static void reuse_lines_stay_within_the_width(void **state)
         }
         free(text);
     }
-    profile_free(profile);
 }
 
 static void waste_and_reuse_share_a_profile(void **state)
@@ -1156,6 +1154,789 @@ static void advice_follows_the_evidence(void **state)
     profile_free(profile);
 }
 
+/* ---- caches and estimates -----------------------------------------------------------------------
+ */
+
+static void add_cache(struct profile *profile, uint32_t level, uint64_t bytes)
+{
+    *profile_add_caches(profile) = (struct profile_cache){
+        .level = level, .ways = 8, .line_bytes = 64, .sharers = level == 3 ? 2 : 1, .bytes = bytes};
+}
+
+/* A cache whose size is no power of two lies between its neighbours: 3840 lines have hit what 4000
+   lines apart is missed, for distances within [3840, 4096) are taken as uniform. */
+static void caches_of_the_machine_are_marked(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    add_cache(profile, 1, 48 << 10);
+    add_cache(profile, 2, 3968 * 64);
+    add_cache(profile, 3, 33 << 20);
+    assert_true(profile_check(profile));
+    shows(profile, &options, "\n  32 KiB      33.77 %  ██████");
+    shows(profile, &options, "██ ← L1\n  64 KiB      33.77 %");
+    shows(profile, &options, "\n  248 KiB     17.22 %  ████████████████████████▌ ← L2\n  256 KiB ");
+    shows(profile, &options, "█ ← L3\n  (fully associative");
+    shows(profile, &options,
+          "Of the accesses, 33.77 % miss this machine's L1 (48 KiB), 17.22 % miss L2 (248 KiB), "
+          "0.66 % miss\n  L3 (33 MiB); 0.66 % are first touches, which every cache misses.");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.caches")), 3);
+    assert_int_equal(NUMBER(root, "reuse.caches.0.level"), 1);
+    assert_int_equal(NUMBER(root, "reuse.caches.0.bytes"), 48 << 10);
+    assert_int_equal(NUMBER(root, "reuse.caches.0.ways"), 8);
+    assert_int_equal(NUMBER(root, "reuse.caches.0.line_bytes"), 64);
+    assert_int_equal(NUMBER(root, "reuse.caches.2.sharers"), 2);
+    assert_float_equal(NUMBER(root, "reuse.caches.0.miss_ratio"), 408000.0 / 1208000, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.caches.1.miss_ratio"), 208000.0 / 1208000, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.caches.2.miss_ratio"), 8000.0 / 1208000, 1e-8);
+    assert_null(json_object_get(at(root, "reuse.caches.0"), "low"));
+    assert_null(json_object_get(at(root, "reuse.miss_ratio.0"), "low"));
+    assert_null(json_object_get(at(root, "reuse"), "pace"));
+    assert_null(json_object_get(at(root, "reuse"), "elapsed_ns"));
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void without_caches_nothing_is_marked(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    lacks(profile, &options, "←");
+    lacks(profile, &options, "this machine's");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.caches")), 0);
+    assert_int_equal(NUMBER(root, "reuse.ranked_beyond_bytes"), 32 << 10);
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* The order goes by what lies beyond level 2, or beyond level 1 if nothing does; never by the
+   shared one. */
+static void order_goes_by_the_private_cache(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    add_cache(profile, 1, 32 << 10);
+    add_cache(profile, 2, 128 << 10);
+    add_cache(profile, 3, 1 << 20);
+    shows(profile, &options, "ordered by their distance beyond L2 (128 KiB)");
+    shows(profile, &options,
+          "Without them, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), from 33.77 "
+          "to\n      0.66 % in L2 (128 KiB).");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(NUMBER(root, "reuse.ranked_beyond_bytes"), 128 << 10);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.far_share"), 1, 1e-9);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.saves")), 3);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.saves.1.bytes"), 128 << 10);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.saves.1.ratio"), 408.0 / 1208, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.saves.1.ratio_without"), 8.0 / 1208, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.saves.2.ratio_without"), 8.0 / 1208, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.pairs.1.saves.0.ratio_without"), 408.0 / 1208, 1e-8);
+    json_decref(root);
+    profile->caches[1].bytes = 512 << 10;
+    shows(profile, &options, "ordered by their distance beyond L1 (32 KiB)");
+    profile_free(profile);
+}
+
+static void simulated_caches_stand_beside_the_curve(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    *profile_add_what_ifs(profile) = (struct profile_what_if){32 << 10, 8, 64, 1208000, 410416};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){1 << 20, 0, 64, 1208000, 8000};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){1 << 10, 1, 32, 0, 0};
+    assert_true(profile_check(profile));
+    shows(profile, &options,
+          "  simulated cache                 misses  by the curve\n"
+          "  32 KiB, 8 ways                 33.97 %       33.77 %    +0.20 points\n"
+          "  1 MiB, fully associative        0.66 %        0.66 %    +0.00 points\n"
+          "  1 KiB, 1 way                    0.00 %\n");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(NUMBER(root, "reuse.what_if.0.bytes"), 32 << 10);
+    assert_int_equal(NUMBER(root, "reuse.what_if.0.ways"), 8);
+    assert_int_equal(NUMBER(root, "reuse.what_if.0.line_bytes"), 64);
+    assert_int_equal(NUMBER(root, "reuse.what_if.0.accesses"), 1208000);
+    assert_int_equal(NUMBER(root, "reuse.what_if.0.misses"), 410416);
+    assert_float_equal(NUMBER(root, "reuse.what_if.0.ratio"), 410416.0 / 1208000, 1e-8);
+    assert_float_equal(NUMBER(root, "reuse.what_if.0.curve_ratio"), 408000.0 / 1208000, 1e-8);
+    assert_true(json_is_null(at(root, "reuse.what_if.2.curve_ratio")));
+    json_decref(root);
+    profile->what_ifs_count = 1;
+    profile->reuses[0].unit_bytes = profile->reuses[1].unit_bytes = 8;
+    shows(profile, &options, "the curve counts other locations and does not compare");
+    lacks(profile, &options, "points");
+    profile_free(profile);
+}
+
+/* One process whose accesses were not counted. A third of the reuses come 10 µs later, the others
+   at once. */
+static struct profile *live_profile(void)
+{
+    struct profile *profile = new_profile();
+    profile->run.verb = "reuse";
+    *profile_add_reuses(profile) = (struct profile_reuse){.process = 1,
+                                                          .unit_bytes = 64,
+                                                          .accesses = 6040000,
+                                                          .reuses = 6000000,
+                                                          .locations = 40000,
+                                                          .never_reused = 1000,
+                                                          .share_first = 1,
+                                                          .share_last = 1,
+                                                          .kept_accesses = 700};
+    add_kind(profile, PROFILE_REUSE, 700);
+    add_bin(profile, 1, PROFILE_TIME, 1, 4000000);
+    add_bin(profile, 1, PROFILE_TIME, 12000, 2000000);
+    add_bin(profile, 1, PROFILE_ELAPSED, 10000, 2000000);
+    *profile_add_paces(profile) = (struct profile_pace){
+        .process = 1,
+        .accesses_per_ns = 1.2,
+        .low = 0.4,
+        .high = 3.6,
+        .trap_ns = 3400,
+        .floor_ns = 150,
+        .calibration = "from 25 programs, \033[31mby mix",
+    };
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t sum = context(profile, top, "sum", main_c, 20, 0);
+    *profile_add_reuse_pairs(profile) =
+        (struct profile_reuse_pair){sum, sum, 400, 4000000, 4000000, 4000000, 0, 0};
+    *profile_add_reuse_pairs(profile) =
+        (struct profile_reuse_pair){top, sum, 200, 2000000, 2.4e10, 2.88e14, 8e9, 3.2e13};
+    add_cache(profile, 1, 32 << 10);
+    add_cache(profile, 2, 1 << 20);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void estimates_are_called_so(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = live_profile();
+    lacks(profile, &options, "every access was seen");
+    shows(profile, &options,
+          "about 5898 K accesses to about 39.1 K lines of 64 bytes (2.4 MiB); about 1000 of them "
+          "never");
+    shows(profile, &options, "Estimated from 700 samples.");
+    shows(profile, &options, "at about 1.2 accesses a nanosecond (0.4 – 3.6, from 25 programs,");
+    shows(profile, &options, "?[31mby mix)");
+    shows(profile, &options, "Times below 150 ns are not told apart; 3.4 µs were taken off for");
+    shows(profile, &options, "Reuse by another\n  thread is not seen.");
+    shows(profile, &options, "A watchpoint covers a part of a line:");
+    shows(
+        profile, &options,
+        "  CPU time                    <150 ns      9.3 µs      9.6 µs      9.9 µs       10 µs\n");
+    shows(profile, &options, "  about so many accesses            1 ");
+    shows(profile, &options, "  CPU time         reuses\n  below 200 ns     66.7 % ███");
+    shows(profile, &options, "  …\n  5 – 10 µs ");
+    shows(profile, &options, "\n  cache of     misses     90 % interval\n");
+    shows(profile, &options, "not the model's own error)");
+    shows(profile, &options, "Of the accesses, about 33.8 % (");
+    shows(profile, &options,
+          "of the reuses (30 – 37 %); on average about 4000 lines (250.0\n"
+          "      KiB) and about 11.7 K accesses later\n");
+    shows(profile, &options, "misses would fall at best from about 33.8 to 0.7 % in L1 (32 KiB).");
+    lacks(profile, &options, "time distance");
+    lacks(profile, &options, "take these figures with care");
+    lacks(profile, &options, "Dead stores");
+    lacks(profile, &options, "95 % interval");
+    profile_free(profile);
+}
+
+static void few_samples_of_reuse_are_told(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100, .profile_path = "p"};
+    struct profile *profile = live_profile();
+    lacks(profile, &options, "--rate");
+    profile->reuse_pairs[0].count = 20;
+    profile->reuse_pairs[1].count = 4;
+    shows(profile, &options, "So few samples tell little");
+    shows(profile, &options, "; seen 4 times only");
+    shows(profile, &options, "headroom reuse --rate 1000 -- ./prog 'two words'");
+    profile_free(profile);
+}
+
+static void estimates_have_bands(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = live_profile();
+    json_t *root = parse(profile, &options);
+    assert_null(json_object_get(root, "waste"));
+    assert_int_equal(NUMBER(root, "reuse.samples"), 700);
+    assert_int_equal(NUMBER(root, "reuse.armed"), 690);
+    assert_float_equal(NUMBER(root, "reuse.pace.accesses_per_ns"), 1.2, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.low"), 0.4, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.high"), 3.6, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.trap_ns"), 3400, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.floor_ns"), 150, 1e-9);
+    assert_non_null(strstr(TEXT(root, "reuse.pace.calibration"), "from 25 programs"));
+    assert_int_equal(json_array_size(at(root, "reuse.elapsed_ns")), 1);
+    assert_int_equal(NUMBER(root, "reuse.elapsed_ns.0.lo"), 9216);
+    /* Of all reuses: those that were foreseen have no time. */
+    assert_float_equal(NUMBER(root, "reuse.elapsed_ns.0.share"), 1.0 / 3, 1e-8);
+    json_t *ratios = at(root, "reuse.miss_ratio");
+    double narrowest = 1, widest = 0;
+    for (size_t i = 0; i < json_array_size(ratios); i++) {
+        json_t *one = json_array_get(ratios, i);
+        double ratio = NUMBER(one, "ratio"), low = NUMBER(one, "low"), high = NUMBER(one, "high");
+        assert_true(0 <= low && low <= ratio && ratio <= high && high <= 1);
+        narrowest = fmin(narrowest, high - low);
+        widest = fmax(widest, high - low);
+    }
+    /* Where the pace does not matter there is chance; where it does, all of the far reuses. */
+    assert_true(narrowest < 0.08 && narrowest > 0.005);
+    assert_true(widest > 0.33);
+    assert_true(NUMBER(root, "reuse.caches.0.low") < NUMBER(root, "reuse.caches.0.miss_ratio"));
+    assert_true(NUMBER(root, "reuse.caches.0.high") > NUMBER(root, "reuse.caches.0.miss_ratio"));
+    assert_true(NUMBER(root, "reuse.pairs.0.ci95.0") < 1.0 / 3);
+    assert_true(NUMBER(root, "reuse.pairs.0.ci95.1") > 1.0 / 3);
+    assert_float_equal(NUMBER(root, "reuse.pairs.0.stack_mean"), 4000, 1e-6);
+    json_decref(root);
+    /* Counted distances have the band of chance alone, and no pace. */
+    profile->paces_count = 0;
+    profile->bins_count--;
+    root = parse(profile, &options);
+    assert_null(json_object_get(at(root, "reuse"), "pace"));
+    assert_null(json_object_get(at(root, "reuse"), "elapsed_ns"));
+    ratios = at(root, "reuse.miss_ratio");
+    for (size_t i = 0; i < json_array_size(ratios); i++)
+        assert_true(NUMBER(json_array_get(ratios, i), "high") -
+                        NUMBER(json_array_get(ratios, i), "low") <
+                    0.08);
+    json_decref(root);
+    struct report_options text = {.width = 100};
+    shows(profile, &text, "Estimated from 700 samples. Reuse by another");
+    shows(profile, &text, "  time distance, accesses ");
+    lacks(profile, &text, "nanosecond");
+    profile_free(profile);
+}
+
+/* Two processes: the pace of both together, weighted by their CPU time. */
+static void paces_are_added_up(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = live_profile();
+    *profile_add_reuses(profile) = profile->reuses[0];
+    profile->reuses[1].process = 2;
+    profile->reuses[1].accesses *= 2; /* at twice the pace: the same time */
+    *profile_add_paces(profile) = (struct profile_pace){.process = 2,
+                                                        .accesses_per_ns = 2.4,
+                                                        .low = 2,
+                                                        .high = 4.4,
+                                                        .trap_ns = 5,
+                                                        .floor_ns = 200,
+                                                        .calibration = "second"};
+    json_t *root = parse(profile, &options);
+    assert_float_equal(NUMBER(root, "reuse.pace.accesses_per_ns"), 1.8, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.low"), 1.2, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.high"), 4, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.trap_ns"), 3400, 1e-9);
+    assert_float_equal(NUMBER(root, "reuse.pace.floor_ns"), 200, 1e-9);
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void papers_have_their_own_bins(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100, .paper_bins = true};
+    struct profile *profile = reuse_profile(true);
+    shows(profile, &options,
+          "  distance           time                              stack\n"
+          "  0 – 4K           66.7 % ████████████████           100.0 % ████████████████████████\n"
+          "  4K – 8K\n"
+          "  8K – 16K         33.3 % ████████\n");
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.time")), 2);
+    assert_int_equal(NUMBER(root, "reuse.time.0.lo"), 0);
+    assert_int_equal(NUMBER(root, "reuse.time.0.hi"), 4096);
+    assert_float_equal(NUMBER(root, "reuse.time.0.share"), 2.0 / 3, 1e-8);
+    assert_int_equal(NUMBER(root, "reuse.time.1.lo"), 8192);
+    assert_int_equal(NUMBER(root, "reuse.time.1.hi"), 16384);
+    assert_int_equal(json_array_size(at(root, "reuse.stack")), 1);
+    assert_int_equal(NUMBER(root, "reuse.stack.0.hi"), 4096);
+    json_decref(root);
+    profile_free(profile);
+    profile = live_profile();
+    shows(profile, &options,
+          "  CPU time, ns     reuses\n"
+          "  0 – 4K           66.7 % ████████████████████████████████\n"
+          "  4K – 8K\n"
+          "  8K – 16K         33.3 % ████████████████\n");
+    root = parse(profile, &options);
+    assert_int_equal(NUMBER(root, "reuse.elapsed_ns.0.lo"), 8192);
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void paper_bins_are_the_papers(void **state)
+{
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
+        uint64_t low = distance_bin_low(bin);
+        unsigned paper = figures_paper_bin(bin);
+        assert_true(paper < FIGURES_PAPER_BINS);
+        assert_true(low >= figures_paper_low(paper));
+        assert_true(paper + 1 == FIGURES_PAPER_BINS || low < figures_paper_low(paper + 1));
+    }
+    assert_int_equal(figures_paper_low(0), 0);
+    assert_int_equal(figures_paper_low(1), 4096);
+    assert_int_equal(figures_paper_low(19), 1 << 30); /* the 20th and last of the paper */
+}
+
+static void reuse_lines_stay_within_the_width(void **state)
+{
+    struct profile *profile = reuse_profile(true);
+    lines_fit(profile);
+    add_cache(profile, 1, 48 << 10);
+    add_cache(profile, 2, 1280 << 10);
+    add_cache(profile, 3, 33 << 20);
+    *profile_add_what_ifs(profile) = (struct profile_what_if){33 << 20, 12, 64, 1208000, 410416};
+    lines_fit(profile);
+    profile_free(profile);
+    profile = live_profile();
+    lines_fit(profile);
+    profile->reuses[0].unit_bytes = 1;
+    profile->reuses[0].accesses = profile->reuses[0].locations = 1e15;
+    lines_fit(profile);
+    profile_free(profile);
+}
+
+/* ---- what a pair could save
+ * ---------------------------------------------------------------------- */
+
+static void sum_up(const double *distances, unsigned count, struct rank_reuse_pair *pair)
+{
+    *pair = (struct rank_reuse_pair){.weight = count};
+    for (unsigned i = 0; i < count; i++) {
+        pair->stack += distances[i];
+        pair->stack_squares += distances[i] * distances[i];
+    }
+}
+
+/* The bound holds for any part of any histogram, at any cache. */
+static void savings_are_bounds(void **state)
+{
+    struct reuse_figures *figures = calloc(1, sizeof *figures);
+    double distances[64];
+    uint64_t random = 7;
+    unsigned sharp = 0;
+    assert_non_null(figures);
+    for (unsigned round = 0; round < 2000; round++) {
+        struct rank_reuse_pair pair;
+        figures->totals = (struct profile_reuse){.unit_bytes = 64, .stack = 1};
+        memset(figures->stack, 0, sizeof figures->stack);
+        double spread = 1 + (double)(base_mix64(++random) % 4);
+        for (unsigned i = 0; i < 64; i++) {
+            double uniform = (double)(base_mix64(++random) % 1000003) / 1000003;
+            distances[i] = floor(exp(3 + spread * 4 * (uniform - 0.5)) * (i % 3 ? 1 : 30));
+            figures->stack[distance_bin((uint64_t)distances[i])] += 1;
+        }
+        unsigned count = 1 + (unsigned)(base_mix64(++random) % 64);
+        sum_up(distances, count, &pair);
+        for (double cache = 1; cache < 1e6; cache *= 1.7) {
+            double truth = 0, bound = figures_beyond(figures, &pair, cache * 64);
+            for (unsigned i = 0; i < count; i++)
+                truth += distances[i] >= cache;
+            /* within a bin its distances are taken as uniform */
+            double unsure = figures->stack[distance_bin((uint64_t)cache)];
+            if (bound < truth - unsure - 1e-6)
+                print_error("cache %g: %g of %u, bound %g\n", cache, truth, count, bound);
+            assert_true(bound >= truth - unsure - 1e-6 && bound <= pair.weight);
+            sharp += bound < 0.9 * pair.weight && truth > 0 && bound < 1.5 * truth + unsure;
+        }
+    }
+    assert_true(sharp > 5000); /* it says something */
+    free(figures);
+}
+
+/* Near ones and far ones with nothing between: exact, whatever else the program does. */
+static void mixtures_are_seen_through(void **state)
+{
+    struct reuse_figures *figures = calloc(1, sizeof *figures);
+    struct rank_reuse_pair pair = {.weight = 800, .stack = 100 * 3840.0};
+    assert_non_null(figures);
+    pair.stack_squares = 100 * 3840.0 * 3840.0;
+    figures->totals = (struct profile_reuse){.unit_bytes = 64, .stack = 1};
+    figures->stack[0] = 5000;
+    figures->stack[distance_bin(3840)] = 700;
+    figures->misses = 300;
+    assert_float_equal(figures_beyond(figures, &pair, 512 * 64), 100, 1e-6);
+    assert_float_equal(figures_beyond(figures, &pair, 4096 * 64), 0, 1e-6);
+    assert_float_equal(figures_ratio_without(figures, &pair, 512 * 64), 900.0 / 6000, 1e-9);
+    pair = (struct rank_reuse_pair){.weight = 0};
+    assert_float_equal(figures_beyond(figures, &pair, 512 * 64), 0, 1e-9);
+    free(figures);
+}
+
+/* ---- transformations
+ * ----------------------------------------------------------------------------- */
+
+static void transformations_need_their_evidence(void **state)
+{
+    static const struct {
+        struct transform_facts facts;
+        enum transform_kind kind;
+    } cases[] = {
+#define FACTS(...)                                                                                 \
+    {                                                                                              \
+        .far = true, __VA_ARGS__                                                                   \
+    }
+#define LOOPS(inner, outer) .loop_sources = {inner, outer}
+        /* each rule, and its near misses */
+        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true), TRANSFORM_FUSION},
+        {{.use_walks = true, .reuse_walks = true, .forward = true}, TRANSFORM_NONE}, /* near */
+        {FACTS(.use_walks = true, .reuse_walks = true), TRANSFORM_FUSION},
+        {FACTS(.use_walks = true, .forward = true), TRANSFORM_NONE},
+        {FACTS(.reuse_walks = true, .forward = true), TRANSFORM_NONE},
+        {FACTS(.use_walks = true, .reuse_walks = true, .shared = 1), TRANSFORM_NONE},
+        {FACTS(.use_walks = true, .reuse_walks = true, .backward = true), TRANSFORM_NONE},
+        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .shared = 2,
+               .shared_here = 2),
+         TRANSFORM_FUSION},
+        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .use_called = true,
+               .reuse_called = true),
+         TRANSFORM_BLOCKING},
+        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .reuse_called = true),
+         TRANSFORM_BLOCKING},
+        {FACTS(.use_walks = true, .reuse_walks = true, .backward = true, .shared = 1,
+               .shared_here = 1),
+         TRANSFORM_TIME_TILING},
+        {FACTS(.shared = 2, .shared_here = 2), TRANSFORM_TILING},
+        {{.shared = 2, .shared_here = 2}, TRANSFORM_NONE},
+        {FACTS(.shared = 1, .shared_here = 1), TRANSFORM_NONE},
+        {FACTS(.shared = 0), TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 1), TRANSFORM_BATCHING},
+        {FACTS(.shared = 3, .shared_here = 2), TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .use_walks = true), TRANSFORM_NONE},
+        {FACTS(.recursive = true), TRANSFORM_RECURSION},
+        {FACTS(.recursive = true, .use_walks = true, .reuse_walks = true, .forward = true),
+         TRANSFORM_RECURSION},
+        {{.recursive = true}, TRANSFORM_NONE},
+        {FACTS(.shared = 1, .shared_here = 1, .reuse_source = "sum += rank[column[e]];"),
+         TRANSFORM_REORDERING},
+        {FACTS(.shared = 2, .shared_here = 2, .use_source = "x[index[i] + 1] = 0;"),
+         TRANSFORM_REORDERING},
+        {FACTS(.reuse_source = "sum += rank[column[e]];"), TRANSFORM_NONE},
+        {FACTS(.shared = 1, .shared_here = 1, .reuse_source = "sum += rank[e] + column[e];"),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 1, .shared_here = 1, .reuse_source = "sum += rank[column[e"),
+         TRANSFORM_NONE},
+        /* interchange: the inner loop's variable selects the row, the outer one's the element */
+        {FACTS(.shared = 3, .shared_here = 3, .reuse_source = "sum += a[i][k] * b[k][j];",
+               LOOPS("for (int k = 0; k < N; k++)", "for (int j = 0; j < N; j++) {")),
+         TRANSFORM_INTERCHANGE},
+        {FACTS(.shared = 3, .shared_here = 3, .reuse_source = "c[i][j] += a[i][k] * b[k][j];",
+               LOOPS("for (j = 0; j < n; ++j)", "for (k = 0; k < n; ++k)")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += m[row * width + column];",
+               LOOPS("for (row = 0; row < n; row++)", "for (column = 0; column < n; column++)")),
+         TRANSFORM_INTERCHANGE},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += m[row * width + column];",
+               LOOPS("for (column = 0; column < n; column++)", "for (row = 0; row < n; row++)")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "total += table[i][j]",
+               LOOPS("for i in 0..n {", "for j in 0..n {")),
+         TRANSFORM_INTERCHANGE},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "s += t[x][y][z];",
+               LOOPS("for (y = 0; y < n; y += 2)", "for (z = 0; z < n; z++)")),
+         TRANSFORM_INTERCHANGE},
+        /* a transposition: whichever is inner, one array is walked by rows */
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "b[j][i] = a[i][j];",
+               LOOPS("for (j = 0; j < n; j++)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_TILING},
+        /* the outer loop does not step along the row */
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += b[k][0];",
+               LOOPS("for (k = 0; k < n; k++)", "for (j = 0; j < n; j++)")),
+         TRANSFORM_TILING},
+        /* one loop of this function only: the lines of others do not count */
+        {FACTS(.shared = 2, .shared_here = 1, .reuse_source = "sum += b[k][j];",
+               LOOPS("for (k = 0; k < n; k++)", NULL)),
+         TRANSFORM_BATCHING},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += b[k][j];",
+               LOOPS("while (k < n)", "for (j = 0; j < n; j++)")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += b[kk][jj];",
+               LOOPS("for (k = 0; k < n; k++)", "for (j = 0; j < n; j++)")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2,
+               LOOPS("for (k = 0; k < n; k++)", "for (j = 0; j < n; j++)")),
+         TRANSFORM_TILING},
+        /* strange lines */
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "[[[]]][", LOOPS("for (;;)", "for")),
+         TRANSFORM_REORDERING},
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "", LOOPS("for (;", "for(;;++")),
+         TRANSFORM_TILING},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct transform found = transform_for(&cases[i].facts);
+        if (found.kind != cases[i].kind)
+            print_error("case %zu: %s, not %d\n", i, found.name, cases[i].kind);
+        assert_int_equal(found.kind, cases[i].kind);
+        assert_int_equal(found.name == NULL, cases[i].kind == TRANSFORM_NONE);
+        assert_int_equal(found.text == NULL, cases[i].kind == TRANSFORM_NONE);
+    }
+}
+
+/* ---- loops
+ * ---------------------------------------------------------------------------------------- */
+
+static uint32_t add_loop(struct profile *profile, uint32_t parent, const char *function,
+                         uint32_t line)
+{
+    uint64_t address = 0x2000 + profile->loops_count;
+    *profile_add_loops(profile) = (struct profile_loop){.parent = parent,
+                                                        .module = 1,
+                                                        .address = address,
+                                                        .function = function,
+                                                        .file = main_c,
+                                                        .line = line};
+    return (uint32_t)profile->loops_count - 1;
+}
+
+/* Contexts must be given in the order of their frames. */
+static void in_loop(struct profile *profile, uint32_t context, uint32_t loop)
+{
+    *profile_add_frame_loops(profile) =
+        (struct profile_frame_loop){profile->contexts[context].frame, loop};
+}
+
+static void far_pair(struct profile *profile, uint32_t use, uint32_t reuse)
+{
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+        use, reuse, 400000, 400000, 4799200000, 5.8e13, 4e5 * 3999, 4e5 * 3999.0 * 3999};
+}
+
+/* A profile without pairs. */
+static struct profile *loop_profile(void)
+{
+    struct profile *profile = reuse_profile(true);
+    profile->reuse_pairs_count = 0;
+    return profile;
+}
+
+static void suggests(struct profile *profile, const char *kind)
+{
+    struct report_options options = {0};
+    assert_true(profile_check(profile));
+    json_t *root = parse(profile, &options);
+    json_t *found = at(root, "reuse.pairs.0.suggestion");
+    if (!kind)
+        assert_true(json_is_null(found));
+    else
+        assert_string_equal(TEXT(found, "kind"), kind);
+    json_decref(root);
+}
+
+/* for (49) { for (19) use(20); for (29) reuse(30); } */
+static void loops_of_one_function_are_told_apart(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = loop_profile();
+    uint32_t rounds = add_loop(profile, 0, "work", 49);
+    uint32_t first = add_loop(profile, rounds, "work", 19);
+    uint32_t second = add_loop(profile, rounds, "work", 29);
+    uint32_t top = context(profile, 0, "main", main_c, 60, 0);
+    uint32_t use = context(profile, top, "work", main_c, 20, 0);
+    uint32_t reuse = context(profile, top, "work", main_c, 30, 0);
+    in_loop(profile, use, first);
+    in_loop(profile, reuse, second);
+    far_pair(profile, use, reuse);
+    shows(profile, &options,
+          "      in main (main.c:60)\n"
+          "      both in       the loop at main.c:49\n"
+          "      used          work  main.c:20\n"
+          "                    in the loop at main.c:19\n"
+          "      reused        work  main.c:30\n"
+          "                    in the loop at main.c:29\n"
+          "      Without them, misses");
+    shows(profile, &options, "Two loops of one function go over the same data");
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.ancestor.function"), "work");
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.ancestor.use_line"), 20);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.ancestor.reuse_line"), 30);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.shared")), 1);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.0.line"), 49);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.loops.use.0.file"), main_c);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.loops.use.0.function"), "work");
+    assert_string_equal(TEXT(root, "reuse.pairs.0.loops.use.0.module"), "/home/u/demo/prog");
+    assert_memory_equal(TEXT(root, "reuse.pairs.0.loops.use.0.address"), "0x20", 4);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.reuse.0.line"), 29);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.suggestion.kind"), "fusion");
+    json_decref(root);
+    /* The other way round it is the next round. */
+    profile->reuse_pairs[0].use = reuse;
+    profile->reuse_pairs[0].reuse = use;
+    suggests(profile, "time tiling");
+    shows(profile, &options, "The reuse comes in the next round of the loop around both");
+    /* The remainder of a vectorised loop reads as the loop itself: no second loop. */
+    profile->loops[second].line = 19;
+    suggests(profile, "tiling");
+    profile->loops[second].line = 29;
+    /* Near reuses need nothing. */
+    profile->reuse_pairs[0].stack = profile->reuse_pairs[0].stack_squares = 4e5;
+    suggests(profile, NULL);
+    profile_free(profile);
+}
+
+/* for (49) { produce(); consume(); }, with a loop each */
+static void calls_from_one_loop_part_there(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = loop_profile();
+    uint32_t rounds = add_loop(profile, 0, "main", 49);
+    uint32_t first = add_loop(profile, 0, "produce", 19);
+    uint32_t second = add_loop(profile, 0, "consume", 29);
+    uint32_t produces = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t use = context(profile, produces, "produce", main_c, 20, 0);
+    uint32_t consumes = context(profile, 0, "main", main_c, 51, 0);
+    uint32_t reuse = context(profile, consumes, "consume", main_c, 30, 0);
+    in_loop(profile, produces, rounds);
+    in_loop(profile, use, first);
+    in_loop(profile, consumes, rounds);
+    in_loop(profile, reuse, second);
+    far_pair(profile, use, reuse);
+    suggests(profile, "blocking");
+    shows(profile, &options,
+          "      paths part in main, at main.c:50 and main.c:51\n"
+          "      both in       the loop at main.c:49 in main\n"
+          "      used          produce  main.c:20\n"
+          "                    in the loop at main.c:19\n"
+          "                    ← main  main.c:50\n");
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.ancestor.function"), "main");
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.ancestor.use_line"), 50);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.ancestor.reuse_line"), 51);
+    json_decref(root);
+    /* The same call again, in the next round. */
+    profile->reuse_pairs[0].use = reuse;
+    suggests(profile, "batching");
+    shows(profile, &options, "in the loop at main.c:29, inside the loop at main.c:49 in main\n");
+    /* A loop without a place, or without anything. */
+    profile->loops[second].file = NULL;
+    shows(profile, &options, "in a loop of consume, inside the loop at main.c:49");
+    profile->loops[second].function = NULL;
+    shows(profile, &options, "in a loop of prog+0x2003, inside");
+    profile->frame_loops_count = 0;
+    suggests(profile, NULL);
+    profile_free(profile);
+}
+
+/* Inlined functions have their loops in one nest with those of the function around. */
+static void inlined_loops_count_once(void **state)
+{
+    struct profile *profile = loop_profile();
+    uint32_t outer = add_loop(profile, 0, "main", 49);
+    uint32_t inner = add_loop(profile, outer, "sum", 19);
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t sum = context(profile, top, "sum", main_c, 20, PROFILE_FRAME_INLINED);
+    in_loop(profile, top, inner); /* the same instruction */
+    in_loop(profile, sum, inner);
+    far_pair(profile, sum, sum);
+    struct report_options options = {.limit = 10, .width = 100};
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.shared")), 2);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.0.line"), 19);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.1.line"), 49);
+    json_decref(root);
+    suggests(profile, "tiling");
+    profile_free(profile);
+}
+
+static void recursion_is_seen(void **state)
+{
+    struct profile *profile = loop_profile();
+    uint32_t loop = add_loop(profile, 0, "sort", 19);
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t use = context(profile, top, "sort", main_c, 20, 0);
+    uint32_t call = context(profile, top, "sort", main_c, 25, 0);
+    uint32_t reuse = context(profile, call, "sort", main_c, 20, 0);
+    in_loop(profile, use, loop);
+    in_loop(profile, reuse, loop);
+    far_pair(profile, use, reuse);
+    suggests(profile, "recursive blocking");
+    profile_free(profile);
+}
+
+static void library_functions_walk_too(void **state)
+{
+    struct profile *profile = loop_profile();
+    uint32_t clears = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t use = context(profile, clears, "__memset_avx2_unaligned_erms", "", 0, 0);
+    uint32_t reuse = context(profile, 0, "main", main_c, 60, 0);
+    uint32_t loop = add_loop(profile, 0, "main", 59);
+    in_loop(profile, reuse, loop);
+    far_pair(profile, use, reuse);
+    suggests(profile, "blocking");
+    profile->frames[profile->contexts[use].frame].function = "settle";
+    suggests(profile, NULL);
+    profile_free(profile);
+}
+
+/* Interchange rests on the source; JSON and text must see the same. */
+static void source_lines_tell_interchange(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100, .sources = true};
+    struct profile *profile = loop_profile();
+    strcpy(source_path, "/tmp/headroom-source-XXXXXX");
+    close(mkstemp(source_path));
+    write_source("for (int j = 0; j < n; j++) {\n  for (int k = 0; k < n; k++)\n"
+                 "    sum += a[i][k] * b[k][j];\n",
+                 1900000000);
+    profile->run.start_ns = UINT64_C(2000000000000000000);
+    uint32_t outer = add_loop(profile, 0, "f", 1);
+    uint32_t inner = add_loop(profile, outer, "f", 2);
+    profile->loops[outer].file = profile->loops[inner].file = source_path;
+    uint32_t place = context(profile, 0, "f", source_path, 3, 0);
+    in_loop(profile, place, inner);
+    far_pair(profile, place, place);
+    shows(profile, &options, "│ sum += a[i][k] * b[k][j];\n");
+    shows(profile, &options, "interchange it with the loop around it");
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "reuse.pairs.0.suggestion.kind"), "interchange");
+    json_decref(root);
+    suggests(profile, "tiling"); /* without sources */
+    unlink(source_path);
+    profile_free(profile);
+}
+
+/* All that profile_check allows. */
+static void odd_loops_and_caches_are_reported(void **state)
+{
+    struct profile *profile = live_profile();
+    uint32_t deep = 0, leaf = 0, loop = 0;
+    for (unsigned i = 0; i < 100; i++)
+        loop = add_loop(profile, loop, i % 3 ? "f" : NULL, i % 5);
+    *profile_add_loops(profile) = (struct profile_loop){.parent = loop};
+    for (unsigned i = 0; i < 5000; i++)
+        deep = context(profile, deep, "f", main_c, 1 + i % 2, i % 7 ? 0 : PROFILE_FRAME_INLINED);
+    for (uint32_t frame = 0; frame < profile->frames_count; frame++)
+        *profile_add_frame_loops(profile) = (struct profile_frame_loop){
+            frame, (uint32_t)(base_mix64(frame) % profile->loops_count)};
+    leaf = context(profile, 1, NULL, "", 0, 0);
+    far_pair(profile, deep, deep - 1);
+    far_pair(profile, deep - 3000, deep - 2999);
+    far_pair(profile, leaf, deep - 4000);
+    far_pair(profile, 0, leaf);
+    profile->caches_count = 0;
+    for (unsigned i = 1; i < 10; i++)
+        *profile_add_caches(profile) = (struct profile_cache){
+            .level = i, .sharers = UINT32_MAX, .bytes = UINT64_C(1) << 5 * i};
+    profile->paces[0] = (struct profile_pace){1, 1e-30, 1e-30, 1e30, 1e30, 1e30, ""};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){1, UINT32_MAX, UINT32_MAX, 1, 1};
+    assert_true(profile_check(profile));
+    for (unsigned width = 0; width < 400; width += 60) {
+        struct report_options options = {.width = width, .paper_bins = width % 120};
+        free(render(profile, &options, false));
+        json_decref(parse(profile, &options));
+    }
+    profile->paces[0].accesses_per_ns = 1e30;
+    profile->paces[0].floor_ns = 0;
+    profile->kinds[0].samples = 0;
+    struct report_options options = {0};
+    free(render(profile, &options, false));
+    json_decref(parse(profile, &options));
+    profile_free(profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1189,6 +1970,26 @@ int main(void)
         cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),
         cmocka_unit_test(advice_follows_the_evidence),
+        cmocka_unit_test(caches_of_the_machine_are_marked),
+        cmocka_unit_test(without_caches_nothing_is_marked),
+        cmocka_unit_test(order_goes_by_the_private_cache),
+        cmocka_unit_test(simulated_caches_stand_beside_the_curve),
+        cmocka_unit_test(estimates_are_called_so),
+        cmocka_unit_test(few_samples_of_reuse_are_told),
+        cmocka_unit_test(estimates_have_bands),
+        cmocka_unit_test(paces_are_added_up),
+        cmocka_unit_test(papers_have_their_own_bins),
+        cmocka_unit_test(paper_bins_are_the_papers),
+        cmocka_unit_test(savings_are_bounds),
+        cmocka_unit_test(mixtures_are_seen_through),
+        cmocka_unit_test(transformations_need_their_evidence),
+        cmocka_unit_test(loops_of_one_function_are_told_apart),
+        cmocka_unit_test(calls_from_one_loop_part_there),
+        cmocka_unit_test(inlined_loops_count_once),
+        cmocka_unit_test(recursion_is_seen),
+        cmocka_unit_test(library_functions_walk_too),
+        cmocka_unit_test(source_lines_tell_interchange),
+        cmocka_unit_test(odd_loops_and_caches_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
