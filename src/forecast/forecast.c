@@ -127,6 +127,9 @@ static const struct entry *fetch(struct machine *machine)
         machine->next[machine->last] = at;
     }
     machine->last = at;
+    const struct entry *ahead = &machine->code[machine->next[at]];
+    __builtin_prefetch(ahead); /* samples are rare: none of this is in the processor's cache */
+    __builtin_prefetch((const char *)(ahead + 1) - 1);
     return &machine->code[at];
 }
 
