@@ -58,6 +58,14 @@ static const char *const kind_names[] = {"dead", "silent", "load",
         "no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0,                                    \
                                                     .help = "Observe the started program only."    \
     }
+#define OPTION_TRACE                                                                               \
+    {                                                                                              \
+        "trace", 0, OPTION_FILE, FIELD(trace),                                                     \
+            .argument = "FILE", .engine = ENGINE_EXACT,                                            \
+            .help = "With --exact: write every access with its address and value to FILE as "      \
+                    "well, which may be a FIFO. Children are not observed then. Large: some "      \
+                    "bytes an access."                                                             \
+    }
 #define OPTION_REPORT                                                                              \
     {                                                                                              \
         "report", 0, OPTION_FILE, FIELD(report),                                                   \
@@ -125,10 +133,7 @@ static const struct option_spec waste_options[] = {
              "bits. Default: 1%."},
     OPTION_FOLLOW,
     OPTION_SEED,
-    {"trace", 0, OPTION_FILE, FIELD(trace), .argument = "FILE", .engine = ENGINE_EXACT,
-     .help =
-         "With --exact: write every access with its address and value to FILE as well, which may "
-         "be a FIFO. Children are not observed then. Large: some bytes an access."},
+    OPTION_TRACE,
     OPTION_DEBUGINFOD,
     OPTION_REPORT,
     OPTION_FORMAT,
@@ -175,6 +180,7 @@ static const struct option_spec reuse_options[] = {
      .help = "Leave out stack distances, which cost most of the time; they are then derived from "
              "the time distances by a model."},
     OPTION_FOLLOW,
+    OPTION_TRACE,
     OPTION_DEBUGINFOD,
     OPTION_REPORT,
     OPTION_FORMAT,
