@@ -84,7 +84,24 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     return 1;
 }
 
+/* There is no code to find loops in: tests/unit/flow_test.c. */
 enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
+{
+    return BASE_NOT_FOUND;
+}
+
+enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
+{
+    return BASE_NOT_FOUND;
+}
+
+const char *binary_import(struct binary *binary, uint64_t vaddr)
+{
+    return NULL;
+}
+
+enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                 uint64_t *end)
 {
     return BASE_NOT_FOUND;
 }
