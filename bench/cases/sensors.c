@@ -94,48 +94,43 @@ static void normalize(struct table *table)
 
 #ifndef FIXED
 
-static double correlation(const struct table *table, int first, int second)
-{
-    double sum = 0;
-    for (int i = 0; i < table->measurements; i++)
-        sum += row_of(table, i)[first] * row_of(table, i)[second];
-    return sum;
-}
-
 /* Fills the upper triangle; the diagonal is 1 and stays out. */
 static void correlate(const struct table *table, double *correlations)
 {
+    double(*values)[table->sensors] = (void *)table->values;
+    double(*result)[table->sensors] = (void *)correlations;
     for (int first = 0; first < table->sensors; first++)
-        for (int second = first + 1; second < table->sensors; second++)
-            correlations[(size_t)first * table->sensors + second] =
-                correlation(table, first, second);
+        for (int second = first + 1; second < table->sensors; second++) {
+            double sum = 0;
+            for (int i = 0; i < table->measurements; i++)
+                sum += values[i][first] * values[i][second];
+            result[first][second] = sum;
+        }
 }
 
 #else
 
-/* Sensors taken at a time: their sums, a row of 2.4 KB each, and a row of the table stay in the
- * second-level cache. */
+/* Sensors taken at a time: their sums, a row of 2.4 KB each, stay in the second-level cache. */
 #ifndef SENSORS_TOGETHER
 #define SENSORS_TOGETHER 32
 #endif
 
-static void add_products(double *restrict sums, const double *restrict row, double value, int first,
-                         int end)
+static int smaller(int one, int other)
 {
-    for (int j = first; j < end; j++)
-        sums[j] += value * row[j];
+    return one < other ? one : other;
 }
 
 /* Fills the upper triangle; the diagonal is 1 and stays out. */
-static void correlate(const struct table *table, double *correlations)
+static void correlate(const struct table *table, double *restrict correlations)
 {
+    double(*values)[table->sensors] = (void *)table->values;
+    double(*result)[table->sensors] = (void *)correlations;
     for (int start = 0; start < table->sensors; start += SENSORS_TOGETHER) {
-        int end = start + SENSORS_TOGETHER;
-        end = end < table->sensors ? end : table->sensors;
+        int end = smaller(start + SENSORS_TOGETHER, table->sensors);
         for (int i = 0; i < table->measurements; i++)
             for (int first = start; first < end; first++)
-                add_products(correlations + (size_t)first * table->sensors, row_of(table, i),
-                             row_of(table, i)[first], first + 1, table->sensors);
+                for (int second = first + 1; second < table->sensors; second++)
+                    result[first][second] += values[i][first] * values[i][second];
     }
 }
 
