@@ -73,11 +73,15 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     look_ups++;
     uint32_t line = (uint32_t)(vaddr & 0xfff);
     switch (vaddr >> 12) {
-    case 1: frames[0] = (struct binary_frame){"main", "main", "/src/main.c", line, 1, false}; break;
-    case 2: frames[0] = (struct binary_frame){"work", "work", "/src/work.c", line, 1, false}; break;
+    case 1:
+        frames[0] = (struct binary_frame){"main", "main", "/src/main.c", line, 1, 0, false};
+        break;
+    case 2:
+        frames[0] = (struct binary_frame){"work", "work", "/src/work.c", line, 1, 0, false};
+        break;
     case 3:
-        frames[0] = (struct binary_frame){"leaf", NULL, "/src/leaf.h", line, 1, true};
-        frames[1] = (struct binary_frame){"around", "around", "/src/work.c", 900, 1, false};
+        frames[0] = (struct binary_frame){"leaf", NULL, "/src/leaf.h", line, 1, 0, true};
+        frames[1] = (struct binary_frame){"around", "around", "/src/work.c", 900, 1, 0, false};
         return 2;
     default: return 0;
     }
