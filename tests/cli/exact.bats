@@ -126,7 +126,8 @@ END
 
 @test "reuse: profile, report, options" {
     needs_engine
-    for options in "" "--unit byte" "--unit word --no-stack" "--sample-locations 10%"; do
+    for options in "" "--unit byte" "--unit word --no-stack" "--sample-locations 10%" \
+                   "--what-if-cache 32K,8 --what-if-cache 33M,11 --what-if-cache 2M" "--trace trace"; do
         # shellcheck disable=SC2086
         try 0 "$HEADROOM" reuse --exact $options -q -- true
         [ ! -s err ]
@@ -134,6 +135,7 @@ END
         grep -q '"verb": *"reuse"' out
     done
     [ -e reuse.headroom.old ]
+    [ -s trace ]
     try 3 "$HEADROOM" reuse --exact -o profile -- sh -c 'exit 3'
     [ ! -s out ]
     try 0 "$HEADROOM" report profile
@@ -156,8 +158,8 @@ END
     done
     try 125 "$HEADROOM" waste --trace trace touch started
     one_sentence "--exact"
-    try 125 "$HEADROOM" reuse touch started
-    one_sentence "--exact"
+    try 125 "$HEADROOM" reuse --what-if-cache=32K,8 touch started
+    one_sentence "--what-if-cache needs --exact"
     try 125 "$HEADROOM" waste --exact
     one_sentence "no command"
     try 125 "$HEADROOM" reuse --exact --
@@ -166,6 +168,13 @@ END
         try 125 "$HEADROOM" reuse --exact "$bad" touch started
         one_sentence "${bad%%=*}"
     done
+    for bad in 0 32X K 32K, 32K,0 32K,8x ,8 1,1,1 32K,3 1M,12 100 65G 99999999999999999999 1,-1; do
+        try 125 "$HEADROOM" reuse --exact --what-if-cache "$bad" touch started
+        one_sentence "--what-if-cache does not take '$bad'"
+    done
+    # shellcheck disable=SC2046
+    try 125 "$HEADROOM" reuse --exact $(printf -- '--what-if-cache %sK ' 1 2 3 4 5 6 7 8 9) touch started
+    one_sentence "8 times at most"
     [ ! -e started ]
 }
 
@@ -530,7 +539,7 @@ END
     "$HEADROOM" help --generate zsh >zsh
     "$HEADROOM" help --generate fish >fish
     "$HEADROOM" help --generate man:reuse >reuse.1
-    for option in exact unit sample-locations no-stack; do
+    for option in exact unit sample-locations what-if-cache no-stack trace; do
         grep -q -- "--$option" out
         grep -q -- "--$option" bash
         grep -q -- "--$option\[" zsh
