@@ -69,8 +69,7 @@ static bool reuse_ok(const struct wire_reuse *record)
     if (record->flags & WIRE_REUSE_FORESEEN)
         return !(record->flags & ends) && record->accesses > 0;
     return record->chance > 0 && record->chance <= record->entry && record->entry <= 1 &&
-           (record->flags & ends) != ends &&
-           (record->accesses > 0 || !(record->flags & WIRE_REUSE_COUNTED) || record->flags & ends);
+           (record->flags & ends) != ends;
 }
 
 bool import_lives_reuse(struct import_gather *gather, uint32_t process,

@@ -34,7 +34,6 @@ struct estimate {
     struct import_gather *gather;
     const struct import_cost *costs; /* by thread */
     struct import_cost cost;         /* of the recording */
-    bool counted;                    /* accesses are known, not their times */
     double given;                    /* pace by the user, or 0 */
 
     /* of the current process */
@@ -43,6 +42,7 @@ struct estimate {
     size_t uses_count;
     const struct import_watch *watches;
     size_t count;
+    bool counted;                  /* accesses are known, not only times */
     double *amounts, *own, *never; /* import_settle */
     struct import_interval *intervals;
     size_t intervals_count;
@@ -77,7 +77,7 @@ struct span {
 static struct span span_of(const struct estimate *estimate, const struct import_watch *watch)
 {
     if (is_exact(watch))
-        return (struct span){(double)watch->accesses, 0, 0};
+        return (struct span){fmax(1, (double)watch->accesses), 0, 0};
     struct import_time time = time_of(estimate, watch);
     double least = (double)watch->accesses + 1, pace = estimate->pace.accesses_per_ns;
     double most = 0x1p61; /* no run has longer ones, and their bins' ends could not be told */
@@ -174,23 +174,37 @@ static double program_ns(const struct estimate *estimate)
     return sum;
 }
 
-static double counted_accesses(const struct estimate *estimate)
+/* Ticks come after so many accesses, or after so much time: what was counted between use and
+   reuse then gives the pace. */
+static double all_accesses(const struct estimate *estimate)
 {
     const struct import_gather *gather = estimate->gather;
     double attempted = 0;
+    if (!gather->profile->run.period)
+        return estimate->pace.accesses_per_ns * program_ns(estimate);
     for (size_t i = 0; i < gather->profile->threads_count; i++)
         if (gather->profile->threads[i].process == estimate->process)
             attempted += (double)gather->threads[i].counters.attempted;
     return attempted * (double)gather->profile->run.period;
 }
 
-/* Where accesses were counted the recording itself tells; only times of foreseen reuses need it. */
+/* By the processor's counters, or by a program that counts its accesses itself. */
+static bool is_counted(const struct estimate *estimate)
+{
+    for (size_t i = 0; i < estimate->count; i++)
+        if (estimate->watches[i].flags & WIRE_REUSE_COUNTED)
+            return true;
+    return estimate->gather->log->config.source != WIRE_SOURCE_CLOCK;
+}
+
+/* Where accesses were counted the recording itself tells. */
 static void find_counted_pace(struct estimate *estimate)
 {
     double accesses = 0, ns = 0;
     for (size_t i = 0; i < estimate->count; i++) {
         const struct import_watch *watch = &estimate->watches[i];
-        if (!(watch->flags & WIRE_REUSE_COUNTED) || !import_is_reused(watch))
+        if (!(watch->flags & WIRE_REUSE_COUNTED) || watch->flags & WIRE_REUSE_FORESEEN ||
+            !import_is_reused(watch))
             continue;
         accesses += estimate->amounts[i] * (double)watch->accesses;
         ns += estimate->amounts[i] * time_of(estimate, watch).ns;
@@ -202,6 +216,7 @@ static void find_counted_pace(struct estimate *estimate)
 static void find_pace(struct estimate *estimate)
 {
     double density = 0, dense = 0, near = 0;
+    estimate->counted = is_counted(estimate);
     if (estimate->counted) {
         find_counted_pace(estimate);
         return;
@@ -406,9 +421,7 @@ static bool finish_process(struct estimate *estimate)
         return true;
     find_pace(estimate);
     add_histograms(estimate);
-    estimate->accesses = estimate->counted ? counted_accesses(estimate)
-                                           : estimate->pace.accesses_per_ns * program_ns(estimate);
-    estimate->accesses = fmin(most_accesses, fmax(estimate->accesses, estimate->sampled));
+    estimate->accesses = fmin(most_accesses, fmax(all_accesses(estimate), estimate->sampled));
     find_locations(estimate);
     double reused = reuse_sum(estimate->time), scale = estimate->accesses / estimate->sampled;
     double reuses = estimate->accesses - estimate->locations;
@@ -528,7 +541,6 @@ bool import_lives_finish(struct import_gather *gather, double accesses_per_ns)
     if (good) {
         estimate->gather = gather;
         estimate->costs = costs;
-        estimate->counted = gather->log->config.source != WIRE_SOURCE_CLOCK;
         estimate->given = accesses_per_ns > 0 && isfinite(accesses_per_ns) ? accesses_per_ns : 0;
         estimate->intervals = calloc(lives->watches_count + 1, sizeof *estimate->intervals);
         good = estimate->intervals && find_costs(estimate, costs) && finish_all(estimate, scratch);

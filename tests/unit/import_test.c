@@ -1255,6 +1255,29 @@ static void counted_reuse_is_exact(void **state)
     log_free(&log);
 }
 
+/* A program that counts its accesses itself: the clock takes the samples. */
+static void counts_give_the_pace(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 5; i++)
+        log_watched(&thread, 3, 4, WIRE_REUSE_COUNTED, 4000, 8000);
+    log_watched(&thread, 3, 4, WIRE_REUSE_COUNTED, 0, 0);
+    log_foreseen(&thread, 3, 4, 10, 1);
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->paces_count, 0);
+    assert_float_equal(profile->reuses[0].accesses, 2e6, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 7680, 8192),
+                       profile->reuses[0].reuses * 5 / 7, 1);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_TIME, 1, 2), profile->reuses[0].reuses / 7,
+                       1);
+    profile_free(profile);
+    log_free(&log);
+}
+
 /* Ends of threads are outcomes, losses are not. */
 static void ends_count_and_losses_do_not(void **state)
 {
@@ -1347,7 +1370,7 @@ static void reuse_nonsense_is_counted(void **state)
                                             .accesses = 9,
                                             .elapsed_ns = 5000,
                                             .traps = 1};
-    struct wire_reuse wrong[13];
+    struct wire_reuse wrong[12];
     for (size_t i = 0; i < BASE_COUNT(wrong); i++)
         wrong[i] = right;
     wrong[0].weight = NAN;
@@ -1363,8 +1386,6 @@ static void reuse_nonsense_is_counted(void **state)
     wrong[10].flags = WIRE_REUSE_FORESEEN | WIRE_REUSE_LOST;
     wrong[11].flags = WIRE_REUSE_FORESEEN;
     wrong[11].accesses = 0;
-    wrong[12].flags = WIRE_REUSE_COUNTED;
-    wrong[12].accesses = 0;
     for (size_t i = 0; i < BASE_COUNT(wrong); i++)
         write_record(&thread, &wrong[i], WIRE_REUSE, sizeof wrong[i]);
     log_trap(&thread, DETECT_REUSE, false, 3, 4, 1, 0); /* the kind has no such findings */
@@ -1847,6 +1868,7 @@ int main(void)
         cmocka_unit_test(foreseen_reuse_is_certain),
         cmocka_unit_test(traps_are_taken_off),
         cmocka_unit_test(counted_reuse_is_exact),
+        cmocka_unit_test(counts_give_the_pace),
         cmocka_unit_test(ends_count_and_losses_do_not),
         cmocka_unit_test(distances_bound_the_locations),
         cmocka_unit_test(processes_are_told_apart),
