@@ -214,7 +214,7 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
     if (!line[0])
         return;
     char whole[TEXT_BYTES + 80];
-    snprintf(whole, sizeof whole, "Without them, misses would fall at best%s.", line);
+    snprintf(whole, sizeof whole, "With all of them near, misses would fall at best%s.", line);
     fprintf(printer->out, "      ");
     print_wrap(printer, DIM, 6, 6, whole);
 }

@@ -186,8 +186,8 @@ struct transform_facts {
     bool far;                /* the reuses lie beyond the cache that the order goes by           */
     unsigned shared;         /* loops around both ends                                           */
     unsigned shared_here;    /* of these: in the function of the innermost                       */
-    bool use_walks, reuse_walks;   /* the end lies in loops that the other does not lie in, or in a
-                                      library function that goes through memory                   */
+    unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
+                                        function that goes through memory counts for one          */
     bool use_called, reuse_called; /* the end lies in a call made by the ancestor                 */
     bool recursive, forward, backward; /* as in struct shape */
     const char *use_source, *reuse_source;      /* lines; NULL: unknown                           */

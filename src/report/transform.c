@@ -162,9 +162,13 @@ static bool walks_columns(const char *source, const char *inner, const char *out
 static bool interchanges(const struct transform_facts *facts)
 {
     char inner[NAME_MOST], outer[NAME_MOST];
-    return facts->reuse_source && loop_variable(facts->loop_sources[0], inner) &&
-           loop_variable(facts->loop_sources[1], outer) && strcmp(inner, outer) != 0 &&
-           walks_columns(facts->reuse_source, inner, outer);
+    if (!facts->reuse_source || !loop_variable(facts->loop_sources[0], inner))
+        return false;
+    for (unsigned i = 1; i < TRANSFORM_LINES; i++)
+        if (loop_variable(facts->loop_sources[i], outer) && strcmp(inner, outer) != 0 &&
+            walks_columns(facts->reuse_source, inner, outer))
+            return true;
+    return false;
 }
 
 /* x[index[i]] */
@@ -183,45 +187,46 @@ static bool is_indirect(const char *source)
 
 static const struct transform transforms[TRANSFORM_KINDS] = {
     [TRANSFORM_FUSION] = {TRANSFORM_FUSION, "fusion",
-                          "Two loops of one function go over the same data, and the first has "
-                          "moved them out of the cache before the second begins: fuse them, or "
-                          "run both on a block that fits the cache before the next block."},
+                          "Fusion: two loops of one function go over the same data, and the first "
+                          "has moved them out of the cache before the second begins. Fuse them, "
+                          "or run both on a block that fits the cache before the next block."},
     [TRANSFORM_BLOCKING] = {TRANSFORM_BLOCKING, "blocking",
-                            "One call goes over the data, a later one over the same data again: "
-                            "give both a block that fits the cache at a time, and loop over the "
-                            "blocks outside of them."},
-    [TRANSFORM_TIME_TILING] =
-        {TRANSFORM_TIME_TILING, "time tiling",
-         "The reuse comes in the next round of the loop around both: let "
-         "each block of the data go through several rounds while it is in the "
-         "cache, as far as rounds depend on neighbouring blocks only."},
+                            "Blocking: one call goes over the data, a later one over the same data "
+                            "again. Give both a block that fits the cache at a time, and loop over "
+                            "the blocks outside of them."},
+    [TRANSFORM_TIME_TILING] = {TRANSFORM_TIME_TILING, "time tiling",
+                               "Time tiling: the reuse comes in the next round of the loop around "
+                               "both. Let each block of the data go through several rounds while "
+                               "it is in the cache, as far as rounds depend on neighbouring blocks "
+                               "only."},
     [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling",
-                          "The inner loop walks through data that a loop around it comes back to "
-                          "when they have left the cache: cut the inner loop into blocks that fit, "
-                          "and move the loop over the blocks outside (tiling)."},
-    [TRANSFORM_INTERCHANGE] =
-        {TRANSFORM_INTERCHANGE, "interchange",
-         "The inner loop steps from row to row, so each step takes another "
-         "line, and the next element of a line comes a whole walk later: "
-         "interchange it with the loop around it, which steps along the row."},
-    [TRANSFORM_BATCHING] =
-        {TRANSFORM_BATCHING, "batching",
-         "Each call from the loop around it walks through the same data: hand "
-         "over several calls' work at once, so that one walk serves them all, or "
-         "make all calls for one block of the data before the next."},
+                          "Tiling: the inner loop walks through data that a loop around it comes "
+                          "back to when they have left the cache. Cut the inner loop into blocks "
+                          "that fit, and move the loop over the blocks outside."},
+    [TRANSFORM_INTERCHANGE] = {TRANSFORM_INTERCHANGE, "interchange",
+                               "Interchange: the innermost loop steps from row to row, so each "
+                               "step takes another line, and the next element of a line comes a "
+                               "whole walk later. Make the loop that steps along the row the "
+                               "innermost."},
+    [TRANSFORM_BATCHING] = {TRANSFORM_BATCHING, "batching",
+                            "Batching: each call from the loop around it walks through the same "
+                            "data. Hand over several calls' work at once, so that one walk serves "
+                            "them all, or make all calls for one block of the data before the "
+                            "next."},
     [TRANSFORM_RECURSION] = {TRANSFORM_RECURSION, "recursive blocking",
-                             "A recursive function and the calls it makes go over the same data: "
-                             "once a part fits the cache, finish it with all levels below before "
-                             "the next part is begun."},
-    [TRANSFORM_REORDERING] =
-        {TRANSFORM_REORDERING, "reordering",
-         "Where the access goes comes from other data: store what is used "
-         "together side by side (sort or renumber it), or collect the accesses "
-         "and make them block by block."},
+                             "Recursive blocking: a recursive function and the calls it makes go "
+                             "over the same data. Once a part fits the cache, finish it with all "
+                             "levels below before the next part is begun."},
+    [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering",
+                              "Reordering: where the access goes comes from other data. Store what "
+                              "is used together side by side (sort or renumber it), or collect the "
+                              "accesses and make them block by block."},
 };
 
 static enum transform_kind between_loops(const struct transform_facts *facts)
 {
+    if (facts->use_walks != facts->reuse_walks)
+        return TRANSFORM_NONE;
     if (facts->backward)
         return facts->shared ? TRANSFORM_TIME_TILING : TRANSFORM_NONE;
     if (!facts->forward && facts->shared)
@@ -280,9 +285,9 @@ struct transform transform_pair(const struct ranking *ranking, struct source_cac
         .far = ranking->distances && pair->far > 0,
         .shared = shape->shared.count,
         .shared_here = shape->shared_here,
-        .use_walks = shape->use.count || (shape->use_called && advice_walks_memory(use->function)),
+        .use_walks = shape->use.count + (shape->use_called && advice_walks_memory(use->function)),
         .reuse_walks =
-            shape->reuse.count || (shape->reuse_called && advice_walks_memory(reuse->function)),
+            shape->reuse.count + (shape->reuse_called && advice_walks_memory(reuse->function)),
         .use_called = shape->use_called,
         .reuse_called = shape->reuse_called,
         .recursive = shape->recursive,

@@ -839,7 +839,9 @@ static void reuse_reads_like_this(void **state)
         "      in main (main.c:50)\n"
         "      used          sum  main.c:21\n"
         "      reused        sum  main.c:20\n"
-        "      Without them, misses would fall at best from 33.77 to 0.66 % in a cache of 32 KiB.\n"
+        "      With all of them near, misses would fall at best from 33.77 to 0.66 % in a cache of "
+        "32 "
+        "KiB.\n"
         "\n"
         "  1 more, together 66.7 % of the reuses\n";
     if (strcmp(text, expected) != 0)
@@ -1222,8 +1224,8 @@ static void order_goes_by_the_private_cache(void **state)
     add_cache(profile, 3, 192 << 10);
     shows(profile, &options, "ordered by their distance beyond L2 (128 KiB)");
     shows(profile, &options,
-          "Without them, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), from 33.77 "
-          "to\n      0.66 % in L2 (128 KiB), from 33.77 to 0.66 % in L3 (192 KiB).");
+          "With all of them near, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), "
+          "from\n      33.77 to 0.66 % in L2 (128 KiB), from 33.77 to 0.66 % in L3 (192 KiB).");
     /* One row for each size. */
     lacks(profile, &options,
           "  32 KiB      33.77 %  ████████████████████████████████████████████████\n");
@@ -1599,35 +1601,41 @@ static void transformations_need_their_evidence(void **state)
     {                                                                                              \
         .far = true, __VA_ARGS__                                                                   \
     }
-#define LOOPS(inner, outer) .loop_sources = {inner, outer}
+#define LOOPS(...) .loop_sources = {__VA_ARGS__}
         /* each rule, and its near misses */
-        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true), TRANSFORM_FUSION},
-        {{.use_walks = true, .reuse_walks = true, .forward = true}, TRANSFORM_NONE}, /* near */
-        {FACTS(.use_walks = true, .reuse_walks = true), TRANSFORM_FUSION},
-        {FACTS(.use_walks = true, .forward = true), TRANSFORM_NONE},
-        {FACTS(.reuse_walks = true, .forward = true), TRANSFORM_NONE},
-        {FACTS(.use_walks = true, .reuse_walks = true, .shared = 1), TRANSFORM_NONE},
-        {FACTS(.use_walks = true, .reuse_walks = true, .backward = true), TRANSFORM_NONE},
-        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .shared = 2,
-               .shared_here = 2),
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .forward = true), TRANSFORM_FUSION},
+        {{.use_walks = 1, .reuse_walks = 1, .forward = true}, TRANSFORM_NONE}, /* near */
+        {FACTS(.use_walks = 1, .reuse_walks = 1), TRANSFORM_FUSION},
+        {FACTS(.use_walks = 1, .forward = true), TRANSFORM_NONE},
+        {FACTS(.reuse_walks = 1, .forward = true), TRANSFORM_NONE},
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .shared = 1), TRANSFORM_NONE},
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .backward = true), TRANSFORM_NONE},
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .forward = true, .shared = 2, .shared_here = 2),
          TRANSFORM_FUSION},
-        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .use_called = true,
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .forward = true, .use_called = true,
                .reuse_called = true),
          TRANSFORM_BLOCKING},
-        {FACTS(.use_walks = true, .reuse_walks = true, .forward = true, .reuse_called = true),
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .forward = true, .reuse_called = true),
          TRANSFORM_BLOCKING},
-        {FACTS(.use_walks = true, .reuse_walks = true, .backward = true, .shared = 1,
-               .shared_here = 1),
+        {FACTS(.use_walks = 1, .reuse_walks = 1, .backward = true, .shared = 1, .shared_here = 1),
          TRANSFORM_TIME_TILING},
+        {FACTS(.use_walks = 2, .reuse_walks = 2, .forward = true), TRANSFORM_FUSION},
+        {FACTS(.use_walks = 2, .reuse_walks = 1, .forward = true), TRANSFORM_NONE},
+        {FACTS(.use_walks = 2, .reuse_walks = 2, .forward = true, .use_called = true),
+         TRANSFORM_BLOCKING},
+        {FACTS(.use_walks = 2, .reuse_walks = 1, .forward = true, .use_called = true),
+         TRANSFORM_NONE},
+        {FACTS(.use_walks = 1, .reuse_walks = 2, .backward = true, .shared = 1, .shared_here = 1),
+         TRANSFORM_NONE},
         {FACTS(.shared = 2, .shared_here = 2), TRANSFORM_TILING},
         {{.shared = 2, .shared_here = 2}, TRANSFORM_NONE},
         {FACTS(.shared = 1, .shared_here = 1), TRANSFORM_NONE},
         {FACTS(.shared = 0), TRANSFORM_NONE},
         {FACTS(.shared = 2, .shared_here = 1), TRANSFORM_BATCHING},
         {FACTS(.shared = 3, .shared_here = 2), TRANSFORM_TILING},
-        {FACTS(.shared = 2, .shared_here = 2, .use_walks = true), TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, .use_walks = 1), TRANSFORM_NONE},
         {FACTS(.recursive = true), TRANSFORM_RECURSION},
-        {FACTS(.recursive = true, .use_walks = true, .reuse_walks = true, .forward = true),
+        {FACTS(.recursive = true, .use_walks = 1, .reuse_walks = 1, .forward = true),
          TRANSFORM_RECURSION},
         {{.recursive = true}, TRANSFORM_NONE},
         {FACTS(.shared = 1, .shared_here = 1, .reuse_source = "sum += rank[column[e]];"),
@@ -1657,6 +1665,11 @@ static void transformations_need_their_evidence(void **state)
          TRANSFORM_INTERCHANGE},
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "s += t[x][y][z];",
                LOOPS("for (y = 0; y < n; y += 2)", "for (z = 0; z < n; z++)")),
+         TRANSFORM_INTERCHANGE},
+        /* not the next loop, the one around it */
+        {FACTS(.shared = 3, .shared_here = 3, .reuse_source = "c[i][j] += a[i][k] * b[k][j];",
+               LOOPS("for (i = 0; i < n; i++)", "for (k = 0; k < n; k++)",
+                     "for (j = 0; j < n; j++)")),
          TRANSFORM_INTERCHANGE},
         /* a transposition: whichever is inner, one array is walked by rows */
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "b[j][i] = a[i][j];",
@@ -1766,9 +1779,9 @@ static void loops_of_one_function_are_told_apart(void **state)
           "                    in the loop at main.c:19\n"
           "      reused        work  main.c:30\n"
           "                    in the loop at main.c:29\n"
-          "      Without them, misses");
+          "      With all of them near, misses");
     lacks(profile, &options, "paths part");
-    shows(profile, &options, "Two loops of one function go over the same data");
+    shows(profile, &options, "Fusion: two loops of one function go over the same data");
     json_t *root = parse(profile, &options);
     assert_string_equal(TEXT(root, "reuse.pairs.0.ancestor.function"), "work");
     assert_int_equal(NUMBER(root, "reuse.pairs.0.ancestor.use_line"), 20);
@@ -1786,7 +1799,8 @@ static void loops_of_one_function_are_told_apart(void **state)
     profile->reuse_pairs[0].use = reuse;
     profile->reuse_pairs[0].reuse = use;
     suggests(profile, "time tiling");
-    shows(profile, &options, "The reuse comes in the next round of the loop around both");
+    shows(profile, &options,
+          "Time tiling: the reuse comes in the next round of the loop around both");
     /* The remainder of a vectorised loop reads as the loop itself: no second loop. */
     profile->loops[second].line = 19;
     suggests(profile, "tiling");
@@ -1909,7 +1923,7 @@ static void source_lines_tell_interchange(void **state)
     in_loop(profile, place, inner);
     far_pair(profile, place, place);
     shows(profile, &options, "│ sum += a[i][k] * b[k][j];\n");
-    shows(profile, &options, "interchange it with the loop around it");
+    shows(profile, &options, "Interchange: the innermost loop steps");
     json_t *root = parse(profile, &options);
     assert_string_equal(TEXT(root, "reuse.pairs.0.suggestion.kind"), "interchange");
     json_decref(root);
