@@ -41,8 +41,7 @@ void agent_registers(const ucontext_t *context, struct base_registers *registers
         registers->general[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
     registers->ip = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     registers->flags = (uint64_t)context->uc_mcontext.gregs[REG_EFL];
-    /* The thread control block starts with its own address (x86-64 TLS ABI). */
-    __asm__("mov %%fs:0,%0" : "=r"(registers->fs_base));
+    registers->fs_base = agent_control_block();
     registers->gs_base = 0;
 }
 
@@ -274,6 +273,28 @@ static bool load_decoder(void)
     return isa_start(init, decode) == BASE_OK;
 }
 
+static int64_t static_storage(const void *place)
+{
+    return place ? (int64_t)((uint64_t)place - agent_control_block()) : AGENT_NOWHERE;
+}
+
+/*
+ * libc has an rseq(2) area in each thread's control block; programs that want their own (tcmalloc)
+ * go by a thread-local variable of that name. A program built to count its accesses
+ * has a function that tells where the calling thread's counter is. What this thread has at
+ * such a distance from its control block all threads have: these are variables of what was loaded
+ * at start.
+ */
+static void find_static_storage(void)
+{
+    const ptrdiff_t *offset = dlsym(RTLD_DEFAULT, "__rseq_offset");
+    agent.kernel_areas[0] = offset ? *offset : AGENT_NOWHERE;
+    agent.kernel_areas[1] = static_storage(dlsym(RTLD_DEFAULT, "__rseq_abi"));
+    const uint64_t *(*counter)(void) = dlsym(RTLD_DEFAULT, "headroom_thread_accesses");
+    bool wanted = agent.region->config.counters && counter;
+    agent.access_counter = static_storage(wanted ? counter() : NULL);
+}
+
 /* Threads that other constructors started: each begins in its own handler. */
 static void adopt_threads(void)
 {
@@ -365,6 +386,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
     modules_scan();
+    find_static_storage();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
     thread_begin(NULL);

@@ -34,6 +34,7 @@ enum {
     AGENT_TREE_NODES = 65536,
     AGENT_MODULES = 1024,
     AGENT_FRAMES = 256,
+    AGENT_RSEQ_BYTES = 64, /* an area of rseq(2) is aligned to its size, 32 at first, growing */
 };
 
 /* ---- modules (modules.c) -------------------------------------------------------- */
@@ -147,7 +148,6 @@ struct agent_thread {
     uint64_t began_ns;             /* CPU time when the present one was                 */
     uint64_t own_ns;               /* CPU time inside earlier ones                      */
     uint64_t last_virtual_ns;      /* thread_virtual_ns of the one before               */
-    const uint64_t *access_counter; /* the program's own, counting its accesses, or NULL */
     struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched               */
     struct wire_thread_slot *slot; /* claimed at the first tick                         */
     struct wire_counters *counters;
@@ -244,8 +244,6 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
 
 /* ---- reuse (reuse.c) ------------------------------------------------------------------ */
 
-/* Normal context: the thread's access counter, if the program has them. */
-void reuse_begin(struct agent_thread *self);
 /* Chooses the location that stands for the access found, and the byte of it to watch. */
 void reuse_choose(struct agent_thread *self);
 /* The scouted access has happened: looks ahead for a near reuse, else watches for a far one.
@@ -305,8 +303,20 @@ struct agent_state {
     char exe[256];
     char command[1024];
     uint16_t command_bytes;
+    /* Places in every thread's static storage, relative to its control block; AGENT_NOWHERE: none.
+       Areas of rseq(2), libc's and the program's own; the program's counter of its accesses. */
+    int64_t kernel_areas[2], access_counter;
 };
 extern struct agent_state agent;
+#define AGENT_NOWHERE INT64_MIN
+
+/* The calling thread's control block, which starts with its own address (x86-64 TLS ABI). */
+static inline uint64_t agent_control_block(void)
+{
+    uint64_t block;
+    __asm__("mov %%fs:0,%0" : "=r"(block));
+    return block;
+}
 
 static inline bool agent_active(void)
 {

@@ -15,26 +15,9 @@
  */
 #include "agent/agent.h"
 
-#include <dlfcn.h>
-#include <string.h>
-
 static uint64_t unit_bytes(void)
 {
     return UINT64_C(1) << agent.region->config.unit_shift;
-}
-
-/* A program built to count its accesses says where the calling thread's counter is. */
-void reuse_begin(struct agent_thread *self)
-{
-    static _Atomic(bool) looked;
-    static const uint64_t *(*_Atomic find)(void);
-    self->access_counter = NULL;
-    if (!agent.region->config.counters)
-        return;
-    if (!atomic_exchange(&looked, true))
-        find = (const uint64_t *(*)(void))dlsym(RTLD_DEFAULT, "headroom_thread_accesses");
-    if (find)
-        self->access_counter = find();
 }
 
 /* False: this thread's accesses are not counted. */
@@ -42,8 +25,8 @@ static bool read_count(const struct agent_thread *self, uint64_t *count)
 {
     uint64_t part;
     *count = 0;
-    if (self->access_counter) {
-        *count = *self->access_counter;
+    if (agent.access_counter != AGENT_NOWHERE) {
+        *count = *(const uint64_t *)(agent_control_block() + (uint64_t)agent.access_counter);
         return true;
     }
     bool known = false;

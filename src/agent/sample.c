@@ -152,10 +152,18 @@ static void publish_counts(struct agent_thread *self)
 
 /* ---- looking ahead -------------------------------------------------------------------- */
 
-/* The agent's own memory is never watched: its handlers would trap on it. */
+/*
+ * Never watched: the agent's own memory, for its handlers would trap on it, and what the kernel
+ * writes whenever a thread goes back to user mode (rseq(2)): that trap would be one more thing to
+ * do before going back, which writes again: the thread would never get out of the kernel.
+ */
 bool sample_refuses(const struct agent_thread *self, uint64_t address)
 {
     uint64_t state = (uint64_t)self, region = (uint64_t)agent.region;
+    for (unsigned i = 0; i < BASE_COUNT(agent.kernel_areas); i++)
+        if (agent.kernel_areas[i] != AGENT_NOWHERE &&
+            address - (agent_control_block() + (uint64_t)agent.kernel_areas[i]) < AGENT_RSEQ_BYTES)
+            return true;
     return address >= UINT64_C(0x7ffffffff000) ||
            (address >= state && address < state + sizeof *self + cct_bytes(AGENT_TREE_NODES)) ||
            (address >= region && address < region + sizeof *agent.region) ||

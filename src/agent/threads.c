@@ -177,7 +177,6 @@ void thread_begin(struct agent_thread *prepared)
     struct agent_thread *self = prepared ? prepared : take_state();
     if (self) {
         init_state(self);
-        reuse_begin(self);
         take_altstack(self);
         agent_self = self;
         if (!self->small_altstack)
