@@ -176,3 +176,22 @@ void name_shorten(const char *name, unsigned columns, char out[NAME_BYTES])
     cut_middle(stripped, columns);
     name_clean(stripped, out, NAME_BYTES);
 }
+
+bool name_before_program(const char *function)
+{
+    static const char *const names[] = {"_start",
+                                        "__libc_start_main",
+                                        "__libc_start_call_main",
+                                        "start_thread",
+                                        "clone",
+                                        "__clone",
+                                        "clone3",
+                                        "__clone3",
+                                        "__GI___clone3",
+                                        "__libc_start_main_impl"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        if (function && strncmp(function, names[i], strlen(names[i])) == 0 &&
+            strchr("@", function[strlen(names[i])]))
+            return true;
+    return false;
+}

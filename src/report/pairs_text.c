@@ -16,8 +16,6 @@ enum {
 
 /* A pair below that is not worth anybody's time. */
 static const double least_share = 0.005;
-/* A saving that would read 0.0 points. */
-static const double least_saving = 0.0005;
 
 static bool any_far(const struct ranking *ranking)
 {
@@ -204,7 +202,7 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
         double bytes = (double)ranking->caches[i].bytes;
         double ratio = figures_miss_ratio(figures, bytes).ratio;
         double without = figures_ratio_without(figures, pair, bytes);
-        if (ratio - without < least_saving)
+        if (ratio - without < FIGURES_LEAST_SAVING)
             continue;
         print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
                   figures->sampled ? "about " : "", digits, 100 * ratio, digits, 100 * without,
@@ -227,7 +225,8 @@ static void print_pair(struct printer *printer, const struct reuse_figures *figu
     print_head(printer, figures, pair, number);
     print_places(printer, pair, &shape, chains);
     print_saving(printer, figures, pair);
-    struct transform transform = transform_pair(&printer->ranking, &printer->sources, pair, &shape);
+    struct transform transform =
+        transform_pair(&printer->ranking, figures, &printer->sources, pair, &shape);
     if (transform.kind != TRANSFORM_NONE)
         print_given(printer, transform.text, number);
 }

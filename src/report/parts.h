@@ -121,6 +121,9 @@ struct reuse_ratio figures_miss_ratio(const struct reuse_figures *figures, doubl
 double figures_beyond(const struct reuse_figures *figures, const struct rank_reuse_pair *pair,
                       double bytes);
 
+/* A smaller change of a miss ratio would read 0.0 points. */
+#define FIGURES_LEAST_SAVING 0.0005
+
 /* The miss ratio if all of them became near: a bound, from below. */
 double figures_ratio_without(const struct reuse_figures *figures,
                              const struct rank_reuse_pair *pair, double bytes);
@@ -183,7 +186,8 @@ enum transform_kind {
 enum { TRANSFORM_LINES = 3 };
 
 struct transform_facts {
-    bool far;                /* the reuses lie beyond the cache that the order goes by           */
+    bool far;                /* there are reuses that some cache misses, enough to be worth a change */
+    bool ancestor;           /* some function of the program is on both paths                    */
     unsigned shared;         /* loops around both ends                                           */
     unsigned shared_here;    /* of these: in the function of the innermost                       */
     unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
@@ -205,8 +209,9 @@ struct transform {
 struct transform transform_for(const struct transform_facts *facts);
 
 /* The facts of a pair and what follows from them. */
-struct transform transform_pair(const struct ranking *ranking, struct source_cache *sources,
-                                const struct rank_reuse_pair *pair, const struct shape *shape);
+struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
+                                struct source_cache *sources, const struct rank_reuse_pair *pair,
+                                const struct shape *shape);
 
 /* ---- names -------------------------------------------------------------------------------- */
 
@@ -227,6 +232,9 @@ unsigned name_columns(const char *text);
 size_t name_utf8(const char *text);
 
 const char *name_base(const char *path);
+
+/* What every program runs before its own code. NULL: no. */
+bool name_before_program(const char *function);
 
 /* ---- source lines --------------------------------------------------------------------------- */
 

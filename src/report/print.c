@@ -137,26 +137,6 @@ const struct profile_frame *print_frame_at(const struct printer *printer, const 
     return &printer->profile->frames[chain->frames[index]];
 }
 
-/* What every program runs before its own code. */
-static bool before_program(const char *function)
-{
-    static const char *const names[] = {"_start",
-                                        "__libc_start_main",
-                                        "__libc_start_call_main",
-                                        "start_thread",
-                                        "clone",
-                                        "__clone",
-                                        "clone3",
-                                        "__clone3",
-                                        "__GI___clone3",
-                                        "__libc_start_main_impl"};
-    for (size_t i = 0; i < BASE_COUNT(names); i++)
-        if (function && strncmp(function, names[i], strlen(names[i])) == 0 &&
-            strchr("@", function[strlen(names[i])]))
-            return true;
-    return false;
-}
-
 void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain)
 {
     const struct ranking *ranking = &printer->ranking;
@@ -169,7 +149,7 @@ void print_make_chain(const struct printer *printer, uint32_t place, struct chai
                                   PROFILE_FRAME_INCOMPLETE);
     /* In a stripped program what calls __libc_start_main has no name. */
     for (size_t outer = 0, left = count; outer < MOST_OUTER && left > 1; outer++, left--)
-        if (before_program(printer->profile->frames[innermost_first[left - 1]].function))
+        if (name_before_program(printer->profile->frames[innermost_first[left - 1]].function))
             count = left - 1;
     while (count > 0)
         chain->frames[chain->count++] = innermost_first[--count];

@@ -190,7 +190,8 @@ static void ancestor_member(struct json *json, const struct profile *profile,
 }
 
 static void shape_members(struct json *json, const struct ranking *ranking,
-                          struct source_cache *sources, const struct rank_reuse_pair *pair)
+                          const struct reuse_figures *figures, struct source_cache *sources,
+                          const struct rank_reuse_pair *pair)
 {
     struct shape shape;
     shape_find(ranking, pair, &shape);
@@ -201,7 +202,7 @@ static void shape_members(struct json *json, const struct ranking *ranking,
     loops_member(json, "use", ranking->profile, &shape.use);
     loops_member(json, "reuse", ranking->profile, &shape.reuse);
     json_close(json, '}');
-    struct transform transform = transform_pair(ranking, sources, pair, &shape);
+    struct transform transform = transform_pair(ranking, figures, sources, pair, &shape);
     json_key(json, "suggestion");
     if (transform.kind == TRANSFORM_NONE) {
         json_raw(json, "null");
@@ -255,7 +256,7 @@ static void pair_object(struct json *json, const struct ranking *ranking,
     mean_member(json, "stack_mean", pair->stack, pair->weight, ranking->distances);
     json_context(json, "use", ranking->profile, pair->use);
     json_context(json, "reuse", ranking->profile, pair->reuse);
-    shape_members(json, ranking, sources, pair);
+    shape_members(json, ranking, figures, sources, pair);
     saves_member(json, ranking, figures, pair);
     json_close(json, '}');
 }

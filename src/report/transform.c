@@ -248,7 +248,7 @@ static enum transform_kind within_loops(const struct transform_facts *facts)
 struct transform transform_for(const struct transform_facts *facts)
 {
     enum transform_kind kind = TRANSFORM_NONE;
-    if (!facts->far)
+    if (!facts->far || !facts->ancestor)
         return transforms[TRANSFORM_NONE];
     if (facts->recursive)
         kind = TRANSFORM_RECURSION;
@@ -274,15 +274,32 @@ static const char *line_of(struct source_cache *sources, const char *file, uint3
     return source_line(sources, file, line, text, 512) ? text : NULL;
 }
 
-struct transform transform_pair(const struct ranking *ranking, struct source_cache *sources,
-                                const struct rank_reuse_pair *pair, const struct shape *shape)
+/* Could it change the miss ratio of any cache of the machine? */
+static bool is_worth_it(const struct ranking *ranking, const struct reuse_figures *figures,
+                        const struct rank_reuse_pair *pair)
+{
+    for (size_t i = 0; i < ranking->caches_count && ranking->distances && pair->far > 0; i++) {
+        double bytes = (double)ranking->caches[i].bytes;
+        if (figures_miss_ratio(figures, bytes).ratio -
+                figures_ratio_without(figures, pair, bytes) >=
+            FIGURES_LEAST_SAVING)
+            return true;
+    }
+    return false;
+}
+
+struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
+                                struct source_cache *sources, const struct rank_reuse_pair *pair,
+                                const struct shape *shape)
 {
     const struct profile *profile = ranking->profile;
     const struct profile_frame *use = leaf_of(profile, pair->use);
     const struct profile_frame *reuse = leaf_of(profile, pair->reuse);
     char texts[2 + TRANSFORM_LINES][512];
     struct transform_facts facts = {
-        .far = ranking->distances && pair->far > 0,
+        .far = is_worth_it(ranking, figures, pair),
+        .ancestor =
+            shape->use_frame && !name_before_program(profile->frames[shape->use_frame].function),
         .shared = shape->shared.count,
         .shared_here = shape->shared_here,
         .use_walks = shape->use.count + (shape->use_called && advice_walks_memory(use->function)),

@@ -1599,13 +1599,14 @@ static void transformations_need_their_evidence(void **state)
     } cases[] = {
 #define FACTS(...)                                                                                 \
     {                                                                                              \
-        .far = true, __VA_ARGS__                                                                   \
+        .far = true, .ancestor = true, __VA_ARGS__                                                 \
     }
 #define LOOPS(...) .loop_sources = {__VA_ARGS__}
         /* each rule, and its near misses */
         {FACTS(.use_walks = 1, .reuse_walks = 1, .forward = true), TRANSFORM_FUSION},
         {{.use_walks = 1, .reuse_walks = 1, .forward = true}, TRANSFORM_NONE}, /* near */
         {FACTS(.use_walks = 1, .reuse_walks = 1), TRANSFORM_FUSION},
+        {{.far = true, .use_walks = 1, .reuse_walks = 1}, TRANSFORM_NONE}, /* strangers */
         {FACTS(.use_walks = 1, .forward = true), TRANSFORM_NONE},
         {FACTS(.reuse_walks = 1, .forward = true), TRANSFORM_NONE},
         {FACTS(.use_walks = 1, .reuse_walks = 1, .shared = 1), TRANSFORM_NONE},
@@ -1805,6 +1806,20 @@ static void loops_of_one_function_are_told_apart(void **state)
     profile->loops[second].line = 19;
     suggests(profile, "tiling");
     profile->loops[second].line = 29;
+    /* What begins the program is no ancestor. */
+    profile->frames[profile->contexts[use].frame].function = "__libc_start_main@@GLIBC_2.34";
+    profile->frames[profile->contexts[reuse].frame].function = "__libc_start_main@@GLIBC_2.34";
+    suggests(profile, NULL);
+    profile->frames[profile->contexts[use].frame].function = "work";
+    profile->frames[profile->contexts[reuse].frame].function = "work";
+    suggests(profile, "time tiling");
+    /* Too few to show. */
+    struct profile_reuse_pair all = profile->reuse_pairs[0];
+    profile->reuse_pairs[0].weight = 400;
+    profile->reuse_pairs[0].stack = 400 * 3999.0;
+    profile->reuse_pairs[0].stack_squares = 400 * 3999.0 * 3999;
+    suggests(profile, NULL);
+    profile->reuse_pairs[0] = all;
     /* Near reuses need nothing. */
     profile->reuse_pairs[0].stack = profile->reuse_pairs[0].stack_squares = 4e5;
     suggests(profile, NULL);
