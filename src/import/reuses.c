@@ -545,6 +545,10 @@ bool import_lives_finish(struct import_gather *gather, double accesses_per_ns)
         estimate->intervals = calloc(lives->watches_count + 1, sizeof *estimate->intervals);
         good = estimate->intervals && find_costs(estimate, costs) && finish_all(estimate, scratch);
     }
+    /* The clock made the samples, but the program's own counters measured. */
+    if (good && gather->profile->paces_count == 0 && gather->profile->run.source &&
+        strcmp(gather->profile->run.source, "clock") == 0)
+        gather->profile->run.source = "count";
     if (estimate)
         free(estimate->intervals);
     free(costs);
