@@ -261,6 +261,8 @@ static bool follow_gaps(struct walk *walk)
             if (!follow(walk, at) || !follow_pending(walk) || !follow_tables(walk))
                 return false;
             skip = walk->marks[at] & MARK_LENGTH;
+            if (!skip) /* it would have cut into what is known */
+                skip = 1;
         }
         at += skip;
     }

@@ -25,12 +25,14 @@ enum {
     MOST_GUARD_STEPS = 40,  /* instructions between guard and jump                           */
     MOST_ENTRIES = 1 << 16, /* of a guarded table                                            */
     MOST_FOUND = 1 << 10,   /* of a table without guard                                      */
-    MOST_EFFORT = 1 << 18,  /* instructions met backwards in one function: 0.1 s             */
-    MOST_SEARCH = 1 << 14,  /* the same in one search                                        */
+    LEAST_EFFORT = 1 << 11, /* instructions met backwards and entries read in one function:  */
+    EFFORT_SHARE = 16,      /* always granted, for each of its instructions, at most (0.1 s) */
+    MOST_EFFORT = 1 << 18,
+    MOST_SEARCH = 1 << 14, /* the same in one search                                        */
 };
 
 /* Conditions as encoded. */
-enum { BELOW = 2, NOT_BELOW = 3, NOT_ABOVE = 6, ABOVE = 7 };
+enum { BELOW = 2, NOT_ABOVE = 6 };
 
 struct definitions {
     uint32_t at[MOST_DEFINITIONS];
@@ -50,6 +52,13 @@ struct table {
     uint32_t bytes;
     int8_t index; /* register */
 };
+
+/* Compilers' functions take no more than twice their instructions. */
+static bool is_exhausted(const struct walk *walk)
+{
+    return walk->effort > MOST_EFFORT ||
+           walk->effort > LEAST_EFFORT + EFFORT_SHARE * walk->instructions;
+}
 
 static bool decode(struct walk *walk, uint32_t at, struct insn *insn)
 {
@@ -102,7 +111,7 @@ static bool ask_before(struct search *search, uint32_t at)
 static bool look_at(struct search *search, uint32_t at)
 {
     struct insn insn;
-    if (++search->met > MOST_SEARCH || search->walk->effort > MOST_EFFORT ||
+    if (++search->met > MOST_SEARCH || is_exhausted(search->walk) ||
         !decode(search->walk, at, &insn))
         return false;
     if (insn.insn.flow == ISA_CALL && !survives_calls(search->name))
@@ -274,12 +283,13 @@ static bool find_guard(struct walk *walk, const struct table *table, uint64_t *e
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static bool read_entry(const struct walk *walk, const struct table *table, uint64_t number,
+static bool read_entry(struct walk *walk, const struct table *table, uint64_t number,
                        uint64_t *target)
 {
     const struct base_memory *data = &walk->code->data;
     uint64_t address = table->address + number * table->bytes;
     int32_t offset;
+    walk->effort++;
     if (table->bytes == 8)
         return data->read && base_read(data, address, target, sizeof *target);
     if (!data->read || !base_read(data, address, &offset, sizeof offset))
@@ -313,7 +323,7 @@ static bool read_entries(struct walk *walk, const struct table *table, uint64_t 
     *count = 0;
     for (uint64_t i = 0; i < entries; i++) {
         uint64_t target;
-        bool read = read_entry(walk, table, i, &target);
+        bool read = !is_exhausted(walk) && read_entry(walk, table, i, &target);
         bool code = read && is_code(walk, target);
         if (!read && guarded)
             return false;
@@ -455,7 +465,7 @@ bool tables_resolve(struct walk *walk, uint32_t at, bool *resolved)
     struct table table;
     struct insn insn;
     *resolved = false;
-    if (walk->effort > MOST_EFFORT || !decode(walk, at, &insn))
+    if (is_exhausted(walk) || !decode(walk, at, &insn))
         return true;
     if (insn.insn.access_count) {
         if (!is_table_load(walk, at, &insn, 8, &table) || !add_table(&tables, &table))

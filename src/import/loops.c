@@ -21,13 +21,13 @@ enum {
     MOST_INLINED = 32,
     MOST_SAMPLES = 24,     /* places of a loop's head and ends whose source is asked for */
     MOST_BRANCHES = 16,    /* the same, of branches that close or leave it               */
-    MOST_BLOCKS = 4096,    /* looked through for such branches                           */
+    MOST_BLOCKS = 1 << 13, /* before and after the head, looked through for such         */
     STEP_BYTES = 3,        /* between samples: less than most instructions               */
     INSTANCE_PERCENT = 70, /* see choose_instance                                        */
     LONGEST_TEXT_BYTES = 16384,
 };
 
-#define MOST_CODE_BYTES (UINT64_C(64) << 20) /* of all functions: about a second */
+#define MOST_CODE_BYTES (UINT64_C(24) << 20) /* of all functions: about a second */
 
 struct import_loops {
     struct profile *profile;
@@ -113,13 +113,13 @@ static void add_block(struct import_loops *loops, struct places *places,
 static void add_exits(struct import_loops *loops, struct places *places, uint32_t loop)
 {
     const struct flow *flow = loops->flow;
-    uint32_t looked = 0;
-    for (uint32_t i = 0; i < flow->blocks_count && looked < MOST_BLOCKS; i++) {
+    uint32_t head = flow->loops[loop].head;
+    uint32_t i = head < MOST_BLOCKS ? 0 : head - MOST_BLOCKS;
+    for (; i < flow->blocks_count && i < head + MOST_BLOCKS; i++) {
         const struct flow_block *block = &flow->blocks[i];
         bool leaves = false;
         if (block->loop != loop)
             continue;
-        looked++;
         for (uint32_t e = 0; e < block->edges && block->edges > 1; e++)
             leaves = leaves || !flow_loop_holds(flow, loop, flow->edges[block->first_edge + e].to);
         if (leaves && !add_place(loops, places, block->last, false, true))
