@@ -845,6 +845,23 @@ root:   .asciz  "/"
         call    *%r12
         end     rewrite
 
+/* ---- values that nothing uses ----------------------------------------------------------------- */
+
+/*
+ * A load is one even if its register is loaded again, or zeroed: no translation may drop it.
+ *
+ * case: unused
+ *   load 16+0: ka>kb 8, kb>kc 8
+ *   fresh 8 0
+ *   count 3 0
+ */
+        begin   unused
+        mov     (%rdi), %rcx            /* @ka */
+        mov     (%rdi), %rcx            /* @kb */
+        mov     (%rdi), %rcx            /* @kc */
+        xor     %ecx, %ecx
+        end     unused
+
         .text 0
         mov     $99, %edi               /* no such case */
         jmp     1f
