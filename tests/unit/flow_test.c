@@ -671,33 +671,46 @@ static void test_bad_graphs(void **state)
 
 /* Shapes that take naive methods deep recursion or quadratic time: many loops within each other (as
    deep as the search for dominators goes along), then with ways into their middles. */
+static uint32_t make_nest(struct flow_edge *edges, uint32_t count)
+{
+    uint32_t used = 0;
+    for (uint32_t i = 0; i + 1 < count; i++)
+        edges[used++] = (struct flow_edge){i, i + 1, FLOW_FALL};
+    for (uint32_t i = 0; i < count / 2; i++)
+        edges[used++] = (struct flow_edge){count - 1 - i, i, FLOW_TAKEN};
+    return used;
+}
+
 static void test_large_graphs(void **state)
 {
-    enum { COUNT = 8000 };
-    struct flow_edge *edges = calloc(3 * COUNT, sizeof *edges);
+    enum { SOME = 8000, TOO_MANY = 60000 };
+    struct flow_edge *edges = calloc(3 * TOO_MANY, sizeof *edges);
     struct flow *flow;
-    uint32_t used = 0;
     assert_non_null(edges);
-    for (uint32_t i = 0; i + 1 < COUNT; i++)
-        edges[used++] = (struct flow_edge){i, i + 1, FLOW_FALL};
-    for (uint32_t i = 0; i < COUNT / 2; i++)
-        edges[used++] = (struct flow_edge){COUNT - 1 - i, i, FLOW_TAKEN};
-    assert_int_equal(flow_of_graph(COUNT, edges, used, &flow), BASE_OK);
-    assert_int_equal(flow->loops_count, COUNT / 2 + 1);
-    assert_int_equal(flow->loops[COUNT / 2].depth, COUNT / 2);
+    uint32_t used = make_nest(edges, SOME);
+    assert_int_equal(flow_of_graph(SOME, edges, used, &flow), BASE_OK);
+    assert_int_equal(flow->loops_count, SOME / 2 + 1);
+    assert_int_equal(flow->loops[SOME / 2].depth, SOME / 2);
     assert_int_equal(flow->flags, 0);
     flow_free(flow);
-    for (uint32_t i = 0; i < COUNT / 2; i++)
-        edges[used++] = (struct flow_edge){i, COUNT - 1 - i / 2, FLOW_JUMP};
-    assert_int_equal(flow_of_graph(COUNT, edges, used, &flow), BASE_OK);
+    for (uint32_t i = 0; i < SOME / 2; i++)
+        edges[used++] = (struct flow_edge){i, SOME - 1 - i / 2, FLOW_JUMP};
+    assert_int_equal(flow_of_graph(SOME, edges, used, &flow), BASE_OK);
     assert_true(flow->flags == 0 || flow->flags == FLOW_COMPLEX);
     assert_true(flow->flags == 0 || flow->loops_count == 1);
+    flow_free(flow);
+    used = make_nest(edges, TOO_MANY);
+    assert_int_equal(flow_of_graph(TOO_MANY, edges, used, &flow), BASE_OK);
+    assert_int_equal(flow->flags, FLOW_COMPLEX);
+    assert_int_equal(flow->loops_count, 1);
+    assert_int_equal(flow->blocks[5].dominator, FLOW_NONE);
+    assert_int_equal(flow->blocks[TOO_MANY - 5].edges, 2);
+    assert_true(flow_check(flow));
     flow_free(flow);
     free(edges);
 }
 
-/* ---- bytes
- * ---------------------------------------------------------------------------------------- */
+/* ---- bytes ---- */
 
 static void test_limits(void **state)
 {
