@@ -20,6 +20,17 @@ struct binary_options symbol_options(const struct settings *settings)
     return (struct binary_options){.debuginfod = settings->debuginfod};
 }
 
+/* A terminal shows what its locale says; files and pipes are always UTF-8. */
+static bool is_ascii_terminal(int descriptor)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    const char *locale = NULL;
+    for (size_t i = 0; i < BASE_COUNT(names) && !(locale && *locale); i++)
+        locale = getenv(names[i]);
+    return isatty(descriptor) &&
+           !(locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8")));
+}
+
 enum base_status show_profile(const char *path, const char *name, const struct settings *settings,
                               FILE *out, int descriptor, char *error, size_t error_bytes)
 {
@@ -29,6 +40,7 @@ enum base_status show_profile(const char *path, const char *name, const struct s
                  : json                        ? 0
                                                : PAIRS_IN_TEXT,
         .color = use_color(settings->color, descriptor),
+        .ascii = is_ascii_terminal(descriptor),
         .sources = true,
         .width = terminal_width(descriptor),
         .kinds = (uint8_t)settings->kinds,

@@ -165,6 +165,18 @@ uint64_t figures_enough(const struct reuse_figures *figures)
     return units;
 }
 
+double figures_agreement(const struct reuse_figures *figures)
+{
+    double coarse[2][DISTANCE_BINS] = {{0}};
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
+        bool resolved = (double)distance_bin_low(bin) * figures->totals.share_last >= 1;
+        unsigned to = resolved || figures->totals.share_last >= 1 ? bin : 0;
+        coarse[0][to] += figures->from_time[bin];
+        coarse[1][to] += figures->stack[bin];
+    }
+    return reuse_similarity(coarse[0], coarse[1]);
+}
+
 /* ---- caches -----------------------------------------------------------------------------------
  */
 

@@ -110,6 +110,10 @@ static inline const double *figures_stack(const struct reuse_figures *figures)
     return figures->totals.stack ? figures->stack : figures->from_time;
 }
 
+/* How well the model's stack distances agree with those measured (reuse_similarity), as far as these are
+   resolved: of sampled locations there are none below 1 / share. */
+double figures_agreement(const struct reuse_figures *figures);
+
 /* Smallest cache in units, a power of two, that misses first touches only. */
 uint64_t figures_enough(const struct reuse_figures *figures);
 
@@ -235,6 +239,9 @@ const char *name_base(const char *path);
 
 /* What every program runs before its own code. NULL: no. */
 bool name_before_program(const char *function);
+
+/* The text with a sign of ASCII for each that is not. */
+void ascii_write(const char *text, FILE *out);
 
 /* ---- source lines --------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 struct report_options {
     unsigned limit;        /* pairs shown per kind; 0: all                        */
     bool color;            /* ANSI colours                                        */
+    bool ascii;            /* text: for a terminal that shows nothing else        */
     bool sources;          /* quote source lines                                  */
     unsigned width;        /* columns; 0: 100                                     */
     uint8_t kinds;         /* bits as wire_kind_bits; 0: all that were recorded   */

@@ -317,7 +317,7 @@ static void agreement_members(struct json *json, const struct reuse_figures *fig
     json_key(json, "model_agreement");
     json_number(json, reuse_similarity(figures->from_time, figures->expected), 6);
     if (figures->totals.stack)
-        json_real(json, "stack_agreement", reuse_similarity(figures->from_time, figures->stack), 6);
+        json_real(json, "stack_agreement", figures_agreement(figures), 6);
 }
 
 bool json_reuse(struct json *json, const struct ranking *ranking,

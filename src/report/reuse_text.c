@@ -17,7 +17,7 @@ enum {
     QUANTILE_LABEL = 23, /* "time distance, accesses"                           */
     QUANTILE_COLUMNS = 12,
     LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
-    MOST_ROWS = 24,              /* of a histogram: beyond, rows of two octaves, or three */
+    MOST_ROWS = 32,              /* of a histogram: beyond, rows of two octaves, or three */
     OCTAVES = 65,
     LEAST_ELIDED = 3,    /* empty rows in a row */
     LEAST_SAMPLES = 100, /* the interval of 50 % is then 40..60 */
@@ -515,7 +515,7 @@ static void print_model(struct printer *printer, const struct reuse_figures *fig
     if (figures->totals.stack) {
         snprintf(line, sizeof line,
                  "Stack distances derived from the time distances alone would agree to %.1f %%.",
-                 100 * reuse_similarity(figures->from_time, figures->stack));
+                 100 * figures_agreement(figures));
     } else if (agreement < sure_agreement) {
         snprintf(line, sizeof line,
                  "Two models of the stack distances agree to %.0f %% only: accesses depend on each "

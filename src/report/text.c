@@ -512,8 +512,8 @@ static void print_next(struct printer *printer)
     print_command_line(printer, line);
 }
 
-enum base_status report_text(struct profile *profile, const struct report_options *options,
-                             FILE *out)
+static enum base_status write_text(struct profile *profile, const struct report_options *options,
+                                   FILE *out)
 {
     struct printer printer = {.out = out, .profile = profile, .options = options};
     bool good = true;
@@ -540,4 +540,25 @@ enum base_status report_text(struct profile *profile, const struct report_option
     if (!good)
         return BASE_NO_MEMORY;
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}
+
+enum base_status report_text(struct profile *profile, const struct report_options *options,
+                             FILE *out)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!options->ascii)
+        return write_text(profile, options, out);
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = write_text(profile, options, memory);
+    if (fclose(memory) != 0 && status == BASE_OK)
+        status = BASE_NO_MEMORY;
+    if (status == BASE_OK) {
+        ascii_write(text, out);
+        status = fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+    }
+    free(text);
+    return status;
 }

@@ -1521,6 +1521,52 @@ static void reuse_lines_stay_within_the_width(void **state)
     profile_free(profile);
 }
 
+/* Where locations were sampled there are no stack distances below 1 / share: what the model says
+   there is not held against it. */
+static void agreement_is_as_fine_as_the_distances(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = reuse_profile(true);
+    for (size_t i = 0; i < profile->bins_count; i++)
+        if (profile->bins[i].which == PROFILE_TIME && profile->bins[i].lo == 1)
+            profile->bins[i] = (struct profile_bin){
+                profile->bins[i].process, PROFILE_TIME, distance_bin(40), 40, 44, 400000};
+    json_t *root = parse(profile, &options);
+    assert_true(NUMBER(root, "reuse.stack_agreement") < 0.5);
+    json_decref(root);
+    profile->reuses[0].share_last = profile->reuses[1].share_last = 1.0 / 64;
+    root = parse(profile, &options);
+    assert_true(NUMBER(root, "reuse.stack_agreement") > 0.95);
+    json_decref(root);
+    profile_free(profile);
+}
+
+static void ascii_keeps_the_columns(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 80};
+    struct profile *profiles[] = {figure_profile(), reuse_profile(true), live_profile()};
+    profiles[2]->paces[0].calibration = "as others";
+    for (size_t i = 0; i < 3; i++) {
+        options.ascii = false;
+        char *text = render(profiles[i], &options, false);
+        options.ascii = true;
+        char *ascii = render(profiles[i], &options, false);
+        assert_int_equal(strlen(ascii), name_columns(text));
+        for (const char *c = ascii; *c; c++)
+            assert_true(*c > 0 && *c != '?');
+        free(text);
+        free(ascii);
+        profiles[i]->arguments[0].text = "\xc3\xa9t\xc3\xa9";
+        shows(profiles[i], &options, "  ?t? ");
+        profile_free(profiles[i]);
+    }
+    FILE *out = fopen("/dev/full", "w");
+    struct profile *profile = figure_profile();
+    assert_int_equal(report_text(profile, &options, out), BASE_IO);
+    fclose(out);
+    profile_free(profile);
+}
+
 /* ---- what a pair could save
  * ---------------------------------------------------------------------- */
 
@@ -2029,6 +2075,8 @@ int main(void)
         cmocka_unit_test(paces_are_added_up),
         cmocka_unit_test(papers_have_their_own_bins),
         cmocka_unit_test(paper_bins_are_the_papers),
+        cmocka_unit_test(agreement_is_as_fine_as_the_distances),
+        cmocka_unit_test(ascii_keeps_the_columns),
         cmocka_unit_test(savings_are_bounds),
         cmocka_unit_test(mixtures_are_seen_through),
         cmocka_unit_test(transformations_need_their_evidence),
