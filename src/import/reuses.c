@@ -25,8 +25,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double far_ns = 5000; /* of import_pace_known.far_share */
-
 /* What profile_check allows; only damaged records and strange paces lead there. */
 static const double most_sum = 1e30, most_squares = 1e60, most_accesses = 0x1p60;
 
@@ -215,7 +213,7 @@ static void find_counted_pace(struct estimate *estimate)
 
 static void find_pace(struct estimate *estimate)
 {
-    double density = 0, dense = 0, near = 0;
+    double density = 0, dense = 0;
     estimate->counted = is_counted(estimate);
     if (estimate->counted) {
         find_counted_pace(estimate);
@@ -225,18 +223,7 @@ static void find_pace(struct estimate *estimate)
         density += estimate->uses[i].density;
         dense += (double)estimate->uses[i].dense;
     }
-    for (size_t i = 0; i < estimate->count; i++) {
-        const struct import_watch *watch = &estimate->watches[i];
-        if (import_is_reused(watch) &&
-            ((watch->flags & WIRE_REUSE_FORESEEN) || time_of(estimate, watch).ns < far_ns))
-            near += estimate->amounts[i];
-    }
-    struct import_pace_known known = {
-        .density = dense > 0 ? density / dense : 0,
-        .far_share = estimate->sampled > 0 ? fmax(0, 1 - near / estimate->sampled) : 0,
-        .given = estimate->given,
-    };
-    import_pace(&known, &estimate->pace);
+    import_pace(dense > 0 ? density / dense : 0, estimate->given, &estimate->pace);
 }
 
 static void find_sampled(struct estimate *estimate)

@@ -28,19 +28,25 @@ struct import_time import_time(const struct import_cost *cost, uint64_t elapsed_
 
 /* ---- pace.c: accesses in a nanosecond ---------------------------------------------------------- */
 
-/* What the recording knows. */
-struct import_pace_known {
-    double density;   /* accesses per instruction, mean over the samples; 0: unknown          */
-    double far_share; /* of the samples, those not used again within 5 µs, 0..1                */
-    double given;     /* by the user; 0: not                                                   */
+struct import_pace {
+    double accesses_per_ns, low, high; /* 0 < low <= accesses_per_ns <= high; 90 % */
+    char calibration[80];              /* where it comes from                      */
 };
 
-struct import_pace {
-    double accesses_per_ns, low, high; /* 0 < low <= accesses_per_ns <= high                    */
-    const char *calibration;           /* static, or in `text`                                  */
-    char text[160];
+/* density: accesses per instruction, mean over the samples; 0: unknown. given: by the user; 0: not. */
+void import_pace(double density, double given, struct import_pace *pace);
+
+struct import_pace_program {
+    const char *name;
+    double accesses, instructions; /* in a nanosecond of CPU time */
 };
-void import_pace(const struct import_pace_known *known, struct import_pace *pace);
+extern const struct import_pace_program import_pace_programs[];
+extern const size_t import_pace_programs_count;
+
+/* From at least 6 measured programs; spread: standard deviation of the logarithm that the
+   programs do not show. Calibration is left alone. */
+void import_pace_of(const struct import_pace_program *programs, size_t count, double density,
+                    double spread, struct import_pace *pace);
 
 /* ---- lifetimes.c: what each watch stands for --------------------------------------------------- */
 

@@ -1499,6 +1499,49 @@ static void costs_are_robust(void **state)
     assert_true(cost.ns == 0 && cost.floor_ns == 0 && import_time(&cost, 7, 1).resolved);
 }
 
+/* The interval of the other programs holds a program nine times of ten, with and without its
+   instruction mix; by one spread a third as wide it would not. */
+static void paces_hold_programs_left_out(void **state)
+{
+    struct import_pace_program others[64];
+    struct import_pace pace;
+    size_t count = import_pace_programs_count;
+    assert_true(count > 6 && count <= BASE_COUNT(others));
+    for (int mixed = 0; mixed < 2; mixed++) {
+        size_t held = 0, held_narrow = 0;
+        double factor = 1;
+        for (size_t i = 0; i < count; i++) {
+            const struct import_pace_program *left_out = &import_pace_programs[i];
+            size_t kept = 0;
+            for (size_t j = 0; j < count; j++)
+                if (strcmp(import_pace_programs[j].name, left_out->name) != 0)
+                    others[kept++] = import_pace_programs[j];
+            double density = mixed ? left_out->accesses / left_out->instructions : 0;
+            import_pace_of(others, kept, density, 0, &pace);
+            factor = pace.high / pace.accesses_per_ns;
+            double off = fabs(log(left_out->accesses / pace.accesses_per_ns));
+            held += off <= log(factor);
+            held_narrow += off <= log(factor) / 3;
+        }
+        print_message("# %zu of %zu programs within a factor of %.2f%s\n", held, count, factor,
+                      mixed ? " by instruction mix" : "");
+        assert_true((double)held >= 0.9 * (double)count - 0.5);
+        assert_true((double)held_narrow < 0.8 * (double)count);
+    }
+    import_pace(0, 0, &pace);
+    assert_non_null(strstr(pace.calibration, "programs measured elsewhere"));
+    assert_null(strstr(pace.calibration, "mix"));
+    double wide = pace.high / pace.low;
+    import_pace(0.3, 0, &pace);
+    assert_non_null(strstr(pace.calibration, ", by instruction mix"));
+    assert_true(pace.low > 0 && pace.high / pace.low < wide);
+    double middling = pace.accesses_per_ns;
+    import_pace(0.6, 0, &pace);
+    assert_float_equal(pace.accesses_per_ns, 2 * middling, 1e-9);
+    import_pace(0.6, 2.5, &pace);
+    assert_true(pace.low == 2.5 && pace.high == 2.5 && pace.accesses_per_ns == 2.5);
+}
+
 static void intervals_follow_what_is_known(void **state)
 {
     static double histogram[DISTANCE_BINS], known[DISTANCE_BINS];
@@ -1875,6 +1918,7 @@ int main(void)
         cmocka_unit_test(reuse_nonsense_is_counted),
         cmocka_unit_test(any_flip_of_a_reuse_log_is_survived),
         cmocka_unit_test(costs_are_robust),
+        cmocka_unit_test(paces_hold_programs_left_out),
         cmocka_unit_test(intervals_follow_what_is_known),
         cmocka_unit_test(simulated_histograms_are_found),
         cmocka_unit_test(simulated_caches_add_up),
