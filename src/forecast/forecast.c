@@ -96,7 +96,7 @@ static uint16_t add_code(struct machine *machine, uint64_t address, unsigned set
 {
     struct isa_insn insn;
     struct isa_operation operation;
-    if (address == 0 || address >= USER_LIMIT || !decode(machine, address, &insn, &operation))
+    if (address >= USER_LIMIT || !decode(machine, address, &insn, &operation))
         return CODE_ENTRIES;
     unsigned at = set * CODE_WAYS + machine->oldest[set]++ % CODE_WAYS;
     pack(&machine->code[at], &insn, &operation);
@@ -120,7 +120,9 @@ static uint16_t find_code(struct machine *machine, uint64_t address)
 static const struct entry *fetch(struct machine *machine)
 {
     uint16_t at = machine->next[machine->last];
-    if (machine->addresses[at] != machine->ip || machine->ip == 0) {
+    if (machine->ip == 0) /* marks empty entries */
+        return NULL;
+    if (machine->addresses[at] != machine->ip) {
         at = find_code(machine, machine->ip);
         if (at == CODE_ENTRIES)
             return NULL;

@@ -88,26 +88,30 @@ void forecast_begin(struct forecast *forecast, const struct base_registers *regi
  * run starts anew from the registers given to forecast_begin; at most 1024
  * instructions are interpreted.
  *
- * accesses_passed counts as the exact engine does, so that with a range it is the time reuse distance
- * less one: every memory operand once for each direction, in the order of
- * execution; string instructions by iteration; pushes, pops, calls and returns like all others. Also those
- * whose address is unknown or which isa calls unaddressable (a gather is one, the exact engine counts
- * its elements). Saturates. Known to be too small only where conditional accesses were passed over, and without
- * a range also where a string instruction was that could not be followed; with one, it blocks.
+ * accesses_passed counts as the exact engine does; with a range it is thus the
+ * time reuse distance less one: every memory operand once for each direction, in
+ * the order of execution; string instructions by iteration; pushes, pops,
+ * calls and returns like all others. Also those whose address is unknown or
+ * that isa calls unaddressable (a gather is one; the exact engine counts its
+ * elements). Saturates. It is too small only where conditional accesses were
+ * passed over that do happen and, without a range, where a string instruction
+ * could not be followed; with a range that blocks.
  */
 enum forecast_result forecast_run(struct forecast *forecast, const struct forecast_goal *goal,
                                   struct forecast_outcome *outcome);
 
 /*
- * After a HIT: the registers as they will be just before the instruction at outcome.resume executes (a string
- * instruction: before the iteration), and memory as it will be: reads see the stores on the way, and fail where a
- * value is not known. For unwinding the calling context of the foreseen access.
+ * After a HIT: the registers as they will be just before the instruction at
+ * outcome.resume executes (a string instruction: the iteration), and memory as
+ * it will be: reads see the stores on the way, and fail where a value is not
+ * known. For unwinding the calling context of the foreseen access.
  *
- * A general register of which any byte is unknown reads as 0, unknown flags as 0: a walk that needs them
- * ends at memory it cannot read. rsp and ip are always known. `memory` is good until the next
- * forecast_begin or forecast_run; reading it uses the struct forecast, by the same thread only.
+ * A general register of which any byte is unknown reads as 0, unknown flags as
+ * 0: a walk that needs them ends at memory it cannot read. rsp and ip are always
+ * known. `memory` is good until the next forecast_begin or forecast_run;
+ * reading it uses the struct forecast, so only its thread may.
  *
- * False: the last run was not a HIT, or rsp is unknown; the outputs are untouched.
+ * False: the last run was not a HIT, or rsp is unknown. Outputs are untouched then.
  */
 bool forecast_then(struct forecast *forecast, struct base_registers *registers,
                    struct base_memory *memory);

@@ -12,9 +12,10 @@
 
 /* Sizes: all of it together must fit into struct forecast (128 KiB). */
 enum {
-    /* Decoded instructions kept: as many as fit. Decoding is by far the dearest step (0.4 us), and with
-       a single way a fifth of a loop's instructions evicted each other in every iteration. Finding
-       instructions spelt like others elsewhere, too, saves a third of the decodings and hardly any time. */
+    /* Decoded instructions kept: as many as fit. Decoding is by far the dearest step (0.4 us), and
+       with a single way a fifth of a loop's instructions evicted each other in every iteration.
+       Also finding instructions spelt like others elsewhere saves a third of the decodings and
+       hardly any time. */
     CODE_WAYS = 4,
     CODE_SETS = 256,
     CODE_ENTRIES = CODE_WAYS * CODE_SETS,
