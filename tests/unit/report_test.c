@@ -1936,6 +1936,55 @@ static void inlined_loops_count_once(void **state)
     profile_free(profile);
 }
 
+/* Loops of one function, of which one came by inlining: the nest outside is shared, no more. */
+static void inlined_and_own_loops_part(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = loop_profile();
+    uint32_t outer = add_loop(profile, 0, "f", 49);
+    uint32_t inner = add_loop(profile, outer, "g", 19);
+    uint32_t other = add_loop(profile, outer, "f", 59);
+    uint32_t call = context(profile, 0, "f", main_c, 50, 0);
+    uint32_t use = context(profile, call, "g", main_c, 20, PROFILE_FRAME_INLINED);
+    uint32_t reuse = context(profile, 0, "f", main_c, 60, 0);
+    in_loop(profile, call, inner);
+    in_loop(profile, use, inner);
+    in_loop(profile, reuse, other);
+    far_pair(profile, use, reuse);
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.shared")), 1);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.shared.0.line"), 49);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.use")), 1);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.use.0.line"), 19);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.reuse")), 1);
+    assert_int_equal(NUMBER(root, "reuse.pairs.0.loops.reuse.0.line"), 59);
+    json_decref(root);
+    suggests(profile, "blocking");
+    profile_free(profile);
+}
+
+/* Two calls of one function: its loop is run twice, and is not around both. */
+static void two_calls_share_no_loop_below(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = loop_profile();
+    uint32_t loop = add_loop(profile, 0, "scan", 19);
+    uint32_t first = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t use = context(profile, first, "scan", main_c, 20, 0);
+    uint32_t second = context(profile, 0, "main", main_c, 51, 0);
+    uint32_t reuse = context(profile, second, "scan", main_c, 20, 0);
+    in_loop(profile, use, loop);
+    in_loop(profile, reuse, loop);
+    far_pair(profile, use, reuse);
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.shared")), 0);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.use")), 1);
+    assert_int_equal(json_array_size(at(root, "reuse.pairs.0.loops.reuse")), 1);
+    json_decref(root);
+    suggests(profile, "blocking");
+    profile_free(profile);
+}
+
 static void recursion_is_seen(void **state)
 {
     struct profile *profile = loop_profile();
@@ -1947,6 +1996,9 @@ static void recursion_is_seen(void **state)
     in_loop(profile, use, loop);
     in_loop(profile, reuse, loop);
     far_pair(profile, use, reuse);
+    suggests(profile, "recursive blocking");
+    profile->reuse_pairs[0].use = reuse;
+    profile->reuse_pairs[0].reuse = use;
     suggests(profile, "recursive blocking");
     profile_free(profile);
 }
@@ -2083,6 +2135,8 @@ int main(void)
         cmocka_unit_test(loops_of_one_function_are_told_apart),
         cmocka_unit_test(calls_from_one_loop_part_there),
         cmocka_unit_test(inlined_loops_count_once),
+        cmocka_unit_test(inlined_and_own_loops_part),
+        cmocka_unit_test(two_calls_share_no_loop_below),
         cmocka_unit_test(recursion_is_seen),
         cmocka_unit_test(library_functions_walk_too),
         cmocka_unit_test(source_lines_tell_interchange),
