@@ -183,19 +183,25 @@ static void print_what_ifs(struct printer *printer, const struct reuse_figures *
 /* ---- the whole ----------------------------------------------------------------------------------
  */
 
-static const char *assumptions(const struct reuse_figures *figures)
+static void print_assumptions(struct printer *printer, const struct reuse_figures *figures)
 {
-    if (figures->paced)
-        return "(fully associative, least recently used replaced; first touches included; by the "
-               "model. The intervals hold the pace and the chance of sampling, not the model's own "
-               "error)";
+    char line[TEXT_BYTES] = "";
+    print_add(line, sizeof line,
+              "(fully associative, least recently used replaced; first touches included%s",
+              figures->totals.stack ? "" : "; by the model");
     if (figures->sampled)
-        return "(fully associative, least recently used replaced; first touches included; by the "
-               "model. The intervals hold the chance of sampling, not the model's own error)";
-    return figures->totals.stack
-               ? "(fully associative, least recently used replaced; first touches included)"
-               : "(fully associative, least recently used replaced; first touches included; by "
-                 "the model)";
+        print_add(line, sizeof line,
+                  ". The intervals hold %sthe chance of sampling, not the "
+                  "model's own error",
+                  figures->paced ? "the pace and " : "");
+    /* Neighbours on a line that are used in turn, some time apart: that is where it shows. */
+    if (figures->sampled && figures->totals.unit_bytes > 1)
+        print_add(line, sizeof line,
+                  ", nor reuse of a %s by bytes that were not watched: misses may be fewer",
+                  print_unit(&figures->totals, 1));
+    print_add(line, sizeof line, ")");
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
 }
 
 void print_curve(struct printer *printer, const struct reuse_figures *figures)
@@ -208,8 +214,7 @@ void print_curve(struct printer *printer, const struct reuse_figures *figures)
             figures->sampled ? "90 % interval" : "", print_off(printer));
     for (size_t i = 0; i < count; i++)
         print_row(printer, figures, &rows[i], largest);
-    fprintf(printer->out, "  ");
-    print_wrap(printer, DIM, 2, 2, assumptions(figures));
+    print_assumptions(printer, figures);
     print_machine(printer, figures);
     print_what_ifs(printer, figures);
 }

@@ -1337,7 +1337,10 @@ static void estimates_are_called_so(void **state)
     shows(profile, &options, "  CPU time         reuses\n  below 200 ns     66.7 % ███");
     shows(profile, &options, "  …\n  5 – 10 µs ");
     shows(profile, &options, "\n  cache of     misses     90 % interval\n");
-    shows(profile, &options, "not the model's own error)");
+    shows(profile, &options,
+          "intervals hold the pace and the chance of sampling, not the model's own "
+          "error, nor reuse\n  of a line by bytes that were not watched: misses "
+          "may be fewer)");
     shows(profile, &options, "Of the accesses, about 33.8 % (");
     shows(profile, &options,
           "of the reuses (30 – 37 %); on average about 4000 lines (250.0\n"
