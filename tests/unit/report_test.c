@@ -1338,9 +1338,8 @@ static void estimates_are_called_so(void **state)
     shows(profile, &options, "  …\n  5 – 10 µs ");
     shows(profile, &options, "\n  cache of     misses     90 % interval\n");
     shows(profile, &options,
-          "intervals hold the pace and the chance of sampling, not the model's own "
-          "error, nor reuse\n  of a line by bytes that were not watched: misses "
-          "may be fewer)");
+          "not the model's own error, nor reuse of a line\n  by bytes that were");
+    shows(profile, &options, "not watched: misses may be fewer)");
     shows(profile, &options, "Of the accesses, about 33.8 % (");
     shows(profile, &options,
           "of the reuses (30 – 37 %); on average about 4000 lines (250.0\n"
