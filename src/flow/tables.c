@@ -364,6 +364,50 @@ static bool is_table_load(struct walk *walk, uint32_t at, const struct insn *ins
     return true;
 }
 
+/* The index, if the register holds it times four. */
+static int8_t scaled_index(struct walk *walk, uint32_t at, int8_t name)
+{
+    struct definitions definitions;
+    struct insn insn;
+    if (!define(walk, at, name, &definitions) || definitions.count != 1 ||
+        !decode(walk, definitions.at[0], &insn))
+        return -1;
+    const struct isa_access *parts = &insn.insn.accesses[0];
+    return insn.does.code == ISA_DO_ADDRESS && parts->base < 0 && parts->scale == 4 &&
+                   parts->displacement == 0
+               ? parts->index
+               : -1;
+}
+
+/* The same as gcc -O0 does it: lea 0(,%i,4),%s; mov (%s,%b),%t; cltq. `at` is the extension. */
+static bool is_scaled_load(struct walk *walk, uint32_t at, const struct insn *extension,
+                           struct table *table)
+{
+    struct definitions definitions;
+    struct insn insn;
+    if (!is_register(extension, 0, 8) || !is_register(extension, 1, 4) ||
+        !define(walk, at, (int8_t)extension->does.operands[1].number, &definitions) ||
+        definitions.count != 1 || !decode(walk, definitions.at[0], &insn))
+        return false;
+    at = definitions.at[0];
+    const struct isa_access *access = &insn.insn.accesses[0];
+    if (insn.does.code != ISA_DO_MOVE || insn.insn.access_count != 1 ||
+        access->direction != ISA_LOAD || access->bytes != 4 || access->scale != 1 ||
+        access->base < 0 || access->segment || access->unaddressable)
+        return false;
+    int8_t index = scaled_index(walk, at, access->base), base = access->index;
+    if (index < 0) {
+        index = scaled_index(walk, at, access->index);
+        base = access->base;
+    }
+    uint64_t start;
+    if (index < 0 || !constant(walk, at, base, MOST_COPIES, &start))
+        return false;
+    *table = (struct table){
+        .address = start + (uint64_t)access->displacement, .load = at, .bytes = 4, .index = -1};
+    return true;
+}
+
 struct tables {
     struct table items[MOST_DEFINITIONS];
     uint32_t count;
@@ -392,7 +436,8 @@ static bool is_relative(struct walk *walk, uint32_t at, int8_t loaded, int8_t ba
         struct table table;
         if (!decode(walk, definitions.at[i], &insn) || insn.does.code != ISA_DO_MOVE_SIGNED ||
             !is_register(&insn, 0, 8) ||
-            !is_table_load(walk, definitions.at[i], &insn, 4, &table)) {
+            (!is_table_load(walk, definitions.at[i], &insn, 4, &table) &&
+             !is_scaled_load(walk, definitions.at[i], &insn, &table))) {
             tables->count = before;
             return false;
         }

@@ -83,6 +83,13 @@ struct places {
     size_t count, samples, branches;
 };
 
+/* Line 0: made by the compiler, from no line. Constants and copies, which it puts where it likes,
+   keep the line on which the function begins, or that of its brace. */
+static bool tells_line(const struct binary_frame *frame, bool branch)
+{
+    return frame->line > (branch || !frame->declared ? 0 : frame->declared + 1);
+}
+
 static bool add_place(struct import_loops *loops, struct places *places, uint64_t address,
                       bool head, bool branch)
 {
@@ -94,8 +101,8 @@ static bool add_place(struct import_loops *loops, struct places *places, uint64_
     place->count = binary_frames(loops->binary, address, place->frames, MOST_INLINED);
     place->head = head;
     place->branch = branch;
-    if (place->count == 0 || place->frames[0].line == 0)
-        return true; /* made by the compiler, from no line */
+    if (place->count == 0 || !tells_line(&place->frames[0], branch))
+        return true;
     places->count++;
     (*count)++;
     return true;
@@ -191,12 +198,7 @@ static uint32_t line_at(const struct place *guide, const struct place *place, si
     if (!same_instance(guide, place, level))
         return 0;
     const struct binary_frame *frame = level_of(place, level);
-    if (!same_text(frame->file, level_of(guide, level)->file))
-        return 0;
-    /* Constants keep the line on which the function begins, or that of its brace. */
-    if (!place->branch && frame->line <= frame->declared + 1)
-        return 0;
-    return frame->line;
+    return same_text(frame->file, level_of(guide, level)->file) ? frame->line : 0;
 }
 
 /*
