@@ -10,7 +10,7 @@
 
 #include "forecast/forecast.h"
 
-/* Sizes: all of it together must fit into struct forecast (128 KiB). */
+/* Sizes: all of it together must fit into struct forecast (136 KiB). */
 enum {
     /* Decoded instructions kept: as many as fit. Decoding is by far the dearest step (0.4 us), and
        with a single way a fifth of a loop's instructions evicted each other in every iteration.
@@ -19,9 +19,12 @@ enum {
     CODE_WAYS = 4,
     CODE_SETS = 256,
     CODE_ENTRIES = CODE_WAYS * CODE_SETS,
-    LINES = 128,        /* 64-byte lines of the program's memory read in this forecast   */
-    LINE_BYTES = 64,
-    BLOCK_LINES = 4,    /* read at once                                                   */
+    /* The program's memory as read in this forecast. A block costs little more to read than a line
+       of it, and what lies beside is often needed next. */
+    BLOCK_BYTES = 256,
+    BLOCK_WAYS = 4,
+    BLOCK_SETS = 16,
+    BLOCKS = BLOCK_WAYS * BLOCK_SETS,
     WORDS = 512,      /* 8-byte words stored to; a power of two                        */
     WORDS_MOST = 400, /* fuller tables probe too long: the overlay is given up         */
     RANGES = 8,       /* large fills by string instructions, contents unknown          */
@@ -65,13 +68,6 @@ struct entry {
     bool repeated, indirect;
 };
 
-struct line {
-    uint64_t number;
-    uint32_t generation; /* valid if the machine's */
-    bool readable;
-    uint8_t bytes[LINE_BYTES];
-};
-
 struct word {
     uint64_t number; /* address / 8 */
     uint8_t bytes[8];
@@ -101,7 +97,7 @@ struct machine {
     uint8_t general_known[BASE_GENERAL_REGISTERS]; /* bit i: byte i */
     uint64_t ip, flags;
     uint32_t flags_known;
-    uint32_t line_generation, word_generation;
+    uint32_t word_generation;
     uint32_t words_used, ranges_used, path_length;
     bool untrusted; /* a store went to an unknown address: what is not in the overlay
                        since then is unknown                                          */
@@ -119,7 +115,10 @@ struct machine {
     uint64_t addresses[CODE_ENTRIES]; /* of the entries, 0: empty; by set, for a lookup to need
                                          one line of the cache                            */
     struct entry code[CODE_ENTRIES];
-    struct line lines[LINES];
+    uint64_t block_tags[BLOCKS]; /* block number + 1; 0: empty */
+    bool block_readable[BLOCKS];
+    uint8_t block_oldest[BLOCK_SETS]; /* the way that is replaced next */
+    uint8_t blocks[BLOCKS][BLOCK_BYTES];
     struct word words[WORDS];
 };
 
@@ -140,6 +139,7 @@ void machine_store(struct machine *machine, uint64_t address, unsigned bytes, co
 void machine_store_anywhere(struct machine *machine);
 /* A store of unknown contents. */
 void machine_store_range(struct machine *machine, uint64_t address, uint64_t bytes);
+void machine_forget_memory(struct machine *machine);
 /* The program's own bytes, without the overlay; how many could be read. */
 unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, unsigned bytes);
 void machine_forget_stores(struct machine *machine);

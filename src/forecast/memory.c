@@ -1,52 +1,41 @@
 // SPDX-License-Identifier: MIT
 /*
- * The forecast's view of memory: the program's own bytes, read line by line
- * through a reader that never faults (a system call each, so lines are kept
+ * The forecast's view of memory: the program's own bytes, read in blocks
+ * through a reader that never faults (a system call each, so blocks are kept
  * for the forecast), under an overlay of the words stored to since.
  *
- * Both tables are emptied by raising a generation number, not by clearing:
+ * The overlay is emptied by raising a generation number, not by clearing:
  * most forecasts touch a few entries. Signal-safe; state is the machine's.
  */
 #include "forecast/machine.h"
 #include <string.h>
 
-static struct line *line_at(struct machine *machine, uint64_t number)
+void machine_forget_memory(struct machine *machine)
 {
-    return &machine->lines[(number ^ number >> 7) % LINES];
+    memset(machine->block_tags, 0, sizeof(machine->block_tags));
 }
 
-static void keep_line(struct machine *machine, uint64_t number, bool readable, const uint8_t *bytes)
+static unsigned read_block(struct machine *machine, uint64_t number, unsigned set)
 {
-    struct line *line = line_at(machine, number);
-    line->number = number;
-    line->generation = machine->line_generation;
-    line->readable = readable;
-    if (readable)
-        memcpy(line->bytes, bytes, LINE_BYTES);
+    unsigned at = set * BLOCK_WAYS + machine->block_oldest[set]++ % BLOCK_WAYS;
+    uint64_t address = number * BLOCK_BYTES;
+    machine->block_tags[at] = number + 1;
+    machine->block_readable[at] =
+        address < USER_LIMIT &&
+        base_read(machine->memory, address, machine->blocks[at], BLOCK_BYTES);
+    return at;
 }
 
-/* Reads a block, which costs little more than one line of it: the others are often needed
-   next. They take no place of lines in use. */
-static void read_block(struct machine *machine, uint64_t wanted)
+static unsigned find_block(struct machine *machine, uint64_t address)
 {
-    uint8_t bytes[BLOCK_LINES * LINE_BYTES];
-    uint64_t first = wanted / BLOCK_LINES * BLOCK_LINES;
-    bool readable = wanted * LINE_BYTES < USER_LIMIT &&
-                    base_read(machine->memory, first * LINE_BYTES, bytes, sizeof(bytes));
-    for (unsigned i = 0; i < BLOCK_LINES; i++) {
-        const struct line *line = line_at(machine, first + i);
-        if (first + i == wanted || line->generation != machine->line_generation)
-            keep_line(machine, first + i, readable, bytes + i * LINE_BYTES);
+    uint64_t number = address / BLOCK_BYTES;
+    unsigned set = (unsigned)(number * UINT64_C(0x9e3779b97f4a7c15) >> 60);
+    _Static_assert(BLOCK_SETS == 1 << 4, "hashed to 4 bits");
+    for (unsigned at = set * BLOCK_WAYS; at < (set + 1) * BLOCK_WAYS; at++) {
+        if (machine->block_tags[at] == number + 1)
+            return at;
     }
-}
-
-static inline struct line *find_line(struct machine *machine, uint64_t address)
-{
-    uint64_t number = address / LINE_BYTES;
-    struct line *line = line_at(machine, number);
-    if (line->generation != machine->line_generation || line->number != number)
-        read_block(machine, number);
-    return line;
+    return read_block(machine, number, set);
 }
 
 unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, unsigned bytes)
@@ -54,13 +43,13 @@ unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, 
     unsigned done = 0;
     while (done < bytes) {
         uint64_t at = address + done;
-        unsigned offset = (unsigned)(at % LINE_BYTES), part = LINE_BYTES - offset;
-        struct line *line = find_line(machine, at);
-        if (!line->readable)
+        unsigned offset = (unsigned)(at % BLOCK_BYTES), part = BLOCK_BYTES - offset;
+        unsigned block = find_block(machine, at);
+        if (!machine->block_readable[block])
             break;
         if (part > bytes - done)
             part = bytes - done;
-        memcpy(out + done, line->bytes + offset, part);
+        memcpy(out + done, machine->blocks[block] + offset, part);
         done += part;
     }
     return done;
