@@ -20,6 +20,7 @@
 
 struct settling {
     struct detect_ages all;      /* of the process                              */
+    double open[DETECT_AGES];    /* of all.trapped: threads' ends               */
     double assumed[DETECT_AGES]; /* samples of contexts that had no watch left  */
     struct detect_watch *lives;  /* of one context, with room for all           */
     double *amounts;
@@ -78,7 +79,8 @@ static void settle_context(struct settling *settling, const struct import_use *u
             *never -= amounts[i];
     }
     for (unsigned age = 0; age < DETECT_AGES; age++)
-        *never -= assumed[age];
+        if (assumed[age] > 0) /* some did end at that age */
+            *never -= assumed[age] * (1 - settling->open[age] / settling->all.trapped[age]);
     *never = *never > 0 ? *never : 0;
 }
 
@@ -109,8 +111,11 @@ bool import_settle(const struct import_use *uses, size_t uses_count, uint32_t fi
     }
     for (size_t i = 0; i < count && good; i++) {
         struct detect_watch life = life_of(&watches[i]);
-        if (!foreseen(&watches[i]))
-            detect_ages_add(&settling->all, &life);
+        if (foreseen(&watches[i]))
+            continue;
+        detect_ages_add(&settling->all, &life);
+        if (watches[i].flags & WIRE_REUSE_OPEN)
+            settling->open[detect_age(life.waited)] += claimed(&watches[i]);
     }
     for (size_t use = 0, first = 0, end = 0; use < uses_count && good; use++, first = end) {
         while (end < count && watches[end].use == first_use + use)

@@ -1322,6 +1322,70 @@ static void distances_bound_the_locations(void **state)
     log_free(&log);
 }
 
+/* Half of the ticks fell into system calls, a tenth of the time was ours, and each delivery took
+   1 us: of 1 ms the program had (1000 - 100 - 20 - 40 ...) / 2. */
+static void only_the_programs_time_counts(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 10; i++)
+        log_reuse_sample(&thread, 3, 0, 1, 1000);
+    thread.slot->counters.attempted += 10;
+    thread.slot->counters.dropped[WIRE_DROP_KERNEL] = 10;
+    thread.slot->counters.handler_ns = 100000;
+    thread.slot->counters.hops = 7;
+    thread.slot->counters.traps[DETECT_REUSE] = 2;
+    thread.slot->counters.ignored[DETECT_REUSE] = 1;
+    thread_end(&log, &thread);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    double deliveries = 20 + 10 + 7 + 2 + 1;
+    assert_float_equal(profile->reuses[0].accesses, (1e6 - 1e5 - deliveries * 1000) / 2, 1e-3);
+    profile_free(profile);
+    log_free(&log);
+    /* Killed: there is no time, but ticks at intervals of 5 ms. */
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    thread = thread_begin(&log, 1, 100);
+    log_contexts(&thread);
+    for (unsigned i = 0; i < 10; i++)
+        log_reuse_sample(&thread, 3, 0, 1, 0);
+    wire_close(&thread.writer);
+    atomic_store(&thread.slot->state, WIRE_SLOT_ENDED);
+    drain(&log);
+    profile = import_and_read(&log, &one_access_a_ns);
+    assert_float_equal(profile->reuses[0].accesses, 10 * 5e6, 1e-3);
+    /* None of them was ever watched: all may have been last touches. */
+    assert_float_equal(profile->reuses[0].locations, 5e7, 1e-3);
+    assert_int_equal(profile->bins_count, 0);
+    profile_free(profile);
+    log_free(&log);
+}
+
+/* Threads on processors of two speeds: a trap costs 2 us on one and 8 us on the other. */
+static void threads_have_costs_of_their_own(void **state)
+{
+    struct log log;
+    reuse_begin(&log, WIRE_SOURCE_CLOCK);
+    struct thread threads[2] = {thread_begin(&log, 1, 100), thread_begin(&log, 1, 101)};
+    for (uint32_t t = 0; t < 2; t++) {
+        log_contexts(&threads[t]);
+        for (uint32_t i = 0; i < 300; i++)
+            log_reuse_sample(&threads[t], 3, 0, 0, 2000 + 6000 * t + i % 11);
+        for (unsigned i = 0; i < 50; i++)
+            log_watched(&threads[t], 3, 4, 0, 22000 + 6000 * t, 0);
+        threads[t].slot->cpu_ns = 0;
+    }
+    thread_end(&log, &threads[0]);
+    thread_end(&log, &threads[1]);
+    struct profile *profile = import_and_read(&log, &one_access_a_ns);
+    double all = bin_weight(profile, 1, PROFILE_ELAPSED, 0, INFINITY);
+    assert_true(all > 0);
+    assert_float_equal(bin_weight(profile, 1, PROFILE_ELAPSED, 18432, 20480), all, 1e-6 * all);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void processes_are_told_apart(void **state)
 {
     struct log log;
@@ -1540,6 +1604,39 @@ static void paces_hold_programs_left_out(void **state)
     assert_float_equal(pace.accesses_per_ns, 2 * middling, 1e-9);
     import_pace(0.6, 2.5, &pace);
     assert_true(pace.low == 2.5 && pace.high == 2.5 && pace.accesses_per_ns == 2.5);
+}
+
+/* Context 5 has watches, 6 has none: what is assumed of it goes to the others' by 1 / chance. */
+static void settled_weights_add_up(void **state)
+{
+    struct import_use uses[] = {{.process = 1, .node = 5, .watchable = 10},
+                                {.process = 1, .node = 6, .watchable = 40}};
+    struct import_watch watches[] = {
+        {.use = 7, .weight = 3, .flags = WIRE_REUSE_FORESEEN, .entry = 1, .chance = 1},
+        {.use = 7, .weight = 1, .entry = 1, .chance = 1},
+        {.use = 7, .weight = 1, .entry = 0.25F, .chance = 0.25F},
+    };
+    double amounts[3], own[3], never[2];
+    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_true(amounts[0] == 3 && own[0] == 3);
+    assert_float_equal(amounts[1] + amounts[2], 50, 1e-6);
+    assert_float_equal(amounts[2] / amounts[1], 4, 1e-6);
+    assert_float_equal(own[1] + own[2], 10, 1e-6);
+    assert_float_equal(own[2] / own[1], 4, 1e-6);
+    assert_float_equal(never[0] + never[1], 0, 1e-6);
+    /* The second one was armed still at the end. */
+    watches[2].flags = WIRE_REUSE_OPEN;
+    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_float_equal(amounts[1], 10, 1e-6);
+    assert_float_equal(never[0], 8, 1e-6);
+    assert_float_equal(never[1], 32, 1e-6);
+    /* Lost before it had waited for anything: it was watched for half an age. */
+    watches[2].flags = WIRE_REUSE_LOST;
+    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_true(amounts[2] == 0 && own[2] == 0);
+    assert_float_equal(amounts[1], 50 / 3.0, 1e-6);
+    assert_true(import_settle(uses, 2, 7, NULL, 0, NULL, NULL, never));
+    assert_true(never[0] == 10 && never[1] == 40);
 }
 
 static void intervals_follow_what_is_known(void **state)
@@ -1914,11 +2011,14 @@ int main(void)
         cmocka_unit_test(counts_give_the_pace),
         cmocka_unit_test(ends_count_and_losses_do_not),
         cmocka_unit_test(distances_bound_the_locations),
+        cmocka_unit_test(only_the_programs_time_counts),
+        cmocka_unit_test(threads_have_costs_of_their_own),
         cmocka_unit_test(processes_are_told_apart),
         cmocka_unit_test(reuse_nonsense_is_counted),
         cmocka_unit_test(any_flip_of_a_reuse_log_is_survived),
         cmocka_unit_test(costs_are_robust),
         cmocka_unit_test(paces_hold_programs_left_out),
+        cmocka_unit_test(settled_weights_add_up),
         cmocka_unit_test(intervals_follow_what_is_known),
         cmocka_unit_test(simulated_histograms_are_found),
         cmocka_unit_test(simulated_caches_add_up),
