@@ -319,12 +319,40 @@ static bool keep(struct import_loops *loops, const char *text, const char **kept
     return *kept != NULL;
 }
 
+/* Back edges that are all jumps through tables. */
+static bool is_dispatch(const struct flow *flow, uint32_t loop)
+{
+    const struct flow_block *head = &flow->blocks[flow->loops[loop].head];
+    for (uint32_t i = 0; i < head->into; i++) {
+        const struct flow_edge *edge = &flow->edges[flow->into[head->first_into + i]];
+        if (edge->kind != FLOW_TABLE && flow_loop_holds(flow, loop, edge->from))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The innermost loop that people would see: interpreters that jump from each operation to the next
+ * through a table have ways from everywhere to everywhere, which nest as deep as there are
+ * operations.
+ */
+static uint32_t visible(const struct flow *flow, uint32_t loop)
+{
+    for (uint32_t parent; (parent = flow->loops[loop].parent) != 0; loop = parent) {
+        bool both = flow->loops[loop].flags & flow->loops[parent].flags & FLOW_IRREDUCIBLE;
+        if (!both && !is_dispatch(flow, loop))
+            break;
+    }
+    return loop;
+}
+
 /* Enters a loop of the function at hand and those around it into the profile. False: no memory. */
 static bool enter_loop(struct import_loops *loops, uint32_t loop)
 {
     const struct flow *flow = loops->flow;
     uint32_t chain[64], depth = 0;
-    for (; loop && !loops->ids[loop] && depth < BASE_COUNT(chain); loop = flow->loops[loop].parent)
+    for (; loop && !loops->ids[loop] && depth < BASE_COUNT(chain);
+         loop = visible(flow, flow->loops[loop].parent))
         chain[depth++] = loop;
     while (depth) {
         loop = chain[--depth];
@@ -333,12 +361,13 @@ static bool enter_loop(struct import_loops *loops, uint32_t loop)
         struct profile_loop *added = profile_add_loops(loops->profile);
         if (!added || !keep(loops, place.function, &function) || !keep(loops, place.file, &file))
             return false;
-        *added = (struct profile_loop){.parent = loops->ids[flow->loops[loop].parent],
-                                       .module = loops->module,
-                                       .address = flow->blocks[flow->loops[loop].head].start,
-                                       .function = function,
-                                       .file = place.line ? file : NULL,
-                                       .line = place.line};
+        *added =
+            (struct profile_loop){.parent = loops->ids[visible(flow, flow->loops[loop].parent)],
+                                  .module = loops->module,
+                                  .address = flow->blocks[flow->loops[loop].head].start,
+                                  .function = function,
+                                  .file = place.line ? file : NULL,
+                                  .line = place.line};
         loops->ids[loop] = (uint32_t)loops->profile->loops_count - 1;
     }
     return true;
@@ -357,7 +386,7 @@ bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, u
     }
     if ((look_up < loops->start || look_up >= loops->end) && !enter_function(loops, look_up))
         return false;
-    uint32_t loop = loops->flow ? flow_loop_at(loops->flow, look_up) : 0;
+    uint32_t loop = loops->flow ? visible(loops->flow, flow_loop_at(loops->flow, look_up)) : 0;
     if (loop == 0)
         return true;
     if (!enter_loop(loops, loop))

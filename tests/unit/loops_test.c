@@ -139,6 +139,18 @@ static const char c_source[] =
     "    }\n"
     "    return count;\n"
     "}\n"
+    "int interpret(const unsigned char *text)\n"
+    "{\n"
+    "    static const void *const labels[] = {&&stop, &&add, &&twice, &&minus, &&back};\n"
+    "    const unsigned char *start = text;\n"
+    "    int value = 0;\n"
+    "    goto *labels[*text];\n"
+    "add: value += 3; goto *labels[*++text];\n"
+    "twice: value *= 2; goto *labels[*++text];\n"
+    "minus: value -= text[1]; goto *labels[*++text];\n"
+    "back: if (value < 1000) text = start; goto *labels[*++text];\n"
+    "stop: return value;\n"
+    "}\n"
     "static double grid[300][300];\n"
     "static inline void sweep(int n)\n"
     "{\n"
@@ -372,6 +384,27 @@ static void test_cpp(void **state)
     }
 }
 
+/* Threaded code is one loop, though each operation leads to each. */
+static void test_interpreter(void **state)
+{
+    static const char *const all[] = {"gcc -O2", "gcc -O2 -no-pie", "gcc -O1", "clang-14 -O2"};
+    write_text("subject.c", "", c_source);
+    for (size_t i = 0; i < BASE_COUNT(all); i++) {
+        if (!compile(all[i], "subject.c", "subject"))
+            continue;
+        struct profile *profile = find_loops("subject", "subject");
+        size_t found = 0;
+        for (size_t j = 1; j < profile->loops_count; j++) {
+            if (!is_function(&profile->loops[j], "interpret"))
+                continue;
+            found++;
+            assert_int_equal(profile->loops[j].parent, 0);
+        }
+        assert_int_equal(found, 1);
+        profile_free(profile);
+    }
+}
+
 /* What is asked here can fail: with all lines one further down, nothing holds. */
 static void test_planted_fault(void **state)
 {
@@ -457,11 +490,9 @@ static void test_only_what_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_cpp),
-        cmocka_unit_test(test_planted_fault),
-        cmocka_unit_test(test_stripped),
-        cmocka_unit_test(test_only_what_is_asked),
+        cmocka_unit_test(test_lines),       cmocka_unit_test(test_cpp),
+        cmocka_unit_test(test_interpreter), cmocka_unit_test(test_planted_fault),
+        cmocka_unit_test(test_stripped),    cmocka_unit_test(test_only_what_is_asked),
     };
     return cmocka_run_group_tests_name("loops", tests, make_directory, remove_directory);
 }
