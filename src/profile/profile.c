@@ -261,8 +261,10 @@ static bool check_reuse_pairs(const struct profile *profile)
     return true;
 }
 
+/* Each belongs to a row of `reuses`; both ascend. */
 static bool check_paces(const struct profile *profile)
 {
+    size_t reuse = 0;
     for (size_t i = 0; i < profile->paces_count; i++) {
         const struct profile_pace *pace = &profile->paces[i];
         if (!pace->calibration || !weight_ok(pace->accesses_per_ns) || !weight_ok(pace->low) ||
@@ -270,6 +272,10 @@ static bool check_paces(const struct profile *profile)
             return false;
         if (pace->low <= 0 || pace->low > pace->accesses_per_ns ||
             pace->accesses_per_ns > pace->high || (i && pace[-1].process >= pace->process))
+            return false;
+        while (reuse < profile->reuses_count && profile->reuses[reuse].process < pace->process)
+            reuse++;
+        if (reuse == profile->reuses_count || profile->reuses[reuse].process != pace->process)
             return false;
     }
     return true;

@@ -500,6 +500,8 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->reuse_pairs[0].time_squares, INFINITY);
     PLANT(profile->reuse_pairs[0].stack_squares, -1);
     PLANT(profile->paces[1].process, 1);
+    PLANT(profile->paces[0].process, 3);
+    PLANT(profile->paces[1].process, 8);
     PLANT(profile->paces[0].calibration, NULL);
     PLANT(profile->paces[0].accesses_per_ns, 0.25);
     PLANT(profile->paces[0].accesses_per_ns, 3);
