@@ -34,6 +34,7 @@ enum {
     AGENT_TREE_NODES = 65536,
     AGENT_MODULES = 1024,
     AGENT_FRAMES = 256,
+    AGENT_COMPANIONS = 2,
     AGENT_RSEQ_BYTES = 64, /* an area of rseq(2) is aligned to its size, 32 at first, growing */
 };
 
@@ -156,6 +157,7 @@ struct agent_thread {
     struct detect detect;
     struct agent_watch watches[DETECT_MAX_REGISTERS];
     struct agent_watch scout;
+    struct agent_watch companions[AGENT_COMPANIONS]; /* of watches[0]: other words of its line */
     struct agent_attempt attempt;
     uint32_t generation;
     uint32_t unloads; /* modules_unloads() that the forecast's code is good for */
@@ -211,6 +213,9 @@ bool sample_running(const struct agent_thread *self);
 void sample_forget(struct agent_thread *self);
 /* Ends them. */
 void sample_stop(struct agent_thread *self);
+/* Arms with a generation of its own. */
+bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_watch_type type,
+                uint64_t address);
 /* Watches the byte `watched` with the scout, the way `kind` wants it. */
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
 /* The scouted access has happened: counts it and lets detect decide. */
@@ -228,13 +233,24 @@ void sample_drop(struct agent_thread *self, enum wire_drop reason);
 /* Disarms everything. */
 void sample_disarm(struct agent_thread *self);
 
+static inline bool agent_watch_covers(const struct agent_watch *watch, uint64_t address,
+                                      uint64_t bytes)
+{
+    uint64_t width = watch->os.type == OS_WATCH_WORD ? 8 : 1;
+    return watch->os.page && watch->os.address < address + bytes &&
+           address < watch->os.address + width;
+}
+
+/* Does an access to [address, + bytes) touch what register `index` watches? */
 static inline bool sample_watches(const struct agent_thread *self, unsigned index, uint64_t address,
                                   uint64_t bytes)
 {
-    const struct detect_register *armed = &self->detect.registers[index];
-    const struct os_watch *watch = &self->watches[index].os;
-    uint64_t width = watch->type == OS_WATCH_WORD ? 8 : 1;
-    return armed->busy && watch->address < address + bytes && address < watch->address + width;
+    if (!self->detect.registers[index].busy)
+        return false;
+    bool covered = agent_watch_covers(&self->watches[index], address, bytes);
+    for (unsigned i = 0; i < AGENT_COMPANIONS && index == 0; i++)
+        covered |= agent_watch_covers(&self->companions[i], address, bytes);
+    return covered;
 }
 /* Signals blocked: `function` (a wrapped libc function) made a system call that covers
    [address, address + bytes). For what no watchpoint can see: see io.c. */
@@ -244,6 +260,11 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
 
 /* ---- reuse (reuse.c) ------------------------------------------------------------------ */
 
+/* A whole line is more than a register watches: all of them then serve one sample, so that there is but
+   one for `detect` to give away. */
+bool reuse_has_companions(void);
+/* watches[0] was armed for a sample of a line: so are other words of the line. */
+void reuse_arm_companions(struct agent_thread *self, uint64_t watched);
 /* Chooses the location that stands for the access found, and the byte of it to watch. */
 void reuse_choose(struct agent_thread *self);
 /* The scouted access has happened: looks ahead for a near reuse, else watches for a far one.

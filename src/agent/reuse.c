@@ -10,8 +10,10 @@
  * every confirmed sample measures it (wire_sample.trap_ns). A program that counts its accesses
  * itself (built so, or by the processor's counters) gives the distance exactly.
  *
- * A debug register reaches eight bytes: of a location as long as a cache line, reuse of
- * the other bytes is seen only as far as it was foreseen.
+ * A debug register reaches eight bytes. Of a cache line the neighbours of the word used are watched
+ * too, since what walks over memory comes back to those: all registers for one sample. More samples
+ * at a time, one word each, were no better (few samples get this far) and took every walk along the
+ * other dimension for far reuse. The other words are seen only as far as they were foreseen.
  */
 #include "agent/agent.h"
 
@@ -58,6 +60,24 @@ void reuse_choose(struct agent_thread *self)
     high = high < end ? high : end;
     attempt->watched = low + base_random_below(&self->random, high - low);
     attempt->weight *= (float)units;
+}
+
+bool reuse_has_companions(void)
+{
+    return agent.region->config.kinds == WIRE_REUSES && unit_bytes() == 64;
+}
+
+void reuse_arm_companions(struct agent_thread *self, uint64_t watched)
+{
+    uint64_t line = watched & ~UINT64_C(63), word = (watched & 63) / 8, registers;
+    /* The neighbours; at an end of the line, the one there is and the next but one. */
+    uint64_t words[AGENT_COMPANIONS] = {word ? word - 1 : 2, word < 7 ? word + 1 : 5};
+    registers = agent.region->config.registers;
+    for (unsigned i = 0; i < AGENT_COMPANIONS && i + 2 < registers; i++) {
+        uint64_t address = line + words[i] * 8;
+        if (!sample_refuses(self, address) && !sample_refuses(self, address + 7))
+            sample_arm(self, &self->companions[i], OS_WATCH_WORD, address);
+    }
 }
 
 static bool log_reuse(struct agent_thread *self, const struct agent_use *use,

@@ -99,13 +99,14 @@ static enum base_status arm(struct agent_thread *self, struct agent_watch *watch
 /* The scout already watches the byte: its debug register changes hands. */
 static bool adopt_scout(void *machine, unsigned index, const struct detect_sample *sample)
 {
-    (void)sample;
     struct agent_thread *self = machine;
     if (!self->scout.os.page)
         return false;
     self->watches[index] = self->scout;
     self->uses[index] = self->use;
     self->scout.os.page = NULL;
+    if (sample->kind == DETECT_REUSE && reuse_has_companions())
+        reuse_arm_companions(self, sample->watched);
     return true;
 }
 
@@ -113,6 +114,8 @@ static void release_watch(void *machine, unsigned index)
 {
     struct agent_thread *self = machine;
     os_watch_disarm(&self->watches[index].os);
+    for (unsigned i = 0; i < AGENT_COMPANIONS && index == 0; i++)
+        os_watch_disarm(&self->companions[i].os);
 }
 
 static uint64_t random_below(void *machine, uint64_t bound)
@@ -124,9 +127,10 @@ static uint64_t random_below(void *machine, uint64_t bound)
 void sample_init(struct agent_thread *self)
 {
     const struct wire_config *config = &agent.region->config;
+    bool one = config->registers < 2 || reuse_has_companions();
     struct detect_options options = {
         .kinds = (uint8_t)config->kinds,
-        .registers = (uint8_t)(config->registers > 1 ? config->registers - 1 : 1),
+        .registers = (uint8_t)(one ? 1 : config->registers - 1),
         .fp_tolerance = config->fp_tolerance,
         .ignored_limit = IGNORED_MOST,
     };
@@ -168,6 +172,12 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address)
            (address >= state && address < state + sizeof *self + cct_bytes(AGENT_TREE_NODES)) ||
            (address >= region && address < region + sizeof *agent.region) ||
            (address >= agent.image_start && address < agent.image_end);
+}
+
+bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_watch_type type,
+                uint64_t address)
+{
+    return arm(self, watch, type, address) == BASE_OK;
 }
 
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
@@ -366,6 +376,8 @@ void sample_forget(struct agent_thread *self)
     self->scout.os.page = NULL;
     for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
         self->watches[i].os.page = NULL;
+    for (unsigned i = 0; i < AGENT_COMPANIONS; i++)
+        self->companions[i].os.page = NULL;
 }
 
 static void tick(struct agent_thread *self, const struct base_registers *registers, bool late)
@@ -598,13 +610,11 @@ static enum isa_blame_result find_toucher(struct agent_thread *self, uint64_t wa
 }
 
 /* A watched word is touched at the sampled byte mostly; if not, at one where halves begin. */
-static enum isa_blame_result find_culprit(struct agent_thread *self, unsigned index,
-                                          const struct base_registers *registers,
+static enum isa_blame_result find_culprit(struct agent_thread *self, const struct os_watch *watch,
+                                          uint64_t watched, const struct base_registers *registers,
                                           struct isa_blame *blame)
 {
     static const uint8_t places[] = {0, 4, 2, 6, 1, 3, 5, 7};
-    const struct os_watch *watch = &self->watches[index].os;
-    uint64_t watched = self->detect.registers[index].sample.watched;
     struct isa_blame other;
     enum isa_blame_result result = find_toucher(self, watched, registers, blame);
     for (unsigned i = 0; i < sizeof places && watch->type == OS_WATCH_WORD; i++) {
@@ -619,15 +629,33 @@ static enum isa_blame_result find_culprit(struct agent_thread *self, unsigned in
     return result;
 }
 
-static void watch_trap(struct agent_thread *self, unsigned index,
+/* watch: register `index` itself or a companion of it. */
+static void watch_trap(struct agent_thread *self, unsigned index, const struct agent_watch *watch,
                        const struct base_registers *registers)
 {
     struct isa_blame blame;
-    enum isa_blame_result result = find_culprit(self, index, registers, &blame);
+    uint64_t watched = self->detect.registers[index].sample.watched;
+    if (watch != &self->watches[index])
+        watched = watch->os.address;
+    enum isa_blame_result result = find_culprit(self, &watch->os, watched, registers, &blame);
     self->counters->kernel_traps += result == ISA_BLAME_KERNEL;
     if (result == ISA_BLAME_EXACT)
         memory_note_boundary(&self->memory, blame.address);
     resolve(self, index, registers, &blame, result);
+}
+
+/* The armed watch of that generation, and the register it belongs to; NULL: gone. */
+static const struct agent_watch *find_watch(const struct agent_thread *self, uint32_t generation,
+                                            unsigned *index)
+{
+    for (*index = 0; *index < DETECT_MAX_REGISTERS; ++*index)
+        if (self->detect.registers[*index].busy && self->watches[*index].generation == generation)
+            return &self->watches[*index];
+    *index = 0;
+    for (unsigned i = 0; i < AGENT_COMPANIONS && self->detect.registers[0].busy; i++)
+        if (self->companions[i].os.page && self->companions[i].generation == generation)
+            return &self->companions[i];
+    return NULL;
 }
 
 void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t bytes,
@@ -654,15 +682,12 @@ static void trap_of_watchpoint(struct agent_thread *self, uint32_t generation,
         scout_trap(self, registers, late);
         return;
     }
-    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
-        if (!self->detect.registers[i].busy || self->watches[i].generation != generation)
-            continue;
-        if (late)
-            detect_abandon(&self->detect, i); /* whoever touched it is long gone */
-        else
-            watch_trap(self, i, registers);
-        return;
-    }
+    unsigned index;
+    const struct agent_watch *watch = find_watch(self, generation, &index);
+    if (watch && late)
+        detect_abandon(&self->detect, index); /* whoever touched it is long gone */
+    else if (watch)
+        watch_trap(self, index, watch, registers);
 }
 
 void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os_trap *trap)
