@@ -712,4 +712,5 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
         trap_of_watchpoint(self, generation, &registers, trap->late);
     memory_note_boundary(&self->memory, registers.ip); /* an instruction begins there */
     publish_counts(self);
+    self->slot->cpu_ns = self->began_ns; /* a thread that is killed says no more */
 }

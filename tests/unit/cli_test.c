@@ -88,7 +88,28 @@ static void test_reuse(void **state)
     assert_int_equal(parse("reuse", "--sample-locations 0 x", &settings, error), -1);
     assert_int_equal(parse("reuse", "--unit page x", &settings, error), -1);
     assert_non_null(strstr(error, "byte or word or line"));
-    assert_int_equal(parse("reuse", "--rate 5 x", &settings, error), -1);
+    assert_int_equal(parse("reuse", "--rate 5 --access-rate 1.5 x", &settings, error), 5);
+    assert_int_equal(settings.rate, 5);
+    assert_true(settings.access_rate == 1.5);
+    assert_int_equal(parse("reuse", "--access-rate 0 x", &settings, error), -1);
+}
+
+static void test_what_if_caches(void **state)
+{
+    struct settings settings;
+    char error[512];
+    settings_default(&settings);
+    assert_int_equal(parse("reuse", "--what-if-cache 32K,8 --what-if-cache 1M x", &settings, error),
+                     5);
+    assert_int_equal(settings.caches_count, 2);
+    assert_int_equal(settings.caches[0].bytes, 32 << 10);
+    assert_int_equal(settings.caches[0].ways, 8);
+    assert_int_equal(settings.caches[1].bytes, 1 << 20);
+    assert_int_equal(settings.caches[1].ways, 0);
+    settings_default(&settings);
+    assert_int_equal(parse("reuse", "--what-if-cache 0 x", &settings, error), -1);
+    assert_int_equal(parse("reuse", "--what-if-cache 1M,x x", &settings, error), -1);
+    assert_int_equal(parse("waste", "--what-if-cache 1M x", &settings, error), -1);
 }
 
 static void test_stops_at_first_operand(void **state)
@@ -202,6 +223,7 @@ int main(void)
         cmocka_unit_test(test_stops_at_first_operand),
         cmocka_unit_test(test_options_of_one_engine),
         cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_what_if_caches),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_tables_are_sound),
         cmocka_unit_test(test_documents),
