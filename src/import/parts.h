@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
- * exact engine counted), naming what was found (names.c), telling about the run (run.c).
+ * exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
+ * (names.c), telling about the run (run.c).
  */
 #ifndef HEADROOM_IMPORT_PARTS_H
 #define HEADROOM_IMPORT_PARTS_H

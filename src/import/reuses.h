@@ -42,6 +42,7 @@ struct import_pace_program {
 };
 extern const struct import_pace_program import_pace_programs[];
 extern const size_t import_pace_programs_count;
+extern const double import_pace_machines; /* standard deviation of the logarithm between machines */
 
 /* From at least 6 measured programs; spread: standard deviation of the logarithm that the
    programs do not show. Calibration is left alone. */
@@ -75,8 +76,8 @@ struct import_interval {
 };
 
 /*
- * histogram: by distance_bin, of the distances that are known; `known` of them inside the intervals tell how
- * those of the intervals are distributed. Adds the intervals' weights.
+ * histogram: by distance_bin, of the distances that are known. Adds the intervals' weights; what is known
+ * inside an interval tells how they are distributed there.
  */
 void import_spread(double *histogram, const struct import_interval *intervals, size_t count);
 
