@@ -76,14 +76,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     isa_find_trapping(&registers, registers.general[0], 0, &memory, &blame);
     forecast_forget_code(&forecast);
     forecast_begin(&forecast, &registers, &memory);
-    for (unsigned i = 0; i < 4; i++) {
-        struct forecast_goal goal = {
-            .direction = i % 2 ? ISA_LOAD : ISA_STORE, .skip = i * 7, .max_instructions = 1000};
+    for (unsigned i = 0; i < 8; i++) {
+        struct forecast_goal goal = {.direction = (uint8_t)(i % 3 + 1),
+                                     .skip = i % 4 * 7,
+                                     .max_instructions = 1000,
+                                     .range_start = registers.general[2] & ~UINT64_C(63),
+                                     .range_bytes = i < 4 ? 0 : 64};
         struct forecast_outcome outcome;
+        struct base_registers then;
+        struct base_memory there;
+        uint8_t word[8];
         enum forecast_result result = forecast_run(&forecast, &goal, &outcome);
         require(outcome.instructions <= goal.max_instructions);
         require(outcome.matching_passed <= goal.skip);
+        require(outcome.accesses_passed >= outcome.matching_passed);
         require(result != FORECAST_HIT || outcome.access < outcome.insn.access_count);
+        bool known = forecast_then(&forecast, &then, &there);
+        require(!known || result == FORECAST_HIT);
+        if (known)
+            base_read(&there, then.general[BASE_RSP], word, sizeof word);
     }
     return 0;
 }
