@@ -44,7 +44,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
         goto done;
     status = BASE_NO_MEMORY;
     if (!import_gather(&gather, &teller) || !import_describe(&gather, run) ||
-        !import_lives_finish(&gather, run ? run->accesses_per_ns : 0) ||
+        !import_lives_finish(&gather, run) ||
         !import_name(&gather, symbols, gather.profile->run.start_ns, &teller))
         goto done;
     import_tell(&teller, "writing the profile", 0, 1);

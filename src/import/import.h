@@ -23,6 +23,7 @@ struct import_run {
     uint64_t lost_threads, lost_processes;
     bool log_truncated;           /* disk full while recording */
     double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
+    uint64_t peak_bytes;          /* largest resident set of a process; 0: not known */
 };
 
 /* Called now and then with done/total of a named step, at most some times a second; may be NULL. */

@@ -222,9 +222,9 @@ void import_lives_free(struct import_lives *lives);
 
 /*
  * After import_describe, which repairs the threads' counters: the rows of reuse, its histograms,
- * pairs and paces. accesses_per_ns: given by the user; 0: to be estimated.
+ * pairs and paces. run may be NULL: nothing is known.
  */
-bool import_lives_finish(struct import_gather *gather, double accesses_per_ns);
+bool import_lives_finish(struct import_gather *gather, const struct import_run *run);
 
 /* ---- exact engine ------------------------------------------------------------------------- */
 

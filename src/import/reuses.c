@@ -10,7 +10,9 @@
  * that are not used again. In most programs that is too little for samples to tell: less
  * than one in a thousand. But the distances know something too: all of a location's
  * add up to no more than the run, so the sum of all distances / accesses, the mean
- * distance per access, is a lower bound. The larger of the two is taken, at most the accesses.
+ * distance per access, is a lower bound. The larger of the two is taken, at most the accesses, and
+ * no more than a process ever had in memory at a time: what is watched is a part of a line only,
+ * so of lines too many seem not to be used again.
  *
  * Touched once. Of a context the share of accesses that nothing follows is known, and the share
  * that nothing preceded is what the reuses that end there leave. Taken as independent of each other
@@ -51,6 +53,7 @@ struct estimate {
     double elapsed[DISTANCE_BINS]; /* the others' by ns */
     double time[DISTANCE_BINS];    /* near and far */
     double accesses, locations, once, effective;
+    double resident; /* locations that a process ever had at a time at most; 0: not known */
     struct reuse_curve curve;
 };
 
@@ -243,6 +246,12 @@ static void find_sampled(struct estimate *estimate)
     estimate->effective = squares > 0 ? estimate->sampled * estimate->sampled / squares : 0;
 }
 
+/* Of a damaged log anything may be claimed. */
+static uint32_t unit_shift(const struct import_log *log)
+{
+    return log->config.unit_shift <= 12 ? log->config.unit_shift : 6;
+}
+
 static void find_locations(struct estimate *estimate)
 {
     double reused = reuse_sum(estimate->time), distances = 0;
@@ -251,6 +260,8 @@ static void find_locations(struct estimate *estimate)
     double last = fmax(0, 1 - reused / estimate->sampled) * estimate->accesses;
     double at_least = distances / estimate->sampled;
     estimate->locations = fmin(estimate->accesses, fmax(last, at_least));
+    if (estimate->resident > 0)
+        estimate->locations = fmin(estimate->locations, estimate->resident);
 }
 
 static int compare_use(const void *left, const void *right)
@@ -330,7 +341,6 @@ static bool add_bins(struct estimate *estimate, uint32_t which, const double *we
 static bool add_row(struct estimate *estimate)
 {
     struct profile *profile = estimate->gather->profile;
-    uint32_t shift = estimate->gather->log->config.unit_shift;
     struct profile_reuse *row = profile_add_reuses(profile);
     uint64_t samples = 0;
     if (!row)
@@ -338,7 +348,7 @@ static bool add_row(struct estimate *estimate)
     for (size_t i = 0; i < estimate->uses_count; i++)
         samples += estimate->uses[i].samples;
     *row = (struct profile_reuse){.process = estimate->process,
-                                  .unit_bytes = shift <= 12 ? 1U << shift : 64,
+                                  .unit_bytes = 1U << unit_shift(estimate->gather->log),
                                   .accesses = estimate->accesses,
                                   .reuses = estimate->accesses - estimate->locations,
                                   .locations = estimate->locations,
@@ -516,7 +526,7 @@ static bool finish_all(struct estimate *estimate, double *scratch)
     return true;
 }
 
-bool import_lives_finish(struct import_gather *gather, double accesses_per_ns)
+bool import_lives_finish(struct import_gather *gather, const struct import_run *run)
 {
     struct import_lives *lives = &gather->lives;
     if (lives->uses_count == 0)
@@ -528,7 +538,9 @@ bool import_lives_finish(struct import_gather *gather, double accesses_per_ns)
     if (good) {
         estimate->gather = gather;
         estimate->costs = costs;
-        estimate->given = accesses_per_ns > 0 && isfinite(accesses_per_ns) ? accesses_per_ns : 0;
+        double given = run ? run->accesses_per_ns : 0;
+        estimate->given = given > 0 && isfinite(given) ? given : 0;
+        estimate->resident = run ? (double)(run->peak_bytes >> unit_shift(gather->log)) : 0;
         estimate->intervals = calloc(lives->watches_count + 1, sizeof *estimate->intervals);
         good = estimate->intervals && find_costs(estimate, costs) && finish_all(estimate, scratch);
     }

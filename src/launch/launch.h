@@ -95,6 +95,7 @@ struct launch_result {
     bool exited;                /* exit_code valid, else killed by signal                  */
     int exit_code, signal;
     double wall_s, cpu_s;       /* of the program and the children it waited for           */
+    uint64_t peak_bytes;        /* largest resident set of one of them; 0: not known       */
     uint64_t start_ns;          /* CLOCK_REALTIME                                          */
     bool log_truncated;         /* the log could not be written to its end                 */
     uint64_t corrupt_records;

@@ -343,6 +343,7 @@ static void take_status(pid_t child, struct launch_result *result)
     result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
 /* ---- all together --------------------------------------------------------------------------- */

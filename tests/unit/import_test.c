@@ -1319,6 +1319,12 @@ static void distances_bound_the_locations(void **state)
     assert_float_equal(pair->time / pair->weight, 10000, 1e-6);
     assert_float_equal(pair->stack / pair->weight, 10000, 700);
     profile_free(profile);
+    /* But a process never has more than fit what it had in memory. */
+    struct import_run small = one_access_a_ns;
+    small.peak_bytes = 3000 << log.region->config.unit_shift;
+    profile = import_and_read(&log, &small);
+    assert_float_equal(profile->reuses[0].locations, 3000, 1e-6);
+    profile_free(profile);
     log_free(&log);
 }
 
