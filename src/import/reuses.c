@@ -214,6 +214,19 @@ static void find_counted_pace(struct estimate *estimate)
     estimate->pace = (struct import_pace){.accesses_per_ns = pace, .low = pace, .high = pace};
 }
 
+/* Share of the samples whose reuse took long. */
+static double far_share(const struct estimate *estimate)
+{
+    double far = 0;
+    for (size_t i = 0; i < estimate->count; i++) {
+        const struct import_watch *watch = &estimate->watches[i];
+        if (!is_exact(watch) && import_is_reused(watch) &&
+            time_of(estimate, watch).ns > IMPORT_FAR_NS)
+            far += estimate->amounts[i];
+    }
+    return fmin(1, far / estimate->sampled);
+}
+
 static void find_pace(struct estimate *estimate)
 {
     double density = 0, dense = 0;
@@ -226,7 +239,8 @@ static void find_pace(struct estimate *estimate)
         density += estimate->uses[i].density;
         dense += (double)estimate->uses[i].dense;
     }
-    import_pace(dense > 0 ? density / dense : 0, estimate->given, &estimate->pace);
+    import_pace(dense > 0 ? density / dense : 0, far_share(estimate), estimate->given,
+                &estimate->pace);
 }
 
 static void find_sampled(struct estimate *estimate)

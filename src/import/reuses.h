@@ -33,8 +33,10 @@ struct import_pace {
     char calibration[80];              /* where it comes from                      */
 };
 
-/* density: accesses per instruction, mean over the samples; 0: unknown. given: by the user; 0: not. */
-void import_pace(double density, double given, struct import_pace *pace);
+/* density: accesses per instruction, mean over the samples; 0: unknown. far: share of the accesses whose
+   reuse is far in time (IMPORT_FAR_NS). given: by the user; 0: not. */
+enum { IMPORT_FAR_NS = 10000 }; /* some ten thousand accesses: beyond what first-level caches hold */
+void import_pace(double density, double far, double given, struct import_pace *pace);
 
 struct import_pace_program {
     const char *name;

@@ -1598,17 +1598,20 @@ static void paces_hold_programs_left_out(void **state)
         assert_true((double)held >= 0.9 * (double)count);
         assert_true((double)held_narrow < 0.8 * (double)count);
     }
-    import_pace(0, 0, &pace);
+    import_pace(0, 0, 0, &pace);
     assert_non_null(strstr(pace.calibration, "programs measured elsewhere"));
     assert_null(strstr(pace.calibration, "mix"));
     double wide = pace.high / pace.low;
-    import_pace(0.3, 0, &pace);
+    import_pace(0.3, 0, 0, &pace);
     assert_non_null(strstr(pace.calibration, ", by instruction mix"));
     assert_true(pace.low > 0 && pace.high / pace.low < wide);
     double middling = pace.accesses_per_ns;
-    import_pace(0.6, 0, &pace);
+    import_pace(0.6, 0, 0, &pace);
     assert_float_equal(pace.accesses_per_ns, 2 * middling, 1e-9);
-    import_pace(0.6, 2.5, &pace);
+    double low = pace.low, estimated = pace.accesses_per_ns;
+    import_pace(0.6, 0.5, 0, &pace);
+    assert_true(pace.low < low / 3 && pace.accesses_per_ns == estimated);
+    import_pace(0.6, 0.5, 2.5, &pace);
     assert_true(pace.low == 2.5 && pace.high == 2.5 && pace.accesses_per_ns == 2.5);
 }
 
