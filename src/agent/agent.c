@@ -292,6 +292,8 @@ static void find_static_storage(void)
     agent.kernel_areas[1] = static_storage(dlsym(RTLD_DEFAULT, "__rseq_abi"));
     const uint64_t *(*counter)(void) = dlsym(RTLD_DEFAULT, "headroom_thread_accesses");
     bool wanted = agent.region->config.counters && counter;
+    if (agent.region->config.counters == 2 && !counter)
+        agent_degrade(WIRE_DEGRADED_NO_COUNTER);
     agent.access_counter = static_storage(wanted ? counter() : NULL);
 }
 

@@ -29,7 +29,7 @@ static int choose_source(const char *verb, const struct settings *settings,
                          struct wire_config *config)
 {
     config->source = WIRE_SOURCE_CLOCK;
-    config->counters = settings->source == SOURCE_AUTO || settings->source == SOURCE_COUNT;
+    config->counters = settings->source == SOURCE_COUNT ? 2 : settings->source == SOURCE_AUTO;
     if (settings->source == SOURCE_COUNT && config->kinds != WIRE_REUSES)
         return say_usage(verb, "the source 'count' measures distances: it is for 'headroom reuse'");
     if (settings->source != SOURCE_PMU)
@@ -166,6 +166,8 @@ static const struct {
                                   "itself"},
     {WIRE_DEGRADED_KERNEL_HIDDEN, "a process gave up privileges: the kernel's accesses to its "
                                   "memory were not seen from then on"},
+    {WIRE_DEGRADED_NO_COUNTER, "a process does not count its accesses: distances in accesses are "
+                               "estimates from CPU time"},
     {WIRE_DEGRADED_GO, "a process runs on the Go runtime and was not observed"},
 };
 

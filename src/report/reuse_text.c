@@ -555,8 +555,15 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
 
 bool print_reuse(struct printer *printer)
 {
-    if (printer->profile->reuses_count == 0)
+    if (printer->profile->reuses_count == 0) {
+        if (strcmp(printer->profile->run.verb, "reuse") == 0)
+            fprintf(printer->out,
+                    "\n%sReuse distances%s\n\n  No access was sampled: too little CPU time. More "
+                    "samples "
+                    "come with --rate, all of\n  the accesses with --exact.\n",
+                    print_on(printer, STRONG), print_off(printer));
         return true;
+    }
     struct reuse_figures *figures = malloc(sizeof *figures);
     if (!figures)
         return false;

@@ -192,7 +192,7 @@ static void print_summary(struct printer *printer)
     if (printer->ranking.kinds_count && exact)
         fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
                 "wasted bytes", "of bytes", print_off(printer));
-    else if (printer->ranking.kinds_count || !printer->profile->reuses_count)
+    else if (printer->ranking.kinds_count || strcmp(printer->profile->run.verb, "reuse") != 0)
         fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
                 "", "wasted", "95 % interval", "samples", "watched", "verdicts",
                 print_off(printer));

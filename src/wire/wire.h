@@ -57,7 +57,8 @@ struct wire_config {
     uint64_t seed;             /* of random choices; 0: from the clock                        */
     uint32_t unit_shift;       /* reuse: location = address >> unit_shift: 0, 3 or 6           */
     uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
-    uint32_t counters;         /* reuse: 1: the program's own access counters are used if it has any */
+    uint32_t counters;         /* reuse: 1: the program's own access counters are used if it has any;
+                                  2: they were asked for                                      */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };
 
@@ -91,6 +92,7 @@ enum wire_degraded {
     WIRE_DEGRADED_NO_MEMORY = 1 << 8,
     WIRE_DEGRADED_SIGTRAP = 1 << 9,       /* the program uses SIGTRAP by raw system calls      */
     WIRE_DEGRADED_GO = 1 << 10,           /* Go runtime: not observed                          */
+    WIRE_DEGRADED_NO_COUNTER = 1 << 12,   /* access counters were asked for, there are none    */
     WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen     */
 };
 

@@ -154,3 +154,13 @@ has()
         and all(0 <= m['low'] <= m['ratio'] <= m['high'] <= 1 for m in r['miss_ratio'])
         and sum(b['share'] for b in r['elapsed_ns']) <= 1.000001 and r['samples'] >= r['armed']"
 }
+
+@test "a program too short for samples, and one without counters" {
+    needs_sampling
+    try 0 "$HEADROOM" reuse --source count -o short.headroom -- true
+    try 0 "$HEADROOM" report short.headroom
+    has "No access was sampled"
+    has "a process does not count its accesses"
+    ! grep -q "verdicts" out
+    "$HEADROOM" report --format json short.headroom | python3 -c 'import json, sys; json.load(sys.stdin)'
+}
