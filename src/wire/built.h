@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What programs built by `headroom cc` carry and leave behind; shared by the rewriter that emits
+ * it (instrument), the code linked into the program (runtime) and the import.
+ *
+ * Map: each instrumented module has a section `headroom_map`, read-only, loaded, no relocations left
+ * after linking: one entry a function, a sequence of 32-bit words, laid out as struct built_function and
+ * what follows it. "relative" words hold the target minus the word's own address.
+ *
+ * Counters: section `headroom_counters` (no bits): each function has `cells` 64-bit words there. They are never used
+ * in place but for their addresses: a thread counts at (address + headroom_delta), where
+ * headroom_delta is a thread-local variable of each module; 0 means that the thread has not begun, and
+ * instrumented entries then call headroom_thread_begin.
+ *
+ * Recording: headroom makes a memfd and hands it over as BUILT_ENVIRONMENT="VERSION:PID:FD". The runtime takes
+ * pieces of it by adding to built_region.next, and maps them shared: what was counted is there also when
+ * the program was killed. Without the variable the counters are private memory and nothing is recorded.
+ */
+#ifndef HEADROOM_WIRE_BUILT_H
+#define HEADROOM_WIRE_BUILT_H
+
+#include "base/base.h"
+#include <stdatomic.h>
+
+#define BUILT_MAGIC UINT64_C(0x31304c5542524448) /* "HDRBUL01" */
+#define BUILT_ENVIRONMENT "HEADROOM_BUILT"
+
+enum { BUILT_VERSION = 1, BUILT_ENTRY_MAGIC = 0x31505248, BUILT_PAGE = 4096 };
+
+/* ---- the map ------------------------------------------------------------------------------ */
+
+enum built_modes { /* of compilation, combined */
+    BUILT_PATHS = 1,
+    BUILT_CONTEXTS = 2,
+    BUILT_CALL_SITES = 4, /* contexts distinguish call sites    */
+    BUILT_CYCLES = 8,     /* metric cells hold time stamps      */
+    BUILT_COUNT = 16,     /* accesses are counted for the agent */
+    BUILT_PMU = 32,
+};
+
+enum built_table {
+    BUILT_TABLE_NONE,    /* nothing is counted: see `reason`                         */
+    BUILT_TABLE_ARRAY,   /* cell[path]; with cycles cell[2 * path], cell[2 * path + 1] */
+    BUILT_TABLE_HASH,    /* struct built_hash                                        */
+};
+
+/* Why a function is not instrumented, or not wholly. Names and sentences: built_reasons. */
+enum built_reason {
+    BUILT_WHOLE,
+    BUILT_TRUNCATED,        /* split: too many paths; those recorded are pieces     */
+    BUILT_SKIP_STACK,       /* stack pointer not known where it is needed            */
+    BUILT_SKIP_ARGUMENTS,   /* takes addresses of its stack arguments                */
+    BUILT_SKIP_INDIRECT,    /* an indirect jump is not understood                    */
+    BUILT_SKIP_ASSEMBLY,    /* inline assembly that jumps                            */
+    BUILT_SKIP_FLAGS,       /* no free register or flags where needed                */
+    BUILT_SKIP_UNDECODED,   /* an instruction is not known                           */
+    BUILT_SKIP_LARGE,
+    BUILT_SKIP_NOT_FUNCTION,/* no .type @function, .size: hand-written               */
+    BUILT_SKIP_ATTRIBUTE,   /* naked, interrupt, returns by other means              */
+    BUILT_REASONS
+};
+extern const char *const built_reasons[BUILT_REASONS]; /* for people, a clause */
+
+struct built_function {
+    uint32_t magic;         /* BUILT_ENTRY_MAGIC                                     */
+    uint32_t words;         /* of the whole entry                                    */
+    int32_t entry;          /* relative: the function's address                      */
+    int32_t table;          /* relative: its cells; 0: none                          */
+    uint32_t cells;
+    uint16_t modes;         /* enum built_modes                                      */
+    uint8_t table_kind;     /* enum built_table                                      */
+    uint8_t reason;         /* enum built_reason                                     */
+    uint32_t blocks, edges, call_sites;
+    uint32_t inline_assembly; /* instructions within, which are left alone            */
+    float potential_log2;   /* of the number of paths before splitting               */
+    /* then: struct built_block[blocks], struct built_edge[edges], struct built_call[call_sites] */
+};
+
+enum built_block_flags {
+    BUILT_BLOCK_ROOT = 1,   /* landing pad: PATHS_ROOT                               */
+    BUILT_BLOCK_APPROXIMATE = 2, /* holds repeated or conditional accesses: loads, stores are lower bounds */
+};
+
+struct built_block {
+    int32_t start;          /* relative: address of its first instruction, inserted code before it excluded */
+    uint32_t instructions;  /* of the program's own                                  */
+    uint16_t loads, stores; /* accesses (an instruction may have several)             */
+    uint32_t flags;
+};
+
+struct built_edge {
+    uint32_t from, to;      /* to: PATHS_EXIT leaves the function                    */
+    uint32_t flags;         /* PATHS_CUT where cut by wish or by splitting           */
+};
+
+/* Callee slots of a calling context's record are in this order. */
+struct built_call {
+    int32_t address;        /* relative: the return address                          */
+    uint32_t block;
+    uint32_t flags;         /* 1: indirect                                           */
+};
+
+/* ---- hash tables of path counts ----------------------------------------------------------- */
+
+/*
+ * In place of an array: open addressing by base_mix64(key), linear probing, key = path + 1, 0: empty. When
+ * three quarters are in use the runtime takes a piece (BUILT_PIECE_HASH) of twice the size and goes on there;
+ * counts of the same path in several tables add up.
+ */
+struct built_hash_cell {
+    uint64_t key, count, cycles;
+};
+struct built_hash {
+    uint64_t next;          /* address of the table in use; 0: this one              */
+    uint64_t used, capacity_mask; /* mask 0: BUILT_HASH_CELLS - 1                     */
+    struct built_hash_cell cells[];
+};
+enum { BUILT_HASH_CELLS = 256 };
+
+/* ---- calling contexts ------------------------------------------------------------------------ */
+
+/*
+ * A record stands for a procedure in a context (paper §4.1). Under BUILT_CALL_SITES every call site has a slot;
+ * without, all call sites of a record share one. A slot holds the address of the record of the callee met
+ * last, or 0; others that were met stand in its `sibling` list, most recently used first.
+ */
+struct built_record {
+    uint64_t function;      /* address of the entry in the map; 0: a root            */
+    uint64_t parent;        /* address of a record; 0: none                          */
+    uint64_t sibling;       /* next record made for the same slot                    */
+    uint64_t count;         /* activations                                           */
+    uint64_t cycles;        /* own time, with BUILT_CYCLES                           */
+    uint32_t slot;          /* of the parent: index of its call site                 */
+    uint32_t slots;
+    uint64_t bytes;         /* of the record with all that follows                   */
+    /* then: uint64_t slot[slots]; then, with BUILT_PATHS, the function's cells (array or hash) */
+};
+
+/* ---- the region --------------------------------------------------------------------------------- */
+
+enum { BUILT_PATH_BYTES = 4096 };
+#define BUILT_REGION_BYTES (UINT64_C(1) << 40) /* of the memfd; sparse */
+
+struct built_region {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t metrics;           /* what was asked for, enum built_modes             */
+    _Atomic uint64_t next;      /* offset of the first byte not yet given away; pieces
+                                   begin at multiples of BUILT_PAGE                  */
+    _Atomic uint64_t lost;      /* pieces that could not be had                      */
+    _Atomic uint32_t next_process;
+};
+
+enum built_piece_kind {
+    BUILT_PIECE_MODULE = 1,     /* struct built_module                               */
+    BUILT_PIECE_COUNTERS,       /* cells of one thread of one module                 */
+    BUILT_PIECE_HASH,           /* a struct built_hash that took over from another    */
+    BUILT_PIECE_RECORDS,        /* built_records one after the other, 0 ends          */
+    BUILT_PIECE_OVERHEAD,       /* struct built_overhead                             */
+};
+
+/* At the start of every piece. Written before `kind`, which makes it valid. */
+struct built_piece {
+    _Atomic uint32_t kind;
+    uint32_t pid, tid;
+    uint32_t process;           /* unique in the recording; a forked child's is new  */
+    uint64_t bytes;             /* of the whole piece, a multiple of BUILT_PAGE      */
+    uint64_t address;           /* where it is mapped in the process                 */
+    uint64_t module;            /* address of the module's headroom_map in the process */
+    uint64_t of;                /* HASH: address of the counters or record cell that it continues */
+    uint64_t reserved[2];
+};
+
+/* COUNTERS: cells begin at piece + sizeof(struct built_piece), as the module's headroom_counters do. */
+
+struct built_module {
+    struct built_piece piece;
+    uint64_t map, map_bytes;    /* headroom_map in the process                       */
+    uint64_t counters, counters_bytes;
+    uint64_t bias;              /* address = ELF virtual address + bias              */
+    uint64_t parent_process;    /* process that forked this one; UINT32_MAX: none    */
+    uint64_t start_ns;          /* CLOCK_REALTIME                                    */
+    char path[BUILT_PATH_BYTES - 128];
+};
+
+/* Measured when the module begins, with BUILT_CYCLES. */
+struct built_overhead {
+    struct built_piece piece;
+    double cycles_per_read;     /* what one reading of the counter adds to a path    */
+    double cycles_per_ns;
+};
+
+#endif
