@@ -120,6 +120,19 @@ struct launch_result {
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
 
+/* ---- programs built by `headroom cc` --------------------------------------------------------- */
+
+/* The archive that is linked into them: beside this executable (build tree) or in ../lib/headroom. */
+enum launch_outcome launch_runtime(char path[LAUNCH_PATH_BYTES], char *error);
+
+/*
+ * As launch_record, signals and limits included; of the request config and log are not used. metrics: for
+ * the region, enum built_modes. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * the caller's to close. result: what the parent of a process can know.
+ */
+enum launch_outcome launch_built(const struct launch_request *request, uint32_t metrics,
+                                 int *region, struct launch_result *result, char *error);
+
 /* ---- the exact engine ------------------------------------------------------------------ */
 
 /* A Valgrind tool: sees every access of the program, which runs several times slower. */
