@@ -235,28 +235,3 @@ enum launch_outcome launch_agent(char path[WIRE_PATH_BYTES], char *error)
              self);
     return LAUNCH_FAILED;
 }
-
-enum launch_outcome launch_runtime(char path[LAUNCH_PATH_BYTES], char *error)
-{
-    static const char *const places[] = {"libheadroom_runtime.a",
-                                         "src/runtime/libheadroom_runtime.a",
-                                         "../lib/headroom/libheadroom_runtime.a"};
-    char self[PATH_MAX], candidate[PATH_MAX + 64], found[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
-    for (size_t i = 0; i < BASE_COUNT(places); i++) {
-        snprintf(candidate, sizeof candidate, "%s/%s", self, places[i]);
-        if (realpath(candidate, found) && strlen(found) < LAUNCH_PATH_BYTES) {
-            strcpy(path, found);
-            return LAUNCH_OK;
-        }
-    }
-    snprintf(error, LAUNCH_ERROR_BYTES,
-             "cannot find libheadroom_runtime.a beside '%s' or in ../lib/headroom; reinstall "
-             "headroom.",
-             self);
-    return LAUNCH_FAILED;
-}

@@ -122,9 +122,6 @@ enum launch_outcome launch_record(const struct launch_request *request,
 
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 
-/* The archive that is linked into them: beside this executable (build tree) or in ../lib/headroom. */
-enum launch_outcome launch_runtime(char path[LAUNCH_PATH_BYTES], char *error);
-
 /*
  * As launch_record, signals and limits included; of the request config and log are not used. metrics: for
  * the region, enum built_modes. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
