@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * A place of its own for each activation. The stack frame grows at its top, directly below the return
- * address: on entry `lea -N(%rsp), %rsp`, before every exit the opposite. What the function itself addresses
- * below its return address moves with it and needs no change; what lies above, arguments
- * on the stack, is N bytes further away. So exceptions, longjmp, coroutines and signals need nothing: each
- * activation has its own number of the path, wherever control goes.
+ * A place of its own for each activation. The stack frame grows at its top, directly below the
+ * return address: on entry `lea -N(%rsp), %rsp`, before every exit the opposite. What the function
+ * itself addresses below its return address moves with it and needs no change; what lies above,
+ * arguments on the stack, is N bytes further away. So exceptions, longjmp, coroutines and signals
+ * need nothing: each activation has its own number of the path, wherever control goes.
  *
  * Rejected: a shadow stack in thread-local storage, which all of these get out of step.
  *
- * An operand is known to be an argument if its address is a constant above the return address. Where an
- * address is only computed (lea) or an index is involved, text cannot tell an argument from the end of a local array:
- * such functions are left alone, but for the two sequences whose meaning is certain, va_start and
- * the argument pointer of a realigned stack.
+ * An operand is known to be an argument if its address is a constant above the return address.
+ * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
+ * from the end of a local array: such functions are left alone, but for the two sequences whose
+ * meaning is certain, va_start and the argument pointer of a realigned stack.
  *
- * Where frame pointers are chained (push %rbp; mov %rsp, %rbp), a copy of the return address stands below the
- * slots, so that those who follow the chain still find one.
+ * Where frame pointers are chained (push %rbp; mov %rsp, %rbp), a copy of the return address stands
+ * below the slots, so that those who follow the chain still find one.
  */
 #include "instrument/work.h"
 
@@ -23,11 +23,14 @@
 
 #define BIT(number) (UINT32_C(1) << (number))
 
-enum { CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) |
-                      BIT(BASE_RDI) | BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11),
-       CALLEE_SAVED = BIT(BASE_RBX) | BIT(BASE_R12) | BIT(BASE_R13) | BIT(BASE_R14) | BIT(BASE_R15) };
+enum {
+    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
+                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11),
+    CALLEE_SAVED = BIT(BASE_RBX) | BIT(BASE_R12) | BIT(BASE_R13) | BIT(BASE_R14) | BIT(BASE_R15)
+};
 
-/* ---- slots ------------------------------------------------------------------------------------- */
+/* ---- slots -------------------------------------------------------------------------------------
+ */
 
 static int first_free(uint32_t candidates, uint32_t used)
 {
@@ -72,8 +75,8 @@ void frame_choose(struct work *work)
     for (int i = 0; i < SLOT_USES; i++)
         work->slots[i] = -1;
     bool record = has_contexts(work) && (work->call_sites || work->counts_here);
-    work->framed = record || work->spills || work->storage == STORE_SAVED ||
-                   work->storage == STORE_SLOT;
+    work->framed =
+        record || work->spills || work->storage == STORE_SAVED || work->storage == STORE_SLOT;
     work->chained = work->framed && work->function->flags & ASM_FRAME_ADDRESS;
     work->frame_bytes = work->chained ? 8 : 0;
     if (work->storage == STORE_SLOT)
@@ -89,7 +92,8 @@ void frame_choose(struct work *work)
     work->frame_bytes = (work->frame_bytes + 15) & ~15U;
 }
 
-/* ---- text of operands ------------------------------------------------------------------------------ */
+/* ---- text of operands
+ * ------------------------------------------------------------------------------ */
 
 /* "disp(base,index,scale)" with the stack pointer or the frame pointer as base. */
 struct stack_operand {
@@ -139,7 +143,8 @@ static bool find_stack_operand(struct asm_slice operands, size_t from, struct st
     return false;
 }
 
-/* ---- arguments on the stack -------------------------------------------------------------------------- */
+/* ---- arguments on the stack
+ * -------------------------------------------------------------------------- */
 
 enum { FAR_INDEX = 256 }; /* bytes by which an index into an argument might be shifted */
 
@@ -164,7 +169,7 @@ static bool is_argument_pointer(const struct work *work, uint32_t number)
 }
 
 struct scan {
-    bool arguments; /* some operand is a stack argument                     */
+    bool arguments;  /* some operand is a stack argument                     */
     bool near_index; /* an indexed operand might be one                      */
 };
 
@@ -175,8 +180,8 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
     const struct asm_statement *statement = &work->file->statements[number];
     const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
     int32_t depth = operand->frame_pointer ? stack->rbp : stack->rsp;
-    /* An ordinary register; or a frame of unknown size, where only what the function put there itself
-       is addressed by the stack pointer. */
+    /* An ordinary register; or a frame of unknown size, where only what the function put there
+       itself is addressed by the stack pointer. */
     if (depth == ASM_UNKNOWN)
         return false;
     if (operand->symbolic) {
@@ -197,9 +202,10 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
         work->reason = BUILT_SKIP_ARGUMENTS;
         return false;
     }
-    if (statement->name.bytes >= 3 && (!memcmp(statement->name.text, "pop", 3) ||
-                                       !memcmp(statement->name.text, "jmp", 3)))
-        work->reason = BUILT_SKIP_ARGUMENTS; /* addressed when the stack pointer has moved already */
+    if (statement->name.bytes >= 3 &&
+        (!memcmp(statement->name.text, "pop", 3) || !memcmp(statement->name.text, "jmp", 3)))
+        work->reason =
+            BUILT_SKIP_ARGUMENTS; /* addressed when the stack pointer has moved already */
     scan->arguments = true;
     return true;
 }
@@ -247,7 +253,8 @@ static void check_inline(struct work *work, uint32_t number)
     }
 }
 
-/* ---- call frame information ----------------------------------------------------------------------------- */
+/* ---- call frame information
+ * ----------------------------------------------------------------------------- */
 
 /* Register number in "7", "%rsp", "rsp"; -1: another. */
 static int cfi_register(const char *text)

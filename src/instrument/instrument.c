@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one function ----------------------------------------------------------------------------- */
+/* ---- one function -----------------------------------------------------------------------------
+ */
 
 static uint32_t reason_of_problem(uint32_t problem)
 {
@@ -127,9 +128,10 @@ static void apply(struct work *work)
 {
     for (uint32_t i = 0; i < work->edits_count && !work->out_of_memory; i++) {
         const struct edit *edit = &work->edits[i];
-        bool done = edit->kind == EDIT_BEFORE  ? asm_insert_before(work->file, edit->statement, edit->text)
-                    : edit->kind == EDIT_AFTER ? asm_insert_after(work->file, edit->statement, edit->text)
-                                               : asm_replace(work->file, edit->statement, edit->text);
+        bool done =
+            edit->kind == EDIT_BEFORE  ? asm_insert_before(work->file, edit->statement, edit->text)
+            : edit->kind == EDIT_AFTER ? asm_insert_after(work->file, edit->statement, edit->text)
+                                       : asm_replace(work->file, edit->statement, edit->text);
         work->out_of_memory |= !done;
     }
 }
@@ -165,7 +167,8 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
     counts->hashed += work->table_kind == BUILT_TABLE_HASH;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------ */
+/* ---- the file
+ * ------------------------------------------------------------------------------------ */
 
 enum base_status instrument_file(struct asm_file *file, const struct instrument_options *options,
                                  struct instrument_counts *counts)

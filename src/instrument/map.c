@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The function's entry in headroom_map, as assembler text, and its cells. Both go with the function when
- * the linker drops it: by SHF_LINK_ORDER and, for what several object files define, by its group.
+ * The function's entry in headroom_map, as assembler text, and its cells. Both go with the function
+ * when the linker drops it: by SHF_LINK_ORDER and, for what several object files define, by its
+ * group.
  */
 #include "instrument/work.h"
 
 #include <string.h>
 
-/* ---- figures of blocks -------------------------------------------------------------------------- */
+/* ---- figures of blocks --------------------------------------------------------------------------
+ */
 
 struct figures {
     uint32_t instructions, loads, stores, flags;
@@ -35,7 +37,8 @@ static struct figures figures_of(const struct work *work, const struct asm_block
     return figures;
 }
 
-/* ---- sections ------------------------------------------------------------------------------------- */
+/* ---- sections
+ * ------------------------------------------------------------------------------------- */
 
 static void add_section(struct text *text, const struct work *work, const char *name,
                         const char *flags, const char *type)
@@ -68,7 +71,8 @@ static void add_cells(struct text *text, const struct work *work)
              8 * (size_t)work->cells);
 }
 
-/* ---- entries --------------------------------------------------------------------------------------- */
+/* ---- entries
+ * --------------------------------------------------------------------------------------- */
 
 static uint32_t float_bits(float value)
 {
@@ -124,7 +128,8 @@ static void add_entry(struct text *text, const struct work *work)
     uint32_t edges = graph ? work->graph.edges_count : 0;
     uint32_t sites = whole && has_contexts(work) ? work->call_sites : 0;
     size_t words = sizeof(struct built_function) / 4 + blocks * (sizeof(struct built_block) / 4) +
-                   edges * (sizeof(struct built_edge) / 4) + sites * (sizeof(struct built_call) / 4);
+                   edges * (sizeof(struct built_edge) / 4) +
+                   sites * (sizeof(struct built_call) / 4);
     uint32_t kind = graph ? work->table_kind : BUILT_TABLE_NONE;
     add_section(text, work, "headroom_map", "ao", "progbits");
     text_add(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu,%.*s-.", work->number, "m", 0U,
@@ -147,7 +152,8 @@ static void add_entry(struct text *text, const struct work *work)
     }
 }
 
-/* ---- labels in the code ------------------------------------------------------------------------------ */
+/* ---- labels in the code
+ * ------------------------------------------------------------------------------ */
 
 static void label_block(struct work *work, uint32_t block)
 {

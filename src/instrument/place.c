@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the added code goes. Code of an edge stands at its end that belongs to it alone: before an unconditional jump,
- * behind the last instruction where control falls through, at the head of a block that only this edge leads to; else a
- * conditional branch is inverted around it, and the entry of a jump table is led over a piece of code behind the
- * jump. Inverting keeps the code where the call frame information is right; a piece of code at the end of the function
- * would need its own.
+ * Where the added code goes. Code of an edge stands at its end that belongs to it alone: before an
+ * unconditional jump, behind the last instruction where control falls through, at the head of a
+ * block that only this edge leads to; else a conditional branch is inverted around it, and the
+ * entry of a jump table is led over a piece of code behind the jump. Inverting keeps the code where
+ * the call frame information is right; a piece of code at the end of the function would need its
+ * own.
  */
 #include "instrument/work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- branches --------------------------------------------------------------------------------- */
+/* ---- branches ---------------------------------------------------------------------------------
+ */
 
 static const char *const inverses[][2] = {
-    {"ja", "jbe"},  {"jae", "jb"},  {"jb", "jae"},   {"jbe", "ja"},  {"jc", "jnc"},   {"je", "jne"},
-    {"jg", "jle"},  {"jge", "jl"},  {"jl", "jge"},   {"jle", "jg"},  {"jna", "ja"},   {"jnae", "jae"},
-    {"jnb", "jb"},  {"jnbe", "jbe"}, {"jnc", "jc"},  {"jne", "je"},  {"jng", "jg"},   {"jnge", "jge"},
-    {"jnl", "jl"},  {"jnle", "jle"}, {"jno", "jo"},  {"jnp", "jp"},  {"jns", "js"},   {"jnz", "jz"},
-    {"jo", "jno"},  {"jp", "jnp"},  {"jpe", "jpo"},  {"jpo", "jpe"}, {"js", "jns"},   {"jz", "jnz"},
+    {"ja", "jbe"}, {"jae", "jb"},   {"jb", "jae"},  {"jbe", "ja"},  {"jc", "jnc"}, {"je", "jne"},
+    {"jg", "jle"}, {"jge", "jl"},   {"jl", "jge"},  {"jle", "jg"},  {"jna", "ja"}, {"jnae", "jae"},
+    {"jnb", "jb"}, {"jnbe", "jbe"}, {"jnc", "jc"},  {"jne", "je"},  {"jng", "jg"}, {"jnge", "jge"},
+    {"jnl", "jl"}, {"jnle", "jle"}, {"jno", "jo"},  {"jnp", "jp"},  {"jns", "js"}, {"jnz", "jz"},
+    {"jo", "jno"}, {"jp", "jnp"},   {"jpe", "jpo"}, {"jpo", "jpe"}, {"js", "jns"}, {"jz", "jnz"},
 };
 
 static const char *inverse_of(struct asm_slice name)
@@ -49,7 +51,8 @@ static void invert(struct work *work, uint32_t statement, struct text *body)
     text_free(body);
 }
 
-/* ---- edges ------------------------------------------------------------------------------------- */
+/* ---- edges -------------------------------------------------------------------------------------
+ */
 
 /* Does control come to the block by one edge only? */
 static bool entered_once(const struct work *work, uint32_t block)
@@ -181,7 +184,8 @@ static void place_edges(struct work *work)
     }
 }
 
-/* ---- roots ------------------------------------------------------------------------------------------ */
+/* ---- roots
+ * ------------------------------------------------------------------------------------------ */
 
 static bool is_symbol(char c)
 {
@@ -208,8 +212,8 @@ static void rename_in(struct work *work, uint32_t number, struct asm_slice name,
 }
 
 /*
- * Everything that names the label by other means than a jump. Exception tables may name it as the end of a range of
- * calls, too: that then holds some added code more or less, which throws nothing.
+ * Everything that names the label by other means than a jump. Exception tables may name it as the
+ * end of a range of calls, too: that then holds some added code more or less, which throws nothing.
  */
 static bool redirect_all(struct work *work, struct asm_slice name, const char *label)
 {
@@ -227,8 +231,9 @@ static bool redirect_all(struct work *work, struct asm_slice name, const char *l
 }
 
 /*
- * Control arrives at the block other than by its edges: by the unwinder or a computed goto. What names its label there is
- * given the label of a piece of code before the block, which edges jump or fall around.
+ * Control arrives at the block other than by its edges: by the unwinder or a computed goto. What
+ * names its label there is given the label of a piece of code before the block, which edges jump or
+ * fall around.
  */
 static void place_arrival(struct work *work, uint32_t number)
 {
@@ -274,7 +279,8 @@ static void place_root(struct work *work, uint32_t number)
         work_edit(work, block->first, EDIT_BEFORE, &text);
 }
 
-/* ---- entry and calls ----------------------------------------------------------------------------------- */
+/* ---- entry and calls
+ * ----------------------------------------------------------------------------------- */
 
 static bool calls(const struct work *work, const struct asm_statement *statement)
 {
@@ -339,7 +345,8 @@ static void place_stubs(struct work *work)
             last = i;
     }
     text_add(&text, "\t.cfi_def_cfa %%rsp, 8\n");
-    for (const char *const *name = (const char *const[]){"rbx", "rbp", "r12", "r13", "r14", "r15", NULL};
+    for (const char *const *name =
+             (const char *const[]){"rbx", "rbp", "r12", "r13", "r14", "r15", NULL};
          *name; name++)
         text_add(&text, "\t.cfi_restore %%%s\n", *name);
     text_add(&text, "%s", work->stubs.data);
