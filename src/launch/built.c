@@ -76,9 +76,19 @@ static void await(const struct launch_signals *signals, pid_t child)
     }
 }
 
+/* Programs of one build each announce themselves; what they could not get they have counted. */
+static void take_header(int region, struct launch_result *result)
+{
+    struct built_region header;
+    if (pread(region, &header, sizeof header, 0) != (ssize_t)sizeof header)
+        return;
+    result->images = atomic_load(&header.next_process);
+    result->lost_threads = atomic_load(&header.lost);
+}
+
 static enum launch_outcome run(const struct launch_request *request, char *const *environment,
-                               struct launch_signals *signals, struct launch_result *result,
-                               char *error)
+                               int region, struct launch_signals *signals,
+                               struct launch_result *result, char *error)
 {
     struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
     uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
@@ -93,6 +103,7 @@ static enum launch_outcome run(const struct launch_request *request, char *const
     await(signals, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
     launch_take_status(child, &measured);
+    take_header(region, &measured);
     *result = measured;
     return LAUNCH_OK;
 }
@@ -111,7 +122,7 @@ enum launch_outcome launch_built(const struct launch_request *request, uint32_t 
         fail(error, "signals", errno);
     launch_lift_limits(&signals.program);
     if (prepared && prepare(metrics, &file, &environment, error))
-        outcome = run(request, environment, &signals, result, error);
+        outcome = run(request, environment, file, &signals, result, error);
     launch_signals_end(&signals, outcome == LAUNCH_OK);
     free(environment);
     if (outcome == LAUNCH_OK) {
