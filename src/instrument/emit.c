@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The added instructions. Registers that are dead where they stand serve as scratch; where there are
- * too few, live ones are put into the frame's spill slots meanwhile. Additions to the path's number are
- * `lea`, so that flags survive; what must change flags where they are live saves them by lahf and
- * seto: pushf would write below the stack pointer, where leaf functions have their data.
+ * The added instructions. Registers that are dead where they stand serve as scratch; where there
+ * are too few, live ones are put into the frame's spill slots meanwhile. Additions to the path's
+ * number are `lea`, so that flags survive; what must change flags where they are live saves them by
+ * lahf and seto: pushf would write below the stack pointer, where leaf functions have their data.
  */
 #include "instrument/work.h"
 
@@ -12,8 +12,8 @@
 static const char *const names64[] = {"%rax", "%rcx", "%rdx", "%rbx", "%rsp", "%rbp",
                                       "%rsi", "%rdi", "%r8",  "%r9",  "%r10", "%r11",
                                       "%r12", "%r13", "%r14", "%r15"};
-static const char *const names32[] = {"%eax", "%ecx", "%edx",  "%ebx",  "%esp",  "%ebp",
-                                      "%esi", "%edi", "%r8d",  "%r9d",  "%r10d", "%r11d",
+static const char *const names32[] = {"%eax",  "%ecx",  "%edx",  "%ebx", "%esp",  "%ebp",
+                                      "%esi",  "%edi",  "%r8d",  "%r9d", "%r10d", "%r11d",
                                       "%r12d", "%r13d", "%r14d", "%r15d"};
 
 /* Those that instructions encode shortest and calling conventions need least come first. */
@@ -23,7 +23,8 @@ static const uint8_t preferred[] = {BASE_R11, BASE_RCX, BASE_RSI, BASE_RDI, BASE
 
 #define BIT(number) (UINT32_C(1) << (number))
 
-/* ---- sites ------------------------------------------------------------------------------------ */
+/* ---- sites ------------------------------------------------------------------------------------
+ */
 
 struct site site_before(struct work *work, uint32_t statement, struct text *out)
 {
@@ -147,7 +148,8 @@ void site_end(struct site *site)
     }
 }
 
-/* ---- operations on paths ------------------------------------------------------------------------- */
+/* ---- operations on paths
+ * ------------------------------------------------------------------------- */
 
 static bool fits(int64_t value)
 {
@@ -247,8 +249,7 @@ static void cell(const struct work *work, int64_t value, char out[64])
 static void load_delta(struct site *site, uint32_t number)
 {
     if (site->work->options->shared)
-        text_add(site->out,
-                 "\tmovq\theadroom_delta@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
+        text_add(site->out, "\tmovq\theadroom_delta@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
                  names64[number], names64[number], names64[number]);
     else
         text_add(site->out, "\tmovq\t%%fs:headroom_delta@tpoff, %s\n", names64[number]);
@@ -358,10 +359,11 @@ void emit_operations(struct site *site, uint32_t place)
     }
 }
 
-/* ---- entry, exit, calls -------------------------------------------------------------------------- */
+/* ---- entry, exit, calls
+ * -------------------------------------------------------------------------- */
 
-/* A thread that comes here first has no counters yet. Registers hold arguments: the runtime preserves
-   them all. */
+/* A thread that comes here first has no counters yet. Registers hold arguments: the runtime
+   preserves them all. */
 static void emit_begin(struct site *site)
 {
     struct work *work = site->work;
@@ -374,17 +376,17 @@ static void emit_begin(struct site *site)
     } else {
         text_add(site->out, "\tcmpq\t$0, %%fs:headroom_delta@tpoff\n");
     }
-    text_add(site->out, "\tje\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "n", 0U, number,
-             "a", 0U);
-    text_add(&work->stubs, LABEL_FORMAT ":\n\tcall\theadroom_thread_begin\n\tjmp\t" LABEL_FORMAT "\n",
-             number, "n", 0U, number, "a", 0U);
+    text_add(site->out, "\tje\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "n", 0U, number, "a",
+             0U);
+    text_add(&work->stubs,
+             LABEL_FORMAT ":\n\tcall\theadroom_thread_begin\n\tjmp\t" LABEL_FORMAT "\n", number,
+             "n", 0U, number, "a", 0U);
 }
 
 static void load_slot(struct site *site, uint32_t number)
 {
     if (site->work->options->shared)
-        text_add(site->out,
-                 "\tmovq\theadroom_slot@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
+        text_add(site->out, "\tmovq\theadroom_slot@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
                  names64[number], names64[number], names64[number]);
     else
         text_add(site->out, "\tmovq\t%%fs:headroom_slot@tpoff, %s\n", names64[number]);
@@ -394,8 +396,7 @@ static void store_slot(struct site *site, uint32_t number)
 {
     if (site->work->options->shared) {
         uint32_t scratch = take(site, 0);
-        text_add(site->out,
-                 "\tmovq\theadroom_slot@gottpoff(%%rip), %s\n\tmovq\t%s, %%fs:(%s)\n",
+        text_add(site->out, "\tmovq\theadroom_slot@gottpoff(%%rip), %s\n\tmovq\t%s, %%fs:(%s)\n",
                  names64[scratch], names64[number], names64[scratch]);
         give(site, scratch);
     } else {
@@ -404,9 +405,9 @@ static void store_slot(struct site *site, uint32_t number)
 }
 
 /*
- * The record of this function in its caller's context, into r11: what the caller's slot points to if that
- * is a record of this function (paper §4.2), else the runtime finds or makes it. Before the frame is made: the
- * runtime looks at the return address.
+ * The record of this function in its caller's context, into r11: what the caller's slot points to
+ * if that is a record of this function (paper §4.2), else the runtime finds or makes it. Before the
+ * frame is made: the runtime looks at the return address.
  */
 static void emit_find_record(struct site *site)
 {
@@ -418,11 +419,13 @@ static void emit_find_record(struct site *site)
     text_add(site->out,
              "\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n"
              "\tmovq\t(%%r11), %%r11\n\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n"
-             "\tleaq\t" LABEL_FORMAT "(%%rip), %s\n\tcmpq\t%s, (%%r11)\n\tjne\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n",
+             "\tleaq\t" LABEL_FORMAT "(%%rip), %s\n\tcmpq\t%s, (%%r11)\n\tjne\t" LABEL_FORMAT
+             "\n" LABEL_FORMAT ":\n",
              number, "n", 0U, number, "n", 0U, number, "m", 0U, names64[own], names64[own], number,
              "n", 0U, number, "a", 0U);
     text_add(&work->stubs,
-             LABEL_FORMAT ":\n\tleaq\t" LABEL_FORMAT "(%%rip), %%r11\n\tcall\theadroom_enter\n\tjmp\t" LABEL_FORMAT "\n",
+             LABEL_FORMAT ":\n\tleaq\t" LABEL_FORMAT
+                          "(%%rip), %%r11\n\tcall\theadroom_enter\n\tjmp\t" LABEL_FORMAT "\n",
              number, "n", 0U, number, "m", 0U, number, "a", 0U);
     give(site, own);
 }
@@ -441,8 +444,8 @@ static void emit_frame(struct site *site)
     }
     if (work->storage == STORE_SAVED)
         text_add(site->out, "\tmovq\t%s, %d(%%rsp)\n\t.cfi_rel_offset %s, %d\n",
-                 names64[work->path_register], work->slots[SLOT_SAVED], names64[work->path_register],
-                 work->slots[SLOT_SAVED]);
+                 names64[work->path_register], work->slots[SLOT_SAVED],
+                 names64[work->path_register], work->slots[SLOT_SAVED]);
 }
 
 void emit_entry(struct site *site)
@@ -504,7 +507,8 @@ void emit_call(struct site *site, uint32_t call_site)
     struct operand record = slot_at(site, SLOT_RECORD);
     uint32_t scratch = take(site, 0);
     text_add(site->out, "\tmovq\t%s, %s\n\tleaq\t%zu(%s), %s\n", record.text, names64[scratch],
-             sizeof(struct built_record) + 8 * (size_t)call_site, names64[scratch], names64[scratch]);
+             sizeof(struct built_record) + 8 * (size_t)call_site, names64[scratch],
+             names64[scratch]);
     store_slot(site, scratch);
     give(site, scratch);
 }

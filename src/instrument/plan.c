@@ -21,8 +21,7 @@ static void add_block(struct work *work, uint32_t number)
 {
     const struct asm_block *block = &work->blocks[number];
     struct paths_graph *graph = &work->graph;
-    if (block->flags &
-            (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO | ASM_BLOCK_SETJMP) ||
+    if (block->flags & (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO | ASM_BLOCK_SETJMP) ||
         !(block->flags & ASM_BLOCK_REACHED))
         work->graph_flags[number] |= PATHS_ROOT;
     uint32_t goto_edge = UINT32_MAX;
@@ -70,7 +69,7 @@ static bool make_graph(struct work *work)
 static enum base_status choose_table(struct work *work)
 {
     const struct instrument_options *options = work->options;
-    uint64_t most_array = options->most_array ? options->most_array
+    uint64_t most_array = options->most_array  ? options->most_array
                           : has_contexts(work) ? MOST_CONTEXT_ARRAY
                                                : MOST_ARRAY;
     uint64_t most_hash = options->most_hash ? options->most_hash : most_hash_default;

@@ -40,6 +40,23 @@ void text_free(struct text *text)
     *text = (struct text){0};
 }
 
+/* Without .cfi_startproc directives of ours would be errors. */
+static void drop_cfi(struct text *text)
+{
+    char *to = text->data;
+    for (char *line = text->data; *line;) {
+        char *end = strchr(line, '\n');
+        size_t bytes = end ? (size_t)(end - line) + 1 : strlen(line);
+        if (strncmp(line, "\t.cfi_", 6)) {
+            memmove(to, line, bytes);
+            to += bytes;
+        }
+        line += bytes;
+    }
+    *to = 0;
+    text->count = (size_t)(to - text->data);
+}
+
 void work_edit(struct work *work, uint32_t statement, enum edit_kind kind, struct text *text)
 {
     if (text->failed)
@@ -48,6 +65,8 @@ void work_edit(struct work *work, uint32_t statement, enum edit_kind kind, struc
         text_free(text);
         return;
     }
+    if (!(work->function->flags & ASM_CFI))
+        drop_cfi(text);
     if (work->edits_count == work->edits_capacity) {
         uint32_t capacity = work->edits_capacity ? work->edits_capacity * 2 : 64;
         struct edit *edits = realloc(work->edits, capacity * sizeof *edits);

@@ -158,10 +158,15 @@ void emit_call(struct site *site, uint32_t call_site);
 
 /* Keeps the edits that put all of it into its places; reason is set if some place has none. */
 void place_all(struct work *work);
+/* Visits the function's call sites in order, with statement and block; returns their number. */
+uint32_t place_call_sites(const struct work *work, void (*visit)(void *, uint32_t, uint32_t),
+                          void *context);
 
 /* ---- map.c --------------------------------------------------------------------------------------- */
 
-/* Appends the function's entry to the file, and labels to the function's code that it refers to. */
+/* Keeps the edits that add labels to the function's code, for its entry to refer to. */
+void map_label(struct work *work);
+/* Appends the function's entry, and its cells, to the file. */
 void map_function(struct work *work);
 
 /* Name of a label of ours in function `number`. */

@@ -132,11 +132,14 @@ struct built_record {
     uint64_t children;      /* first child                                           */
     uint64_t count;         /* activations                                           */
     uint64_t cycles;        /* own time, with BUILT_CYCLES                           */
-    uint32_t slot;          /* of the parent, in which it was met first              */
+    uint32_t slot;          /* of the parent, in which it was met first; or BUILT_SLOT_OVERFLOW */
     uint32_t slots;
-    uint64_t bytes;         /* of the record with all that follows                   */
+    uint64_t bytes;         /* of the record with all that follows; less than 4 GiB  */
     /* then: uint64_t slot[slots]; then, with BUILT_PATHS, the function's cells (array or hash) */
 };
+
+/* Of a record without parent that stands for its function in all contexts for which there was no room. */
+#define BUILT_SLOT_OVERFLOW UINT32_MAX
 
 /* ---- the region --------------------------------------------------------------------------------- */
 

@@ -62,7 +62,7 @@ same()
             if [ $how = plain ]; then "$@"; else TMPDIR=$OLDPWD/tmp "$HEADROOM" cc -- "$@"; fi >.out 2>.err <"${input:-/dev/null}" || code=$?
             echo $code >.code
             # names of temporary files
-            sed -Ei 's/(cc|[a-z0-9]+-)[A-Za-z0-9]{6}\.(s|o)/TEMPORARY.\2/g; s,/[^ ]*/TEMPORARY,TEMPORARY,g' .err
+            sed -Ei 's/(cc|[a-z0-9]+-)[A-Za-z0-9]{6}\.(s|o)/TEMPORARY.\2/g; s,/[^ ]*/TEMPORARY,TEMPORARY,g; s,^[a-z]*[.]s:|^/proc/self/fd/[0-9]*:,ASSEMBLY:,' .err
         )
         mv work $how
     done
