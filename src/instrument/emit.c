@@ -64,14 +64,6 @@ static struct operand slot_at(struct site *site, enum slot_use use)
     return operand;
 }
 
-static bool is_spilled(const struct site *site, uint32_t number)
-{
-    for (uint32_t i = 0; i < site->spilled_count; i++)
-        if (site->spilled[i] == number)
-            return true;
-    return false;
-}
-
 static void spill(struct site *site, uint32_t number)
 {
     if (site->spilled_count == BASE_COUNT(site->spilled)) {
