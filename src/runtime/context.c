@@ -15,10 +15,8 @@
 
 #include <asm/unistd.h>
 
-enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24 };
-#ifndef RUNTIME_MOST_RECORDS /* tests have fewer */
-#define RUNTIME_MOST_RECORDS (1 << 24)
-#endif
+enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
+
 enum { HELD = 1 /* bit of `children` */ };
 
 struct runtime_index {
@@ -196,7 +194,7 @@ static struct built_record *make_record(struct runtime_module *module,
                                         struct runtime_thread *thread, uint64_t entry,
                                         uint32_t slots, uint64_t bytes)
 {
-    if (atomic_fetch_add(&thread->record_count, 1) >= RUNTIME_MOST_RECORDS)
+    if (atomic_fetch_add(&thread->record_count, 1) >= MOST_RECORDS)
         return NULL;
     uint64_t at = cut_record(module, thread, bytes);
     return at ? fill(at, entry, slots, bytes) : NULL;

@@ -26,6 +26,13 @@ static void plain(long count)
     both(count);
 }
 
+static void twice(long count)
+{
+    for (int i = 0; i < 2; i++)
+        for (long j = 0; j < count; j++)
+            simple_many((unsigned long)j * 104729);
+}
+
 static void *one_thread(void *count)
 {
     both((long)count);
@@ -179,6 +186,7 @@ static const struct {
     const char *name;
     void (*run)(long);
 } cases[] = {{"plain", plain},
+             {"twice", twice},
              {"threads", threads},
              {"forks", forks},
              {"fork_in_thread", fork_in_thread},
