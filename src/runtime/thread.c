@@ -77,6 +77,7 @@ static struct runtime_thread *make_thread(struct runtime_module *module, uint64_
 void runtime_begin(void)
 {
     struct runtime_module *module = runtime_module_begin();
+    runtime_check_fork(module);
     if (!module || headroom_delta || atomic_load(&module->exhausted))
         return;
     uint64_t self = RUNTIME_CALL(__NR_getpid);
