@@ -966,7 +966,7 @@ static void same_code(const char *left, const char *right)
             assert_memory_equal(data[0]->d_buf, data[1]->d_buf, data[0]->d_size);
         compared++;
     }
-    assert_true(compared > 1);
+    assert_true(compared > 0);
     for (int i = 0; i < 2; i++) {
         elf_end(elves[i]);
         free(images[i]);
@@ -1078,8 +1078,9 @@ static unsigned compare_flows(const struct taken *taken)
     struct library library;
     size_t bytes;
     unsigned compared = 0;
-    assert_true(run("gcc -shared -nostdlib -Wl,--build-id=none -o %s %s 2>/dev/null", path("x.so"),
-                    path("labelled.o")));
+    assert_true(run(
+        "gcc -shared -nostdlib -Wl,--build-id=none,--defsym=__dso_handle=0 -o %s %s 2>/dev/null",
+        path("x.so"), path("labelled.o")));
     library.image = read_file("x.so", &bytes);
     library.elf = elf_memory(library.image, bytes);
     read_labels(&library, taken->file->statements_count);
