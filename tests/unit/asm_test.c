@@ -1018,8 +1018,8 @@ static void read_labels(struct library *library, uint32_t statements)
     }
 }
 
-/* What flow sees differently on purpose: it is not told which calls return, of landing pads or of
-   what is taken the address of. */
+/* What the two see differently on purpose: jumps to the function's own entry are tail calls to asm;
+   flow is not told which calls return, of landing pads or of what is taken the address of. */
 static bool is_comparable(const struct taken *taken, const struct asm_function *function)
 {
     if (function->problem != ASM_FINE || function->cold_first != ASM_NONE ||
@@ -1049,7 +1049,7 @@ static size_t pairs_of_asm(const struct taken *taken, const struct asm_function 
     for (uint32_t i = 0; i < function->blocks; i++) {
         for (uint32_t k = 0; k < blocks[i].edges && blocks[i].flags & ASM_BLOCK_REACHED; k++) {
             const struct asm_edge *edge = &taken->file->edges[blocks[i].first_edge + k];
-            if (edge->to == ASM_NONE || edge->kind == ASM_FALL)
+            if (!edge->to || edge->to == ASM_NONE || edge->kind == ASM_FALL)
                 continue;
             pairs[count][0] = library->address[edge->statement];
             pairs[count++][1] = library->address[blocks[edge->to].first];
@@ -1063,7 +1063,7 @@ static size_t pairs_of_flow(const struct flow *flow, uint64_t (*pairs)[2])
 {
     size_t count = 0;
     for (uint32_t i = 0; i < flow->edges_count; i++) {
-        if (flow->edges[i].kind == FLOW_FALL)
+        if (flow->edges[i].kind == FLOW_FALL || !flow->edges[i].to)
             continue;
         pairs[count][0] = flow->blocks[flow->edges[i].from].last;
         pairs[count++][1] = flow->blocks[flow->edges[i].to].start;
