@@ -31,8 +31,7 @@ static int end(void **state)
     return system(command);
 }
 
-/* ---- files and compilers
- * ------------------------------------------------------------------------- */
+/* ---- files and compilers ------------------------------------------------------------------- */
 
 static const char *path(const char *name)
 {
@@ -198,8 +197,7 @@ static const char *graph_of(const struct taken *taken, const struct asm_function
 #define HEAD(name) ".text\n.globl " name "\n.type " name ", @function\n" name ":\n"
 #define TAIL(name) ".size " name ", .-" name "\n"
 
-/* ---- statements
- * ---------------------------------------------------------------------------------- */
+/* ---- statements ---------------------------------------------------------------------------- */
 
 static void statements_in_all_shapes(void **state)
 {
@@ -364,8 +362,7 @@ static void edits_print_in_order(void **state)
     asm_free(file);
 }
 
-/* ---- control flow
- * ------------------------------------------------------------------------------------ */
+/* ---- control flow -------------------------------------------------------------------------- */
 
 static void expect_graph(const char *text, const char *expected)
 {
@@ -433,6 +430,10 @@ static void tables_of_switch(void **state)
     expect_graph(HEAD("f") "movq t(,%rdi,8), %rax\njmp *%rax\n.L1: nop\n.L2: ret\n" TAIL(
                      "f") ".data\n.type t, @object\nt: .quad .L1\n.quad .L2\n",
                  "G1 G2|F2|R");
+    /* The place of what is never reached: behind the last instruction. */
+    expect_graph(HEAD("f") "jmp *.L4(,%rdi,8)\n.section .rodata\n.L4: .quad .L2\n.quad .L3\n"
+                           ".quad .L1\n.text\n.L1: nop\n.L2: jne .L3\nret\n.L3:\n" TAIL("f"),
+                 "S1 S2|F2|F3 a|R");
     /* A table of functions is none. */
     expect_graph(HEAD("f") "jmp *t(,%rdi,8)\n" TAIL("f") ".data\nt: .quad g\n.quad f\n", "A");
 }
@@ -491,8 +492,7 @@ static void sequences_stay_whole(void **state)
     give_back(&taken);
 }
 
-/* ---- compiled code
- * --------------------------------------------------------------------------------------- */
+/* ---- compiled code ------------------------------------------------------------------------- */
 
 static const char c_source[] =
     "#include <stdarg.h>\n#include <setjmp.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include "
@@ -573,6 +573,33 @@ static void functions_of_a_compiler(void **state)
     assert_int_equal(edges_of(&taken, function, ASM_TABLE), 14);
     assert_int_equal(edges_of(&taken, function, ASM_GOTO), 0);
     give_back(&taken);
+}
+
+/* Computed goto by differences, copied behind each case of a switch. */
+static void switch_among_computed_gotos(void **state)
+{
+    static const char source[] =
+        "int f(const unsigned char *p) { static const int off[] = {&&a - &&a, &&b - &&a, &&c - "
+        "&&a}; int s = 0;\n"
+        "goto *(&&a + off[*p]); a: s++; p++; switch (*p) { case 0: s += 2; break; case 1: s *= 3; "
+        "break;\n"
+        "case 2: s -= 7; break; case 3: s ^= 5; break; case 4: s <<= 2; break; case 9: return s; "
+        "}\n"
+        "goto *(&&a + off[*p++]); b: s--; goto *(&&a + off[*p++]); c: return s; }\n";
+    static const char *const flags[] = {"-O0", "-O2", "-O2 -fPIC", "-Os -fno-pie"};
+    for (size_t i = 0; i < 2 * BASE_COUNT(flags); i++) {
+        const char *compiler = i % 2 ? "clang" : "gcc";
+        if (!have(compiler))
+            continue;
+        struct taken taken = take_source(compiler, flags[i / 2], "x.c", source);
+        const struct asm_function *function = function_of(&taken, "f");
+        unsigned gotos = edges_of(&taken, function, ASM_GOTO);
+        assert_int_equal(edges_of(&taken, function, ASM_TABLE), 7);
+        assert_true(gotos >= 3 && gotos % 3 == 0);
+        assert_int_equal(blocks_with(&taken, function, ASM_BLOCK_GOTO), 3);
+        assert_int_equal(edges_of(&taken, function, ASM_TAIL), 0);
+        give_back(&taken);
+    }
 }
 
 static const char cc_source[] =
@@ -1194,6 +1221,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_handled),
         cmocka_unit_test(sequences_stay_whole),
         cmocka_unit_test(functions_of_a_compiler),
+        cmocka_unit_test(switch_among_computed_gotos),
         cmocka_unit_test(landing_pads_of_gcc),
         cmocka_unit_test(landing_pads_of_clang),
         cmocka_unit_test(effects_of_instructions),
