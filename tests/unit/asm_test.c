@@ -652,9 +652,7 @@ static void landing_pads_of_clang(void **state)
     landing_pads(state, "clang++");
 }
 
-/* ---- effects
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- effects ------------------------------------------------------------------------------- */
 
 #define BIT(name) (1u << BASE_##name)
 
@@ -723,9 +721,7 @@ static void effects_of_instructions(void **state)
     give_back(&taken);
 }
 
-/* ---- liveness
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- liveness ------------------------------------------------------------------------------ */
 
 static const char *const live_lines[] = {
     "movq %%r%s, %%r%s",
@@ -855,9 +851,7 @@ static void liveness_across_calls_and_throws(void **state)
     give_back(&taken);
 }
 
-/* ---- the stack
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the stack ----------------------------------------------------------------------------- */
 
 /* What unwinding directives say, in the order of the text. */
 struct unwound {
@@ -960,9 +954,7 @@ static void stack_of_frames(void **state)
     give_back(&taken);
 }
 
-/* ---- corpus
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- corpus -------------------------------------------------------------------------------- */
 
 /* Sections that are there when the program runs must not differ. */
 static void same_code(const char *left, const char *right)
