@@ -202,6 +202,24 @@ static char *ask_driver(char *const *command, const char *folder)
     return text;
 }
 
+static bool folder_writable(const char *file)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(file, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - file) + 1 : 1,
+             slash ? file : ".");
+    return access(folder, W_OK) == 0;
+}
+
+/* Where not, clang itself shall say so. */
+static bool writable(const char *object)
+{
+    struct stat status;
+    if (stat(object, &status) == 0)
+        return !S_ISDIR(status.st_mode) && access(object, W_OK) == 0;
+    return folder_writable(object);
+}
+
 static void split_jobs(struct compile_jobs *all, const struct compile_jobs *jobs,
                        const char *folder)
 {
@@ -210,7 +228,7 @@ static void split_jobs(struct compile_jobs *all, const struct compile_jobs *jobs
         const char *object = step ? words_value(step, "-o") : NULL;
         struct words *first = jobs_add(all);
         if (!step || !first || compile_kind(step) != STEP_COMPILE || !object ||
-            words_find(step, "-emit-obj") < 0) {
+            words_find(step, "-emit-obj") < 0 || !writable(object)) {
             if (step && first)
                 words_add_all(first, step);
             continue;
@@ -247,7 +265,8 @@ static const char *aside(struct words *ready, char path[PATH_MAX])
     struct stat status;
     long at = words_find(ready->at, "-o");
     const char *object = at < 0 ? NULL : ready->at[at + 1];
-    if (!object || (lstat(object, &status) == 0 && !S_ISREG(status.st_mode)) ||
+    if (!object || !folder_writable(object) ||
+        (lstat(object, &status) == 0 && !S_ISREG(status.st_mode)) ||
         snprintf(path, PATH_MAX, "%s.%d.tmp", object, (int)getpid()) >= PATH_MAX)
         return NULL;
     ready->at[at + 1] = path;
@@ -279,17 +298,39 @@ static bool uses(char *const *step, const struct words *failed)
     return false;
 }
 
+static void remove_regular(const char *path)
+{
+    struct stat status;
+    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode))
+        unlink(path);
+}
+
+/* The driver's words about programs that are not clang. */
+static void tell_failure(const char *driver, char *const *step, int status)
+{
+    enum compile_kind kind = compile_kind(step);
+    if (strncmp(step[1], "-cc1", 4) != 0 && (kind == STEP_LINK || kind == STEP_ASSEMBLE))
+        dprintf(STDERR_FILENO,
+                "%s: error: %s command failed with exit code %d (use -v to see invocation)\n",
+                driver, kind == STEP_LINK ? "linker" : "assembler", status);
+}
+
 /* As the driver: what needs the output of a step that failed is left out, the rest is done. */
-static int run_jobs(struct compile_work *work, const struct compile_jobs *jobs)
+static int run_jobs(struct compile_work *work, const struct compile_jobs *jobs, const char *driver)
 {
     struct words failed = {0};
     int code = 0;
     for (size_t i = 0; i < jobs->count && !signalled && !*work->error; i++) {
         char *const *step = jobs->at[i].at;
-        int status = uses(step, &failed) ? 1 : run_step(work, step);
+        bool needless = uses(step, &failed);
+        int status = needless ? 1 : run_step(work, step);
         const char *output = words_value(step, "-o");
-        if (status && output)
+        if (status && output) {
+            remove_regular(output);
             words_add(&failed, output);
+        }
+        if (status && !needless)
+            tell_failure(driver, step, status);
         code = code ? code : status;
     }
     free(failed.at);
@@ -309,6 +350,15 @@ static void pass_on(const struct words *lines, bool all)
             dprintf(STDERR_FILENO, "%s\n", lines->at[i]);
 }
 
+/* With some errors -### ends as if there were none. */
+static bool failed(const struct words *lines)
+{
+    for (size_t i = 0; i < lines->count; i++)
+        if (strstr(lines->at[i], "error: "))
+            return true;
+    return false;
+}
+
 static int run_driver(struct compile_work *work, char *const *command, const char *folder,
                       bool *itself)
 {
@@ -318,11 +368,12 @@ static int run_driver(struct compile_work *work, char *const *command, const cha
     char *text = ask_driver(command, folder);
     if (text)
         compile_jobs_parse(&jobs, text, &others);
-    *itself = !signalled && (!text || !interesting(&jobs));
+    *itself = !signalled && (!text || failed(&others) || !interesting(&jobs));
     if (text && !*itself) {
         split_jobs(&all, &jobs, folder);
         pass_on(&others, words_find(command, "-v") >= 0);
-        code = jobs.failed || all.failed ? COMPILE_REFUSED : run_jobs(work, &all);
+        code = jobs.failed || all.failed ? COMPILE_REFUSED
+                                         : run_jobs(work, &all, base_name(command[0]));
     }
     free(text);
     return code;

@@ -123,7 +123,6 @@ static void add_call_site(void *context, uint32_t statement, uint32_t block)
 static void add_entry(struct text *text, const struct work *work)
 {
     bool whole = work->reason <= BUILT_TRUNCATED, graph = whole && has_paths(work);
-    struct asm_slice name = work->function->name;
     uint32_t blocks = whole ? work->function->blocks : 0;
     uint32_t edges = graph ? work->graph.edges_count : 0;
     uint32_t sites = whole && has_contexts(work) ? work->call_sites : 0;
@@ -132,8 +131,8 @@ static void add_entry(struct text *text, const struct work *work)
                    sites * (sizeof(struct built_call) / 4);
     uint32_t kind = graph ? work->table_kind : BUILT_TABLE_NONE;
     add_section(text, work, "headroom_map", "ao", "progbits");
-    text_add(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu,%.*s-.", work->number, "m", 0U,
-             (unsigned)BUILT_ENTRY_MAGIC, words, (int)name.bytes, name.text);
+    text_add(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu," LABEL_FORMAT "-.",
+             work->number, "m", 0U, (unsigned)BUILT_ENTRY_MAGIC, words, work->number, "f", 0U);
     if (has_table(work))
         text_add(text, "," LABEL_FORMAT "-.", work->number, "t", 0U);
     else
@@ -185,9 +184,20 @@ void map_label(struct work *work)
         place_call_sites(work, label_call, &labels);
 }
 
+/* A label for the entry to refer to: a shared library cannot have the distance to its own global
+   functions, for which others may be put in their places. */
+static void label_function(struct work *work)
+{
+    char label[48];
+    snprintf(label, sizeof label, LABEL_FORMAT ":\n", work->number, "f", 0U);
+    if (!asm_insert_after(work->file, work->function->first, label))
+        work->out_of_memory = true;
+}
+
 void map_function(struct work *work)
 {
     struct text text = {0};
+    label_function(work);
     add_cells(&text, work);
     add_entry(&text, work);
     if (text.failed || (text.count && !asm_append(work->file, text.data)))
