@@ -434,6 +434,13 @@ static void tables_of_switch(void **state)
     expect_graph(HEAD("f") "jmp *.L4(,%rdi,8)\n.section .rodata\n.L4: .quad .L2\n.quad .L3\n"
                            ".quad .L1\n.text\n.L1: nop\n.L2: jne .L3\nret\n.L3:\n" TAIL("f"),
                  "S1 S2|F2|F3 a|R");
+    /* Which table it is depends on the way: by the branch, or by the other table. */
+    expect_graph(
+        HEAD("f") "leaq .L7(%rip), %rdx\nje .L1\nleaq .L4(%rip), %rdx\n"
+                  "movslq (%rdx,%rdi,4), %rax\naddq %rdx, %rax\njmp *%rax\n" TABLE
+                  ".L1: movslq (%rdx,%rsi,4), %rax\naddq %rdx, %rax\njmp *%rax\n.L2: ret\n" TAIL(
+                      "f") ".section .rodata\n.L7: .long .L2-.L7\n.long .L2-.L7\n",
+        "F1 T2|G2 G3|G2 G3|R");
     /* A table of functions is none. */
     expect_graph(HEAD("f") "jmp *t(,%rdi,8)\n" TAIL("f") ".data\nt: .quad g\n.quad f\n", "A");
 }
