@@ -566,11 +566,14 @@ static bool comes_back(const struct asm_walk *walk)
     return false;
 }
 
-/* al tells a variadic function how many vector registers hold arguments; it looks first thing. */
+/* al tells a variadic function how many vector registers hold arguments; it looks first thing. Pushing rax only
+   makes room. */
 static bool reads_al(const struct asm_walk *walk)
 {
     for (uint32_t i = 0; i < walk->count && i < walk->main_count; i++) {
         const struct asm_insn *insn = asm_last_insn(walk->file, walk->code[i]);
+        if (asm_begins(walk->file->statements[walk->code[i]].name, "push"))
+            continue;
         if (!insn || walk->control[i] != CONTROL_NEXT || insn->isa.flow != ISA_NEXT)
             return insn && insn->reads & 1u << BASE_RAX && insn->isa.flow == ISA_NEXT;
         if (insn->reads & 1u << BASE_RAX)

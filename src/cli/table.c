@@ -192,6 +192,20 @@ static const struct option_spec reuse_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec paths_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
+             "paths.headroom."},
+    OPTION_DEBUGINFOD,
+    OPTION_REPORT,
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    OPTION_COLOR,
+    OPTION_QUIET,
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
@@ -304,6 +318,31 @@ const struct verb verbs[] = {
         .usage_code = 125,
         .command = true,
         .run = reuse_run,
+    },
+    {
+        .name = "paths",
+        .summary = "tell which paths and calling contexts a program takes",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND, which 'headroom cc' built with --paths or --contexts, and reports how "
+            "often each path through each function was taken, and in which calling contexts. "
+            "Programs that COMMAND starts are counted too if they were built so; all others run as "
+            "always.\n\n"
+            "Every execution is counted, by the program itself in memory of headroom's: also what "
+            "a program did that was killed. Its input, output and exit status stay its own; the "
+            "report goes to standard error when it has ended. Options end at the first word that "
+            "is not one.\n\n"
+            "The recording ends when COMMAND itself ends; children that live on are not waited "
+            "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
+            "to headroom are passed on to it.",
+        .exit_status =
+            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
+            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
+            "127 when it cannot be found.",
+        .options = paths_options,
+        .usage_code = 125,
+        .command = true,
+        .run = paths_run,
     },
     {
         .name = "cc",

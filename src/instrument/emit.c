@@ -52,7 +52,9 @@ static struct operand slot_at(struct site *site, enum slot_use use)
     struct operand operand = {"0(%rsp)"};
     struct work *work = site->work;
     if (work->slots[use] < 0) {
-        if (use >= SLOT_SPILL && work->spills_wanted <= use - SLOT_SPILL)
+        if (use < SLOT_SPILL)
+            work->reason = BUILT_SKIP_STACK;
+        else if (work->spills_wanted <= use - SLOT_SPILL)
             work->spills_wanted = use - SLOT_SPILL + 1U;
     } else if (site->rsp != ASM_UNKNOWN) {
         snprintf(operand.text, sizeof operand.text, "%d(%%rsp)", site->rsp + work->slots[use]);
@@ -447,12 +449,16 @@ void emit_entry(struct site *site)
         emit_find_record(site);
     else if (work->counts_here)
         emit_begin(site);
+    if (site->spilled_count) /* there are no slots yet */
+        work->reason = BUILT_SKIP_FLAGS;
     if (work->framed)
         emit_frame(site);
     if (has_contexts(work)) {
-        struct operand record = slot_at(site, SLOT_RECORD);
-        text_add(site->out, "\tmovq\t%%r11, %s\n\tincq\t%zu(%%r11)\n", record.text,
-                 offsetof(struct built_record, count));
+        text_add(site->out, "\tincq\t%zu(%%r11)\n", offsetof(struct built_record, count));
+        if (work->framed) {
+            struct operand record = slot_at(site, SLOT_RECORD);
+            text_add(site->out, "\tmovq\t%%r11, %s\n", record.text);
+        }
         if (work->call_sites) {
             struct operand entry = slot_at(site, SLOT_ENTRY);
             load_slot(site, BASE_R11);

@@ -83,7 +83,7 @@ void frame_choose(struct work *work)
         add_slot(work, SLOT_PATH);
     if (work->storage == STORE_SAVED)
         add_slot(work, SLOT_SAVED);
-    if (record)
+    if (has_contexts(work) && work->framed)
         add_slot(work, SLOT_RECORD);
     if (record && work->call_sites)
         add_slot(work, SLOT_ENTRY);

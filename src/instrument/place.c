@@ -326,7 +326,7 @@ static void place_call(void *context, uint32_t statement, uint32_t block)
 static void place_entry(struct work *work)
 {
     struct text text = {0};
-    struct site site = site_before(work, work->function->entry, &text);
+    struct site site = site_at_block(work, 0, &text);
     emit_entry(&site);
     site_end(&site);
     work_edit(work, work->function->entry, EDIT_BEFORE, &text);

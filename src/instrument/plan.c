@@ -83,6 +83,8 @@ static enum base_status choose_table(struct work *work)
         work->paths = NULL;
         paths_free(whole);
         status = paths_split(&work->graph, most_array, &work->paths);
+        if (status == BASE_UNSUPPORTED) /* very large functions */
+            status = paths_split(&work->graph, most_hash, &work->paths);
         if (status != BASE_OK)
             return status;
         count = paths_count(work->paths);

@@ -32,13 +32,14 @@ static void add_register(struct isa_effects *effects, const ZydisDecodedOperand 
 
 static void add_operands(const struct isa_decoded *decoded, struct isa_effects *effects)
 {
-    bool names_only = decoded->insn.meta.category == ZYDIS_CATEGORY_NOP ||
-                      decoded->insn.meta.category == ZYDIS_CATEGORY_WIDENOP;
+    if (decoded->insn.meta.category == ZYDIS_CATEGORY_NOP ||
+        decoded->insn.meta.category == ZYDIS_CATEGORY_WIDENOP)
+        return; /* names registers and memory to be long */
     for (unsigned i = 0; i < decoded->insn.operand_count; i++) {
         const ZydisDecodedOperand *operand = &decoded->operands[i];
         if (operand->type == ZYDIS_OPERAND_TYPE_REGISTER)
             add_register(effects, operand);
-        else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY && !names_only)
+        else if (operand->type == ZYDIS_OPERAND_TYPE_MEMORY)
             effects->reads |= bit_of(operand->mem.base) | bit_of(operand->mem.index);
     }
 }
