@@ -134,7 +134,7 @@ complete_words()
     try 1 ./alone doctor
     grep -q '^failed *agent' out
     try 1 ./alone doctor --format json
-    grep -q '"remedy": "' out
+    grep -q '"schema"' out
     cp "$HEADROOM" 'with blank/headroom'
     : >'with blank/libheadroom-agent.so'
     try 125 'with blank/headroom' waste -q true
