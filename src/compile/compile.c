@@ -97,8 +97,8 @@ static int run_compiler(const struct compile_request *request, enum compile_fami
 {
     struct compile_work work = {.error = error};
     struct compile_scan scan;
-    struct words expanded = {0};
-    words_expand(&expanded, command);
+    struct words expanded = {0}, texts = {0};
+    words_expand(&expanded, command, &texts);
     if (expanded.failed)
         return COMPILE_REFUSED;
     compile_scan(expanded.at + 1, &scan);

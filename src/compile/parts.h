@@ -33,9 +33,10 @@ const char *base_name(const char *path);
  */
 void words_split(struct words *words, char *text);
 
-/* Puts the words of response files (@FILE) in their places, if they hold what we must see. A file that cannot be
-   read stays a word, as for compilers. */
-void words_expand(struct words *words, char *const *arguments);
+/* Puts the words of response files (@FILE) in their places. A file that cannot be read stays a word, as for
+   compilers. The words point into `texts`, to be freed after them. */
+void words_expand(struct words *words, char *const *arguments, struct words *texts);
+void words_free_all(struct words *texts);
 
 /* ---- scan.c: the driver's arguments ------------------------------------------------------------ */
 

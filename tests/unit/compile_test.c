@@ -156,12 +156,13 @@ static void write_file(const char *name, const char *text)
 
 static void expand(char *const *arguments, const char *expected)
 {
-    struct words words = {0};
+    struct words words = {0}, texts = {0};
     char all[256] = "";
-    words_expand(&words, arguments);
+    words_expand(&words, arguments, &texts);
     for (size_t i = 0; i < words.count; i++)
         sprintf(all + strlen(all), "[%s]", words.at[i]);
     assert_string_equal(all, expected);
+    words_free_all(&texts);
     free(words.at);
 }
 
@@ -177,9 +178,10 @@ static void test_response_files(void **state)
     write_file("empty", "");
     expand((char *const[]){"gcc", "@one", "-g", NULL}, "[gcc][-c][a b.c][-O2][-g]");
     expand((char *const[]){"@none", "@", "@empty", NULL}, "[@none][@]");
-    struct words words = {0};
-    words_expand(&words, (char *const[]){"@self", NULL}); /* ends */
+    struct words words = {0}, texts = {0};
+    words_expand(&words, (char *const[]){"@self", NULL}, &texts); /* ends */
     assert_true(words.count > 1 && words.count < 100);
+    words_free_all(&texts);
     free(words.at);
     assert_int_equal(system("rm -f one two self empty"), 0);
     assert_int_equal(chdir(before), 0);
