@@ -54,6 +54,8 @@ void compile_scan(char *const *arguments, struct compile_scan *scan);
 
 /* ---- refuse.c: what a compilation step says about the code ----------------------------------------- */
 
+extern const char compile_other_machine[]; /* a sentence */
+
 /* Why the code that this step makes cannot be rewritten: a sentence, or NULL. */
 const char *compile_refusal(char *const *step);
 

@@ -345,8 +345,8 @@ static int prepare_assembly(struct compile_work *work, char *const *step, struct
         return 0;
     if (!for_this_machine(step))
         return refuse(work,
-                      "headroom rewrites code for 64-bit x86-64 Linux only: build for that, "
-                      "or without headroom",
+                      "only code for 64-bit x86-64 Linux can be rewritten: build for that, or "
+                      "without headroom",
                       NULL);
     struct assembler assembler = {step, input};
     return prepare_rewritten(work, &assembler, &compiled, ready);

@@ -341,7 +341,7 @@ same_sections()
 
 @test "other compilers, no compiler, wrong options" {
     try 1 "$HEADROOM" cc sh -c true
-    one_sentence "none of them"
+    one_sentence "what compiler"
     try 127 "$HEADROOM" cc no-such-compiler -c a.c
     one_sentence no-such-compiler
     try 2 "$HEADROOM" cc
