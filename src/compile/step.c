@@ -344,10 +344,7 @@ static int prepare_assembly(struct compile_work *work, char *const *step, struct
     if (!input || ready->failed)
         return 0;
     if (!for_this_machine(step))
-        return refuse(work,
-                      "only code for 64-bit x86-64 Linux can be rewritten: build for that, or "
-                      "without headroom",
-                      NULL);
+        return refuse(work, compile_other_machine, NULL);
     struct assembler assembler = {step, input};
     return prepare_rewritten(work, &assembler, &compiled, ready);
 }
