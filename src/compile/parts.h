@@ -75,6 +75,7 @@ struct compile_state {
 
 struct compile_work {
     int file; /* of the state */
+    int text; /* what the prepared step reads, to be closed after it; 0: nothing */
     struct compile_state state;
     compile_note *note;
     char *error; /* COMPILE_ERROR_BYTES */

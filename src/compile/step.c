@@ -332,6 +332,7 @@ static int prepare_rewritten(struct compile_work *work, const struct assembler *
     if (*work->state.keep)
         keep(work, words_value(assembler->step, "-o"), compiled->source, text);
     compile_fd_path(path, text);
+    work->text = text;
     ready->at[assembler->input] = path;
     return 0;
 }
@@ -401,6 +402,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
 int compile_prepare(struct compile_work *work, char *const *step, struct words *ready)
 {
     int code = 0;
+    work->text = 0;
     *work->error = 0;
     *ready = (struct words){0};
     switch (compile_kind(step)) {
