@@ -387,6 +387,10 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
         return COMPILE_REFUSED;
     size_t at = end_of_objects(ready->at, ready->count);
     words_insert(ready, at, runtime);
+    /* Libraries that are loaded later share these with the program, for one tree through all
+     * modules. */
+    words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
+    words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
     if ((words_find(step, "--gc-sections") >= 0 || words_find(step, "-gc-sections") >= 0) &&
         knows_start_stop(step)) {
         words_insert(ready, at, "start-stop-gc");
