@@ -189,14 +189,17 @@ static void narrow(struct printer *printer, const char *file)
     prefix[same] = 0;
 }
 
+void print_narrow_file(struct printer *printer, const char *file)
+{
+    if (is_own_file(file))
+        narrow(printer, file);
+}
+
 void print_narrow(struct printer *printer, uint32_t place)
 {
     const struct ranking *ranking = &printer->ranking;
-    for (; place; place = ranking->places[place].parent) {
-        const char *file = printer->profile->frames[ranking->places[place].class].file;
-        if (is_own_file(file))
-            narrow(printer, file);
-    }
+    for (; place; place = ranking->places[place].parent)
+        print_narrow_file(printer, printer->profile->frames[ranking->places[place].class].file);
 }
 
 void print_common(struct printer *printer, const struct chain *chain, size_t common)
