@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_SHOWN = 6, CHAIN_NAME = 36, LABEL = 22 };
+enum { MOST_SHOWN = 6, CHAIN_NAME = 36, LABEL = 24 };
 
 static void print_figure(struct printer *printer, const char *label, const char *text)
 {

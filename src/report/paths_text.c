@@ -13,7 +13,7 @@
 enum {
     NAMES_IN_LIST = 8,
     LABEL = 22,
-    COLUMN = 12,
+    COLUMN = 11,
     LEAST_NAME = 20,
     FIXED = 2 + 10 + 12 + 22, /* of the table of functions, but for the name and its place */
 };
@@ -59,6 +59,14 @@ static const char *metric_word(enum report_metric metric)
     return metric == REPORT_COUNT ? "executions" : paths_metric_names[metric];
 }
 
+/* Above a column. */
+static const char *short_word(enum report_metric metric)
+{
+    return metric == REPORT_INSTRUCTIONS ? "instr."
+           : metric == REPORT_COUNT      ? "execs."
+                                         : paths_metric_names[metric];
+}
+
 static void print_heading(struct printer *printer, const char *heading)
 {
     fprintf(printer->out, "\n%s%s%s\n\n", print_on(printer, STRONG), heading, print_off(printer));
@@ -69,6 +77,8 @@ static void print_cells(struct printer *printer, enum tone tone, const char *lab
 {
     fprintf(printer->out, "  %s", print_on(printer, tone));
     print_pad(printer, label, LABEL, false);
+    while (count && !cells[count - 1][0])
+        count--; /* no blanks at the end of a line */
     for (size_t i = 0; i < count; i++)
         print_pad(printer, cells[i], COLUMN, true);
     fprintf(printer->out, "%s\n", print_off(printer));
@@ -116,8 +126,8 @@ static void print_classes(struct printer *printer, const struct paths_figures *f
     static const char *const labels[PATHS_CLASSES] = {"hot, dense", "hot, sparse", "cold"};
     double all = figures->totals[figures->metric];
     char cells[5][32] = {"paths", "", "functions", "", "paths each"}, label[64];
-    snprintf(cells[1], sizeof cells[1], "%.11s", metric_word(figures->metric));
-    snprintf(cells[3], sizeof cells[3], "%.11s", metric_word(figures->metric));
+    snprintf(cells[1], sizeof cells[1], "%s", short_word(figures->metric));
+    snprintf(cells[3], sizeof cells[3], "%s", short_word(figures->metric));
     snprintf(label, sizeof label, "hot: at least %.3g %%", 100 * figures->hot);
     putc('\n', printer->out);
     print_cells(printer, DIM, label, cells, 5);
@@ -156,7 +166,7 @@ static void print_coverage(struct printer *printer, const struct paths_figures *
     print_cells(printer, PLAIN, label, cells, PATHS_THRESHOLDS);
     for (size_t i = 0; i < PATHS_COVERS; i++)
         snprintf(cells[i], sizeof cells[i], "%.0f %%", 100 * figures->covers[i].share);
-    snprintf(label, sizeof label, "share of the %s", metric_word(figures->metric));
+    snprintf(label, sizeof label, "share of %s", metric_word(figures->metric));
     putc('\n', printer->out);
     print_cells(printer, DIM, label, cells, PATHS_COVERS);
     for (size_t i = 0; i < PATHS_COVERS; i++)
@@ -197,6 +207,9 @@ static void print_each(struct printer *printer, const struct paths_figures *figu
                                 : NULL;
         char word[64];
         name_clean(event ? event : paths_metric_names[each[i]], word, sizeof word);
+        size_t letters = strlen(word);
+        if (!event && value == 1) /* "1 load" */
+            word[letters - (each[i] == REPORT_MISSES ? 2 : 1)] = 0;
         print_add(text, sizeof text, "%s %s %s", first ? "" : ",", paths_number(value, number),
                   word);
         first = false;
@@ -292,7 +305,6 @@ static void print_function_row(struct printer *printer, const struct paths_figur
 static void print_functions(struct printer *printer, const struct paths_figures *figures)
 {
     size_t limit = printer->options->limit, shown = figures->functions_count;
-    char metric[32];
     if (limit && shown > limit)
         shown = limit;
     while (limit && shown > 1 &&
@@ -300,10 +312,8 @@ static void print_functions(struct printer *printer, const struct paths_figures 
                        figures->totals[figures->metric]) < 0.0005)
         shown--;
     print_heading(printer, "Functions");
-    snprintf(metric, sizeof metric, "%.12s",
-             figures->metric == REPORT_INSTRUCTIONS ? "instr." : metric_word(figures->metric));
-    fprintf(printer->out, "  %s%8s%14s%20s  function%s\n", print_on(printer, DIM), metric,
-            "executions", "paths of potential", print_off(printer));
+    fprintf(printer->out, "  %s%8s%14s%20s  function%s\n", print_on(printer, DIM),
+            short_word(figures->metric), "executions", "paths of potential", print_off(printer));
     for (size_t i = 0; i < shown; i++)
         print_function_row(printer, figures, &figures->functions[i]);
     if (shown < figures->functions_count)
