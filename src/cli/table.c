@@ -220,6 +220,7 @@ static const struct option_spec paths_options[] = {
     OPTION_REPORT,
     OPTION_FORMAT,
     OPTION_LIMIT,
+    OPTION_HOT,
     OPTION_COLOR,
     OPTION_QUIET,
     OPTION_HELP,

@@ -84,7 +84,7 @@ static void print_context(struct printer *printer, const struct paths_contexts *
     print_percent(paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total),
                   share);
     fprintf(printer->out, "  %s%8s%s  %10s  ", print_on(printer, BOLD), share, print_off(printer),
-            paths_number((double)vertex->count, count));
+            print_quantity((double)vertex->count, count));
     print_wrap(printer, PLAIN, 24, 26, chain);
 }
 

@@ -114,7 +114,4 @@ bool paths_print(struct printer *printer);
 void paths_print_contexts(struct printer *printer, const struct paths_figures *figures);
 void paths_narrow(struct printer *printer);
 
-/* 0 .. 9,999,999 with commas, then 12.3 M, G, T of 1000; fractions of small ones. */
-const char *paths_number(double value, char out[32]);
-
 #endif

@@ -18,22 +18,6 @@ enum {
     FIXED = 2 + 10 + 12 + 22, /* of the table of functions, but for the name and its place */
 };
 
-const char *paths_number(double value, char out[32])
-{
-    static const char units[] = " KMGTPE";
-    size_t unit = 0;
-    if (value < 9999999.5 && (value >= 99.5 || value == floor(value)))
-        return print_grouped((uint64_t)llround(value), out);
-    if (value < 99.5) {
-        snprintf(out, 32, value < 9.95 ? "%.2f" : "%.1f", value);
-        return out;
-    }
-    for (; value >= 999.5 && unit + 2 < sizeof units; unit++)
-        value /= 1000;
-    snprintf(out, 32, "%.*f %c", value < 99.95 ? 1 : 0, value, units[unit]);
-    return out;
-}
-
 void paths_name(const struct printer *printer, uint32_t id, unsigned columns, char out[NAME_BYTES])
 {
     const struct profile_path_function *function = &printer->profile->path_functions[id];
@@ -94,13 +78,13 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
         if (!figures->measured[m] || !(figures->totals[m] > 0))
             continue;
         print_add(text, sizeof text, "%s%s %s", text[0] ? ", " : "",
-                  paths_number(figures->totals[m], number),
+                  print_quantity(figures->totals[m], number),
                   m == REPORT_COUNT ? "executions of paths" : paths_metric_names[m]);
     }
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
     snprintf(text, sizeof text, "%s different paths in %s of %s instrumented functions",
-             paths_number((double)figures->profile->paths_count, number),
+             print_quantity((double)figures->profile->paths_count, number),
              print_grouped(figures->functions_count, (char[32]){0}),
              print_grouped(figures->instrumented, (char[32]){0}));
     fprintf(printer->out, "  ");
@@ -195,7 +179,7 @@ static void print_each(struct printer *printer, const struct paths_figures *figu
     char text[TEXT_BYTES], number[32];
     const enum report_metric each[] = {REPORT_INSTRUCTIONS, REPORT_LOADS,  REPORT_STORES,
                                        REPORT_CYCLES,       REPORT_MISSES, REPORT_EVENTS};
-    snprintf(text, sizeof text, "%s execution%s of", paths_number((double)path->count, number),
+    snprintf(text, sizeof text, "%s execution%s of", print_quantity((double)path->count, number),
              print_plural(path->count));
     bool first = true;
     for (size_t i = 0; i < BASE_COUNT(each); i++) {
@@ -210,7 +194,7 @@ static void print_each(struct printer *printer, const struct paths_figures *figu
         size_t letters = strlen(word);
         if (!event && value == 1) /* "1 load" */
             word[letters - (each[i] == REPORT_MISSES ? 2 : 1)] = 0;
-        print_add(text, sizeof text, "%s %s %s", first ? "" : ",", paths_number(value, number),
+        print_add(text, sizeof text, "%s %s %s", first ? "" : ",", print_quantity(value, number),
                   word);
         first = false;
     }
@@ -238,8 +222,8 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
                 print_off(printer));
         if (path->instructions)
             fprintf(printer->out, " %s(%s an instruction, %s on average)%s", print_on(printer, DIM),
-                    paths_number(metric / (double)path->instructions, here),
-                    paths_number(figures->average, average), print_off(printer));
+                    print_quantity(metric / (double)path->instructions, here),
+                    print_quantity(figures->average, average), print_off(printer));
     }
     fprintf(printer->out, "\n      %s%s%s%s%s  %spath %" PRIu64 "%s\n", print_on(printer, BOLD),
             name, print_off(printer), place[0] ? "  " : "", place, print_on(printer, DIM),
@@ -290,7 +274,7 @@ static void print_function_row(struct printer *printer, const struct paths_figur
     print_place(printer, function->file, function->line, place);
     print_percent(paths_share(ran->totals[figures->metric], figures->totals[figures->metric]),
                   share);
-    paths_number(ran->totals[REPORT_COUNT], count);
+    print_quantity(ran->totals[REPORT_COUNT], count);
     snprintf(of, sizeof of, "%s of %s", print_grouped(ran->executed, executed),
              potential_text(function, potential));
     fprintf(printer->out, "  %s%8s%s%14s", print_on(printer, BOLD), share, print_off(printer),

@@ -127,6 +127,9 @@ const char *print_unit(const struct profile_reuse *totals, double count);
 /* 0 .. 9999, then in K, M, G, ... of 1024 */
 const char *print_short(double value, char out[32]);
 
+/* 0 .. 9,999,999 with commas, then 12.3 M, G, T of 1000; fractions of small ones. */
+const char *print_quantity(double value, char out[32]);
+
 /* "12.3 %", "<0.1 %" */
 const char *print_percent(double share, char out[32]);
 
