@@ -536,6 +536,29 @@ static void text_quotes_the_source(void **state)
               "            12 │ line 12 of the source;\n");
     has(text, "        ↻ back to a loop head\n");
     free(text);
+    /* What was inlined is quoted under its name if its source is the program's. A block's lines are
+       in the order of the source, the functions' as they come. */
+    profile->path_lines[0] = (struct profile_path_line){path, NULL, 13};
+    profile->path_lines[1] = (struct profile_path_line){path, "helper", 6};
+    profile_add_path_lines(profile);
+    profile_add_path_lines(profile);
+    memmove(profile->path_lines + 4, profile->path_lines + 2,
+            (profile->path_lines_count - 4) * sizeof *profile->path_lines);
+    profile->path_lines[2] = (struct profile_path_line){path, "helper", 5};
+    profile->path_lines[3] = (struct profile_path_line){path, NULL, 10};
+    profile->path_blocks[0].lines = 4;
+    for (size_t i = 1; i < profile->path_blocks_count; i++)
+        profile->path_blocks[i].first_line += 2;
+    assert_true(profile_check(profile));
+    text = text_of(profile, &options);
+    has(text, "            10 │ line 10 of the source;\n"
+              "            13 │ line 13 of the source;\n"
+              "               ⤷ helper (inlined)\n"
+              "             5 │ line 5 of the source;\n"
+              "             6 │ line 6 of the source;\n"
+              "               ⤶ alpha\n"
+              "            12 │ line 12 of the source;\n");
+    free(text);
     profile_free(profile);
     unlink(path);
 }
