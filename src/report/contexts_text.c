@@ -93,7 +93,7 @@ void paths_print_contexts(struct printer *printer, const struct paths_figures *f
     const struct paths_contexts *contexts = &figures->contexts;
     size_t limit = printer->options->limit, shown = contexts->ranked_count;
     const char *metric =
-        contexts->metric == REPORT_COUNT ? "calls" : paths_metric_names[contexts->metric];
+        contexts->metric == REPORT_COUNT ? "share" : paths_short_metric(contexts->metric);
     if (contexts->nodes == 0)
         return;
     fprintf(printer->out, "\n%sCalling contexts%s\n\n", print_on(printer, STRONG),
@@ -102,7 +102,7 @@ void paths_print_contexts(struct printer *printer, const struct paths_figures *f
     if (limit && shown > limit)
         shown = limit;
     if (shown)
-        fprintf(printer->out, "\n  %s%8.8s  %10s  context%s\n", print_on(printer, DIM), metric,
+        fprintf(printer->out, "\n  %s%8s  %10s  context%s\n", print_on(printer, DIM), metric,
                 "calls", print_off(printer));
     for (size_t i = 0; i < shown; i++)
         print_context(printer, contexts, contexts->ranked[i]);

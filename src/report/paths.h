@@ -106,6 +106,9 @@ static inline bool paths_is_vertex(const struct profile_vertex *vertex)
 void paths_name(const struct printer *printer, uint32_t function, unsigned columns,
                 char out[NAME_BYTES]);
 
+/* A metric above a column. */
+const char *paths_short_metric(enum report_metric metric);
+
 /* The lines that the path runs through, in order. */
 void paths_print_source(struct printer *printer, const struct profile_path *path);
 

@@ -38,17 +38,16 @@ void paths_narrow(struct printer *printer)
             printer, printer->profile->path_functions[printer->profile->paths[i].function].file);
 }
 
-static const char *metric_word(enum report_metric metric)
-{
-    return metric == REPORT_COUNT ? "executions" : paths_metric_names[metric];
-}
-
-/* Above a column. */
-static const char *short_word(enum report_metric metric)
+const char *paths_short_metric(enum report_metric metric)
 {
     return metric == REPORT_INSTRUCTIONS ? "instr."
            : metric == REPORT_COUNT      ? "execs."
                                          : paths_metric_names[metric];
+}
+
+static const char *metric_word(enum report_metric metric)
+{
+    return metric == REPORT_COUNT ? "executions" : paths_metric_names[metric];
 }
 
 static void print_heading(struct printer *printer, const char *heading)
@@ -110,8 +109,8 @@ static void print_classes(struct printer *printer, const struct paths_figures *f
     static const char *const labels[PATHS_CLASSES] = {"hot, dense", "hot, sparse", "cold"};
     double all = figures->totals[figures->metric];
     char cells[5][32] = {"paths", "", "functions", "", "paths each"}, label[64];
-    snprintf(cells[1], sizeof cells[1], "%s", short_word(figures->metric));
-    snprintf(cells[3], sizeof cells[3], "%s", short_word(figures->metric));
+    snprintf(cells[1], sizeof cells[1], "%s", paths_short_metric(figures->metric));
+    snprintf(cells[3], sizeof cells[3], "%s", paths_short_metric(figures->metric));
     snprintf(label, sizeof label, "hot: at least %.3g %%", 100 * figures->hot);
     putc('\n', printer->out);
     print_cells(printer, DIM, label, cells, 5);
@@ -297,7 +296,8 @@ static void print_functions(struct printer *printer, const struct paths_figures 
         shown--;
     print_heading(printer, "Functions");
     fprintf(printer->out, "  %s%8s%14s%20s  function%s\n", print_on(printer, DIM),
-            short_word(figures->metric), "executions", "paths of potential", print_off(printer));
+            paths_short_metric(figures->metric), "executions", "paths of potential",
+            print_off(printer));
     for (size_t i = 0; i < shown; i++)
         print_function_row(printer, figures, &figures->functions[i]);
     if (shown < figures->functions_count)
