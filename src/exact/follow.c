@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * Code added to follow paths: where a block of a known function begins the state goes on. Mostly it
+ * goes where it went lately, which the state itself knows: a load and a comparison. Heads of loops
+ * and entries, where something is counted, call a helper. Blocks of the graph are not VEX's: these
+ * end after so many instructions, begin where a call returns, or run through several of the
+ * graph's.
+ */
+#include "exact/path.h"
+
+#include "exact/code.h"
+
+#include <libvex_guest_amd64.h>
+
+/* ---- outside ----------------------------------------------------------------------------------
+ */
+
+static void add_to(IRSB *out, ULong *counter, UInt amount)
+{
+    if (!amount)
+        return;
+    IRExpr *sum =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, load_word(out, counter), constant(amount)));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)counter), sum));
+}
+
+void exact_follow_settle(struct exact_follow *follow)
+{
+    add_to(follow->out, &exact_path_totals.instructions, follow->instructions);
+    add_to(follow->out, &exact_path_totals.loads, follow->loads);
+    add_to(follow->out, &exact_path_totals.stores, follow->stores);
+    follow->instructions = follow->loads = follow->stores = 0;
+}
+
+/* A function that is known was left by a jump: a tail call. */
+static void go_outside(struct exact_follow *follow)
+{
+    IRSB *out = follow->out;
+    IRExpr *state = load_word(out, &exact_path);
+    IRExpr *kind_at = assign(
+        out, Ity_I64, IRExpr_Binop(Iop_Add64, state, constant(offsetof(struct exact_state, kind))));
+    IRExpr *kind = assign(out, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, kind_at));
+    IRExpr *within = assign(
+        out, Ity_I1, IRExpr_Binop(Iop_CmpLT32U, IRExpr_Const(IRConst_U32(EXACT_SITE)), kind));
+    CALL(out, 0, exact_path_outside, mkIRExprVec_0(), within);
+}
+
+/* ---- within ------------------------------------------------------------------------------------
+ */
+
+static void add_step(IRSB *out, UInt block)
+{
+    IRExpr *from = load_word(out, &exact_path);
+    IRExpr *slot_at = assign(out, Ity_I64,
+                             IRExpr_Binop(Iop_Add64, from,
+                                          constant(offsetof(struct exact_state, slots) +
+                                                   block % EXACT_SLOTS * sizeof(ULong))));
+    IRExpr *slot = assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, slot_at));
+    IRExpr *key = assign(out, Ity_I32, IRExpr_Unop(Iop_64HIto32, slot));
+    IRExpr *other =
+        assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, key, IRExpr_Const(IRConst_U32(block + 1))));
+    IRTemp found = newIRTemp(out->tyenv, Ity_I64);
+    IRDirty *dirty =
+        unsafeIRDirty_1_N(found, 1, "exact_path_step", VG_(fnptr_to_fnentry)(exact_path_step),
+                          mkIRExprVec_1(constant(block)));
+    dirty->guard = other;
+    addStmtToIRSB(out, IRStmt_Dirty(dirty));
+    IRExpr *number = assign(out, Ity_I32, IRExpr_Unop(Iop_64to32, slot));
+    IRExpr *wide = assign(out, Ity_I64, IRExpr_Unop(Iop_32Uto64, number));
+    IRExpr *offset =
+        assign(out, Ity_I64,
+               IRExpr_Binop(Iop_Shl64, wide, IRExpr_Const(IRConst_U8((UChar)EXACT_STATE_SHIFT))));
+    IRExpr *next =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, offset, constant((Addr)exact_states)));
+    IRExpr *now = assign(out, Ity_I64, IRExpr_ITE(other, IRExpr_RdTmp(found), next));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)&exact_path), now));
+}
+
+static Bool is_call(Addr ip)
+{
+    const UChar *byte = (const UChar *)ip;
+    while (*byte == 0xf2 || *byte == 0x3e || *byte >> 4 == 4) /* bnd, notrack, rex */
+        byte++;
+    return *byte == 0xe8 || (*byte == 0xff && (byte[1] >> 3 & 7) == 2);
+}
+
+void exact_follow_instruction(struct exact_follow *follow, Addr ip)
+{
+    struct exact_place place;
+    Bool known = exact_graph_find(ip, &place);
+    follow->ip = ip;
+    follow->stops = False;
+    if (!known) {
+        if (!follow->outside)
+            go_outside(follow);
+        follow->outside = True;
+        follow->instructions++;
+        return;
+    }
+    if (follow->outside)
+        exact_follow_settle(follow);
+    follow->outside = False;
+    if (ip == place.start) {
+        if (place.block->number == 0 || place.block->flags & WIRE_GRAPH_CUT_INTO)
+            CALL(follow->out, 1, exact_path_arrive, mkIRExprVec_1(constant(place.number)), NULL);
+        else
+            add_step(follow->out, place.number);
+    }
+    follow->stops = place.block->flags & WIRE_GRAPH_STOPS && ip - place.start == place.block->last;
+    if (follow->stops && !is_call(ip)) /* a trap */
+        CALL(follow->out, 0, exact_path_stop, mkIRExprVec_0(), NULL);
+}
+
+/* ---- accesses
+ * ------------------------------------------------------------------------------------ */
+
+void exact_follow_access(struct exact_follow *follow, IRExpr *address, UInt bytes, Bool store,
+                         IRExpr *guard)
+{
+    IRSB *out = follow->out;
+    follow->loads += follow->outside && !store;
+    follow->stores += follow->outside && store;
+    if (!exact_options.caches_count)
+        return;
+    if (!guard && bytes <= CACHE_LINE_BYTES) {
+        IRExpr *beyond = assign(out, Ity_I64,
+                                IRExpr_Binop(Iop_Sub64, address, load_word(out, &exact_last_line)));
+        guard = assign(out, Ity_I1,
+                       IRExpr_Binop(Iop_CmpLT64U, constant(CACHE_LINE_BYTES - bytes), beyond));
+    }
+    CALL(out, 2, exact_l1, mkIRExprVec_2(address, constant(bytes)), guard);
+}
+
+/* ---- ends
+ * ------------------------------------------------------------------------------------------- */
+
+void exact_follow_end(struct exact_follow *follow, Addr after)
+{
+    IRSB *out = follow->out;
+    exact_follow_settle(follow);
+    if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret)
+        return;
+    IRExpr *sp = assign(out, Ity_I64, IRExpr_Get(offsetof(VexGuestAMD64State, guest_RSP), Ity_I64));
+    if (out->jumpkind == Ijk_Call)
+        CALL(out, 3, exact_path_call,
+             mkIRExprVec_3(sp, constant(after),
+                           constant((Addr)exact_site_for(after, follow->stops))),
+             NULL);
+    else
+        CALL(out, 2, exact_path_return, mkIRExprVec_2(sp, out->next), NULL);
+}
