@@ -9,6 +9,7 @@
 static const char *const format_names[] = {"text", "json", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
+static const char *const modules_names[] = {"own", "all", NULL};
 static const char *const unit_names[] = {"byte", "word", "line", NULL};
 static const char *const kind_names[] = {"dead", "silent", "load",
                                          NULL}; /* bits of wire_kind_bits */
@@ -192,6 +193,39 @@ static const struct option_spec reuse_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec paths_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
+             "paths.headroom."},
+    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
+     .help =
+         "Observe an unmodified program with Valgrind: exact figures, and misses of a simulated "
+         "cache, but COMMAND runs many times slower."},
+    {"cache", 0, OPTION_CACHE, FIELD(caches), .argument = "SIZE[,WAYS]", .engine = ENGINE_EXACT,
+     .help = "First-level data cache to simulate: SIZE bytes (suffix K, M or G) with WAYS lines a "
+             "set, fully associative without WAYS; lines have 64 bytes, and the least recently "
+             "used one is replaced. Default: this machine's."},
+    {"no-cache", 0, OPTION_FLAG, FIELD(no_cache), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Simulate no cache: faster."},
+    {"modules", 0, OPTION_CHOICE, FIELD(modules), .choices = modules_names, .argument = "own|all",
+     .engine = ENGINE_EXACT,
+     .help = "Whose functions to follow. own, the default: those of programs, and of libraries "
+             "outside of the system's folders. all: of every library."},
+    {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1,
+     .help = "Tell calls of the same function from different places of its caller apart."},
+    {"no-contexts", 0, OPTION_FLAG, FIELD(contexts), .value = 0,
+     .help = "Leave out calling contexts: paths only."},
+    OPTION_FOLLOW,
+    OPTION_DEBUGINFOD,
+    OPTION_REPORT,
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    OPTION_COLOR,
+    OPTION_QUIET,
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
@@ -279,6 +313,28 @@ const struct verb verbs[] = {
         .run = reuse_run,
     },
     {
+        .name = "paths",
+        .summary = "tell what each executed path and calling context costs",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND and counts how often each acyclic path through its functions is "
+            "executed, and in which calling contexts: sequences of blocks from the entry of a "
+            "function, or from where a loop begins anew, to its end, or to where a loop goes back. "
+            "Each path is told with its instructions, loads and stores, and with the misses that a "
+            "simulated first-level data cache has in it, without what it calls.\n\n"
+            "With --exact COMMAND needs no preparation, but symbols; compile it with -g to see "
+            "source lines. Its input, output and exit status stay its own; the report goes to "
+            "standard error when it has ended. Options end at the first word that is not one.",
+        .exit_status =
+            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
+            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
+            "127 when it cannot be found.",
+        .options = paths_options,
+        .usage_code = 125,
+        .command = true,
+        .run = paths_run,
+    },
+    {
         .name = "report",
         .summary = "show the findings of a profile again",
         .arguments = "[FILE]",
@@ -342,5 +398,6 @@ void settings_default(struct settings *settings)
         .unit = UNIT_LINE,
         .stack = 1,
         .share = 1,
+        .contexts = 1,
     };
 }

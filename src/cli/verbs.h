@@ -15,6 +15,7 @@
 /* Each returns the exit code. */
 int waste_run(const struct settings *settings, int count, char **operands);
 int reuse_run(const struct settings *settings, int count, char **operands);
+int paths_run(const struct settings *settings, int count, char **operands);
 int report_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
 int help_run(const struct settings *settings, int count, char **operands);

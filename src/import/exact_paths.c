@@ -593,7 +593,6 @@ static bool describe_run(struct import_exact_paths *paths)
         return false;
     row->modes = BUILT_PATHS | (totals->contexts ? BUILT_CONTEXTS : 0) |
                  (totals->contexts && totals->sites ? BUILT_CALL_SITES : 0);
-    row->context_misses = totals->contexts && totals->cache_bytes;
     row->cache_bytes = totals->cache_bytes;
     row->cache_ways = totals->cache_ways;
     row->cache_line = totals->line_bytes;
