@@ -30,7 +30,7 @@ struct exact_state *exact_path;
 ULong exact_misses, exact_last_line;
 struct exact_path_totals exact_path_totals;
 
-static UInt states_count = 1; /* 0: the call state of vertex 0 */
+static UInt states_count; /* state 0 is the call state of vertex 0 */
 static struct exact_vertex *vertices;
 static UInt vertices_count = 1;
 static struct exact_site **sites;
@@ -402,6 +402,7 @@ void exact_path_init(void)
     vertices = exact_reserve((SizeT)MOST_VERTICES * sizeof *vertices);
     if (!exact_states || !vertices)
         exact_fail("the address space for paths was refused");
+    states_count = 1;
     grow(&states_by_key);
     grow(&vertices_by_key);
     exact_path = exact_states;
