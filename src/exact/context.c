@@ -423,6 +423,7 @@ VG_REGPARM(2) void exact_path_return(Addr sp, Addr target)
     (void)target;
     exact_path_leave();
     if (UNLIKELY(exact_top != sp - sizeof(Addr))) {
+        exact_path = exact_path_entered(); /* the path is over, whoever called */
         settle(sp);
         return;
     }

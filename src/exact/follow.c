@@ -84,6 +84,31 @@ static Bool is_call(Addr ip)
     return *byte == 0xe8 || (*byte == 0xff && (byte[1] >> 3 & 7) == 2);
 }
 
+/* Bytes of a repeated string instruction; 0: it is another one. */
+static UInt repeated_bytes(Addr ip)
+{
+    const UChar *first = (const UChar *)ip, *byte = first;
+    Bool repeated = False;
+    for (; *byte == 0xf2 || *byte == 0xf3 || *byte == 0x66 || *byte == 0x67 || *byte >> 4 == 4;
+         byte++)
+        repeated = repeated || *byte == 0xf2 || *byte == 0xf3;
+    Bool string = (*byte >= 0xa4 && *byte <= 0xa7) || (*byte >= 0xaa && *byte <= 0xaf);
+    return repeated && string ? (UInt)(byte + 1 - first) : 0;
+}
+
+/*
+ * Where the state goes on. VEX comes back to a repeated string instruction for every item; if the
+ * block also leads to itself, that would be the same as going round once more, so it is the second
+ * instruction that counts.
+ */
+static Addr step_address(const struct exact_place *place)
+{
+    UInt bytes = repeated_bytes(place->start);
+    if (bytes && place->block->bytes > bytes && exact_graph_edge(place->number, place->number))
+        return place->start + bytes;
+    return place->start;
+}
+
 void exact_follow_instruction(struct exact_follow *follow, Addr ip)
 {
     struct exact_place place;
@@ -100,7 +125,7 @@ void exact_follow_instruction(struct exact_follow *follow, Addr ip)
     if (follow->outside)
         exact_follow_settle(follow);
     follow->outside = False;
-    if (ip == place.start) {
+    if (ip == step_address(&place)) {
         if (place.block->number == 0 || place.block->flags & WIRE_GRAPH_CUT_INTO)
             CALL(follow->out, 1, exact_path_arrive, mkIRExprVec_1(constant(place.number)), NULL);
         else
