@@ -48,13 +48,64 @@ static void go_outside(struct exact_follow *follow)
 /* ---- within ------------------------------------------------------------------------------------
  */
 
-static void add_step(IRSB *out, UInt block)
+static IRExpr *and_word(IRSB *out, IRExpr *left, IRExpr *right)
+{
+    return assign(out, Ity_I64, IRExpr_Binop(Iop_And64, left, right));
+}
+
+static IRExpr *plus_word(IRSB *out, IRExpr *left, IRExpr *right)
+{
+    return assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, left, right));
+}
+
+static void add_to_word(IRSB *out, IRExpr *place, IRExpr *amount)
+{
+    IRExpr *before = assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, place));
+    addStmtToIRSB(out, IRStmt_Store(Iend_LE, place, plus_word(out, before, amount)));
+}
+
+static IRExpr *state_at(IRSB *out, IRExpr *number)
+{
+    IRExpr *offset =
+        assign(out, Ity_I64,
+               IRExpr_Binop(Iop_Shl64, number, IRExpr_Const(IRConst_U8((UChar)EXACT_STATE_SHIFT))));
+    return plus_word(out, offset, constant((Addr)exact_states));
+}
+
+/*
+ * The state in the slot counts an execution, and a path begins anew behind it, or it is where the
+ * path goes on: both without a jump, by a mask. other: the slot is another block's; nothing happens
+ * then.
+ */
+static IRExpr *add_counting(IRSB *out, IRExpr *slot, IRExpr *other)
+{
+    IRExpr *flag = assign(out, Ity_I64,
+                          IRExpr_Binop(Iop_Shr64, and_word(out, slot, constant(EXACT_COUNTS)),
+                                       IRExpr_Const(IRConst_U8(31))));
+    IRExpr *once = assign(out, Ity_I64, IRExpr_ITE(other, constant(0), flag));
+    IRExpr *state = state_at(out, and_word(out, slot, constant(EXACT_COUNTS - 1)));
+    add_to_word(out, plus_word(out, state, constant(offsetof(struct exact_state, count))), once);
+    if (exact_options.caches_count) {
+        IRExpr *mask = assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, constant(0), once));
+        IRExpr *before = load_word(out, &exact_misses);
+        IRExpr *misses = and_word(out, before, mask);
+        add_to_word(out, plus_word(out, state, constant(offsetof(struct exact_state, misses))),
+                    misses);
+        IRExpr *rest = assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, before, misses));
+        addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)&exact_misses), rest));
+    }
+    IRExpr *next_at = plus_word(out, state, constant(offsetof(struct exact_state, next)));
+    IRExpr *next = assign(out, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, next_at));
+    return state_at(out, assign(out, Ity_I64, IRExpr_Unop(Iop_32Uto64, next)));
+}
+
+/* counts: some of the ways to the block may end a path. */
+static void add_step(IRSB *out, UInt block, Bool counts)
 {
     IRExpr *from = load_word(out, &exact_path);
-    IRExpr *slot_at = assign(out, Ity_I64,
-                             IRExpr_Binop(Iop_Add64, from,
-                                          constant(offsetof(struct exact_state, slots) +
-                                                   block % EXACT_SLOTS * sizeof(ULong))));
+    IRExpr *slot_at = plus_word(
+        out, from,
+        constant(offsetof(struct exact_state, slots) + block % EXACT_SLOTS * sizeof(ULong)));
     IRExpr *slot = assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, slot_at));
     IRExpr *key = assign(out, Ity_I32, IRExpr_Unop(Iop_64HIto32, slot));
     IRExpr *other =
@@ -65,13 +116,8 @@ static void add_step(IRSB *out, UInt block)
                           mkIRExprVec_1(constant(block)));
     dirty->guard = other;
     addStmtToIRSB(out, IRStmt_Dirty(dirty));
-    IRExpr *number = assign(out, Ity_I32, IRExpr_Unop(Iop_64to32, slot));
-    IRExpr *wide = assign(out, Ity_I64, IRExpr_Unop(Iop_32Uto64, number));
-    IRExpr *offset =
-        assign(out, Ity_I64,
-               IRExpr_Binop(Iop_Shl64, wide, IRExpr_Const(IRConst_U8((UChar)EXACT_STATE_SHIFT))));
-    IRExpr *next =
-        assign(out, Ity_I64, IRExpr_Binop(Iop_Add64, offset, constant((Addr)exact_states)));
+    IRExpr *next = counts ? add_counting(out, slot, other)
+                          : state_at(out, and_word(out, slot, constant(0xffffffff)));
     IRExpr *now = assign(out, Ity_I64, IRExpr_ITE(other, IRExpr_RdTmp(found), next));
     addStmtToIRSB(out, IRStmt_Store(Iend_LE, constant((Addr)&exact_path), now));
 }
@@ -125,12 +171,9 @@ void exact_follow_instruction(struct exact_follow *follow, Addr ip)
     if (follow->outside)
         exact_follow_settle(follow);
     follow->outside = False;
-    if (ip == step_address(&place)) {
-        if (place.block->number == 0 || place.block->flags & WIRE_GRAPH_CUT_INTO)
-            CALL(follow->out, 1, exact_path_arrive, mkIRExprVec_1(constant(place.number)), NULL);
-        else
-            add_step(follow->out, place.number);
-    }
+    if (ip == step_address(&place))
+        add_step(follow->out, place.number,
+                 place.block->number == 0 || place.block->flags & WIRE_GRAPH_CUT_INTO);
     follow->stops = place.block->flags & WIRE_GRAPH_STOPS && ip - place.start == place.block->last;
     if (follow->stops && !is_call(ip)) /* a trap */
         CALL(follow->out, 0, exact_path_stop, mkIRExprVec_0(), NULL);
@@ -138,6 +181,42 @@ void exact_follow_instruction(struct exact_follow *follow, Addr ip)
 
 /* ---- accesses
  * ------------------------------------------------------------------------------------ */
+
+static Bool has_first_way(void)
+{
+    const struct cache *cache = &exact_caches.caches[0];
+    return cache->tags && cache->sets > 1 && (cache->sets & (cache->sets - 1)) == 0;
+}
+
+/*
+ * Is the access's line not the one used last of its set? If it is the cache stays as it is. For an
+ * access that reaches into the next line, which belongs to the next set, the comparison fails by
+ * itself.
+ */
+static IRExpr *not_first(IRSB *out, IRExpr *address, UInt bytes)
+{
+    const struct cache *cache = &exact_caches.caches[0];
+    IRExpr *shift = IRExpr_Const(IRConst_U8((UChar)CACHE_LINE_SHIFT));
+    IRExpr *line = assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, address, shift));
+    IRExpr *set = and_word(out, line, constant(cache->sets - 1));
+    IRExpr *offset =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Mul64, set, constant(cache->ways * sizeof(UInt))));
+    IRExpr *tag_at = plus_word(out, offset, constant((Addr)cache->tags));
+    IRExpr *tag = assign(out, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, tag_at));
+    IRExpr *behind = plus_word(out, address, constant(CACHE_LINE_BYTES + bytes - 1));
+    IRExpr *wanted = assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, behind, shift)); /* line + 1 */
+    IRExpr *low = assign(out, Ity_I32, IRExpr_Unop(Iop_64to32, wanted));
+    return assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, tag, low));
+}
+
+/* The same for other shapes: not all in the line touched last. */
+static IRExpr *not_last(IRSB *out, IRExpr *address, UInt bytes)
+{
+    IRExpr *beyond =
+        assign(out, Ity_I64, IRExpr_Binop(Iop_Sub64, address, load_word(out, &exact_last_line)));
+    return assign(out, Ity_I1,
+                  IRExpr_Binop(Iop_CmpLT64U, constant(CACHE_LINE_BYTES - bytes), beyond));
+}
 
 void exact_follow_access(struct exact_follow *follow, IRExpr *address, UInt bytes, Bool store,
                          IRExpr *guard)

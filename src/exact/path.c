@@ -120,14 +120,16 @@ static UInt child_of(UInt parent, UInt block, UInt kind, UInt vertex)
     made->block = block;
     made->kind = kind;
     made->vertex = vertex;
+    made->next = number;
     enter(&states_by_key, number);
     return number;
 }
 
 static void remember(struct exact_state *from, UInt block, UInt state)
 {
+    UInt counts = exact_states[state].kind > EXACT_NEXT ? EXACT_COUNTS : 0;
     if (state)
-        from->slots[block % EXACT_SLOTS] = (ULong)(block + 1) << 32 | state;
+        from->slots[block % EXACT_SLOTS] = (ULong)(block + 1) << 32 | counts | state;
 }
 
 static Bool within(const struct exact_state *state)
@@ -288,12 +290,10 @@ static UInt activate(struct exact_state *from, UInt block)
 
 static struct exact_state *begin_activation(struct exact_state *from, UInt block)
 {
-    exact_path_totals.elsewhere_misses += exact_misses;
-    exact_misses = 0;
     UInt state = activate(from, block);
-    if (exact_graph_block(block)->number == 0) {
+    if (exact_graph_block(block)->number == 0 && state) {
         remember(from, block, state);
-        exact_states[state].count += state != 0;
+        count_end(&exact_states[state]);
     }
     return &exact_states[exact_states[state].next];
 }
@@ -347,32 +347,10 @@ static struct exact_state *step(UInt block)
     return begin_activation(exact_path_entered(), block);
 }
 
-/* Blocks that no cut edge leads to: added code has looked into the slot. */
+/* Added code has looked into the slot. */
 VG_REGPARM(1) struct exact_state *exact_path_step(ULong block)
 {
     return step((UInt)block);
-}
-
-VG_REGPARM(1) void exact_path_arrive(ULong block)
-{
-    struct exact_state *from = exact_path;
-    ULong cached = from->slots[block % EXACT_SLOTS];
-    if (UNLIKELY(cached >> 32 != block + 1)) {
-        exact_path = step((UInt)block);
-        return;
-    }
-    UInt number = (UInt)cached;
-    struct exact_state *state = &exact_states[number];
-    if (state->kind == EXACT_CUT) {
-        count_end(state);
-        state = &exact_states[state->next];
-    } else if (state->kind == EXACT_ACTIVATION) {
-        state->count++;
-        exact_path_totals.elsewhere_misses += exact_misses;
-        exact_misses = 0;
-        state = &exact_states[state->next];
-    }
-    exact_path = state;
 }
 
 /* ---- the simulated cache -----------------------------------------------------------------------

@@ -46,12 +46,15 @@ enum exact_state_kind {
     EXACT_ACTIVATION,
 };
 enum { EXACT_SLOTS = 3, EXACT_STATE_SHIFT = 6 };
+#define EXACT_COUNTS 0x80000000U
 
 struct exact_state {
-    ULong slots[EXACT_SLOTS]; /* where it went on lately: (block + 1) << 32 | state, by block modulo EXACT_SLOTS */
-    ULong count, misses;      /* of EXIT, CUT, ACTIVATION                                      */
+    /* Where it went on lately: (block + 1) << 32 | EXACT_COUNTS if that counts | state, by block modulo
+       EXACT_SLOTS. */
+    ULong slots[EXACT_SLOTS];
+    ULong count, misses;      /* of EXIT, CUT, ACTIVATION: there before the callee's block     */
     UInt parent, block, vertex;
-    UInt next;                /* CUT, ACTIVATION: state behind it; SITE: the call site         */
+    UInt next;                /* CUT, ACTIVATION: state behind it; SITE: the call site; else itself */
     UInt kind, mark;
 };
 _Static_assert(sizeof(struct exact_state) == 1 << EXACT_STATE_SHIFT, "added code shifts");
@@ -87,7 +90,6 @@ void exact_path_drop(void);
 
 /* Helpers of added code. block: number. */
 VG_REGPARM(1) struct exact_state *exact_path_step(ULong block);
-VG_REGPARM(1) void exact_path_arrive(ULong block);
 void exact_path_outside(void);
 void exact_path_stop(void);
 VG_REGPARM(2) void exact_l1(Addr address, ULong bytes);

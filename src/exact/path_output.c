@@ -90,6 +90,9 @@ void exact_path_output(exact_record *record, exact_commit *commit)
     made->elsewhere_loads = exact_path_totals.loads;
     made->elsewhere_stores = exact_path_totals.stores;
     made->elsewhere_misses = exact_path_totals.elsewhere_misses;
+    for (UInt i = 0; i < exact_states_count(); i++)
+        if (exact_states[i].kind == EXACT_ACTIVATION)
+            made->elsewhere_misses += exact_states[i].misses;
     commit(made);
 }
 
