@@ -89,7 +89,7 @@ static void fill_request(struct exact *exact, bool reuse)
         .trace = settings->trace,
         .trace_values = true,
         .paths = follows_paths(exact),
-        .contexts = settings->contexts,
+        .contexts = !settings->no_contexts,
         .call_sites = settings->call_sites,
         .graphs = write_graphs,
     };
@@ -200,7 +200,8 @@ static bool conclude(struct exact *exact)
 int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command)
 {
     struct exact exact = {
-        .recording = {.settings = settings, .verb = verb, .command = command, .log = -1},
+        .recording =
+            {.settings = settings, .verb = verb, .command = command, .log = -1, .region = -1},
     };
     struct recording *recording = &exact.recording;
     recording->output = settings->output        ? settings->output

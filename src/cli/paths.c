@@ -1,15 +1,82 @@
 // SPDX-License-Identifier: MIT
-/* `headroom paths`: under the exact engine. */
+/*
+ * `headroom paths`: a run of a program that `headroom cc` built. It counts by itself; what is left
+ * is to hand it memory, and to read that. Or, with --exact, a run of any program under the exact
+ * engine.
+ */
 #include "cli/recording.h"
+
+struct built {
+    struct recording recording;
+    struct launch_request request;
+    char lost_text[128];
+};
+
+static int prepare(struct built *built)
+{
+    struct recording *recording = &built->recording;
+    int code = recording_refuse(
+        recording, launch_find(recording->command[0], recording->path, recording->error));
+    if (!code)
+        code = recording_check_output(recording);
+    if (!code && launch_try_descriptors() != BASE_OK) {
+        say("programs cannot reach headroom through /proc here; see 'headroom doctor'.");
+        code = LAUNCH_FAILED;
+    }
+    return code ? code : recording_open(recording);
+}
+
+static void conclude(struct built *built)
+{
+    struct recording *recording = &built->recording;
+    const struct launch_result *result = &recording->result;
+    if (result->images == 0) {
+        say("nothing was counted, no profile was written: '%s' runs no program that 'headroom cc' "
+            "built, or it was killed before it began.",
+            recording->command[0]);
+        return;
+    }
+    if (result->lost_threads) {
+        snprintf(built->lost_text, sizeof built->lost_text,
+                 "for %llu tables of counts there was no memory; what belongs there is missing",
+                 (unsigned long long)result->lost_threads);
+        recording_degraded(recording, built->lost_text);
+    }
+    recording_finish(recording, "built");
+}
+
+static int run_built(const struct settings *settings, char **operands)
+{
+    struct built built = {
+        .recording = {.settings = settings,
+                      .verb = "paths",
+                      .output = settings->output ? settings->output : "paths.headroom",
+                      .command = operands,
+                      .log = -1,
+                      .built = true,
+                      .region = -1},
+    };
+    struct recording *recording = &built.recording;
+    int code = prepare(&built);
+    built.request = (struct launch_request){.path = recording->path, .command = operands};
+    if (!code)
+        code = recording_refuse(recording, launch_built(&built.request, 0, &recording->region,
+                                                        &recording->result, recording->error));
+    if (!code) {
+        code = recording_exit_code(recording);
+        conclude(&built);
+    }
+    recording_close(recording, false);
+    return code;
+}
 
 int paths_run(const struct settings *settings, int count, char **operands)
 {
     int code = check_engine(settings, "paths", count);
     if (code)
         return code;
-    if (!settings->exact)
-        return say_usage("paths", "programs as they are need --exact");
     if (settings->caches_count > 1)
         return say_usage("paths", "--cache can be given once");
-    return exact_run(settings, "paths", false, operands);
+    return settings->exact ? exact_run(settings, "paths", false, operands)
+                           : run_built(settings, operands);
 }

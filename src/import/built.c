@@ -383,14 +383,19 @@ static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uin
                      sizeof *import->route))
         return 0;
     struct paths_path path = {.edges = import->route};
-    if (paths_decode(import->numbered, number, &path) != BASE_OK || path.count == 0 ||
-        path.count > room)
+    if (paths_decode(import->numbered, number, &path) != BASE_OK)
         return 0;
-    blocks[0] = path.first;
-    for (uint32_t i = 0; i + 1 < path.count; i++)
-        blocks[i + 1] = file->words[entry->words + (size_t)path.edges[i] * 3 + 1];
+    uint32_t count = 0;
+    blocks[count++] = path.first;
+    for (uint32_t i = 0; i < path.count && count < room; i++) {
+        uint32_t to = file->words[entry->words + (size_t)path.edges[i] * 3 + 1];
+        bool cut = i + 1 == path.count && path.ends & PATHS_TO_CUT;
+        if (to == PATHS_EXIT || cut)
+            break;
+        blocks[count++] = to; /* its end, if no edge leads out: a call that never returns */
+    }
     *flags = path.ends & (PATHS_FROM_ROOT | PATHS_FROM_CUT | PATHS_TO_CUT);
-    return path.count;
+    return count;
 }
 
 _Static_assert((int)PATHS_FROM_ROOT == PROFILE_PATH_FROM_ROOT &&

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEVELS = 6, FINE_LIMIT = 1 << 20 };
+enum { LEVELS = 6, REFINEMENTS = 4, FINE_LIMIT = 1 << 20 };
 
 struct splitter {
     struct paths *paths;
@@ -21,12 +21,7 @@ struct splitter {
     uint64_t *number; /* of a block, in this attempt            */
     bool *cut;        /* edge: by this attempt                  */
     bool *start;      /* block: a cut edge leads there          */
-    struct way *ways; /* of one block                           */
-};
-
-struct way {
-    uint64_t number;
-    uint32_t edge;
+    uint32_t fewest;  /* edges that make a join                 */
 };
 
 static bool ends(const struct splitter *splitter, uint32_t e)
@@ -41,12 +36,6 @@ static bool may_cut(const struct splitter *splitter, uint32_t e, uint32_t level)
            (splitter->depths[edge->from] <= level || splitter->depths[edge->to] <= level);
 }
 
-static void cut(struct splitter *splitter, uint32_t e)
-{
-    splitter->cut[e] = true;
-    splitter->start[splitter->paths->edges[e].to] = true;
-}
-
 static uint64_t count_behind(const struct splitter *splitter, uint32_t block)
 {
     const struct paths *paths = splitter->paths;
@@ -58,34 +47,6 @@ static uint64_t count_behind(const struct splitter *splitter, uint32_t block)
     return number ? number : 1;
 }
 
-static int by_number_down(const void *a, const void *b)
-{
-    const struct way *one = a, *other = b;
-    if (one->number != other->number)
-        return one->number > other->number ? -1 : 1;
-    return one->edge < other->edge ? -1 : one->edge > other->edge;
-}
-
-/* Cuts ways out of the block, those with most behind them first. */
-static void cut_ways(struct splitter *splitter, uint32_t block, uint64_t limit, uint32_t level)
-{
-    const struct paths *paths = splitter->paths;
-    unsigned __int128 number = 0;
-    uint32_t count = 0;
-    for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
-        uint32_t e = paths->out[k];
-        uint64_t behind = ends(splitter, e) ? 1 : splitter->number[paths->edges[e].to];
-        number += behind;
-        if (behind > 1 && may_cut(splitter, e, level))
-            splitter->ways[count++] = (struct way){behind, e};
-    }
-    qsort(splitter->ways, count, sizeof *splitter->ways, by_number_down);
-    for (uint32_t i = 0; i < count && number > limit; i++) {
-        cut(splitter, splitter->ways[i].edge);
-        number -= splitter->ways[i].number - 1;
-    }
-}
-
 /* Another branch before this join would be too much. */
 static void cut_join(struct splitter *splitter, uint32_t block, uint32_t level)
 {
@@ -93,11 +54,11 @@ static void cut_join(struct splitter *splitter, uint32_t block, uint32_t level)
     uint32_t whole = 0;
     for (uint32_t k = paths->first_in[block]; k < paths->first_in[block + 1]; k++)
         whole += !ends(splitter, paths->in[k]);
-    if (whole < 2)
+    if (whole < splitter->fewest)
         return;
     for (uint32_t k = paths->first_in[block]; k < paths->first_in[block + 1]; k++)
         if (may_cut(splitter, paths->in[k], level))
-            cut(splitter, paths->in[k]);
+            splitter->cut[paths->in[k]] = splitter->start[block] = true;
 }
 
 static bool attempt(struct splitter *splitter, uint64_t limit, uint32_t level)
@@ -110,10 +71,6 @@ static bool attempt(struct splitter *splitter, uint64_t limit, uint32_t level)
     for (uint32_t i = 0; i < paths->blocks_count; i++) {
         uint32_t block = paths->order[i];
         splitter->number[block] = count_behind(splitter, block);
-        if (splitter->number[block] > limit) {
-            cut_ways(splitter, block, limit, level);
-            splitter->number[block] = count_behind(splitter, block);
-        }
         if (splitter->number[block] > limit / 2)
             cut_join(splitter, block, level);
     }
@@ -124,13 +81,25 @@ static bool attempt(struct splitter *splitter, uint64_t limit, uint32_t level)
     return total <= splitter->most;
 }
 
+/* The first limit that is low enough, then one between it and the last that was not: more paths,
+ * fewer cuts. */
 static bool attempt_level(struct splitter *splitter, uint32_t level)
 {
-    uint64_t limit = splitter->most;
-    for (; limit; limit /= limit > FINE_LIMIT ? 8 : 2)
+    uint64_t good = splitter->most, bad = good;
+    while (good && !attempt(splitter, good, level)) {
+        bad = good;
+        good /= good > FINE_LIMIT ? 8 : 2;
+    }
+    if (!good)
+        return false;
+    for (uint32_t i = 0; i < REFINEMENTS; i++) {
+        uint64_t limit = good + (bad - good) / 2;
         if (attempt(splitter, limit, level))
-            return true;
-    return false;
+            good = limit;
+        else
+            bad = limit;
+    }
+    return attempt(splitter, good, level);
 }
 
 static bool attempt_all(struct splitter *splitter)
@@ -142,6 +111,9 @@ static bool attempt_all(struct splitter *splitter)
     for (uint32_t level = 0; level < deepest && level < LEVELS; level++)
         if (attempt_level(splitter, level))
             return true;
+    if (attempt_level(splitter, deepest))
+        return true;
+    splitter->fewest = 1; /* many more paths than joins: any edge will do */
     return attempt_level(splitter, deepest);
 }
 
@@ -166,22 +138,20 @@ static enum base_status split(struct paths *paths, struct paths_graph *graph, ui
     size_t blocks = paths->blocks_count, edges = paths->edges_count;
     struct splitter splitter = {.paths = paths,
                                 .most = most,
+                                .fewest = 2,
                                 .depths = paths_room(blocks, sizeof(uint32_t)),
                                 .heads = paths_room(blocks, sizeof(bool)),
                                 .number = paths_room(blocks, sizeof(uint64_t)),
                                 .cut = paths_room(edges, sizeof(bool)),
-                                .start = paths_room(blocks, sizeof(bool)),
-                                .ways = paths_room(edges, sizeof(struct way))};
+                                .start = paths_room(blocks, sizeof(bool))};
     enum base_status status = BASE_NO_MEMORY;
-    if (splitter.depths && splitter.heads && splitter.number && splitter.cut && splitter.start &&
-        splitter.ways)
+    if (splitter.depths && splitter.heads && splitter.number && splitter.cut && splitter.start)
         status = split_into(&splitter, graph);
     free(splitter.depths);
     free(splitter.heads);
     free(splitter.number);
     free(splitter.cut);
     free(splitter.start);
-    free(splitter.ways);
     return status;
 }
 

@@ -245,6 +245,29 @@ static void test_branches(void **state)
     paths_free(paths);
 }
 
+static void assert_untouched(struct paths_graph graph, uint64_t count, uint32_t place)
+{
+    struct paths *paths = numbered(graph, count);
+    struct paths_plan plan = placed(paths);
+    for (uint32_t i = 0; i < plan.count; i++)
+        assert_int_not_equal(plan.operations[i].place, place);
+    free(plan.operations);
+    paths_free(paths);
+}
+
+/* Not earlier than it pays: before a branch, at an entry from which few need it, in a loop. */
+static void test_late(void **state)
+{
+    struct paths_edge seldom[] = {EDGE(0, 1), EDGE(0, 5), EDGE(1, 2),    EDGE(1, 3),
+                                  EDGE(2, 4), EDGE(3, 4), EDGE(4, EXIT), EDGE(5, EXIT)};
+    struct paths_edge arm[] = {{0, 1, 0, 990}, {0, 2, 0, 10}, {1, 2, 0, 990}, {2, EXIT, 0, 1000}};
+    struct paths_edge loop[] = {EDGE(0, 1), EDGE(1, 2), EDGE(1, 3),
+                                EDGE(2, 1), EDGE(2, 3), EDGE(3, EXIT)};
+    assert_untouched(GRAPH(6, seldom), 3, 0);
+    assert_untouched(GRAPH(3, arm), 2, PATHS_AT_ROOT);
+    assert_untouched(GRAPH(4, loop), 6, 1);
+}
+
 /* The way that is taken most is free. */
 static void test_weights(void **state)
 {
@@ -669,6 +692,45 @@ static void test_split_spares_loops(void **state)
     free(large.graph.edges);
 }
 
+static void test_unequal_logarithms(void **state)
+{
+    struct large large = {0};
+    struct paths *paths;
+    uint32_t block = 0;
+    for (uint32_t i = 0; i < 50; i++, block++)
+        for (uint32_t way = 0; way < 5; way++)
+            grow(&large, block, block + 1);
+    grow(&large, block, EXIT);
+    large.graph.blocks_count = block + 1;
+    paths = number(large.graph);
+    assert_true(paths_count(paths) == UINT64_MAX);
+    assert_true(fabs(paths_log2(paths) - 50 * log2(5)) < 1e-6);
+    assert_true(paths_check(paths, 10));
+    paths_free(paths);
+    free(large.graph.edges);
+}
+
+/* No joins; but what follows the loop need not be there for both ways into it. */
+static void test_split_without_joins(void **state)
+{
+    struct large large = {0};
+    struct paths *paths;
+    grow(&large, 0, 0);
+    grow(&large, 0, 1);
+    for (uint32_t i = 0; i < 10; i++)
+        grow(&large, 1, EXIT);
+    large.graph.blocks_count = 2;
+    assert_int_equal(paths_split(&large.graph, 21, &paths), BASE_OK);
+    assert_int_equal(paths_count(paths), 14);
+    assert_int_equal(large.graph.edges[1].flags, PATHS_SPLIT);
+    assert_true(paths_check(paths, 100));
+    paths_free(paths);
+    assert_int_equal(paths_split(&large.graph, 22, &paths), BASE_OK);
+    assert_int_equal(count_flag(&large.graph, PATHS_SPLIT), 0);
+    paths_free(paths);
+    free(large.graph.edges);
+}
+
 static void test_cannot_split(void **state)
 {
     struct large large = {0};
@@ -774,11 +836,14 @@ int main(void)
         cmocka_unit_test(test_stuck),
         cmocka_unit_test(test_nothing_to_choose),
         cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_late),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_split_is_stable),
         cmocka_unit_test(test_explosion),
         cmocka_unit_test(test_split_spares_loops),
+        cmocka_unit_test(test_unequal_logarithms),
+        cmocka_unit_test(test_split_without_joins),
         cmocka_unit_test(test_cannot_split),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_malformed),
