@@ -443,14 +443,14 @@ static const char expected[] =
     "      alpha  a.c:10  path 0\n"
     "      10 executions of 10 instructions, 60 cycles\n"
     "        lines 10–12, 14–15\n"
-    "        ← returns\n"
+    "        ← leaves the function\n"
     "\n"
     "  #2  31.5 % of the cycles, sparse (0.42 an instruction, 1 on average)\n"
     "      beta  a.c:30  path 0\n"
     "      5 executions of 150 instructions, 63 cycles\n"
     "        ↳ begins where an exception lands\n"
     "        lines 30–31\n"
-    "        ← returns\n"
+    "        ← leaves the function\n"
     "\n"
     "  1 more, together 8.0 %\n"
     "\n"
@@ -531,7 +531,7 @@ static void text_quotes_the_source(void **state)
               "            12 │ line 12 of the source;\n"
               "            14 │ line 14 of the source;\n"
               "            15 │ line 15 of the source;\n"
-              "        ← returns\n");
+              "        ← leaves the function\n");
     has(text, "        ↳ begins at a loop head\n"
               "            12 │ line 12 of the source;\n");
     has(text, "        ↻ back to a loop head\n");
