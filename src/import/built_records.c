@@ -75,6 +75,7 @@ static bool read_piece(struct built_import *import, const struct built_found *pi
         if (!built_source_read(&import->source, piece->offset + at, &record, sizeof record) ||
             record.bytes == 0)
             return true;
+        record.function &= ~BUILT_UNLOADED;
         if (!record_ok(&record, piece->bytes - at)) {
             import->damaged++;
             return true;
