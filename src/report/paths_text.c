@@ -123,8 +123,11 @@ static void print_classes(struct printer *printer, const struct paths_figures *f
         snprintf(cells[1], sizeof cells[1], "%.1f %%", 100 * paths_share(sum->paths_metric, all));
         snprintf(cells[3], sizeof cells[3], "%.1f %%",
                  100 * paths_share(sum->procedures_metric, all));
-        snprintf(cells[4], sizeof cells[4], "%.1f",
-                 paths_share((double)sum->procedure_paths, (double)sum->procedures));
+        double each = paths_share((double)sum->procedure_paths, (double)sum->procedures);
+        if (each < 1000)
+            snprintf(cells[4], sizeof cells[4], "%.1f", each);
+        else
+            print_quantity(each, cells[4]);
         if (sum->procedures == 0)
             cells[3][0] = cells[4][0] = 0;
         if (sum->paths == 0)
