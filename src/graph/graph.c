@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, LEAVES_KIND = 255 };
+enum { MOST_PARTS = 8, LEAVES_KIND = 255, ALIGNMENT = 8 };
 
 static const char *const twice_names[] = {"setjmp",    "_setjmp",    "__sigsetjmp",
                                           "sigsetjmp", "getcontext", "vfork"};
@@ -300,15 +300,27 @@ static bool add_call(struct graph *graph, const struct isa_insn *insn, uint32_t 
     return true;
 }
 
+/* nop, nopw ..., xchg %ax, %ax. */
+static bool is_nop(struct builder *builder, const struct isa_insn *insn)
+{
+    const struct part *part = part_of(builder, insn->address);
+    const uint8_t *byte = part->bytes + (insn->address - part->start);
+    while (*byte == 0x66 || *byte == 0x2e)
+        byte++;
+    return *byte == 0x90 || (*byte == 0x0f && byte[1] == 0x1f);
+}
+
 /* What is in a block. False: no memory. */
 static bool measure(struct builder *builder, uint32_t number)
 {
     struct graph_block *block = &builder->graph->blocks[number];
     struct isa_insn insn;
+    uint32_t padding = 0;
     for (uint64_t at = block->start; at < block->end && decode(builder, at, &insn);
          at += insn.length) {
         block->last = at;
         block->instructions++;
+        padding = is_nop(builder, &insn) ? padding + 1 : 0;
         block->approximate = block->approximate || insn.repeated;
         for (unsigned i = 0; i < insn.access_count; i++) {
             block->loads += (insn.accesses[i].direction & ISA_LOAD) != 0;
@@ -318,6 +330,9 @@ static bool measure(struct builder *builder, uint32_t number)
         if (insn.flow == ISA_CALL && !add_call(builder->graph, &insn, number))
             return false;
     }
+    /* What the assembler puts in to align the next block is no instruction of the compiler's. */
+    if (block->end % ALIGNMENT == 0)
+        block->instructions -= padding;
     return true;
 }
 
