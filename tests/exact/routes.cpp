@@ -6,7 +6,7 @@
  *     context COUNT FUNCTION<CALLER<...   activations; main and above left out
  *     exits COUNT FUNCTION                paths that leave the function
  *     cuts COUNT FUNCTION                 paths that end where a loop goes back
- *     roots COUNT FUNCTION                paths that begin in a landing pad
+ *     roots COUNT FUNCTION                paths that begin in a landing pad, or behind setjmp
  *
  * Paths that an exception or longjmp leaves halfway are not counted.
  *
@@ -18,7 +18,8 @@
  *     context 1 setter
  *     context 20 jumper<setter
  *     exits 5 jumper          before each longjmp
- *     exits 1 setter
+ *     exits 2 setter          the first ends with setjmp, which begins another path
+ *     roots 1 setter
  *     context 1 raiser
  *     context 5 handler       interrupts, is not called
  *     exits 5 handler
@@ -30,9 +31,9 @@
  *     context 1 coroutine     a stack of its own
  *     context 3 yield<coroutine
  *     exits 1 coroutine
- *     exits 3 yield
+ *     exits 6 yield
  *     context 1 starter
- *     exits 1 starter
+ *     exits 6 starter         getcontext and swapcontext may return twice, too
  *     context 1 leave         by exit(), in the middle of main
  *     exits 1 leave
  */
