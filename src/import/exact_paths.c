@@ -559,6 +559,20 @@ static bool order_numbers(struct import_exact_paths *paths)
     return true;
 }
 
+/* Nops that align the next block may be a block of their own, which the source knows nothing of. */
+static uint32_t put_blocks(const struct import_exact_paths *paths, const struct sequence *sequence,
+                           uint32_t *blocks)
+{
+    const struct import_routes_block *known = paths->functions[sequence->function].blocks;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sequence->count; i++) {
+        uint32_t block = paths->steps[sequence->first + i];
+        if (known[block].instructions || (count == 0 && i + 1 == sequence->count))
+            blocks[count++] = block;
+    }
+    return count;
+}
+
 static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uint32_t *blocks,
                           uint32_t room, uint32_t *flags)
 {
@@ -579,9 +593,8 @@ static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uin
     if (paths->functions[found->function].id != function || found->number != number ||
         found->count > room)
         return 0;
-    memcpy(blocks, paths->steps + found->first, found->count * sizeof *blocks);
     *flags = found->flags;
-    return found->count;
+    return put_blocks(paths, found, blocks);
 }
 
 static bool describe_run(struct import_exact_paths *paths)
