@@ -21,8 +21,11 @@
  *     exits 2 setter          the first ends with setjmp, which begins another path
  *     roots 1 setter
  *     context 1 raiser
- *     context 5 handler       interrupts, is not called
- *     exits 5 handler
+ *     context 1 kicker        is interrupted itself
+ *     exits 1 kicker
+ *     cuts 4 kicker
+ *     context 10 handler      interrupts, is not called
+ *     exits 10 handler
  *     context 2 work          in threads
  *     exits 2 work
  *     cuts 299 work
@@ -43,6 +46,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <ucontext.h>
+#include <unistd.h>
 
 #define OPAQUE __attribute__((noinline, noclone))
 
@@ -100,6 +104,20 @@ OPAQUE static void raiser(int count)
 {
     for (int i = 0; i < count; i++)
         raise(SIGUSR1);
+}
+
+/* By the system call itself, so that the signal comes in this function. */
+OPAQUE static void kicker(int count)
+{
+    int i = 0;
+    long process = getpid();
+    do {
+        long result;
+        asm volatile("syscall"
+                     : "=a"(result)
+                     : "a"(62L), "D"(process), "S"(static_cast<long>(SIGUSR1))
+                     : "rcx", "r11", "memory");
+    } while (++i < count);
 }
 
 extern "C" OPAQUE void *work(void *count)
@@ -162,6 +180,7 @@ int main()
     setter(5);
     signal(SIGUSR1, handler);
     raiser(5);
+    kicker(5);
     for (long i = 0; i < 2; i++)
         pthread_create(&threads[i], nullptr, work, reinterpret_cast<void *>(150 + i));
     for (pthread_t thread : threads)
