@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Compiled twice, by `headroom cc` and without: loops, a switch, recursion, pointers to functions, longjmp, calls
-   that do not return. Deterministic; whatever counts paths of it must find the same. */
+/* Compiled twice, by `headroom cc` and without: loops, a switch, recursion, pointers to functions,
+   longjmp, calls that do not return. Deterministic; whatever counts paths of it must find the same.
+ */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,26 @@ OPAQUE static void sort(int *numbers, int count)
     }
 }
 
+__attribute__((cold, noinline)) static int complain(int x)
+{
+    return data[x & 7] - x;
+}
+
+/* What is rare gcc moves into a part of its own, which leads back here. */
+OPAQUE static int rarely(int count)
+{
+    int sum = 0;
+    for (int i = 0; i < count; i++) {
+        if (__builtin_expect(i % 7 == 3, 0)) {
+            sum += complain(i);
+            if (sum > 10)
+                sum -= complain(-i);
+        }
+        sum += data[i] & 3;
+    }
+    return sum;
+}
+
 OPAQUE static void jump(int depth)
 {
     if (depth == 0)
@@ -112,6 +133,6 @@ int main(void)
     sort(numbers, 40);
     for (int i = 0; i < 4; i++)
         sum += apply(functions[i], 20 + i);
-    sum += try(4) + numbers[20];
+    sum += try(4) + rarely(50) + numbers[20];
     leave(sum);
 }
