@@ -48,7 +48,11 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#ifdef __clang__
+#define OPAQUE __attribute__((noinline))
+#else
 #define OPAQUE __attribute__((noinline, noclone))
+#endif
 
 static jmp_buf place;
 static volatile int signals, sum;
