@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts and ends of paths where control does not simply call and return. What must be found in functions of
- * this file, with C++ names without parameters:
+ * Contexts and ends of paths where control does not simply call and return. What must be found in
+ * functions of this file, with C++ names without parameters:
  *
  *     context COUNT FUNCTION<CALLER<...   activations; main and above left out
  *     exits COUNT FUNCTION                paths that leave the function
