@@ -235,6 +235,8 @@ static const struct option_spec paths_options[] = {
      .help = "Tell calls of the same function from different places of its caller apart."},
     {"no-contexts", 0, OPTION_FLAG, FIELD(no_contexts), .value = 1, .engine = ENGINE_EXACT,
      .help = "Leave out calling contexts: paths only."},
+    {"no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0, .engine = ENGINE_EXACT,
+     .help = "Follow paths of the started program only, not of those that it starts."},
     OPTION_DEBUGINFOD,
     OPTION_REPORT,
     OPTION_FORMAT,

@@ -17,7 +17,13 @@
 #include <pub_tool_vki.h>
 #include <pub_tool_xarray.h>
 
-enum { PAUSE_MS = 1, ASK_AGAIN_MS = 2000, MOST_NAME = 4096 + 64, MOST_MODULES = 65536 };
+enum {
+    PAUSE_MS = 1,
+    ASK_AGAIN_MS = 2000,
+    LONGEST_MS = 600000,
+    MOST_NAME = 4096 + 64,
+    MOST_MODULES = 65536
+};
 
 struct graphs {
     const struct wire_graph_function *functions;
@@ -71,15 +77,18 @@ static Int answer_of(const struct exact_module *module)
     struct vg_stat folder;
     VG_(snprintf)
     (name, sizeof name, "%s/%llx-%llx", exact_options.graphs, module->device, module->inode);
-    for (UInt waited = 0;; waited += PAUSE_MS) {
+    for (UInt waited = 0; waited < LONGEST_MS; waited += PAUSE_MS) {
         SysRes opened = VG_(open)(name, VKI_O_RDONLY, 0);
         if (!sr_isError(opened))
             return (Int)sr_Res(opened);
+        if (sr_Err(opened) == VKI_EACCES) /* another user now */
+            return -1;
         if (waited % ASK_AGAIN_MS == 0 &&
             (sr_isError(VG_(stat)(exact_options.graphs, &folder)) || !ask(module)))
             return -1;
         VG_(poll)(NULL, 0, PAUSE_MS);
     }
+    return -1;
 }
 
 /* ---- reading ------------------------------------------------------------------------------ */

@@ -301,10 +301,16 @@ static struct exact_state *begin_activation(struct exact_state *from, UInt block
 /* Control comes back to a function other than by an edge: from an exception, longjmp. */
 static struct exact_state *resume(UInt vertex, UInt block)
 {
-    UInt flags = exact_graph_block(block)->flags;
     exact_path_drop();
-    return &exact_states[first_state(vertex, block,
-                                     flags & WIRE_GRAPH_TWICE ? EXACT_AFTER_CUT : EXACT_ROOT)];
+    return &exact_states[first_state(vertex, block, EXACT_ROOT)];
+}
+
+/* The first return of a call that may return twice. */
+static Bool returns_first(UInt before, UInt block)
+{
+    const struct wire_graph_block *caller = exact_graph_block(before);
+    const struct wire_graph_block *behind = exact_graph_block(block);
+    return behind->flags & WIRE_GRAPH_TWICE && caller->start + caller->bytes == behind->start;
 }
 
 static struct exact_state *from_outside(struct exact_state *from, UInt block)
@@ -340,6 +346,8 @@ static struct exact_state *step(UInt block)
             return follow_edge(from, block, edge->cut);
         if (from->block == block)
             return from; /* a repeated string instruction, an instruction started anew */
+        if (returns_first(from->block, block))
+            end_by_exit(from);
         if (exact_graph_block(block)->number != 0)
             return resume(from->vertex, block);
     }

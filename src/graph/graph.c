@@ -14,10 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, LEAVES_KIND = 255 };
+enum { MOST_PARTS = 8, LEAVES_KIND = 255, ALIGNMENT = 8 };
 
-static const char *const twice_names[] = {"setjmp",    "_setjmp",    "__sigsetjmp",
-                                          "sigsetjmp", "getcontext", "vfork"};
+/* As asm has them. */
+static const char *const twice_names[] = {"setjmp",       "_setjmp", "__sigsetjmp", "sigsetjmp",
+                                          "__setjmp",     "vfork",   "__vfork",     "getcontext",
+                                          "__getcontext", "savectx", "swapcontext"};
 
 struct part {
     uint64_t start, end;
@@ -36,7 +38,6 @@ struct piece {
 struct link {
     uint64_t end, to;
     uint32_t kind; /* enum flow_edge_kind */
-    bool cut;
 };
 
 struct builder {
@@ -177,16 +178,16 @@ static enum base_status take_part(struct builder *builder, uint32_t number)
         if (target) {
             bool branch = block->edges != 0;
             piece.flags &= ~(uint32_t)FLOW_LEAVES;
-            if (!add_link(builder, (struct link){block->end, target,
-                                                 branch ? FLOW_TAKEN : FLOW_JUMP, false}))
+            if (!add_link(builder,
+                          (struct link){block->end, target, branch ? FLOW_TAKEN : FLOW_JUMP}))
                 return BASE_NO_MEMORY;
         }
         if (!add_piece(builder, piece))
             return BASE_NO_MEMORY;
         for (uint32_t e = 0; e < block->edges; e++) {
             const struct flow_edge *edge = &flow->edges[block->first_edge + e];
-            if (!add_link(builder, (struct link){block->end, flow->blocks[edge->to].start,
-                                                 edge->kind, false}))
+            if (!add_link(builder,
+                          (struct link){block->end, flow->blocks[edge->to].start, edge->kind}))
                 return BASE_NO_MEMORY;
         }
     }
@@ -195,7 +196,8 @@ static enum base_status take_part(struct builder *builder, uint32_t number)
 
 /* ---- splits --------------------------------------------------------------------------------- */
 
-/* The blocks from `address` on, an instruction's. twice: the way there is cut. */
+/* The blocks from `address` on, an instruction's. twice: behind a call that may return again: a
+   path ends there, another begins, whichever way control comes. */
 static bool split(struct builder *builder, size_t number, uint64_t address, bool twice)
 {
     struct piece *piece = &builder->pieces[number];
@@ -205,8 +207,10 @@ static bool split(struct builder *builder, size_t number, uint64_t address, bool
     rest.flags &= ~(uint32_t)FLOW_ROOT;
     piece->end = address;
     piece->flags &= ~(uint32_t)FLOW_EXIT;
+    if (twice)
+        piece->flags |= FLOW_LEAVES;
     return add_piece(builder, rest) &&
-           add_link(builder, (struct link){address, address, FLOW_FALL, twice});
+           (twice || add_link(builder, (struct link){address, address, FLOW_FALL}));
 }
 
 static bool calls_twice(struct builder *builder, const struct isa_insn *insn)
@@ -300,15 +304,27 @@ static bool add_call(struct graph *graph, const struct isa_insn *insn, uint32_t 
     return true;
 }
 
+/* nop, nopw ..., xchg %ax, %ax. */
+static bool is_nop(struct builder *builder, const struct isa_insn *insn)
+{
+    const struct part *part = part_of(builder, insn->address);
+    const uint8_t *byte = part->bytes + (insn->address - part->start);
+    while (*byte == 0x66 || *byte == 0x2e)
+        byte++;
+    return *byte == 0x90 || (*byte == 0x0f && byte[1] == 0x1f);
+}
+
 /* What is in a block. False: no memory. */
 static bool measure(struct builder *builder, uint32_t number)
 {
     struct graph_block *block = &builder->graph->blocks[number];
     struct isa_insn insn;
+    uint32_t padding = 0;
     for (uint64_t at = block->start; at < block->end && decode(builder, at, &insn);
          at += insn.length) {
         block->last = at;
         block->instructions++;
+        padding = is_nop(builder, &insn) ? padding + 1 : 0;
         block->approximate = block->approximate || insn.repeated;
         for (unsigned i = 0; i < insn.access_count; i++) {
             block->loads += (insn.accesses[i].direction & ISA_LOAD) != 0;
@@ -318,6 +334,9 @@ static bool measure(struct builder *builder, uint32_t number)
         if (insn.flow == ISA_CALL && !add_call(builder->graph, &insn, number))
             return false;
     }
+    /* What the assembler puts in to align the next block is no instruction of the compiler's. */
+    if (block->end % ALIGNMENT == 0)
+        block->instructions -= padding;
     return true;
 }
 
@@ -347,7 +366,8 @@ static enum base_status make_blocks(struct builder *builder)
         struct graph_block *block = &graph->blocks[i];
         block->start = block->last = piece->start;
         block->end = piece->end;
-        block->flags = (piece->flags & FLOW_ROOT && i ? WIRE_GRAPH_ROOT : 0) |
+        bool root = piece->twice || (piece->flags & FLOW_ROOT && i);
+        block->flags = (root ? WIRE_GRAPH_ROOT : 0) |
                        (piece->flags & FLOW_STOPS ? WIRE_GRAPH_STOPS : 0) |
                        (piece->twice ? WIRE_GRAPH_TWICE : 0);
         if (!measure(builder, i))
@@ -426,8 +446,8 @@ static enum base_status make_edges(struct builder *builder)
         if (from == PATHS_EXIT)
             continue;
         left[from] = true;
-        edges[count++] = (struct sortable){{from, to, link->cut ? PATHS_CUT : 0, -1},
-                                           to == PATHS_EXIT ? LEAVES_KIND : link->kind};
+        edges[count++] =
+            (struct sortable){{from, to, 0, -1}, to == PATHS_EXIT ? LEAVES_KIND : link->kind};
     }
     for (uint32_t i = 0; i < graph->blocks_count && left; i++) {
         flags[i] = graph->blocks[i].flags & WIRE_GRAPH_ROOT ? PATHS_ROOT : 0;

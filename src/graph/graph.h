@@ -37,7 +37,7 @@ const char *graph_callee(struct binary *binary, uint64_t callee, bool cell);
 
 struct graph_block {
     uint64_t start, end, last;     /* last: address of the last instruction                     */
-    uint32_t instructions;
+    uint32_t instructions;         /* without nops that align the next block                    */
     uint32_t loads, stores;        /* accesses; an instruction may have several                 */
     uint32_t flags;                /* enum wire_graph_block_flags                               */
     bool approximate;              /* holds repeated or conditional accesses                    */

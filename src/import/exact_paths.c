@@ -559,6 +559,20 @@ static bool order_numbers(struct import_exact_paths *paths)
     return true;
 }
 
+/* Nops that align the next block may be a block of their own, which the source knows nothing of. */
+static uint32_t put_blocks(const struct import_exact_paths *paths, const struct sequence *sequence,
+                           uint32_t *blocks)
+{
+    const struct import_routes_block *known = paths->functions[sequence->function].blocks;
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < sequence->count; i++) {
+        uint32_t block = paths->steps[sequence->first + i];
+        if (known[block].instructions || (count == 0 && i + 1 == sequence->count))
+            blocks[count++] = block;
+    }
+    return count;
+}
+
 static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uint32_t *blocks,
                           uint32_t room, uint32_t *flags)
 {
@@ -579,9 +593,8 @@ static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uin
     if (paths->functions[found->function].id != function || found->number != number ||
         found->count > room)
         return 0;
-    memcpy(blocks, paths->steps + found->first, found->count * sizeof *blocks);
     *flags = found->flags;
-    return found->count;
+    return put_blocks(paths, found, blocks);
 }
 
 static bool describe_run(struct import_exact_paths *paths)
@@ -605,6 +618,27 @@ static bool describe_run(struct import_exact_paths *paths)
     return true;
 }
 
+/* What is not in the paths. */
+static bool tell_elsewhere(const struct import_exact_paths *paths)
+{
+    const struct wire_path_totals *totals = &paths->totals;
+    double all = (double)(paths->instructions + totals->elsewhere_instructions);
+    double share = all > 0 ? 100 * (double)totals->elsewhere_instructions / all : 0;
+    double misses =
+        totals->misses ? 100 * (double)totals->elsewhere_misses / (double)totals->misses : 0;
+    if (share < 1 && misses < 1)
+        return true;
+    if (!totals->cache_bytes)
+        return import_degraded(paths->gather->profile,
+                               "%.0f%% of the instructions were executed in code whose paths are "
+                               "not followed",
+                               share);
+    return import_degraded(paths->gather->profile,
+                           "%.0f%% of the instructions were executed, and %.0f%% of the misses "
+                           "happened, in code whose paths are not followed",
+                           share, misses);
+}
+
 bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
                                struct import_teller *teller)
 {
@@ -614,6 +648,8 @@ bool import_exact_paths_finish(struct import_gather *gather, const struct binary
         return true;
     if (!count_leaves(paths) || !order_numbers(paths) || !describe_run(paths) ||
         !import_routes_finish(paths->routes, blocks_of, paths, symbols, teller, &unknown))
+        return import_no_memory(gather);
+    if (!tell_elsewhere(paths))
         return import_no_memory(gather);
     if (gather->profile->path_functions_count <= 1)
         return import_degraded(gather->profile, "no function whose paths could be followed was "

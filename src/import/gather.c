@@ -562,11 +562,10 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         return import_no_memory(gather);
     static const unsigned live =
         1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE;
-    static const unsigned exact = 1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS |
-                                  1U << WIRE_REUSE_PAIR | 1U << WIRE_HISTOGRAM |
-                                  1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
-                                  1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE |
-                                  1U << WIRE_PATH_TOTALS;
+    static const unsigned exact =
+        1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
+        1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
+        1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0;
     return import_log_visit(gather->log,

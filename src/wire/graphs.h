@@ -35,7 +35,7 @@ enum wire_graph_block_flags {
     WIRE_GRAPH_CUT_INTO = 2,  /* a cut edge leads here                                         */
     WIRE_GRAPH_STOPS = 4,     /* its last instruction ends the function without leaving it: a call that
                                  does not return, a trap; the path is over before that         */
-    WIRE_GRAPH_TWICE = 8,     /* behind a call that may return twice: the edge here is cut     */
+    WIRE_GRAPH_TWICE = 8,     /* a root behind a call that may return twice: the path ends with the call */
 };
 
 /* By start; blocks do not overlap. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Contexts and ends of paths where control does not simply call and return. What must be found in functions of
- * this file, with C++ names without parameters:
+ * Contexts and ends of paths where control does not simply call and return. What must be found in
+ * functions of this file, with C++ names without parameters:
  *
  *     context COUNT FUNCTION<CALLER<...   activations; main and above left out
  *     exits COUNT FUNCTION                paths that leave the function
  *     cuts COUNT FUNCTION                 paths that end where a loop goes back
- *     roots COUNT FUNCTION                paths that begin in a landing pad
+ *     roots COUNT FUNCTION                paths that begin in a landing pad, or behind setjmp
  *
  * Paths that an exception or longjmp leaves halfway are not counted.
  *
@@ -18,10 +18,14 @@
  *     context 1 setter
  *     context 20 jumper<setter
  *     exits 5 jumper          before each longjmp
- *     exits 1 setter
+ *     exits 2 setter          the first ends with setjmp, which begins another path
+ *     roots 1 setter
  *     context 1 raiser
- *     context 5 handler       interrupts, is not called
- *     exits 5 handler
+ *     context 1 kicker        is interrupted itself
+ *     exits 1 kicker
+ *     cuts 4 kicker
+ *     context 10 handler      interrupts, is not called
+ *     exits 10 handler
  *     context 2 work          in threads
  *     exits 2 work
  *     cuts 299 work
@@ -30,9 +34,9 @@
  *     context 1 coroutine     a stack of its own
  *     context 3 yield<coroutine
  *     exits 1 coroutine
- *     exits 3 yield
+ *     exits 6 yield
  *     context 1 starter
- *     exits 1 starter
+ *     exits 6 starter         getcontext and swapcontext may return twice, too
  *     context 1 leave         by exit(), in the middle of main
  *     exits 1 leave
  */
@@ -42,8 +46,13 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <ucontext.h>
+#include <unistd.h>
 
+#ifdef __clang__
+#define OPAQUE __attribute__((noinline))
+#else
 #define OPAQUE __attribute__((noinline, noclone))
+#endif
 
 static jmp_buf place;
 static volatile int signals, sum;
@@ -99,6 +108,20 @@ OPAQUE static void raiser(int count)
 {
     for (int i = 0; i < count; i++)
         raise(SIGUSR1);
+}
+
+/* By the system call itself, so that the signal comes in this function. */
+OPAQUE static void kicker(int count)
+{
+    int i = 0;
+    long process = getpid();
+    do {
+        long result;
+        asm volatile("syscall"
+                     : "=a"(result)
+                     : "a"(62L), "D"(process), "S"(static_cast<long>(SIGUSR1))
+                     : "rcx", "r11", "memory");
+    } while (++i < count);
 }
 
 extern "C" OPAQUE void *work(void *count)
@@ -161,6 +184,7 @@ int main()
     setter(5);
     signal(SIGUSR1, handler);
     raiser(5);
+    kicker(5);
     for (long i = 0; i < 2; i++)
         pthread_create(&threads[i], nullptr, work, reinterpret_cast<void *>(150 + i));
     for (pthread_t thread : threads)
