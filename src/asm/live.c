@@ -3,6 +3,7 @@
 #include "asm/parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     RAX = 1 << BASE_RAX,
@@ -22,6 +23,7 @@ struct solver {
     uint32_t number;
     struct asm_live *live;  /* result */
     struct asm_live *enter; /* of blocks */
+    uint32_t unread;        /* registers that calls are taken not to read */
     uint32_t thrown; /* saved registers that landing pads read: exceptions may come from anywhere */
 };
 
@@ -44,14 +46,16 @@ static bool is_special(const struct asm_statement *statement)
     return false;
 }
 
-static struct asm_live before_call(const struct asm_statement *statement,
+static struct asm_live before_call(const struct solver *solver,
+                                   const struct asm_statement *statement,
                                    const struct asm_insn *insn, struct asm_live live)
 {
     if (asm_holds(statement->operands, "@tlscall")) /* keeps all but its result */
         return (struct asm_live){(live.registers & ~(uint32_t)RAX) | insn->reads | RSP, false};
     if (is_special(statement))
         return (struct asm_live){ALL, false};
-    live.registers = (live.registers & ~(uint32_t)UNSAVED) | ARGUMENTS | RSP | insn->reads;
+    live.registers =
+        (live.registers & ~(uint32_t)UNSAVED) | (ARGUMENTS & ~solver->unread) | RSP | insn->reads;
     live.flags = false;
     return live;
 }
@@ -66,10 +70,10 @@ static struct asm_live before_insn(const struct asm_insn *insn, struct asm_live 
 }
 
 /* Inline assembly with jumps within: what it writes may stay unwritten. */
-static struct asm_live before_region(const struct asm_file *file,
+static struct asm_live before_region(const struct solver *solver,
                                      const struct asm_statement *statement, struct asm_live live)
 {
-    const struct asm_insn *insns = &file->insns[statement->insns];
+    const struct asm_insn *insns = &solver->file->insns[statement->insns];
     for (uint32_t i = 0; i < statement->insns_count; i++) {
         switch (insns[i].isa.flow) {
         case ISA_NEXT:
@@ -82,7 +86,7 @@ static struct asm_live before_region(const struct asm_file *file,
         }
     }
     for (uint32_t i = statement->insns_count; i-- > 0;)
-        live = insns[i].isa.flow == ISA_CALL ? before_call(statement, &insns[i], live)
+        live = insns[i].isa.flow == ISA_CALL ? before_call(solver, statement, &insns[i], live)
                                              : before_insn(&insns[i], live);
     return live;
 }
@@ -92,11 +96,11 @@ static struct asm_live before_statement(const struct solver *solver, uint32_t nu
 {
     const struct asm_statement *statement = &solver->file->statements[number];
     if (statement->kind == ASM_INLINE) {
-        live = before_region(solver->file, statement, live);
+        live = before_region(solver, statement, live);
     } else {
         for (uint32_t i = statement->insns_count; i-- > 0;) {
             const struct asm_insn *insn = &solver->file->insns[statement->insns + i];
-            live = insn->isa.flow == ISA_CALL ? before_call(statement, insn, live)
+            live = insn->isa.flow == ISA_CALL ? before_call(solver, statement, insn, live)
                                               : before_insn(insn, live);
         }
     }
@@ -176,6 +180,91 @@ static void fill_gaps(const struct solver *solver, const uint8_t *known, uint32_
     }
 }
 
+/* ---- what is passed on
+ * --------------------------------------------------------------------------- */
+
+/*
+ * A function may pass arguments on that it has got itself, so calls read all of their registers.
+ * Not so rax, which counts vector arguments, and r10, the static chain: these callers set. Where
+ * neither was written on any way from the entry, a call does not read it. But a nested function may
+ * pass its static chain on.
+ */
+static bool has_nested(const struct asm_file *file)
+{
+    for (uint32_t i = 0; i < file->functions_count; i++) {
+        struct asm_slice name = file->functions[i].name; /* "inner.0", not "f.part.0" */
+        uint32_t dot = 0;
+        while (dot < name.bytes && name.text[dot] != '.')
+            dot++;
+        if (dot + 1 < name.bytes && name.text[dot + 1] >= '0' && name.text[dot + 1] <= '9')
+            return true;
+    }
+    return false;
+}
+
+static uint32_t writes_of(const struct solver *solver, uint32_t number)
+{
+    const struct asm_statement *statement = &solver->file->statements[number];
+    uint32_t writes = statement->kind == ASM_INLINE ? (uint32_t)ALL : 0;
+    for (uint32_t i = 0; i < statement->insns_count; i++) {
+        const struct asm_insn *insn = &solver->file->insns[statement->insns + i];
+        writes |= insn->isa.flow == ISA_CALL ? (uint32_t)UNSAVED : insn->writes;
+    }
+    return writes;
+}
+
+/* Registers that may have been written since the entry, by block; `written` is zeroed. */
+static void follow_writes(const struct solver *solver, uint32_t *written)
+{
+    const struct asm_function *function = solver->function;
+    const struct asm_block *blocks = &solver->file->blocks[function->first_block];
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = 0; i < function->blocks; i++) {
+            uint32_t now = written[i];
+            if (blocks[i].flags & (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO | ASM_BLOCK_SETJMP) ||
+                !(blocks[i].flags & ASM_BLOCK_REACHED))
+                now = written[i] = ALL;
+            for (uint32_t k = blocks[i].first; k <= blocks[i].last; k++)
+                now |= writes_of(solver, k);
+            for (uint32_t e = 0; e < blocks[i].edges; e++) {
+                uint32_t to = solver->file->edges[blocks[i].first_edge + e].to;
+                if (to == ASM_NONE || (written[to] | now) == written[to])
+                    continue;
+                written[to] |= now;
+                changed = true;
+            }
+        }
+    }
+}
+
+/* Takes out of `live` what only calls read that do not. */
+static void correct(struct solver *solver, const uint32_t *written, const struct asm_live *other)
+{
+    const uint32_t mask = RAX | 1 << BASE_R10;
+    for (uint32_t i = 0; i < solver->function->blocks; i++) {
+        const struct asm_block *block = &solver->file->blocks[solver->function->first_block + i];
+        uint32_t now = written[i];
+        for (uint32_t k = block->first; k <= block->last; k++) {
+            uint32_t at = asm_index(solver->function, k);
+            solver->live[at].registers &= ~(mask & ~now) | other[at].registers;
+            now |= writes_of(solver, k);
+        }
+    }
+}
+
+static void run_all(struct solver *solver, struct asm_live *out, uint8_t *known)
+{
+    memset(solver->enter, 0, (solver->function->blocks + 1) * sizeof *solver->enter);
+    solve(solver);
+    for (uint32_t i = 0; i < solver->function->blocks; i++) {
+        const struct asm_block *block = &solver->file->blocks[solver->function->first_block + i];
+        run_block(solver, block, out);
+        for (uint32_t k = block->first; k <= block->last; k++)
+            known[asm_index(solver->function, k)] = 1;
+    }
+}
+
 enum base_status asm_liveness(const struct asm_file *file, uint32_t number, struct asm_live **out)
 {
     const struct asm_function *function = &file->functions[number];
@@ -183,18 +272,18 @@ enum base_status asm_liveness(const struct asm_file *file, uint32_t number, stru
     if (function->cold_first != ASM_NONE)
         count += function->cold_end - function->cold_first;
     struct solver solver = {.file = file, .function = function, .number = number};
-    solver.live = malloc((count + 1) * sizeof *solver.live);
+    solver.live = calloc(count + 1, sizeof *solver.live);
     solver.enter = calloc(function->blocks + 1, sizeof *solver.enter);
+    struct asm_live *other = calloc(count + 1, sizeof *other);
+    uint32_t *written = calloc(function->blocks + 1, sizeof *written);
     uint8_t *known = calloc(count + 1, 1);
-    bool fine = solver.live && solver.enter && known;
+    bool fine = solver.live && solver.enter && other && written && known;
     if (fine) {
-        solve(&solver);
-        for (uint32_t i = 0; i < function->blocks; i++) {
-            const struct asm_block *block = &file->blocks[function->first_block + i];
-            run_block(&solver, block, solver.live);
-            for (uint32_t k = block->first; k <= block->last; k++)
-                known[asm_index(function, k)] = 1;
-        }
+        follow_writes(&solver, written);
+        run_all(&solver, solver.live, known);
+        solver.unread = RAX | (has_nested(file) ? 0 : 1 << BASE_R10);
+        run_all(&solver, other, known);
+        correct(&solver, written, other);
         fill_gaps(&solver, known, function->first, function->end);
         if (function->cold_first != ASM_NONE)
             fill_gaps(&solver, known, function->cold_first, function->cold_end);
@@ -203,6 +292,8 @@ enum base_status asm_liveness(const struct asm_file *file, uint32_t number, stru
         free(solver.live);
     }
     free(solver.enter);
+    free(other);
+    free(written);
     free(known);
     return fine ? BASE_OK : BASE_NO_MEMORY;
 }

@@ -215,6 +215,7 @@ struct activation {
     uint64_t entry_rsp;
     uint32_t last; /* block, EXIT_EDGE: none yet */
     bool leaving;  /* a return or jump at the height of the stack that it was entered with */
+    bool jumping;  /* an indirect jump in the function's own code                          */
     size_t used, capacity;
     char *path; /* "3,4," */
 };
@@ -257,7 +258,7 @@ static void enter(struct function *function, uint64_t rsp)
     activation->function = function;
     activation->entry_rsp = rsp;
     activation->last = EXIT_EDGE;
-    activation->leaving = false;
+    activation->leaving = activation->jumping = false;
     activation->used = 0;
 }
 
@@ -270,10 +271,11 @@ static void step_to(struct activation *activation, uint32_t block)
             known = true;
             cut = function->edge[i].flags || function->retreats[i];
         }
+    bool again = !known && activation->last + 1 == block; /* behind a call that may return twice */
     if (!known && leaves(function, activation->last))
-        cut = true; /* a computed goto, or a call that has returned again */
+        cut = true;
     if (cut)
-        end_path(activation, false);
+        end_path(activation, !known && !again && !activation->jumping);
     else if (!known)
         activation->used = 0; /* left by an exception */
     if (activation->used + 16 > activation->capacity) {
@@ -282,7 +284,7 @@ static void step_to(struct activation *activation, uint32_t block)
     }
     activation->used += (size_t)sprintf(activation->path + activation->used, "%u,", block);
     activation->last = block;
-    activation->leaving = false;
+    activation->leaving = activation->jumping = false;
 }
 
 static void arrive(uint64_t ip, uint64_t rsp)
@@ -311,8 +313,22 @@ static void arrive(uint64_t ip, uint64_t rsp)
 /* ---- stepping
  * --------------------------------------------------------------------------------------------- */
 
+/* The function whose block or entry is the last at or before ip. */
+static const struct function *function_at(uint64_t ip)
+{
+    size_t low = 0, high = events_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (events[middle].ip <= ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low ? events[low - 1].function : NULL;
+}
+
 /* The instruction that is about to be executed: a return, or any jump. */
-static void look_at(uint64_t rsp, uint64_t code)
+static void look_at(uint64_t ip, uint64_t rsp, uint64_t code)
 {
     if ((code & 0xff) == 0xf2 || (code & 0xff) == 0xf3 || (code & 0xff) == 0x3e)
         code >>= 8; /* bnd, rep, notrack */
@@ -324,6 +340,8 @@ static void look_at(uint64_t rsp, uint64_t code)
                  (first == 0xff && ((second >> 3 & 7) == 4));
     if (jumps && depth && stack[depth - 1].entry_rsp == rsp)
         stack[depth - 1].leaving = true;
+    if (jumps && first == 0xff && depth && function_at(ip) == stack[depth - 1].function)
+        stack[depth - 1].jumping = true;
 }
 
 static int run(pid_t child, uint64_t bias)
@@ -339,7 +357,7 @@ static int run(pid_t child, uint64_t bias)
         if (registers.rip != before)
             arrive(registers.rip - bias, registers.rsp);
         long code = ptrace(PTRACE_PEEKTEXT, child, registers.rip, 0);
-        look_at(registers.rsp, (uint64_t)code);
+        look_at(registers.rip - bias, registers.rsp, (uint64_t)code);
         before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
         if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
             fail("cannot step");
