@@ -20,13 +20,22 @@ static const uint64_t most_plausible = UINT64_C(1) << 48;
 
 /* ---- modules ------------------------------------------------------------------------------- */
 
-static const struct built_mapping *mapping_here(const struct built_import *import, uint32_t process,
+static bool is_in(const struct built_mapping *mapping, uint32_t process, uint64_t address)
+{
+    return mapping->process == process && address - mapping->map < mapping->map_bytes;
+}
+
+static const struct built_mapping *mapping_here(struct built_import *import, uint32_t process,
                                                 uint64_t address)
 {
+    if (import->latest_mapping < import->mappings_count &&
+        is_in(&import->mappings[import->latest_mapping], process, address))
+        return &import->mappings[import->latest_mapping];
     for (size_t i = 0; i < import->mappings_count; i++) {
-        const struct built_mapping *mapping = &import->mappings[i];
-        if (mapping->process == process && address - mapping->map < mapping->map_bytes)
-            return mapping;
+        if (!is_in(&import->mappings[i], process, address))
+            continue;
+        import->latest_mapping = i;
+        return &import->mappings[i];
     }
     return NULL;
 }
@@ -39,7 +48,7 @@ static uint32_t parent_process(const struct built_import *import, uint32_t proce
     return UINT32_MAX;
 }
 
-const struct built_mapping *built_mapping_of(const struct built_import *import, uint32_t process,
+const struct built_mapping *built_mapping_of(struct built_import *import, uint32_t process,
                                              uint64_t address)
 {
     const struct built_mapping *found = NULL;
@@ -148,16 +157,22 @@ static bool add_modules(struct built_import *import)
 /* ---- counters -------------------------------------------------------------------------------- */
 
 /* Forked children have the processor of their parents. */
-static double read_cost(const struct built_import *import, uint32_t process)
+static double read_cost(struct built_import *import, uint32_t process)
 {
-    for (size_t i = 0; i < import->overheads_count; i++)
-        if (import->overheads[i].process == process)
-            return import->overheads[i].cycles_per_read;
-    return import->overheads_count ? import->overheads[0].cycles_per_read : 0;
+    if (import->overheads_count == 0)
+        return 0;
+    if (import->overheads[import->latest_overhead].process == process)
+        return import->overheads[import->latest_overhead].cycles_per_read;
+    for (size_t i = 0; i < import->overheads_count; i++) {
+        if (import->overheads[i].process != process)
+            continue;
+        import->latest_overhead = i;
+        return import->overheads[i].cycles_per_read;
+    }
+    return import->overheads[0].cycles_per_read;
 }
 
-double built_cycles(const struct built_import *import, uint32_t process, uint64_t cycles,
-                    uint64_t count)
+double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t count)
 {
     return fmax(0, (double)cycles - (double)count * read_cost(import, process));
 }

@@ -103,11 +103,13 @@ struct built_import {
     size_t files_count, files_capacity;
     struct built_mapping *mappings;
     size_t mappings_count, mappings_capacity;
+    size_t latest_mapping; /* found last: the next record is of the same module, mostly */
     struct { /* of a process */
         uint32_t process;
         double cycles_per_read, cycles_per_ns;
     } *overheads;
     size_t overheads_count, overheads_capacity;
+    size_t latest_overhead;
     struct built_records *records;
     uint64_t damaged; /* things in the region that make no sense */
     /* of the function whose paths are decoded */
@@ -118,7 +120,7 @@ struct built_import {
 };
 
 /* The mapping whose headroom_map holds the address; processes that were forked share their parents'. NULL. */
-const struct built_mapping *built_mapping_of(const struct built_import *import, uint32_t process,
+const struct built_mapping *built_mapping_of(struct built_import *import, uint32_t process,
                                              uint64_t address);
 
 /* Counts cells at that offset of the region. vertex 0: not in contexts. False: no memory. */
@@ -130,7 +132,7 @@ bool built_count_hash(struct built_import *import, uint32_t process,
                       const struct built_entry *entry, uint64_t offset, uint64_t bytes,
                       uint32_t vertex);
 
-double built_cycles(const struct built_import *import, uint32_t process, uint64_t cycles,
+double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles,
                     uint64_t count);
 
 /* All calling contexts and, with them, their paths. False: no memory. */

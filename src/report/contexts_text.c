@@ -19,8 +19,10 @@ static void print_figure(struct printer *printer, const char *label, const char 
 static void print_shape(struct printer *printer, const struct paths_contexts *contexts)
 {
     char text[TEXT_BYTES], a[32], b[32], c[32], name[NAME_BYTES];
-    snprintf(text, sizeof text, "%s, %s, %.1f bytes a context", print_grouped(contexts->nodes, a),
-             print_bytes((double)contexts->bytes, b), contexts->mean_node_bytes);
+    snprintf(text, sizeof text, "%s", print_grouped(contexts->nodes, a));
+    if (contexts->bytes)
+        print_add(text, sizeof text, ", %s, %s each", print_bytes((double)contexts->bytes, b),
+                  print_bytes(contexts->mean_node_bytes, c));
     print_figure(printer, "contexts", text);
     snprintf(text, sizeof text, "%.1f on average, %" PRIu32 " at most", contexts->height_mean,
              contexts->height_max);

@@ -81,6 +81,50 @@ static void potential_members(struct json *json, const struct profile_path_funct
     json_real(json, "potential_log2", function->potential_log2, 9);
 }
 
+/* Blocks that some path runs through, once for all paths. */
+static void block_object(struct json *json, const struct profile *profile,
+                         const struct profile_path_block *block)
+{
+    const struct profile_path_line *lines = &profile->path_lines[block->first_line];
+    json_item(json);
+    json_open(json, '{');
+    json_count(json, "block", block->block);
+    address_member(json, block->address);
+    json_count(json, "instructions", block->instructions);
+    json_count(json, "loads", block->loads);
+    json_count(json, "stores", block->stores);
+    json_key(json, "lines");
+    json_open(json, '[');
+    for (uint32_t i = 0; i < block->lines; i++) {
+        json_item(json);
+        json_open(json, '{');
+        json_text(json, "file", lines[i].file);
+        line_member(json, lines[i].line);
+        json_text(json, "inlined", lines[i].function);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* Blocks stand function by function. */
+static void blocks_member(struct json *json, const struct profile *profile, uint32_t id)
+{
+    size_t low = 0;
+    for (size_t high = profile->path_blocks_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (profile->path_blocks[middle].function < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    json_key(json, "executed_blocks");
+    json_open(json, '[');
+    for (; low < profile->path_blocks_count && profile->path_blocks[low].function == id; low++)
+        block_object(json, profile, &profile->path_blocks[low]);
+    json_close(json, ']');
+}
+
 static void function_object(struct json *json, const struct paths_figures *figures, uint32_t id,
                             const struct paths_function *ran)
 {
@@ -100,6 +144,7 @@ static void function_object(struct json *json, const struct paths_figures *figur
     metrics_member(json, figures, "metrics", ran->totals, false);
     metrics_member(json, figures, "share", ran->totals, true);
     json_text(json, "class", paths_class_names[ran->class]);
+    blocks_member(json, figures->profile, id);
     json_close(json, '}');
 }
 
@@ -125,8 +170,8 @@ static void functions_member(struct json *json, const struct paths_figures *figu
 /* ---- paths
  * ---------------------------------------------------------------------------------------- */
 
-static void block_object(struct json *json, const struct profile *profile,
-                         const struct profile_path_block *block)
+static void step_object(struct json *json, const struct profile *profile,
+                        const struct profile_path_block *block)
 {
     const struct profile_path_line *lines = &profile->path_lines[block->first_line];
     json_item(json);
@@ -134,21 +179,6 @@ static void block_object(struct json *json, const struct profile *profile,
     json_text(json, "file", block->lines ? lines[0].file : NULL);
     line_member(json, block->lines ? lines[0].line : 0);
     json_count(json, "block", block->block);
-    address_member(json, block->address);
-    json_count(json, "instructions", block->instructions);
-    json_count(json, "loads", block->loads);
-    json_count(json, "stores", block->stores);
-    json_key(json, "lines");
-    json_open(json, '[');
-    for (uint32_t i = 0; i < block->lines; i++) {
-        json_item(json);
-        json_open(json, '{');
-        json_text(json, "file", lines[i].file);
-        line_member(json, lines[i].line);
-        json_text(json, "inlined", lines[i].function);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
     json_close(json, '}');
 }
 
@@ -172,8 +202,8 @@ static void path_object(struct json *json, const struct paths_figures *figures, 
     json_key(json, "blocks");
     json_open(json, '[');
     for (uint32_t i = 0; i < path->steps; i++)
-        block_object(json, profile,
-                     &profile->path_blocks[profile->path_steps[path->first_step + i].block]);
+        step_object(json, profile,
+                    &profile->path_blocks[profile->path_steps[path->first_step + i].block]);
     json_close(json, ']');
     metrics_member(json, figures, "metrics", values, false);
     metrics_member(json, figures, "share", values, true);
@@ -181,13 +211,23 @@ static void path_object(struct json *json, const struct paths_figures *figures, 
     json_close(json, '}');
 }
 
+/* A loop body of a hundred blocks may have run in a hundred thousand ways: unasked for, that is a
+ * gigabyte. */
+enum { STEPS_UNASKED = 1 << 18 };
+
 static void paths_member(struct json *json, const struct paths_figures *figures, unsigned limit)
 {
-    json_count(json, "paths_total", figures->profile->paths_count);
+    const struct profile *profile = figures->profile;
+    size_t steps = 0;
+    json_count(json, "paths_total", profile->paths_count);
     json_key(json, "paths");
     json_open(json, '[');
-    for (size_t i = 0; i < figures->profile->paths_count && (limit == 0 || i < limit); i++)
+    for (size_t i = 0; i < profile->paths_count && (limit == 0 || i < limit); i++) {
+        steps += profile->paths[figures->ranked[i]].steps;
+        if (limit == 0 && steps > STEPS_UNASKED)
+            break;
         path_object(json, figures, figures->ranked[i]);
+    }
     json_close(json, ']');
 }
 

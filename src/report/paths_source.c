@@ -254,6 +254,6 @@ void paths_print_source(struct printer *printer, const struct profile_path *path
         print_mark(printer, pieces ? "↻ back to a loop head, or on where paths were cut"
                                    : "↻ back to a loop head");
     else
-        print_mark(printer, "← returns");
+        print_mark(printer, "← leaves the function");
     free(rows);
 }

@@ -82,10 +82,11 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
     }
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
-    snprintf(text, sizeof text, "%s different paths in %s of %s instrumented functions",
+    snprintf(text, sizeof text, "%s different paths in %s of %s functions%s",
              print_quantity((double)figures->profile->paths_count, number),
              print_grouped(figures->functions_count, (char[32]){0}),
-             print_grouped(figures->instrumented, (char[32]){0}));
+             print_grouped(figures->instrumented, (char[32]){0}),
+             strcmp(printer->profile->run.engine, "built") == 0 ? " instrumented" : "");
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
     text[0] = 0;
@@ -123,8 +124,11 @@ static void print_classes(struct printer *printer, const struct paths_figures *f
         snprintf(cells[1], sizeof cells[1], "%.1f %%", 100 * paths_share(sum->paths_metric, all));
         snprintf(cells[3], sizeof cells[3], "%.1f %%",
                  100 * paths_share(sum->procedures_metric, all));
-        snprintf(cells[4], sizeof cells[4], "%.1f",
-                 paths_share((double)sum->procedure_paths, (double)sum->procedures));
+        double each = paths_share((double)sum->procedure_paths, (double)sum->procedures);
+        if (each < 1000)
+            snprintf(cells[4], sizeof cells[4], "%.1f", each);
+        else
+            print_quantity(each, cells[4]);
         if (sum->procedures == 0)
             cells[3][0] = cells[4][0] = 0;
         if (sum->paths == 0)
@@ -374,8 +378,10 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
 {
     char text[TEXT_BYTES], a[32];
     double counted = figures->instrumented_time;
-    if (figures->truncated + figures->hashed + figures->skipped + figures->assembly == 0 &&
-        counted < 0)
+    /* The exact engine has no tables in the program, and nothing is instrumented. */
+    bool built = strcmp(printer->profile->run.engine, "exact") != 0;
+    uint64_t hashed = built ? figures->hashed : 0;
+    if (figures->truncated + hashed + figures->skipped + figures->assembly == 0 && counted < 0)
         return;
     print_heading(printer, "What was counted");
     if (counted >= 0) {
@@ -386,15 +392,15 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2, text);
     }
-    snprintf(text, sizeof text, "%s functions are instrumented%s",
-             print_grouped(figures->instrumented, a),
-             figures->truncated + figures->hashed + figures->skipped ? "; of all functions:" : ".");
+    snprintf(text, sizeof text, "%s functions were %s%s", print_grouped(figures->instrumented, a),
+             built ? "instrumented" : "followed",
+             figures->truncated + hashed + figures->skipped ? "; of all functions:" : ".");
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
     print_group(printer, figures->truncated,
                 "truncated (too many paths: what was recorded are pieces of them)", is_truncated,
                 0);
-    print_group(printer, figures->hashed, "counted in hash tables (many paths)", is_hashed, 0);
+    print_group(printer, hashed, "counted in hash tables (many paths)", is_hashed, 0);
     print_skipped(printer);
     if (figures->assembly == 0)
         return;

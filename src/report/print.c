@@ -87,7 +87,7 @@ const char *print_quantity(double value, char out[32])
     if (value < 9999999.5 && (value >= 99.5 || value == floor(value)))
         return print_grouped((uint64_t)llround(value), out);
     if (value < 99.5) {
-        snprintf(out, 32, value < 9.95 ? "%.2f" : "%.1f", value);
+        snprintf(out, 32, value < 0.095 ? "%.2g" : value < 9.95 ? "%.2f" : "%.1f", value);
         return out;
     }
     for (; value >= 999.5 && unit + 2 < sizeof units; unit++)

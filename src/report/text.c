@@ -136,7 +136,7 @@ static void describe_exact(const struct printer *printer, char *line, size_t byt
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
     snprintf(line, bytes, "engine exact, every %s was seen",
              is_paths(printer) ? "instruction" : "access");
-    if (total.loads || total.stores)
+    if ((total.loads || total.stores) && (total.load_bytes || total.store_bytes))
         print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
                   print_grouped(total.loads, loads), print_plural(total.loads),
                   print_bytes((double)total.load_bytes, load_bytes),

@@ -350,6 +350,7 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
     struct runtime_thread *thread = runtime_thread;
     if (!module || !module->overflow_root)
         give_up();
+    runtime_check_fork(module);
     uint32_t number = 0;
     if (is_signal_return(module, *stack)) {
         struct built_record *parent = root(module, thread, thread ? &thread->signal_root : NULL);

@@ -63,6 +63,8 @@ void runtime_after_fork(void)
     struct runtime_module *module = runtime_module_get();
     if (!module || !module->region)
         return;
+    if (module->same)
+        atomic_store(module->same, 1);
     module->parent = module->process;
     runtime_take_number(module);
     atomic_store(&module->chunk, NULL);

@@ -77,6 +77,7 @@ static struct built_hash *grow(struct built_hash *root, struct built_hash *table
 
 void runtime_count_path(uint64_t path, struct built_hash *hash)
 {
+    runtime_check_fork(runtime_module_get());
     struct built_hash *table = table_in_use(hash);
     while (table && !count(table, path + 1))
         table = grow(hash, table);

@@ -9,7 +9,7 @@
 #include <asm/unistd.h>
 
 enum { READ_ONLY = 02000000, READ_WRITE = 02000002 /* with O_CLOEXEC */, HERE = -100 };
-enum { PROT_BOTH = 3, SHARED = 1, POOL_BYTES = 1 << 16 };
+enum { PROT_BOTH = 3, SHARED = 1, POOL_BYTES = 1 << 16, WIPE_ON_FORK = 18 };
 enum {
     SECURE = 23 /* AT_SECURE */,
     LOAD = 1,
@@ -353,10 +353,26 @@ struct built_module *runtime_describe(struct runtime_module *module)
     return out;
 }
 
+/* A page that forked children find empty. */
+static void notice_forks(struct runtime_module *module)
+{
+    _Atomic uint64_t *page = runtime_map(BUILT_PAGE);
+    if (!page)
+        return;
+    if (RUNTIME_CALL(__NR_madvise, page, BUILT_PAGE, WIPE_ON_FORK) != 0) {
+        RUNTIME_CALL(__NR_munmap, page, BUILT_PAGE);
+        return;
+    }
+    atomic_store(page, 1);
+    module->same = page;
+}
+
 static void discard(struct runtime_module *module)
 {
     if (module->region)
         RUNTIME_CALL(__NR_munmap, module->region, BUILT_PAGE);
+    if (module->same)
+        RUNTIME_CALL(__NR_munmap, module->same, BUILT_PAGE);
     RUNTIME_CALL(__NR_munmap, module, sizeof *module);
 }
 
@@ -375,6 +391,8 @@ struct runtime_module *runtime_module_begin(void)
     module->counters_bytes = (uint64_t)(counters_stop - counters_start);
     read_image(module);
     find_region(module);
+    if (module->region)
+        notice_forks(module);
     runtime_take_number(module);
     runtime_contexts_begin(module);
     struct built_module *described = runtime_describe(module);

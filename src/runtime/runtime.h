@@ -75,6 +75,7 @@ struct runtime_module {
     char region_path[64];
     uint32_t pid, process, parent;
     uint64_t map, map_bytes, counters, counters_bytes, bias;
+    _Atomic uint64_t *same;       /* 1; the kernel clears it in a forked child. NULL: it cannot */
     bool is_program;              /* stays as long as the process                           */
     uint64_t record_bytes;        /* of one record for each function with contexts; 0: none */
     uint32_t functions;           /* with contexts                                          */
@@ -155,6 +156,13 @@ void runtime_count_path(uint64_t path, struct built_hash *hash);
 
 /* In the child of a fork. */
 void runtime_after_fork(void);
+
+/* The same, if it has not been called: children made by bare system calls. To be asked before anything is made. */
+static inline void runtime_check_fork(const struct runtime_module *module)
+{
+    if (module && module->same && !atomic_load_explicit(module->same, memory_order_relaxed))
+        runtime_after_fork();
+}
 
 /* ---- system calls ----------------------------------------------------------------------------------------- */
 

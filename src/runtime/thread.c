@@ -32,20 +32,19 @@ static bool take_over(struct runtime_thread *thread, uint64_t self)
    else take as many system calls. */
 static struct runtime_thread *find_ended(struct runtime_module *module, uint64_t self)
 {
-    struct runtime_thread *at = atomic_load(&module->cursor);
-    for (int i = 0; i < TRIES; i++) {
-        if (!at)
-            at = atomic_load(&module->threads);
-        if (!at)
-            return NULL;
-        struct runtime_thread *next = at->next;
+    struct runtime_thread *first = atomic_load(&module->cursor), *at;
+    if (!first)
+        first = atomic_load(&module->threads);
+    at = first;
+    for (int i = 0; i < TRIES && at; i++) {
+        struct runtime_thread *next = at->next ? at->next : atomic_load(&module->threads);
         if (take_over(at, self)) {
             atomic_store(&module->cursor, next);
             return at;
         }
         at = next;
-        if (at == NULL && i == 0 && atomic_load(&module->threads)->next == NULL)
-            break; /* there is but one */
+        if (at == first)
+            break;
     }
     atomic_store(&module->cursor, at);
     return NULL;
@@ -78,6 +77,7 @@ static struct runtime_thread *make_thread(struct runtime_module *module, uint64_
 void runtime_begin(void)
 {
     struct runtime_module *module = runtime_module_begin();
+    runtime_check_fork(module);
     if (!module || headroom_delta || atomic_load(&module->exhausted))
         return;
     uint64_t self = RUNTIME_CALL(__NR_getpid);

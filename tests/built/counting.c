@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,6 +62,23 @@ static void forks(long count)
         }
     while (wait(NULL) > 0)
         ;
+}
+
+/* Children that no handler knows of. The parent must not make tables before they have their own. */
+static void bare_forks(long count)
+{
+    both(count);
+    for (int i = 1; i <= 3; i++) {
+        long child = syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, 0L);
+        if (child == 0) {
+            both(7 * count * i);
+            _exit(0);
+        }
+        int status = -1;
+        waitpid((pid_t)child, &status, 0);
+        printf("status %d\n", status);
+        both(2 * count * i);
+    }
 }
 
 static void *forking_thread(void *count)
@@ -189,6 +207,7 @@ static const struct {
              {"twice", twice},
              {"threads", threads},
              {"forks", forks},
+             {"bare_forks", bare_forks},
              {"fork_in_thread", fork_in_thread},
              {"killed", killed},
              {"exec", exec},

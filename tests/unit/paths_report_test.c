@@ -359,7 +359,10 @@ static void json_holds_it_all(void **state)
     json_t *blocks = json_object_get(first, "blocks");
     assert_int_equal(json_array_size(blocks), 3);
     assert_true(number(json_array_get(blocks, 2), "line") == 14);
-    assert_int_equal(json_array_size(json_object_get(json_array_get(blocks, 2), "lines")), 2);
+    assert_true(number(json_array_get(blocks, 2), "block") == 3);
+    json_t *executed = json_array_get(json_object_get(alpha, "executed_blocks"), 2);
+    assert_true(number(executed, "block") == 3);
+    assert_int_equal(json_array_size(json_object_get(executed, "lines")), 2);
     json_t *second = json_array_get(list, 1);
     assert_string_equal(json_string_value(json_object_get(second, "begins")), "landing-pad");
     assert_string_equal(json_string_value(json_object_get(json_array_get(list, 3), "class")),
@@ -412,6 +415,30 @@ static void json_is_cut_by_the_limit(void **state)
 /* ---- text
  * ------------------------------------------------------------------------------------------- */
 
+/* 300 paths of 1000 blocks each. */
+static void json_stays_small_unless_asked(void **state)
+{
+    struct profile *profile = new_profile();
+    struct report_options options = {0};
+    for (uint32_t i = 0; i < 300; i++) {
+        add_path(profile, B, 0, 100 + i, 1, 1, 1, 3, 1);
+        profile->paths[profile->paths_count - 1].steps = 1000;
+        for (uint32_t s = 1; s < 1000; s++)
+            profile_add_path_steps(profile)->block = 3;
+    }
+    assert_true(profile_check(profile));
+    json_t *json = json_of(profile, &options), *paths = json_object_get(json, "paths");
+    size_t shown = json_array_size(json_object_get(paths, "paths"));
+    assert_true(shown > 250 && shown < 270 && number(paths, "paths_total") == 304);
+    json_decref(json);
+    options.limit = 1000;
+    json = json_of(profile, &options);
+    paths = json_object_get(json_object_get(json, "paths"), "paths");
+    assert_int_equal(json_array_size(paths), 304);
+    json_decref(json);
+    profile_free(profile);
+}
+
 static const char expected[] =
     "headroom paths  ./prog\n"
     "  1.00 s, 0.00 s of CPU time, 1 process, 1 thread\n"
@@ -423,7 +450,7 @@ static const char expected[] =
     "Paths\n"
     "\n"
     "  17 executions of paths, 1,000 instructions, 1,000 cycles\n"
-    "  4 different paths in 2 of 4 instrumented functions\n"
+    "  4 different paths in 2 of 4 functions instrumented\n"
     "\n"
     "  hot: at least 1 %           paths     cycles  functions     cycles paths each\n"
     "  hot, dense                      1     60.0 %          1     68.0 %        2.0\n"
@@ -443,14 +470,14 @@ static const char expected[] =
     "      alpha  a.c:10  path 0\n"
     "      10 executions of 10 instructions, 60 cycles\n"
     "        lines 10–12, 14–15\n"
-    "        ← returns\n"
+    "        ← leaves the function\n"
     "\n"
     "  #2  31.5 % of the cycles, sparse (0.42 an instruction, 1 on average)\n"
     "      beta  a.c:30  path 0\n"
     "      5 executions of 150 instructions, 63 cycles\n"
     "        ↳ begins where an exception lands\n"
     "        lines 30–31\n"
-    "        ← returns\n"
+    "        ← leaves the function\n"
     "\n"
     "  1 more, together 8.0 %\n"
     "\n"
@@ -462,7 +489,7 @@ static const char expected[] =
     "\n"
     "Calling contexts\n"
     "\n"
-    "  contexts                6, 360 bytes, 60.0 bytes a context\n"
+    "  contexts                6, 360 bytes, 60 bytes each\n"
     "  height                  2.3 on average, 3 at most\n"
     "  callees                 1.33 for each context that calls\n"
     "  most contexts           3 of beta\n"
@@ -478,7 +505,7 @@ static const char expected[] =
     "\n"
     "  The paths' own cycles are 50 % of the CPU time; the rest went to code that is\n"
     "  not instrumented (libraries, the kernel) and to counting.\n"
-    "  4 functions are instrumented; of all functions:\n"
+    "  4 functions were instrumented; of all functions:\n"
     "  - 1 truncated (too many paths: what was recorded are pieces of them): delta\n"
     "  - 1 counted in hash tables (many paths): beta\n"
     "  - 1 left alone (jumps ?[31mabout): hard\n"
@@ -531,7 +558,7 @@ static void text_quotes_the_source(void **state)
               "            12 │ line 12 of the source;\n"
               "            14 │ line 14 of the source;\n"
               "            15 │ line 15 of the source;\n"
-              "        ← returns\n");
+              "        ← leaves the function\n");
     has(text, "        ↳ begins at a loop head\n"
               "            12 │ line 12 of the source;\n");
     has(text, "        ↻ back to a loop head\n");
@@ -619,6 +646,7 @@ int main(void)
         cmocka_unit_test(json_holds_it_all),
         cmocka_unit_test(json_has_the_context_tree_if_there_is_one),
         cmocka_unit_test(json_is_cut_by_the_limit),
+        cmocka_unit_test(json_stays_small_unless_asked),
         cmocka_unit_test(text_reads_well),
         cmocka_unit_test(text_quotes_the_source),
         cmocka_unit_test(text_tells_what_cannot_be_told),
