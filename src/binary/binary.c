@@ -309,16 +309,21 @@ static size_t frames_of_unit(struct binary *binary, struct unit *unit, uint64_t 
     return outermost->function || outermost->file || count ? count + 1 : 0;
 }
 
+static struct unit *unit_of(struct binary *binary, uint64_t vaddr)
+{
+    if (binary->dwarf && !binary->units_listed) {
+        binary->units_listed = true;
+        units_load(binary->dwarf, &binary->units);
+    }
+    return units_find(&binary->units, vaddr);
+}
+
 size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
                      size_t capacity)
 {
     if (!capacity)
         return 0;
-    if (binary->dwarf && !binary->units_listed) {
-        binary->units_listed = true;
-        units_load(binary->dwarf, &binary->units);
-    }
-    struct unit *unit = units_find(&binary->units, vaddr);
+    struct unit *unit = unit_of(binary, vaddr);
     if (unit)
         return frames_of_unit(binary, unit, vaddr, frames, capacity);
     struct binary_frame frame = {0};
@@ -327,6 +332,60 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
         return 0;
     frames[0] = frame;
     return 1;
+}
+
+static uint64_t address_of_row(Dwarf_Lines *rows, size_t index)
+{
+    Dwarf_Addr address = 0;
+    dwarf_lineaddr(dwarf_onesrcline(rows, index), &address);
+    return address;
+}
+
+/* libdw sorts the rows of a unit by address. */
+size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
+                   size_t capacity)
+{
+    struct unit *unit = unit_of(binary, start);
+    Dwarf_Lines *rows;
+    size_t total, count = 0, low = 0;
+    if (!unit || dwarf_getsrclines(&unit->die, &rows, &total) != 0)
+        return 0;
+    for (size_t high = total; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if (address_of_row(rows, middle) < start)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < total && count < capacity; low++) {
+        uint64_t address = address_of_row(rows, low);
+        if (address < start || address >= end)
+            break;
+        if (count == 0 || addresses[count - 1] != address)
+            addresses[count++] = address;
+    }
+    return count;
+}
+
+enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
+                                uint64_t *bytes)
+{
+    Elf *elf = binary->main.elf;
+    GElf_Shdr header;
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return BASE_NOT_FOUND;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        const char *found = gelf_getshdr(section, &header) && header.sh_flags & SHF_ALLOC
+                                ? elf_strptr(elf, names, header.sh_name)
+                                : NULL;
+        if (found && strcmp(found, name) == 0) {
+            *vaddr = header.sh_addr;
+            *bytes = header.sh_size;
+            return BASE_OK;
+        }
+    }
+    return BASE_NOT_FOUND;
 }
 
 enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)

@@ -84,6 +84,17 @@ size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_B
 size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
                      size_t capacity);
 
+/*
+ * Addresses in [start, end) at which a row of the line table begins, in ascending order, each once: between
+ * two of them all instructions are of one line. Returns the count, at most capacity.
+ */
+size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
+                   size_t capacity);
+
+/* Where a section that the program loads is, also one without bytes in the file. BASE_NOT_FOUND. */
+enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
+                                uint64_t *bytes);
+
 /* File bytes at a virtual address (code, for decoding). */
 enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes);
 

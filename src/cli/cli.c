@@ -69,6 +69,8 @@ int cli_main(int argc, char **argv)
     occupy_standard_descriptors();
     /* Widths of characters in tables; numbers stay as in C. */
     setlocale(LC_CTYPE, "");
+    if (argc > 1 && is_compile_step(argv[1]))
+        return compile_step_run(argv + 2);
     settings_default(&settings);
     if (!options_parse(&top, argc, argv, &settings, &first, error, sizeof error))
         return say_usage("", "%s", error);

@@ -151,7 +151,8 @@ static bool conclude(struct exact *exact)
 int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command)
 {
     struct exact exact = {
-        .recording = {.settings = settings, .verb = verb, .command = command, .log = -1},
+        .recording =
+            {.settings = settings, .verb = verb, .command = command, .log = -1, .region = -1},
     };
     struct recording *recording = &exact.recording;
     recording->output = settings->output ? settings->output

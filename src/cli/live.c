@@ -221,7 +221,8 @@ int live_run(const struct settings *settings, const char *verb, uint32_t kinds, 
                       .verb = verb,
                       .output = settings->output ? settings->output : output,
                       .command = command,
-                      .log = -1},
+                      .log = -1,
+                      .region = -1},
     };
     struct recording *recording = &live.recording;
     bool keep = false;

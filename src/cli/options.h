@@ -45,11 +45,11 @@ enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
 struct settings {
-    const char *output, *report, *generate, *trace;
+    const char *output, *report, *generate, *trace, *keep_assembly;
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
-    int paper_bins;
+    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, verbose;
     uint64_t rate, period, limit, seed;
     double fp_tolerance, share, access_rate;
     struct cache_shape caches[CACHE_MOST];

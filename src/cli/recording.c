@@ -65,8 +65,10 @@ int recording_open(struct recording *recording)
     int code = open_report(recording);
     if (code)
         return code;
-    enum launch_outcome outcome = launch_log_create(recording->output, recording->log_path,
-                                                    &recording->log, recording->error);
+    enum launch_outcome outcome = recording->built
+                                      ? LAUNCH_OK
+                                      : launch_log_create(recording->output, recording->log_path,
+                                                          &recording->log, recording->error);
     if (outcome != LAUNCH_OK)
         return recording_refuse(recording, outcome);
     /* Said now, when nothing can be refused any more, and again in every report. */
@@ -125,13 +127,20 @@ static bool import_recording(struct recording *recording, const char *engine)
     };
     struct binary_options symbols = symbol_options(recording->settings);
     struct progress progress;
-    interruptible(recording->log_path);
+    enum base_status status;
+    if (!recording->built)
+        interruptible(recording->log_path);
     progress_begin(&progress, recording->settings->quiet);
-    enum base_status status =
-        import_log(recording->log_path, &run, &symbols, recording->output, progress_step, &progress,
-                   recording->error, sizeof recording->error);
+    if (recording->built)
+        status = import_built(recording->region, &run, &symbols, recording->output, progress_step,
+                              &progress, recording->error, sizeof recording->error);
+    else
+        status = import_log(recording->log_path, &run, &symbols, recording->output, progress_step,
+                            &progress, recording->error, sizeof recording->error);
     progress_end(&progress);
-    if (status != BASE_OK)
+    if (status != BASE_OK && recording->built)
+        say("%s", recording->error);
+    else if (status != BASE_OK)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
     return status == BASE_OK;
@@ -176,6 +185,8 @@ void recording_close(struct recording *recording, bool keep)
         if (!keep)
             unlink(recording->log_path);
     }
+    if (recording->region >= 0)
+        close(recording->region);
     if (recording->report)
         fclose(recording->report);
 }

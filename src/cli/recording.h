@@ -12,13 +12,15 @@
 
 enum { DEGRADED_AT_MOST = 24 };
 
-/* Begin with these four and log -1, everything else zeroed. */
+/* Begin with these four, log -1 and region -1, everything else zeroed. */
 struct recording {
     const struct settings *settings;
     const char *verb;
     const char *output; /* profile                                         */
     char *const *command;
     int log;
+    bool built; /* no raw log; `region` from launch_built            */
+    int region;
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     FILE *report; /* from --report, or NULL                          */
@@ -37,7 +39,7 @@ void recording_note(void *context, const char *sentence);
 
 int recording_check_output(struct recording *recording);
 
-/* The last steps: the report's file, the raw log; says what is degraded so far. */
+/* The last steps: the report's file, the raw log, if one is needed; says what is degraded so far. */
 int recording_open(struct recording *recording);
 
 /* Says recording->error. */
@@ -45,7 +47,7 @@ int recording_refuse(const struct recording *recording, enum launch_outcome outc
 
 /* ---- after it has ended -------------------------------------------------------------- */
 
-/* From raw log to profile and report. False: the raw log must stay. */
+/* From raw log or region to profile and report. False: there is no profile, and a raw log must stay. */
 bool recording_finish(struct recording *recording, const char *engine);
 
 /* keep: the raw log stays. */

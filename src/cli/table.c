@@ -192,6 +192,20 @@ static const struct option_spec reuse_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec paths_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
+             "paths.headroom."},
+    OPTION_DEBUGINFOD,
+    OPTION_REPORT,
+    OPTION_FORMAT,
+    OPTION_LIMIT,
+    OPTION_COLOR,
+    OPTION_QUIET,
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
@@ -211,6 +225,28 @@ static const struct option_spec doctor_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec compile_options[] = {
+    {"paths", 0, OPTION_FLAG, FIELD(paths), .value = 1,
+     .help = "Count how often each path through each function is taken."},
+    {"contexts", 0, OPTION_FLAG, FIELD(contexts), .value = 1,
+     .help = "Record calling contexts: which function was called from where, as a tree. With "
+             "--paths: the paths of each context apart."},
+    {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1,
+     .help = "Contexts that differ in the place of a call in its function are different ones. "
+             "Implies --contexts."},
+    {"count", 0, OPTION_FLAG, FIELD(count_accesses), .value = 1,
+     .help = "Count memory accesses exactly, as a source of samples for 'headroom waste' and "
+             "'headroom reuse'."},
+    {"cycles", 0, OPTION_FLAG, FIELD(cycles), .value = 1,
+     .help = "Measure time stamp cycles of each path or context, too."},
+    {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
+     .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
+    {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,
+     .help = "Tell on standard error, a line for each object, how many functions were rewritten."},
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec help_options[] = {
     {"generate", 0, OPTION_TEXT, FIELD(generate), .argument = "WHAT"}, /* used by the build */
     OPTION_HELP,
@@ -222,6 +258,11 @@ static const struct option_spec top_options[] = {
     {"version", 'V', OPTION_FLAG, FIELD(version), .value = 1, .help = "Show the version and exit."},
     OPTION_END,
 };
+
+#define COMPILE_STATUS                                                                             \
+    "That of the compiler. If it did not get as far: 1 when the code cannot be rewritten or "      \
+    "headroom itself failed, 2 for wrong options, 126 when COMPILER cannot be executed, 127 when " \
+    "it cannot be found."
 
 const struct verb verbs[] = {
     {
@@ -277,6 +318,78 @@ const struct verb verbs[] = {
         .usage_code = 125,
         .command = true,
         .run = reuse_run,
+    },
+    {
+        .name = "paths",
+        .summary = "tell which paths and calling contexts a program takes",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND, which 'headroom cc' built with --paths or --contexts, and reports how "
+            "often each path through each function was taken, and in which calling contexts. "
+            "Programs that COMMAND starts are counted too if they were built so; all others run as "
+            "always.\n\n"
+            "Every execution is counted, by the program itself in memory of headroom's: also what "
+            "a program did that was killed. Its input, output and exit status stay its own; the "
+            "report goes to standard error when it has ended. Options end at the first word that "
+            "is not one.\n\n"
+            "The recording ends when COMMAND itself ends; children that live on are not waited "
+            "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
+            "to headroom are passed on to it.",
+        .exit_status =
+            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
+            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
+            "127 when it cannot be found.",
+        .options = paths_options,
+        .usage_code = 125,
+        .command = true,
+        .run = paths_run,
+    },
+    {
+        .name = "cc",
+        .summary = "compile C with counters",
+        .arguments = "[--] [COMPILER] ARGUMENT...",
+        .description =
+            "Runs COMPILER (gcc, g++, gfortran, clang, clang++, by whatever name; default: cc) and "
+            "adds counters to the assembly it makes, for 'headroom paths'. In builds: "
+            "CC=\"headroom cc --paths --\", the same with c++ for CXX, and use it for linking, "
+            "too. "
+            "A program built so behaves as always when it is run by itself.\n\n"
+            "Options, messages, dependency files and exit status are the compiler's own. Inline "
+            "assembly, assembly files and libraries are left as they are; functions that cannot be "
+            "rewritten stay as they are and are listed in reports. Refused, in one sentence: "
+            "-flto, "
+            "other machines than x86-64 Linux, -masm=intel, -pg and other profilers, "
+            "-mcmodel=large, -fsplit-stack, and -gsplit-dwarf by clang. Compilation to assembly "
+            "(-S) gives the compiler's own.\n\n"
+            "Without --paths, --contexts or --count the assembly is only taken apart and put "
+            "together again: the objects are those that COMPILER makes by itself.",
+        .exit_status = COMPILE_STATUS,
+        .options = compile_options,
+        .usage_code = 2,
+        .command = true,
+        .run = cc_run,
+    },
+    {
+        .name = "c++",
+        .summary = "compile C++ with counters",
+        .arguments = "[--] [COMPILER] ARGUMENT...",
+        .description = "The same as 'headroom cc', where the default for COMPILER is c++.",
+        .exit_status = COMPILE_STATUS,
+        .options = compile_options,
+        .usage_code = 2,
+        .command = true,
+        .run = cxx_run,
+    },
+    {
+        .name = "fortran",
+        .summary = "compile Fortran with counters",
+        .arguments = "[--] [COMPILER] ARGUMENT...",
+        .description = "The same as 'headroom cc', where the default for COMPILER is gfortran.",
+        .exit_status = COMPILE_STATUS,
+        .options = compile_options,
+        .usage_code = 2,
+        .command = true,
+        .run = fortran_run,
     },
     {
         .name = "report",

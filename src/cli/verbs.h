@@ -15,9 +15,17 @@
 /* Each returns the exit code. */
 int waste_run(const struct settings *settings, int count, char **operands);
 int reuse_run(const struct settings *settings, int count, char **operands);
+int paths_run(const struct settings *settings, int count, char **operands);
 int report_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
+int cc_run(const struct settings *settings, int count, char **operands);
+int cxx_run(const struct settings *settings, int count, char **operands);
+int fortran_run(const struct settings *settings, int count, char **operands);
 int help_run(const struct settings *settings, int count, char **operands);
+
+/* Not for people: gcc runs its steps by `headroom WORD ...`. */
+bool is_compile_step(const char *word);
+int compile_step_run(char **words);
 
 /* Everything that main does. */
 int cli_main(int argc, char **argv);

@@ -41,4 +41,13 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
                             import_progress *progress, void *progress_context, char *error,
                             size_t error_bytes);
 
+/*
+ * The same from the recording region of instrumented programs (wire/built.h), an open file of which they had
+ * all in their memory, and which they may still have. run->verb is "paths", run->engine "built".
+ */
+enum base_status import_built(int region, const struct import_run *run,
+                              const struct binary_options *symbols, const char *output,
+                              import_progress *progress, void *progress_context, char *error,
+                              size_t error_bytes);
+
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_INLINED = 64, LONGEST_NAME_BYTES = 16384, NAMED_MODULES = 3 };
+enum { MOST_INLINED = 64, NAMED_MODULES = 3 };
 
 /* What a node asks for. Equal queries get the same frames. */
 struct query {
@@ -34,42 +34,12 @@ struct namer {
     struct frames *frames; /* by node; count 0: nothing names it */
     struct import_loops *loops;
     bool *leads; /* module stands in a finding's innermost frame */
-    struct import_index strings;
-    const char **texts;
-    size_t texts_count, texts_capacity;
+    struct import_strings strings;
 };
 
-/* ---- strings ------------------------------------------------------------------------------ */
-
-static bool equal_text(const void *items, uint32_t item, const void *key)
-{
-    return strcmp(((const char *const *)items)[item], key) == 0;
-}
-
-/* The profile's copy of text; over-long names are cut. NULL for NULL; *good false: no memory. */
 static const char *keep(struct namer *namer, const char *text, bool *good)
 {
-    char cut[LONGEST_NAME_BYTES];
-    uint32_t item;
-    bool found;
-    if (!text || !*good)
-        return NULL;
-    if (strlen(text) >= sizeof cut) {
-        memcpy(cut, text, sizeof cut - 1);
-        cut[sizeof cut - 1] = 0;
-        text = cut;
-    }
-    *good = import_room((void **)&namer->texts, &namer->texts_capacity, namer->texts_count,
-                        sizeof *namer->texts) &&
-            import_index_enter(&namer->strings, base_hash_bytes(text, strlen(text), 0), equal_text,
-                               namer->texts, text, (uint32_t)namer->texts_count, &item, &found);
-    if (*good && !found) {
-        const char *copy = profile_keep(namer->profile, text);
-        *good = copy != NULL;
-        if (*good)
-            namer->texts[namer->texts_count++] = copy;
-    }
-    return *good ? namer->texts[item] : NULL;
+    return import_keep(&namer->strings, namer->profile, text, good);
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -399,11 +369,10 @@ bool import_name(struct import_gather *gather, const struct binary_options *symb
                 make_contexts(&namer) && tell_details(&namer, start_ns) &&
                 import_loops_tell(namer.loops);
     sort_findings(gather->profile);
-    import_index_free(&namer.strings);
+    import_strings_free(&namer.strings);
     import_loops_free(namer.loops);
     free(namer.queries);
     free(namer.frames);
     free(namer.leads);
-    free(namer.texts);
     return good;
 }

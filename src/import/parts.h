@@ -2,7 +2,8 @@
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
  * exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
- * (names.c), telling about the run (run.c).
+ * (names.c), telling about the run (run.c). Paths come another way: built.c reads what instrumented programs
+ * left, routes.c puts what any engine counted in the profile's order.
  */
 #ifndef HEADROOM_IMPORT_PARTS_H
 #define HEADROOM_IMPORT_PARTS_H
@@ -52,6 +53,21 @@ static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
 {
     return base_mix64(base_mix64(base_mix64(a + 1) ^ b) ^ c);
 }
+
+/* ---- strings ------------------------------------------------------------------------------ */
+
+/* Texts of a profile, each kept once. */
+struct import_strings {
+    struct import_index index;
+    const char **texts;
+    size_t count, capacity;
+};
+
+/* The profile's copy of text; over-long names are cut. NULL for NULL, and if *good is false; *good becomes
+   false: no memory. */
+const char *import_keep(struct import_strings *strings, struct profile *profile, const char *text,
+                        bool *good);
+void import_strings_free(struct import_strings *strings);
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
@@ -256,6 +272,10 @@ bool import_name(struct import_gather *gather, const struct binary_options *symb
  */
 
 bool import_describe(struct import_gather *gather, const struct import_run *run);
+
+/* Of it, what needs no log: how the run went, the machine. */
+bool import_describe_run(struct profile *profile, const struct import_run *run);
+void import_describe_machine(struct profile *profile);
 
 /* Adds a sentence to profile->degraded unless it is there. */
 __attribute__((format(printf, 2, 3))) bool import_degraded(struct profile *profile,

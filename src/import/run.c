@@ -272,7 +272,7 @@ static const char *cpu_model(struct profile *profile)
     return model;
 }
 
-static void describe_machine(struct profile *profile)
+void import_describe_machine(struct profile *profile)
 {
     struct utsname names;
     if (uname(&names) == 0) {
@@ -327,19 +327,8 @@ static void count_images(struct profile *profile, bool exact)
     profile->run.threads = threads > continued ? threads - continued : 0;
 }
 
-static bool describe_given(struct import_gather *gather, const struct import_run *run)
+bool import_describe_run(struct profile *profile, const struct import_run *run)
 {
-    struct profile *profile = gather->profile;
-    uint32_t kinds = gather->log->config.kinds;
-    bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
-    profile->run.verb = profile_keep(profile, run ? run->verb : reuse_only ? "reuse" : "waste");
-    profile->run.engine = profile_keep(profile, run             ? run->engine
-                                                : gather->exact ? "exact"
-                                                                : "live");
-    if (!profile->run.verb || !profile->run.engine)
-        return false;
-    if (!run)
-        return true;
     if (run->exited)
         profile->run.exit_code = run->exit_code & 255;
     else if (run->signal > 0 && run->signal <= 128)
@@ -363,6 +352,20 @@ static bool describe_given(struct import_gather *gather, const struct import_run
            import_degraded(profile, "the log is incomplete: the disk was full while recording");
 }
 
+static bool describe_given(struct import_gather *gather, const struct import_run *run)
+{
+    struct profile *profile = gather->profile;
+    uint32_t kinds = gather->log->config.kinds;
+    bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
+    profile->run.verb = profile_keep(profile, run ? run->verb : reuse_only ? "reuse" : "waste");
+    profile->run.engine = profile_keep(profile, run             ? run->engine
+                                                : gather->exact ? "exact"
+                                                                : "live");
+    if (!profile->run.verb || !profile->run.engine)
+        return false;
+    return !run || import_describe_run(profile, run);
+}
+
 /* A log without its recording: the processes and threads tell what they can. */
 static void describe_from_log(struct profile *profile)
 {
@@ -381,7 +384,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
     struct accounts accounts = {0};
     if (!describe_given(gather, run))
         return false;
-    describe_machine(profile);
+    import_describe_machine(profile);
     describe_settings(profile, &gather->log->config, gather->exact);
     count_images(profile, gather->exact);
     if (!run)

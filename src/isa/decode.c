@@ -336,8 +336,9 @@ static uint64_t direct_target(const struct isa_decoded *decoded, uint64_t addres
     return address + decoded->insn.length + operand->imm.value.u;
 }
 
-enum base_status isa_decode_operation(const uint8_t *code, size_t available, uint64_t address,
-                                      struct isa_insn *insn, struct isa_operation *operation)
+static enum base_status decode(const uint8_t *code, size_t available, uint64_t address,
+                               struct isa_insn *insn, struct isa_operation *operation,
+                               struct isa_effects *effects)
 {
     if (!decode_full)
         return BASE_UNSUPPORTED;
@@ -366,14 +367,28 @@ enum base_status isa_decode_operation(const uint8_t *code, size_t available, uin
         fill_access(&out.accesses[0], &decoded, &decoded.operands[1], address);
     if (operation)
         isa_describe(&decoded, access_of, operation);
+    if (effects)
+        isa_effects_of(&decoded, &out, effects);
     *insn = out;
     return BASE_OK;
+}
+
+enum base_status isa_decode_operation(const uint8_t *code, size_t available, uint64_t address,
+                                      struct isa_insn *insn, struct isa_operation *operation)
+{
+    return decode(code, available, address, insn, operation, NULL);
+}
+
+enum base_status isa_decode_effects(const uint8_t *code, size_t available, uint64_t address,
+                                    struct isa_insn *insn, struct isa_effects *effects)
+{
+    return decode(code, available, address, insn, NULL, effects);
 }
 
 enum base_status isa_decode(const uint8_t *code, size_t available, uint64_t address,
                             struct isa_insn *insn)
 {
-    return isa_decode_operation(code, available, address, insn, NULL);
+    return decode(code, available, address, insn, NULL, NULL);
 }
 
 bool isa_effective_address(const struct isa_insn *insn, const struct isa_access *access,

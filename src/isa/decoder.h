@@ -19,4 +19,8 @@ int isa_general_register(ZydisRegister name);
 void isa_describe(const struct isa_decoded *decoded, const int8_t *access_of,
                   struct isa_operation *operation);
 
+/* Fills effects from decoded and what insn already says. */
+void isa_effects_of(const struct isa_decoded *decoded, const struct isa_insn *insn,
+                    struct isa_effects *effects);
+
 #endif

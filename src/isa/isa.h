@@ -169,6 +169,24 @@ enum base_status isa_decode_operation(const uint8_t *code, size_t available, uin
                                       struct isa_insn *insn, struct isa_operation *operation);
 
 /*
+ * Everything that an instruction does to general registers and flags. Masks have bit r for register r; a
+ * part of a register counts as all of it. What is written but may keep something of its old value (8 and 16
+ * bits, conditional moves, repeated strings) is also read; 32 bits replace the whole. Calls, system calls:
+ * the instruction alone, not what it runs.
+ */
+struct isa_effects {
+    uint32_t reads, writes;   /* with address registers and implicit ones                */
+    uint32_t flags_read;      /* RFLAGS bits, of CF PF AF ZF SF OF                       */
+    uint32_t flags_written;   /* may change or become undefined                          */
+    uint32_t flags_killed;    /* never keep their old value                              */
+};
+
+enum { ISA_FLAGS = 0x8d5 };   /* CF PF AF ZF SF OF */
+
+enum base_status isa_decode_effects(const uint8_t *code, size_t available, uint64_t address,
+                                    struct isa_insn *insn, struct isa_effects *effects);
+
+/*
  * Length of the instruction at code, 0 if none fits or the encoding is
  * unknown. Needs no isa_start() and is some twenty times faster than decoding:
  * for walking over much code. It accepts some encodings that do not exist.

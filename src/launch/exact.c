@@ -5,8 +5,7 @@
  * wait, and to turn what Valgrind says into sentences: Valgrind talks to a pipe of ours, because
  * standard error is the program's.
  *
- * Signals arrive through a signalfd, beside the pipe in one poll; unlike the live engine's loop
- * this one waits for nothing that only a futex could tell.
+ * Signals arrive through a signalfd, beside the pipe in one poll (program.c).
  */
 #include "launch/exact.h"
 
@@ -20,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,86 +28,11 @@ extern char **environ;
 
 enum { TICK_MS = 200 };
 
-/* ---- signals ------------------------------------------------------------------------------- */
-
-/* What launch_record does with them, see there; SIGCHLD and those passed on come by signalfd. */
-static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
-static const int passed_signals[] = {SIGTERM, SIGHUP};
-
-struct signals {
-    struct launch_inherited program;
-    struct sigaction before[BASE_COUNT(ignored_signals)];
-    int file; /* signalfd, or -1 */
-};
-
-static const struct sigaction by_default = {.sa_handler = SIG_DFL},
-                              ignore = {.sa_handler = SIG_IGN};
-
-/*
- * Everything is blocked from here on, so that nothing is lost between fork and signals_begin.
- * SIGCHLD: if it were ignored the exit status would be lost; SIGXFSZ: the log is a file too.
- */
-static bool signals_prepare(struct signals *signals)
-{
-    sigset_t all, awaited;
-    struct sigaction old;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &signals->program.mask);
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
-        sigaction(ignored_signals[i], NULL, &signals->before[i]);
-    sigaction(SIGCHLD, &by_default, &signals->program.child);
-    sigaction(SIGXFSZ, &ignore, &signals->program.file_size);
-    sigemptyset(&awaited);
-    sigaddset(&awaited, SIGCHLD);
-    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
-        if (sigaction(passed_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaddset(&awaited, passed_signals[i]); /* under nohup SIGHUP concerns nobody */
-    signals->file = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
-    return signals->file >= 0;
-}
-
-static void signals_begin(struct signals *signals)
-{
-    sigset_t mask = signals->program.mask;
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++) {
-        sigaction(ignored_signals[i], &ignore, NULL);
-        sigdelset(&mask, ignored_signals[i]);
-    }
-    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
-        sigaddset(&mask, passed_signals[i]);
-    sigaddset(&mask, SIGCHLD);
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-}
-
-/* After a recording SIGPIPE and SIGXFSZ stay ignored. */
-static void signals_end(struct signals *signals, bool recorded)
-{
-    struct signalfd_siginfo left;
-    while (signals->file >= 0 && read(signals->file, &left, sizeof left) > 0)
-        ;
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
-        if (!recorded || ignored_signals[i] == SIGINT || ignored_signals[i] == SIGQUIT)
-            sigaction(ignored_signals[i], &signals->before[i], NULL);
-    sigaction(SIGCHLD, &signals->program.child, NULL);
-    sigprocmask(SIG_SETMASK, &signals->program.mask, NULL);
-    if (signals->file >= 0)
-        close(signals->file);
-}
-
-static void pass_signals(const struct signals *signals, pid_t child)
-{
-    struct signalfd_siginfo info;
-    while (read(signals->file, &info, sizeof info) == (ssize_t)sizeof info)
-        /* A hangup of the terminal (SI_KERNEL) reaches the program by itself. */
-        if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
-            kill(child, (int)info.ssi_signo);
-}
-
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 struct run {
     const struct launch_exact_request *request;
-    struct signals signals;
+    struct launch_signals signals;
     struct exact_words words;
     int messages[2]; /* pipe: ours, Valgrind's */
     char log_path[LAUNCH_PATH_BYTES];
@@ -140,20 +63,12 @@ static void take_messages(struct run *run)
     tell_log_failure(run);
 }
 
-/* Looks without reaping, so that the pid stays the program's while signals are passed on. */
-static bool program_ended(pid_t child)
-{
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == child;
-}
-
 static void await(struct run *run, pid_t child)
 {
     struct pollfd files[] = {{run->signals.file, POLLIN, 0}, {run->messages[0], POLLIN, 0}};
-    while (!program_ended(child)) {
+    while (!launch_program_ended(child)) {
         poll(files, BASE_COUNT(files), TICK_MS);
-        pass_signals(&run->signals, child);
+        launch_signals_pass(&run->signals, child);
         take_messages(run);
     }
 }
@@ -257,26 +172,6 @@ static void take_images(int log, pid_t root, struct launch_result *result)
 
 /* ---- all together ---------------------------------------------------------------------------- */
 
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-static void take_status(pid_t child, struct launch_result *result)
-{
-    int status = 0;
-    struct rusage usage = {0};
-    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
-        ;
-    result->exited = WIFEXITED(status);
-    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                    1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-}
-
 static void take_words(const struct exact_words *words, struct launch_result *result)
 {
     bool unknown = !result->exited && result->signal == SIGILL && words->unknown[0];
@@ -300,23 +195,6 @@ static bool memory_is_limited(void)
            (space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY);
 }
 
-/* A limit on file sizes binds what is done with the log, but neither it nor its lifting the
- * program. */
-static void lift_limits(struct launch_inherited *program)
-{
-    for (size_t i = 0; i < BASE_COUNT(program->limits); i++) {
-        getrlimit(launch_raised_limits[i], &program->limits[i]);
-        struct rlimit most = {program->limits[i].rlim_max, program->limits[i].rlim_max};
-        setrlimit(launch_raised_limits[i], &most);
-    }
-}
-
-static void restore_limits(const struct launch_inherited *program)
-{
-    for (size_t i = 0; i < BASE_COUNT(program->limits); i++)
-        setrlimit(launch_raised_limits[i], &program->limits[i]);
-}
-
 /* The tool announces the program before it runs: without that, an exit status is Valgrind's. */
 static bool never_started(const struct launch_result *result)
 {
@@ -328,18 +206,19 @@ static enum launch_outcome run_tool(struct run *run, char **command, char **envi
 {
     /* What launch_start executes is the tool; no file of no format, so never the shell. */
     struct launch_request tool = {.path = run->request->engine->tool, .command = command};
-    struct launch_result measured = {.start_ns = now_ns(CLOCK_REALTIME)};
-    uint64_t start = now_ns(CLOCK_MONOTONIC);
+    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
+    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
     pid_t child;
     int reason;
     if (!launch_start(&tool, environment, &run->signals.program, &child, &reason)) {
         fail(error, "the exact engine", reason);
         return LAUNCH_FAILED;
     }
-    signals_begin(&run->signals);
+    launch_signals_begin(&run->signals);
     await(run, child);
-    measured.wall_s = (double)(now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    take_status(child, &measured);
+    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    launch_take_status(child, &measured);
+    measured.peak_bytes = 0; /* Valgrind's own memory is in it */
     take_messages(run);
     take_images(run->request->program.log, child, &measured);
     take_words(&run->words, &measured);
@@ -401,15 +280,15 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     char **command = NULL, **environment = NULL;
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
-    if (!signals_prepare(&run.signals))
+    if (!launch_signals_prepare(&run.signals))
         fail(error, "signals", errno);
-    lift_limits(&run.signals.program);
+    launch_lift_limits(&run.signals.program);
     if (run.signals.file >= 0 && prepare(&run, &command, &environment, error))
         outcome = run_tool(&run, command, environment, result, error);
     keep = keep && outcome == LAUNCH_OK;
-    signals_end(&run.signals, keep);
+    launch_signals_end(&run.signals, keep);
     if (!keep)
-        restore_limits(&run.signals.program);
+        launch_restore_limits(&run.signals.program);
     exact_command_free(command);
     free(environment);
     for (int i = 0; i < 2; i++)

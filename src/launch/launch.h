@@ -120,6 +120,17 @@ struct launch_result {
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
 
+/* ---- programs built by `headroom cc` --------------------------------------------------------- */
+
+/*
+ * As launch_record, signals and limits included; of the request config and log are not used. metrics: for
+ * the region, enum built_modes. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * the caller's to close. result: what the parent of a process can know; images, also of forked children;
+ * lost_threads: tables for which there was no memory.
+ */
+enum launch_outcome launch_built(const struct launch_request *request, uint32_t metrics,
+                                 int *region, struct launch_result *result, char *error);
+
 /* ---- the exact engine ------------------------------------------------------------------ */
 
 /* A Valgrind tool: sees every access of the program, which runs several times slower. */

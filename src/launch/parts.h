@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/types.h>
+#include <time.h>
 
 /* ---- raw log (log.c) ----------------------------------------------------------------- */
 
@@ -75,5 +76,34 @@ extern const int launch_raised_limits[2];
  */
 bool launch_start(const struct launch_request *request, char *const *environment,
                   const struct launch_inherited *inherited, pid_t *child, int *reason);
+
+/* One variable "NAME=..." more, in place of what there was; one block for free(), strings are
+   shared. NULL: no memory. */
+char **launch_environment_with(char *const *environment, const char *variable);
+
+/* ---- recordings without the agent (program.c) ------------------------------------------------ */
+
+enum { LAUNCH_IGNORED_SIGNALS = 4 };
+
+struct launch_signals {
+    struct launch_inherited program;
+    struct sigaction before[LAUNCH_IGNORED_SIGNALS];
+    int file; /* signalfd, or -1 */
+};
+
+/* Blocks all signals, opens the signalfd. False: errno; end them all the same. */
+bool launch_signals_prepare(struct launch_signals *signals);
+void launch_signals_begin(struct launch_signals *signals);
+/* recorded: what launch_record leaves changed in this process stays so. */
+void launch_signals_end(struct launch_signals *signals, bool recorded);
+/* Hands on to the program what has arrived for it. */
+void launch_signals_pass(const struct launch_signals *signals, pid_t child);
+
+void launch_lift_limits(struct launch_inherited *program);
+void launch_restore_limits(const struct launch_inherited *program);
+uint64_t launch_now_ns(clockid_t clock);
+bool launch_program_ended(pid_t child);
+/* Reaps it. Fills exited, exit_code, signal, cpu_s, peak_bytes. */
+void launch_take_status(pid_t child, struct launch_result *result);
 
 #endif

@@ -58,6 +58,25 @@ char **launch_environment(char *const *environment, const char *agent, int pid, 
     return list;
 }
 
+char **launch_environment_with(char *const *environment, const char *variable)
+{
+    char name[64];
+    size_t count = 0, filled = 0;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(variable, "="), variable);
+    while (environment[count])
+        count++;
+    size_t list_bytes = (count + 2) * sizeof(char *);
+    char **list = malloc(list_bytes + strlen(variable) + 1);
+    if (!list)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!is_variable(environment[i], name))
+            list[filled++] = environment[i];
+    list[filled++] = strcpy((char *)list + list_bytes, variable);
+    list[filled] = NULL;
+    return list;
+}
+
 /* execvp's way with a file of no known format; argv[0] becomes the shell's, as there. */
 static void execute_by_shell(const char *path, char *const *command, char *const *environment)
 {

@@ -58,14 +58,15 @@ enum base_status paths_number(struct paths_graph *graph, struct paths **paths);
 
 /*
  * The same, and cuts more edges (PATHS_SPLIT) until there are at most `most` paths (>= 4). Cuts where much is
- * gained: edges into joins with many paths behind and before them, outside of loops rather than inside.
- * BASE_UNSUPPORTED: cannot be reached (one block with more successors than that).
+ * gained: edges into joins with many paths behind them, outside of loops rather than inside.
+ * BASE_UNSUPPORTED: not reached (one block with more successors than that; thousands of branches and few paths).
  */
 enum base_status paths_split(struct paths_graph *graph, uint64_t most, struct paths **paths);
 
 void paths_free(struct paths *paths); /* NULL does nothing */
 
-/* Number of potential paths, numbered 0 .. count - 1. UINT64_MAX: that many or more (then nothing can be
+/* Number of potential paths, numbered 0 .. count - 1: from roots by block (those that no root reaches are roots
+   too), then from where cut edges lead. UINT64_MAX: that many or more (then nothing can be
    placed or decoded, only paths_log2 helps). */
 uint64_t paths_count(const struct paths *paths);
 
@@ -84,6 +85,9 @@ enum paths_operation_kind {
     PATHS_COUNT,     /* count[r + value]++           */
     PATHS_COUNT_AT,  /* count[value]++               */
 };
+
+/* Each path has exactly one count: on the edge that ends it, before the PATHS_SET of the next. Roots are entered from
+   elsewhere only: what is placed there is not executed on edges between blocks that lead to them. */
 
 /* Operations of one place in order of execution; values are non-negative but for PATHS_ADD and PATHS_COUNT. */
 struct paths_operation {
@@ -108,7 +112,7 @@ enum paths_ends {
     PATHS_FROM_ENTRY = 0, /* begins at block 0                                  */
     PATHS_FROM_ROOT = 1,  /* at another root                                    */
     PATHS_FROM_CUT = 2,   /* where a cut edge leads                             */
-    PATHS_TO_CUT = 4,     /* ends at a cut edge, else leaves the function       */
+    PATHS_TO_CUT = 4,     /* ends at a cut edge, else leaves the function or gets stuck: then it is never counted */
 };
 
 struct paths_path {

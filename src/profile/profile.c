@@ -27,7 +27,8 @@ struct profile *profile_new(void)
     if (!profile)
         return NULL;
     if (!profile_add_modules(profile) || !profile_add_frames(profile) ||
-        !profile_add_contexts(profile) || !profile_add_loops(profile)) {
+        !profile_add_contexts(profile) || !profile_add_loops(profile) ||
+        !profile_add_path_functions(profile) || !profile_add_vertices(profile)) {
         profile_free(profile);
         return NULL;
     }
@@ -314,6 +315,132 @@ static bool check_loops(const struct profile *profile)
     return true;
 }
 
+/* Cycles, misses, events: negative where they were not measured. */
+static bool measure_ok(double value)
+{
+    return isfinite(value) && value <= weight_limit;
+}
+
+static bool check_path_functions(const struct profile *profile)
+{
+    if (profile->path_functions_count == 0)
+        return false;
+    for (size_t i = 1; i < profile->path_functions_count; i++) {
+        const struct profile_path_function *function = &profile->path_functions[i];
+        if (function->module >= profile->modules_count || function->table_kind >= PROFILE_TABLES ||
+            function->reason >= PROFILE_PATH_REASONS ||
+            (function->reason != PROFILE_PATH_WHOLE && !function->why))
+            return false;
+        if (!weight_ok(function->potential_log2) || function->potential > INT64_MAX)
+            return false;
+    }
+    return true;
+}
+
+/* Each row of a list of parts belongs to one whole: what is small in the file stays small when it
+   is gone through. */
+static bool follows(size_t *end, uint32_t first, uint32_t count, size_t limit)
+{
+    if (first != *end || count > limit - *end)
+        return false;
+    *end += count;
+    return true;
+}
+
+static bool check_path_blocks(const struct profile *profile)
+{
+    size_t lines = 0;
+    for (size_t i = 0; i < profile->path_blocks_count; i++) {
+        const struct profile_path_block *block = &profile->path_blocks[i];
+        if (block->function == 0 || block->function >= profile->path_functions_count ||
+            !follows(&lines, block->first_line, block->lines, profile->path_lines_count))
+            return false;
+        if (i && (block[-1].function > block->function ||
+                  (block[-1].function == block->function && block[-1].block >= block->block)))
+            return false;
+    }
+    return lines == profile->path_lines_count;
+}
+
+static bool check_path(const struct profile *profile, const struct profile_path *path)
+{
+    uint64_t counts[] = {path->count, path->instructions, path->loads, path->stores};
+    uint32_t from = PROFILE_PATH_FROM_ROOT | PROFILE_PATH_FROM_CUT;
+    if (path->function == 0 || path->function >= profile->path_functions_count ||
+        path->flags > (PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT) || (path->flags & from) == from)
+        return false;
+    for (uint32_t i = 0; i < path->steps; i++) {
+        uint32_t block = profile->path_steps[path->first_step + i].block;
+        if (block >= profile->path_blocks_count ||
+            profile->path_blocks[block].function != path->function)
+            return false;
+    }
+    return path->steps && path->count && path->number <= INT64_MAX &&
+           counts_ok(counts, BASE_COUNT(counts)) && measure_ok(path->cycles) &&
+           measure_ok(path->misses) && measure_ok(path->events);
+}
+
+static bool check_paths(const struct profile *profile)
+{
+    size_t steps = 0;
+    for (size_t i = 0; i < profile->paths_count; i++) {
+        const struct profile_path *path = &profile->paths[i];
+        if (!follows(&steps, path->first_step, path->steps, profile->path_steps_count) ||
+            !check_path(profile, path))
+            return false;
+        if (i && (path[-1].function > path->function ||
+                  (path[-1].function == path->function && path[-1].number >= path->number)))
+            return false;
+    }
+    return steps == profile->path_steps_count;
+}
+
+static bool check_vertices(const struct profile *profile)
+{
+    if (profile->vertices_count == 0)
+        return false;
+    for (size_t i = 1; i < profile->vertices_count; i++) {
+        const struct profile_vertex *vertex = &profile->vertices[i];
+        uint64_t counts[] = {vertex->count, vertex->bytes, vertex->call_sites};
+        if (vertex->parent >= i || vertex->function >= profile->path_functions_count ||
+            !counts_ok(counts, BASE_COUNT(counts)) ||
+            vertex->call_sites_used > vertex->call_sites ||
+            vertex->call_sites_one_path > vertex->call_sites_used)
+            return false;
+        if (!measure_ok(vertex->instructions) || !measure_ok(vertex->cycles) ||
+            !measure_ok(vertex->misses))
+            return false;
+    }
+    return true;
+}
+
+static bool check_vertex_paths(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->vertex_paths_count; i++) {
+        const struct profile_vertex_path *row = &profile->vertex_paths[i];
+        if (row->vertex == 0 || row->vertex >= profile->vertices_count ||
+            row->path >= profile->paths_count || row->count > count_limit ||
+            profile->vertices[row->vertex].function != profile->paths[row->path].function)
+            return false;
+        if (i && (row[-1].vertex > row->vertex ||
+                  (row[-1].vertex == row->vertex && row[-1].path >= row->path)))
+            return false;
+    }
+    return true;
+}
+
+static bool check_path_runs(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->path_runs_count; i++) {
+        const struct profile_path_run *run = &profile->path_runs[i];
+        if (i || run->modes > PROFILE_PATH_MODES || run->cache_bytes > count_limit ||
+            run->lost_pieces > count_limit || !weight_ok(run->cycles_per_read) ||
+            !weight_ok(run->cycles_per_ns))
+            return false;
+    }
+    return true;
+}
+
 static bool check_run(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -350,7 +477,9 @@ bool profile_check(const struct profile *profile)
     return check_run(profile) && check_tree(profile) && check_findings(profile) &&
            check_exact(profile) && check_reuse(profile) && check_bins(profile) &&
            check_reuse_pairs(profile) && check_paces(profile) && check_caches(profile) &&
-           check_loops(profile);
+           check_loops(profile) && check_path_functions(profile) && check_path_blocks(profile) &&
+           check_paths(profile) && check_vertices(profile) && check_vertex_paths(profile) &&
+           check_path_runs(profile);
 }
 
 void profile_total(struct profile *profile)

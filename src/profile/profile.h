@@ -8,8 +8,8 @@
  * input: profile_read checks every id, count and number, so that readers of a
  * struct profile may use all of them without further checks.
  *
- * Ids are indices into the arrays below. Id 0 of modules, frames, contexts and loops is
- * "none" (context 0 is the root of the calling-context tree); profile_new adds
+ * Ids are indices into the arrays below. Id 0 of modules, frames, contexts, loops, path_functions and
+ * vertices is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
  * those items. Parents precede children: contexts[i].parent < i.
  *
  * Host side; a struct profile belongs to one thread at a time.
@@ -19,7 +19,7 @@
 
 #include "base/base.h"
 
-enum { PROFILE_VERSION = 3, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 4, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
@@ -221,8 +221,120 @@ struct profile_frame_loop {
     uint32_t frame, loop; /* ids; ascending by frame */
 };
 
+enum profile_path_modes { /* same values as enum built_modes */
+    PROFILE_PATHS = 1,
+    PROFILE_CONTEXTS = 2,
+    PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
+    PROFILE_CYCLES = 8,
+    PROFILE_COUNT = 16,
+    PROFILE_PMU = 32,
+    PROFILE_PATH_MODES = 63,
+};
+
+enum profile_path_table { /* same values as enum built_table */
+    PROFILE_TABLE_NONE,   /* nothing was counted                */
+    PROFILE_TABLE_ARRAY,
+    PROFILE_TABLE_HASH,   /* many potential paths               */
+    PROFILE_TABLES
+};
+
+/* Beginning of enum built_reason; larger numbers: not instrumented, and `why` tells. */
+enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_PATH_REASONS = 256 };
+
+/*
+ * Functions whose paths or calling contexts were counted, or why not. Since version 4.
+ * id = index from 1; id 0 is none.
+ */
+struct profile_path_function {
+    const char *function; /* NULL: unknown                                                   */
+    const char *file;     /* of its entry; NULL: unknown                                     */
+    uint64_t address;     /* of its entry: ELF virtual address in module                     */
+    uint32_t module;
+    uint32_t line;        /* 0: unknown                                                      */
+    uint32_t table_kind;  /* enum profile_path_table                                         */
+    uint32_t reason;      /* enum profile_path_reason                                        */
+    const char *why;      /* the reason for people, a clause; NULL only if whole             */
+    uint32_t blocks, call_sites, inline_assembly;
+    uint64_t potential;   /* number of potential paths before any were truncated; 0: not known, or
+                             more than INT64_MAX                                             */
+    double potential_log2; /* its logarithm to base 2, whether known or not                  */
+};
+
+/* Blocks of these functions that some executed path runs through; id = index, by function, block. */
+struct profile_path_block {
+    uint32_t function; /* id                                                                 */
+    uint32_t block;    /* number within the function                                         */
+    uint64_t address;  /* of its first instruction                                           */
+    uint32_t instructions, loads, stores;
+    uint32_t first_line, lines; /* path_lines[first_line ...]: its lines in order of addresses, may be
+                                   none; the blocks' lines follow one another without gaps   */
+};
+
+/* Lines of blocks; neighbours in a block differ. */
+struct profile_path_line {
+    const char *file;     /* NULL: unknown                                                   */
+    const char *function; /* from which it was inlined; NULL: it is the function's own       */
+    uint32_t line;        /* 0: unknown                                                      */
+};
+
+enum profile_path_flags { /* same values as enum paths_ends */
+    PROFILE_PATH_FROM_ROOT = 1, /* begins at a landing pad                                   */
+    PROFILE_PATH_FROM_CUT = 2,  /* begins where a back edge leads                            */
+    PROFILE_PATH_TO_CUT = 4,    /* ends at a back edge, else leaves the function             */
+};
+
+/* One executed path, summed over threads, processes and contexts. id = index, by function, number. */
+struct profile_path {
+    uint32_t function;
+    uint32_t flags;       /* enum profile_path_flags                                         */
+    uint64_t number;      /* unique in the function                                          */
+    uint64_t count;       /* > 0                                                             */
+    uint64_t instructions, loads, stores; /* count times what one execution does             */
+    double cycles;        /* own, without callees; negative: not measured                    */
+    double misses;        /* simulated misses of the first-level data cache; negative: not measured */
+    double events;        /* of the pmu metric; negative: not measured                       */
+    uint32_t first_step, steps; /* path_steps[first_step ...]: its blocks in order, at least one; the
+                                   paths' steps follow one another without gaps              */
+};
+
+struct profile_path_step {
+    uint32_t block; /* id in path_blocks */
+};
+
+/* Vertex of a calling-context tree: a procedure in a context. id = index from 1; 0: the root. Parents precede
+   children. Each thread of the program has a tree; here equal contexts of all threads are one. */
+struct profile_vertex {
+    uint32_t parent;
+    uint32_t function;   /* id in path_functions; 0: a root for a thread or a signal handler */
+    uint32_t site;       /* call site in the parent's function from 0; UINT32_MAX: not distinguished, unknown */
+    uint32_t site_line;  /* 0: unknown                                                       */
+    uint64_t count;      /* activations                                                      */
+    uint64_t bytes;      /* of its record in the program, the largest if there were several  */
+    uint64_t call_sites; /* in the function                                                  */
+    uint64_t call_sites_used, call_sites_one_path; /* of these: called something here; reached by
+                            one executed path only, known with paths                         */
+    double instructions, cycles, misses; /* own; negative: not measured                      */
+};
+
+/* Path counts by context: which vertex executed which path (ids) how often. By vertex, path. */
+struct profile_vertex_path {
+    uint32_t vertex, path;
+    uint64_t count;
+};
+
+/* How the counting was done and what it cost. At most one row. */
+struct profile_path_run {
+    uint32_t modes;          /* enum profile_path_modes                                      */
+    uint64_t cache_bytes;    /* geometry of the simulated cache; 0: none                     */
+    uint32_t cache_ways, cache_line;
+    double cycles_per_read;  /* taken off each execution of a path; 0: not measured          */
+    double cycles_per_ns;    /* 0: not known                                                 */
+    uint64_t lost_pieces;    /* of recording memory that could not be had                    */
+    const char *event;       /* pmu metric; NULL: none                                       */
+};
+
 struct profile_run {
-    const char *verb;                /* "waste", "reuse"                          */
+    const char *verb;                /* "waste", "reuse", "paths"                 */
     const char *engine;              /* "live", "exact", "built", "static"        */
     const char *source;              /* "pmu", "clock", "count"; NULL             */
     const char *weighting;           /* "accesses", "cpu-time"                    */
@@ -263,7 +375,15 @@ struct profile_run {
     X(caches, cache)                                                                               \
     X(what_ifs, what_if)                                                                           \
     X(loops, loop)                                                                                 \
-    X(frame_loops, frame_loop)
+    X(frame_loops, frame_loop)                                                                     \
+    X(path_functions, path_function)                                                               \
+    X(path_blocks, path_block)                                                                     \
+    X(path_lines, path_line)                                                                       \
+    X(paths, path)                                                                                 \
+    X(path_steps, path_step)                                                                       \
+    X(vertices, vertex)                                                                            \
+    X(vertex_paths, vertex_path)                                                                   \
+    X(path_runs, path_run)
 
 struct profile {
     struct profile_run run;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 3. The SQL text is part of the format: a
+ * The schema of profile files, version 4. The SQL text is part of the format: a
  * file whose schema reads otherwise is refused.
  */
 #include "profile/schema.h"
@@ -183,6 +183,97 @@ static const struct schema_column frame_loop_columns[] = {
     COLUMN(frame_loop, loop, COUNT32),
 };
 
+static const struct schema_column path_function_columns[] = {
+    POSITION("id"),
+    COLUMN(path_function, function, NAME),
+    COLUMN(path_function, file, NAME),
+    COLUMN(path_function, address, ADDRESS),
+    COLUMN(path_function, module, COUNT32),
+    COLUMN(path_function, line, COUNT32),
+    COLUMN(path_function, table_kind, COUNT32),
+    COLUMN(path_function, reason, COUNT32),
+    COLUMN(path_function, why, NAME),
+    COLUMN(path_function, blocks, COUNT32),
+    COLUMN(path_function, call_sites, COUNT32),
+    COLUMN(path_function, inline_assembly, COUNT32),
+    COLUMN(path_function, potential, COUNT64),
+    COLUMN(path_function, potential_log2, REAL),
+};
+
+static const struct schema_column path_block_columns[] = {
+    POSITION("id"),
+    COLUMN(path_block, function, COUNT32),
+    COLUMN(path_block, block, COUNT32),
+    COLUMN(path_block, address, ADDRESS),
+    COLUMN(path_block, instructions, COUNT32),
+    COLUMN(path_block, loads, COUNT32),
+    COLUMN(path_block, stores, COUNT32),
+    COLUMN(path_block, first_line, COUNT32),
+    COLUMN(path_block, lines, COUNT32),
+};
+
+static const struct schema_column path_line_columns[] = {
+    POSITION("id"),
+    COLUMN(path_line, file, NAME),
+    COLUMN(path_line, function, NAME),
+    COLUMN(path_line, line, COUNT32),
+};
+
+static const struct schema_column path_columns[] = {
+    POSITION("id"),
+    COLUMN(path, function, COUNT32),
+    COLUMN(path, flags, COUNT32),
+    COLUMN(path, number, COUNT64),
+    COLUMN(path, count, COUNT64),
+    COLUMN(path, instructions, COUNT64),
+    COLUMN(path, loads, COUNT64),
+    COLUMN(path, stores, COUNT64),
+    COLUMN(path, cycles, REAL),
+    COLUMN(path, misses, REAL),
+    COLUMN(path, events, REAL),
+    COLUMN(path, first_step, COUNT32),
+    COLUMN(path, steps, COUNT32),
+};
+
+static const struct schema_column path_step_columns[] = {
+    POSITION("id"),
+    COLUMN(path_step, block, COUNT32),
+};
+
+static const struct schema_column vertex_columns[] = {
+    POSITION("id"),
+    COLUMN(vertex, parent, COUNT32),
+    COLUMN(vertex, function, COUNT32),
+    COLUMN(vertex, site, COUNT32),
+    COLUMN(vertex, site_line, COUNT32),
+    COLUMN(vertex, count, COUNT64),
+    COLUMN(vertex, bytes, COUNT64),
+    COLUMN(vertex, call_sites, COUNT64),
+    COLUMN(vertex, call_sites_used, COUNT64),
+    COLUMN(vertex, call_sites_one_path, COUNT64),
+    COLUMN(vertex, instructions, REAL),
+    COLUMN(vertex, cycles, REAL),
+    COLUMN(vertex, misses, REAL),
+};
+
+static const struct schema_column vertex_path_columns[] = {
+    COLUMN(vertex_path, vertex, COUNT32),
+    COLUMN(vertex_path, path, COUNT32),
+    COLUMN(vertex_path, count, COUNT64),
+};
+
+static const struct schema_column path_run_columns[] = {
+    POSITION("position"),
+    COLUMN(path_run, modes, COUNT32),
+    COLUMN(path_run, cache_bytes, COUNT64),
+    COLUMN(path_run, cache_ways, COUNT32),
+    COLUMN(path_run, cache_line, COUNT32),
+    COLUMN(path_run, cycles_per_read, REAL),
+    COLUMN(path_run, cycles_per_ns, REAL),
+    COLUMN(path_run, lost_pieces, COUNT64),
+    COLUMN(path_run, event, TEXT),
+};
+
 /* Function pointers of different types cannot share a table without a cast. */
 #define WRAP_ADDER(list, item)                                                                     \
     static void *add_##list(struct profile *profile)                                               \
@@ -279,6 +370,42 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "line INTEGER NOT NULL)"),
     TABLE_SINCE(3, "frame_loop", frame_loops, frame_loop, 0,
                 "frame INTEGER PRIMARY KEY, loop INTEGER NOT NULL)"),
+    TABLE_SINCE(4, "path_function", path_functions, path_function, 1,
+                "id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, address INTEGER NOT "
+                "NULL, module INTEGER NOT NULL, line INTEGER NOT NULL, table_kind INTEGER NOT "
+                "NULL, reason INTEGER NOT NULL, why INTEGER, blocks INTEGER NOT NULL, "
+                "call_sites INTEGER NOT NULL, inline_assembly INTEGER NOT NULL, potential "
+                "INTEGER NOT NULL, potential_log2 REAL NOT NULL)"),
+    TABLE_SINCE(4, "path_block", path_blocks, path_block, 0,
+                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, block INTEGER NOT NULL, "
+                "address INTEGER NOT NULL, instructions INTEGER NOT NULL, loads INTEGER NOT "
+                "NULL, stores INTEGER NOT NULL, first_line INTEGER NOT NULL, lines INTEGER "
+                "NOT NULL)"),
+    TABLE_SINCE(4, "path_line", path_lines, path_line, 0,
+                "id INTEGER PRIMARY KEY, file INTEGER, function INTEGER, line INTEGER NOT "
+                "NULL)"),
+    TABLE_SINCE(4, "path", paths, path, 0,
+                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, "
+                "number INTEGER NOT NULL, count INTEGER NOT NULL, instructions INTEGER NOT "
+                "NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, cycles REAL NOT NULL, "
+                "misses REAL NOT NULL, events REAL NOT NULL, first_step INTEGER NOT NULL, "
+                "steps INTEGER NOT NULL)"),
+    TABLE_SINCE(4, "path_step", path_steps, path_step, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL)"),
+    TABLE_SINCE(4, "vertex", vertices, vertex, 1,
+                "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, function INTEGER NOT NULL, "
+                "site INTEGER NOT NULL, site_line INTEGER NOT NULL, count INTEGER NOT NULL, "
+                "bytes INTEGER NOT NULL, call_sites INTEGER NOT NULL, call_sites_used INTEGER "
+                "NOT NULL, call_sites_one_path INTEGER NOT NULL, instructions REAL NOT NULL, "
+                "cycles REAL NOT NULL, misses REAL NOT NULL)"),
+    TABLE_SINCE(4, "vertex_path", vertex_paths, vertex_path, 0,
+                "vertex INTEGER NOT NULL, path INTEGER NOT NULL, count INTEGER NOT NULL, "
+                "PRIMARY KEY(vertex, path)) WITHOUT ROWID"),
+    TABLE_SINCE(4, "path_run", path_runs, path_run, 0,
+                "position INTEGER PRIMARY KEY, modes INTEGER NOT NULL, cache_bytes INTEGER "
+                "NOT NULL, cache_ways INTEGER NOT NULL, cache_line INTEGER NOT NULL, "
+                "cycles_per_read REAL NOT NULL, cycles_per_ns REAL NOT NULL, lost_pieces "
+                "INTEGER NOT NULL, event TEXT)"),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";

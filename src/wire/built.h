@@ -120,21 +120,26 @@ enum { BUILT_HASH_CELLS = 256 };
 /* ---- calling contexts ------------------------------------------------------------------------ */
 
 /*
- * A record stands for a procedure in a context (paper §4.1). Under BUILT_CALL_SITES every call site has a slot;
- * without, all call sites of a record share one. A slot holds the address of the record of the callee met
- * last, or 0; others that were met stand in its `sibling` list, most recently used first.
+ * A record stands for a procedure in a context (paper §4.1). Every call site of its function has a slot, which holds
+ * the address of the record of the callee met last there, or 0. Under BUILT_CALL_SITES the records of
+ * a slot are its own; without, a slot is but a cache, and a record has one child for each procedure.
+ * Children stand in a list from `children`, linked by `sibling`, most recently used first.
  */
 struct built_record {
     uint64_t function;      /* address of the entry in the map; 0: a root            */
     uint64_t parent;        /* address of a record; 0: none                          */
-    uint64_t sibling;       /* next record made for the same slot                    */
+    uint64_t sibling;       /* next child of the same parent                         */
+    uint64_t children;      /* first child                                           */
     uint64_t count;         /* activations                                           */
     uint64_t cycles;        /* own time, with BUILT_CYCLES                           */
-    uint32_t slot;          /* of the parent: index of its call site                 */
+    uint32_t slot;          /* of the parent, in which it was met first; or BUILT_SLOT_OVERFLOW */
     uint32_t slots;
-    uint64_t bytes;         /* of the record with all that follows                   */
+    uint64_t bytes;         /* of the record with all that follows; less than 4 GiB  */
     /* then: uint64_t slot[slots]; then, with BUILT_PATHS, the function's cells (array or hash) */
 };
+
+/* Of a record without parent that stands for its function in all contexts for which there was no room. */
+#define BUILT_SLOT_OVERFLOW UINT32_MAX
 
 /* ---- the region --------------------------------------------------------------------------------- */
 

@@ -152,6 +152,60 @@ static void add_version_3(struct profile *profile)
     *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 2};
 }
 
+/* What version 4 added: two functions with paths, one left alone; root, main, leaf called by main.
+ */
+static void add_version_4(struct profile *profile)
+{
+    struct profile_path_function whole = {.function = "main",
+                                          .file = "/src/a.c",
+                                          .address = 0x1000,
+                                          .module = 1,
+                                          .line = 40,
+                                          .table_kind = PROFILE_TABLE_ARRAY,
+                                          .blocks = 3,
+                                          .call_sites = 1,
+                                          .potential = 2,
+                                          .potential_log2 = 1};
+    *profile_add_path_functions(profile) = whole;
+    whole.function = "leaf";
+    whole.reason = PROFILE_PATH_TRUNCATED;
+    whole.why = "too many paths";
+    whole.table_kind = PROFILE_TABLE_HASH;
+    whole.potential = 0;
+    whole.potential_log2 = 214.5;
+    *profile_add_path_functions(profile) = whole;
+    *profile_add_path_functions(profile) =
+        (struct profile_path_function){.reason = 9, .why = "hand-written", .module = 1};
+    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 0, 0x1000, 5, 1, 2, 0, 2};
+    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 2, 0x1010, 1, 0, 0, 2, 0};
+    *profile_add_path_blocks(profile) = (struct profile_path_block){2, 0, 0x2000, 3, 3, 3, 2, 1};
+    *profile_add_path_lines(profile) = (struct profile_path_line){"/src/a.c", NULL, 40};
+    *profile_add_path_lines(profile) = (struct profile_path_line){"/src/a.h", "inlined", 7};
+    *profile_add_path_lines(profile) = (struct profile_path_line){NULL, NULL, 0};
+    *profile_add_paths(profile) = (struct profile_path){1, 0, 0, 10, 60, 10, 20, 1.5, -1, -1, 0, 2};
+    *profile_add_paths(profile) = (struct profile_path){
+        1, PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT, 1, 7, 35, 7, 14, 0.5, -1, -1, 2, 1};
+    *profile_add_paths(profile) =
+        (struct profile_path){2, PROFILE_PATH_FROM_ROOT, INT64_MAX, 1, 3, 3, 3, 9e9, -1, -1, 3, 1};
+    for (uint32_t i = 0; i < 4; i++)
+        profile_add_path_steps(profile)->block = (uint32_t[]){0, 1, 0, 2}[i];
+    *profile_add_vertices(profile) = (struct profile_vertex){.site = UINT32_MAX,
+                                                             .count = 1,
+                                                             .bytes = 88,
+                                                             .instructions = -1,
+                                                             .cycles = -1,
+                                                             .misses = -1};
+    *profile_add_vertices(profile) =
+        (struct profile_vertex){1, 1, 0, 0, 10, 120, 2, 1, 1, 95, 2, -1};
+    *profile_add_vertices(profile) =
+        (struct profile_vertex){2, 2, 0, 41, 1, 96, 0, 0, 0, 3, 9e9, -1};
+    *profile_add_vertex_paths(profile) = (struct profile_vertex_path){2, 0, 10};
+    *profile_add_vertex_paths(profile) = (struct profile_vertex_path){2, 1, 7};
+    *profile_add_vertex_paths(profile) = (struct profile_vertex_path){3, 2, 1};
+    *profile_add_path_runs(profile) = (struct profile_path_run){
+        PROFILE_PATHS | PROFILE_CONTEXTS, 32768, 8, 64, 31.5, 2.5, 0, "cache-misses"};
+}
+
 static struct profile *small_profile(void)
 {
     struct profile *profile = profile_new();
@@ -164,6 +218,7 @@ static struct profile *small_profile(void)
     add_findings(profile);
     add_exact(profile);
     add_version_3(profile);
+    add_version_4(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -228,6 +283,38 @@ static void same_text(const char *a, const char *b)
         assert_string_equal(a, b);
 }
 
+static void same_version_4(const struct profile *got, const struct profile *wrote)
+{
+    for (size_t i = 1; i < wrote->path_functions_count; i++) {
+        const struct profile_path_function *a = &got->path_functions[i];
+        const struct profile_path_function *b = &wrote->path_functions[i];
+        same_text(a->function, b->function);
+        same_text(a->file, b->file);
+        same_text(a->why, b->why);
+        assert_memory_equal(&a->blocks, &b->blocks,
+                            sizeof *a - offsetof(struct profile_path_function, blocks));
+        assert_true(a->address == b->address && a->module == b->module && a->line == b->line &&
+                    a->table_kind == b->table_kind && a->reason == b->reason);
+    }
+    for (size_t i = 0; i < wrote->path_lines_count; i++) {
+        same_text(got->path_lines[i].file, wrote->path_lines[i].file);
+        same_text(got->path_lines[i].function, wrote->path_lines[i].function);
+        assert_int_equal(got->path_lines[i].line, wrote->path_lines[i].line);
+    }
+#define SAME(list)                                                                                 \
+    assert_memory_equal(got->list, wrote->list, wrote->list##_count * sizeof *got->list)
+    SAME(path_blocks);
+    SAME(paths);
+    SAME(path_steps);
+    SAME(vertices);
+    for (size_t i = 0; i < wrote->vertex_paths_count; i++)
+        assert_memory_equal(&got->vertex_paths[i], &wrote->vertex_paths[i],
+                            sizeof got->vertex_paths[i]);
+    assert_true(got->path_runs[0].cycles_per_read == 31.5 && got->path_runs[0].modes == 3);
+    assert_true(got->path_runs[0].cache_bytes == 32768 && got->path_runs[0].cycles_per_ns == 2.5);
+    assert_string_equal(got->path_runs[0].event, "cache-misses");
+}
+
 static void reads_back_what_was_written(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -277,6 +364,7 @@ static void reads_back_what_was_written(void **state)
         assert_true(loop->parent == other->parent && loop->module == other->module &&
                     loop->address == other->address && loop->line == other->line);
     }
+    same_version_4(got, wrote);
     struct profile_reuse total = profile_reuse_total(got);
     assert_true(total.accesses == 2001 && total.locations == 200.5 && total.stack == 1);
     assert_true(total.share_first == 1 && total.share_last == 1.0 / 7 && total.unit_bytes == 64);
@@ -355,7 +443,7 @@ static void output_check_leaves_nothing(void **state)
     assert_int_equal(entries(), count);
 }
 
-/* Some 400 KiB. */
+/* Some 500 KiB. */
 static struct profile *large_profile(void)
 {
     struct profile *profile = small_profile();
@@ -375,7 +463,7 @@ static void full_disk_leaves_what_was_there(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *mounted = in_directory("small"), *path = in_directory("small/p.headroom");
     assert_int_equal(mkdir(mounted, 0700), 0);
-    if (geteuid() != 0 || mount("none", mounted, "tmpfs", 0, "size=128k") != 0) {
+    if (geteuid() != 0 || mount("none", mounted, "tmpfs", 0, "size=256k") != 0) {
         /* cmocka's "not ok # SKIP" reads as a failure. */
         print_message("# not tested: not allowed to mount a small file system\n");
         return;
@@ -527,6 +615,66 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->frame_loops[1].frame, 1);
     PLANT(profile->frame_loops[0].loop, 3);
     PLANT(profile->loops_count, 0);
+    PLANT(profile->path_functions_count, 0);
+    PLANT(profile->path_functions[1].module, 2);
+    PLANT(profile->path_functions[1].table_kind, PROFILE_TABLES);
+    PLANT(profile->path_functions[1].reason, PROFILE_PATH_REASONS);
+    PLANT(profile->path_functions[2].why, NULL);
+    PLANT(profile->path_functions[1].potential, UINT64_MAX);
+    PLANT(profile->path_functions[2].potential_log2, NAN);
+    PLANT(profile->path_functions[2].potential_log2, -1);
+    PLANT(profile->path_blocks[0].function, 0);
+    PLANT(profile->path_blocks[2].function, 4);
+    PLANT(profile->path_blocks[2].function, 1);
+    PLANT(profile->path_blocks[1].block, 0);
+    PLANT(profile->path_blocks[0].lines, 1);
+    PLANT(profile->path_blocks[1].first_line, 0);
+    PLANT(profile->path_blocks[2].lines, UINT32_MAX);
+    PLANT(profile->path_lines_count, 2);
+    PLANT(profile->path_lines_count, 4);
+    PLANT(profile->paths[0].function, 0);
+    PLANT(profile->paths[2].function, 4);
+    PLANT(profile->paths[0].function, 2);
+    PLANT(profile->paths[1].number, 0);
+    PLANT(profile->paths[2].number, UINT64_MAX);
+    PLANT(profile->paths[0].flags, 8);
+    PLANT(profile->paths[0].flags, PROFILE_PATH_FROM_ROOT | PROFILE_PATH_FROM_CUT);
+    PLANT(profile->paths[0].count, 0);
+    PLANT(profile->paths[0].count, UINT64_MAX);
+    PLANT(profile->paths[0].instructions, UINT64_MAX);
+    PLANT(profile->paths[0].cycles, NAN);
+    PLANT(profile->paths[0].misses, INFINITY);
+    PLANT(profile->paths[0].events, 1e31);
+    PLANT(profile->paths[0].steps, 0);
+    PLANT(profile->paths[0].steps, 1);
+    PLANT(profile->paths[1].first_step, 0);
+    PLANT(profile->paths[2].steps, UINT32_MAX);
+    PLANT(profile->path_steps[0].block, 2);
+    PLANT(profile->path_steps[3].block, 3);
+    PLANT(profile->path_steps_count, 3);
+    PLANT(profile->path_steps_count, 5);
+    PLANT(profile->vertices_count, 0);
+    PLANT(profile->vertices[2].parent, 2);
+    PLANT(profile->vertices[2].parent, 9);
+    PLANT(profile->vertices[1].function, 4);
+    PLANT(profile->vertices[2].function, 2);
+    PLANT(profile->vertices[2].count, UINT64_MAX);
+    PLANT(profile->vertices[2].call_sites_used, 3);
+    PLANT(profile->vertices[2].call_sites_one_path, 2);
+    PLANT(profile->vertices[3].cycles, NAN);
+    PLANT(profile->vertices[3].misses, INFINITY);
+    PLANT(profile->vertices[3].instructions, 1e31);
+    PLANT(profile->vertex_paths[0].vertex, 0);
+    PLANT(profile->vertex_paths[2].vertex, 4);
+    PLANT(profile->vertex_paths[2].path, 3);
+    PLANT(profile->vertex_paths[2].path, 1);
+    PLANT(profile->vertex_paths[1].path, 0);
+    PLANT(profile->vertex_paths[0].count, UINT64_MAX);
+    PLANT(profile->path_runs[0].modes, PROFILE_PATH_MODES + 1);
+    PLANT(profile->path_runs[0].cache_bytes, UINT64_MAX);
+    PLANT(profile->path_runs[0].lost_pieces, UINT64_MAX);
+    PLANT(profile->path_runs[0].cycles_per_read, -1);
+    PLANT(profile->path_runs[0].cycles_per_ns, NAN);
     PLANT(profile->pairs[0].kind, PROFILE_REUSE);
     PLANT(profile->run.attempted, 106);
     PLANT(profile->run.stored, UINT64_MAX);
@@ -613,6 +761,30 @@ static void edited_files_are_refused(void **state)
         "UPDATE frame_loop SET loop = 3",
         "UPDATE frame_loop SET frame = 99 WHERE frame = 3",
         "UPDATE pair SET kind = 3",
+        "UPDATE path_function SET why = NULL WHERE id = 3",
+        "UPDATE path_function SET module = 2",
+        "UPDATE path_function SET function = 77 WHERE id = 1",
+        "DELETE FROM path_function",
+        "UPDATE path_block SET function = 9 WHERE id = 2",
+        "UPDATE path_block SET lines = 4294967295",
+        "UPDATE path_block SET block = 2 WHERE id = 0",
+        "DELETE FROM path_line WHERE id = 2",
+        "INSERT INTO path_line VALUES(3, NULL, NULL, 1)",
+        "UPDATE path SET first_step = 0",
+        "UPDATE path SET steps = 4294967295 WHERE id = 2",
+        "UPDATE path SET count = 0",
+        "UPDATE path SET number = -1 WHERE id = 0",
+        "UPDATE path SET function = 2 WHERE id = 0",
+        "UPDATE path SET cycles = 9e999",
+        "UPDATE path_step SET block = 3",
+        "DELETE FROM path_step WHERE id = 3",
+        "UPDATE vertex SET parent = id",
+        "UPDATE vertex SET function = 99 WHERE id = 1",
+        "UPDATE vertex_path SET path = 2 WHERE path = 1",
+        "UPDATE vertex_path SET vertex = 9 WHERE vertex = 3",
+        "UPDATE path_run SET modes = 64",
+        "INSERT INTO path_run SELECT 1, modes, 0, 0, 0, 0, 0, 0, NULL FROM path_run",
+        "DROP TABLE vertex",
         "DROP TABLE frame_loop",
         "UPDATE reuse_pair SET time_squares = -1",
         "CREATE TABLE extra(x)",
@@ -654,7 +826,7 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 4; CREATE TABLE future(x)");
+    edit(path, "PRAGMA user_version = 5; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));
@@ -831,6 +1003,50 @@ static void files_of_version_2_are_read(void **state)
     assert_int_equal(try_read(path, error), BASE_MALFORMED);
 }
 
+/* What version 3 added to version 2. */
+static const char version_3[] =
+    "CREATE TABLE pace(process INTEGER PRIMARY KEY, accesses_per_ns REAL NOT NULL, low REAL NOT "
+    "NULL, high REAL NOT NULL, trap_ns REAL NOT NULL, floor_ns REAL NOT NULL, calibration TEXT NOT "
+    "NULL);"
+    "INSERT INTO pace VALUES(1,1.25,0.5,2.5,3000.0,0.5,'by the stars');"
+    "CREATE TABLE cache(position INTEGER PRIMARY KEY, level INTEGER NOT NULL, ways INTEGER NOT "
+    "NULL, line_bytes INTEGER NOT NULL, sharers INTEGER NOT NULL, bytes INTEGER NOT NULL);"
+    "INSERT INTO cache VALUES(0,1,8,64,2,32768);"
+    "CREATE TABLE what_if(position INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ways INTEGER NOT "
+    "NULL, line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL);"
+    "INSERT INTO what_if VALUES(0,32768,8,64,1000,10);"
+    "CREATE TABLE loop(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, module INTEGER NOT NULL, "
+    "address INTEGER NOT NULL, function INTEGER, file INTEGER, line INTEGER NOT NULL);"
+    "INSERT INTO loop VALUES(1,0,1,-10485760,1,2,40);"
+    "CREATE TABLE frame_loop(frame INTEGER PRIMARY KEY, loop INTEGER NOT NULL);"
+    "INSERT INTO frame_loop VALUES(1,1);";
+
+static void files_of_version_3_are_read(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("version-3.headroom");
+    struct profile *got = NULL;
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_close(db);
+    edit(path, "PRAGMA application_id = 0x48445246; PRAGMA user_version = 3");
+    edit(path, version_1);
+    edit(path, version_2);
+    edit(path, version_3);
+    assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
+    assert_true(got->paces_count == 1 && got->loops_count == 2 && got->frame_loops_count == 1);
+    assert_true(got->caches[0].bytes == 32768 && got->what_ifs[0].misses == 10);
+    assert_true(got->path_functions_count == 1 && got->vertices_count == 1);
+    assert_int_equal(got->paths_count + got->path_blocks_count + got->path_runs_count, 0);
+    assert_int_equal(profile_write(got, path, error, sizeof error), BASE_OK);
+    profile_free(got);
+    assert_int_equal(try_read(path, error), BASE_OK);
+    edit(path, "DROP TABLE path_run");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+    edit(path, "PRAGMA user_version = 3");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+}
+
 static void other_files_are_no_profiles(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -970,6 +1186,7 @@ int main(void)
         cmocka_unit_test(newer_files_are_told),
         cmocka_unit_test(files_of_version_1_are_read),
         cmocka_unit_test(files_of_version_2_are_read),
+        cmocka_unit_test(files_of_version_3_are_read),
         cmocka_unit_test(other_files_are_no_profiles),
         cmocka_unit_test(journals_beside_are_ignored),
         cmocka_unit_test(truncated_files_are_refused),

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+/* Which registers and flags are read before they are written. Backwards, to a fixed point. */
+#include "asm/parts.h"
+
+#include <stdlib.h>
+
+enum {
+    RAX = 1 << BASE_RAX,
+    RDX = 1 << BASE_RDX,
+    RSP = 1 << BASE_RSP,
+    SAVED = 1 << BASE_RBX | 1 << BASE_RBP | 1 << BASE_R12 | 1 << BASE_R13 | 1 << BASE_R14 |
+            1 << BASE_R15,
+    ALL = (1 << BASE_GENERAL_REGISTERS) - 1,
+    UNSAVED = ALL & ~SAVED & ~RSP,
+    ARGUMENTS = 1 << BASE_RDI | 1 << BASE_RSI | RDX | 1 << BASE_RCX | 1 << BASE_R8 | 1 << BASE_R9 |
+                RAX | 1 << BASE_R10,
+};
+
+struct solver {
+    const struct asm_file *file;
+    const struct asm_function *function;
+    uint32_t number;
+    struct asm_live *live;  /* result */
+    struct asm_live *enter; /* of blocks */
+    uint32_t thrown; /* saved registers that landing pads read: exceptions may come from anywhere */
+};
+
+static bool is_called(const struct asm_statement *statement, const char *name)
+{
+    struct asm_slice rest = statement->operands, symbol;
+    return asm_next_symbol(&rest, &symbol) && asm_begins(symbol, name);
+}
+
+/* Functions with conventions of their own: they read what they like and keep what they do not give
+ * back. */
+static bool is_special(const struct asm_statement *statement)
+{
+    static const char *const names[] = {"mcount",  "_mcount",  "__fentry__", "__x86_indirect_",
+                                        "__llvm_", "__cyg_rt", "__hwasan_",  "__asan_set_shadow"};
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        if (is_called(statement, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static struct asm_live before_call(const struct asm_statement *statement,
+                                   const struct asm_insn *insn, struct asm_live live)
+{
+    if (asm_holds(statement->operands, "@tlscall")) /* keeps all but its result */
+        return (struct asm_live){(live.registers & ~(uint32_t)RAX) | insn->reads | RSP, false};
+    if (is_special(statement))
+        return (struct asm_live){ALL, false};
+    live.registers = (live.registers & ~(uint32_t)UNSAVED) | ARGUMENTS | RSP | insn->reads;
+    live.flags = false;
+    return live;
+}
+
+static struct asm_live before_insn(const struct asm_insn *insn, struct asm_live live)
+{
+    if (insn->isa.flow == ISA_SYSCALL)
+        return (struct asm_live){ALL, true};
+    live.registers = (live.registers & ~insn->writes) | insn->reads;
+    live.flags = (live.flags && !insn->kills_flags) || insn->reads_flags;
+    return live;
+}
+
+/* Inline assembly with jumps within: what it writes may stay unwritten. */
+static struct asm_live before_region(const struct asm_file *file,
+                                     const struct asm_statement *statement, struct asm_live live)
+{
+    const struct asm_insn *insns = &file->insns[statement->insns];
+    for (uint32_t i = 0; i < statement->insns_count; i++) {
+        switch (insns[i].isa.flow) {
+        case ISA_NEXT:
+        case ISA_SYSCALL: break;
+        case ISA_CALL:
+            if (is_called(statement, "__tls_get_addr"))
+                break;
+            return (struct asm_live){ALL, true};
+        default: return (struct asm_live){ALL, true};
+        }
+    }
+    for (uint32_t i = statement->insns_count; i-- > 0;)
+        live = insns[i].isa.flow == ISA_CALL ? before_call(statement, &insns[i], live)
+                                             : before_insn(&insns[i], live);
+    return live;
+}
+
+static struct asm_live before_statement(const struct solver *solver, uint32_t number,
+                                        struct asm_live live)
+{
+    const struct asm_statement *statement = &solver->file->statements[number];
+    if (statement->kind == ASM_INLINE) {
+        live = before_region(solver->file, statement, live);
+    } else {
+        for (uint32_t i = statement->insns_count; i-- > 0;) {
+            const struct asm_insn *insn = &solver->file->insns[statement->insns + i];
+            live = insn->isa.flow == ISA_CALL ? before_call(statement, insn, live)
+                                              : before_insn(insn, live);
+        }
+    }
+    live.registers |= solver->thrown | RSP;
+    return live;
+}
+
+/* Behind the block's last statement. */
+static struct asm_live leaving(const struct solver *solver, const struct asm_block *block)
+{
+    struct asm_live live = {RSP, false};
+    for (uint32_t i = 0; i < block->edges; i++) {
+        const struct asm_edge *edge = &solver->file->edges[block->first_edge + i];
+        if (edge->to != ASM_NONE) {
+            live.registers |= solver->enter[edge->to].registers;
+            live.flags |= solver->enter[edge->to].flags;
+        } else if (edge->kind == ASM_RETURN) {
+            live.registers |= RAX | RDX | SAVED;
+        } else if (edge->kind == ASM_TAIL || edge->kind == ASM_TAIL_TAKEN) {
+            live.registers |= is_special(&solver->file->statements[edge->statement])
+                                  ? (uint32_t)ALL
+                                  : (uint32_t)(ARGUMENTS | SAVED);
+        } else {
+            live.registers |=
+                SAVED; /* the callers' landing pads find theirs by way of this frame */
+        }
+    }
+    return live;
+}
+
+/* Runs back through a block; into `live` if the result is final. */
+static struct asm_live run_block(const struct solver *solver, const struct asm_block *block,
+                                 struct asm_live *out)
+{
+    struct asm_live live = leaving(solver, block);
+    for (uint32_t i = block->last + 1; i-- > block->first;) {
+        const struct asm_statement *statement = &solver->file->statements[i];
+        if (statement->function == solver->number && asm_is_code(statement))
+            live = before_statement(solver, i, live);
+        if (out)
+            out[asm_index(solver->function, i)] = live;
+    }
+    return live;
+}
+
+static void solve(struct solver *solver)
+{
+    const struct asm_block *blocks = &solver->file->blocks[solver->function->first_block];
+    bool changed = true;
+    while (changed) {
+        changed = false;
+        for (uint32_t i = solver->function->blocks; i-- > 0;) {
+            struct asm_live live = run_block(solver, &blocks[i], NULL);
+            struct asm_live *known = &solver->enter[i];
+            if (live.registers == known->registers && live.flags == known->flags)
+                continue;
+            known->registers |= live.registers;
+            known->flags |= live.flags;
+            changed = true;
+            if (blocks[i].flags & ASM_BLOCK_LANDING)
+                solver->thrown |= known->registers & SAVED;
+        }
+    }
+}
+
+/* Statements between blocks (labels, directives): as before the next code of the part. */
+static void fill_gaps(const struct solver *solver, const uint8_t *known, uint32_t first,
+                      uint32_t end)
+{
+    struct asm_live next = {ALL, true};
+    for (uint32_t i = end; i-- > first;) {
+        uint32_t at = asm_index(solver->function, i);
+        if (known[at])
+            next = solver->live[at];
+        else
+            solver->live[at] = next;
+    }
+}
+
+enum base_status asm_liveness(const struct asm_file *file, uint32_t number, struct asm_live **out)
+{
+    const struct asm_function *function = &file->functions[number];
+    uint32_t count = function->end - function->first;
+    if (function->cold_first != ASM_NONE)
+        count += function->cold_end - function->cold_first;
+    struct solver solver = {.file = file, .function = function, .number = number};
+    solver.live = malloc((count + 1) * sizeof *solver.live);
+    solver.enter = calloc(function->blocks + 1, sizeof *solver.enter);
+    uint8_t *known = calloc(count + 1, 1);
+    bool fine = solver.live && solver.enter && known;
+    if (fine) {
+        solve(&solver);
+        for (uint32_t i = 0; i < function->blocks; i++) {
+            const struct asm_block *block = &file->blocks[function->first_block + i];
+            run_block(&solver, block, solver.live);
+            for (uint32_t k = block->first; k <= block->last; k++)
+                known[asm_index(function, k)] = 1;
+        }
+        fill_gaps(&solver, known, function->first, function->end);
+        if (function->cold_first != ASM_NONE)
+            fill_gaps(&solver, known, function->cold_first, function->cold_end);
+        *out = solver.live;
+    } else {
+        free(solver.live);
+    }
+    free(solver.enter);
+    free(known);
+    return fine ? BASE_OK : BASE_NO_MEMORY;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `headroom paths`: a run of a program that `headroom cc` built. It counts by itself; what is left
+ * is to hand it memory, and to read that.
+ */
+#include "cli/recording.h"
+
+struct built {
+    struct recording recording;
+    struct launch_request request;
+    char lost_text[128];
+};
+
+static int prepare(struct built *built)
+{
+    struct recording *recording = &built->recording;
+    int code = recording_refuse(
+        recording, launch_find(recording->command[0], recording->path, recording->error));
+    if (!code)
+        code = recording_check_output(recording);
+    if (!code && launch_try_descriptors() != BASE_OK) {
+        say("programs cannot reach headroom through /proc here; see 'headroom doctor'.");
+        code = LAUNCH_FAILED;
+    }
+    return code ? code : recording_open(recording);
+}
+
+static void conclude(struct built *built)
+{
+    struct recording *recording = &built->recording;
+    const struct launch_result *result = &recording->result;
+    if (result->images == 0) {
+        say("nothing was counted, no profile was written: '%s' runs no program that 'headroom cc' "
+            "built, or it was killed before it began.",
+            recording->command[0]);
+        return;
+    }
+    if (result->lost_threads) {
+        snprintf(built->lost_text, sizeof built->lost_text,
+                 "for %llu tables of counts there was no memory; what belongs there is missing",
+                 (unsigned long long)result->lost_threads);
+        recording_degraded(recording, built->lost_text);
+    }
+    recording_finish(recording, "built");
+}
+
+int paths_run(const struct settings *settings, int count, char **operands)
+{
+    if (count == 0)
+        return say_usage("paths", "no command to run was given");
+    struct built built = {
+        .recording = {.settings = settings,
+                      .verb = "paths",
+                      .output = settings->output ? settings->output : "paths.headroom",
+                      .command = operands,
+                      .log = -1,
+                      .built = true,
+                      .region = -1},
+    };
+    struct recording *recording = &built.recording;
+    int code = prepare(&built);
+    built.request = (struct launch_request){.path = recording->path, .command = operands};
+    if (!code)
+        code = recording_refuse(recording, launch_built(&built.request, 0, &recording->region,
+                                                        &recording->result, recording->error));
+    if (!code) {
+        code = recording_exit_code(recording);
+        conclude(&built);
+    }
+    recording_close(recording, false);
+    return code;
+}

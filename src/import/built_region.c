@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The recording region as a list of pieces. Sizes go by the file and by where it has data, not by
+ * what the header in the region says. A mapping would be shorter to write, but reading a hole
+ * through one allocates it, and a file that is cut short meanwhile kills the reader.
+ */
+#include "import/built.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { WINDOW_BYTES = 1 << 18 };
+
+bool built_source_read(struct built_source *source, uint64_t offset, void *out, size_t bytes)
+{
+    struct built_window *window = &source->window;
+    if (offset > source->bytes || bytes > source->bytes - offset || bytes > WINDOW_BYTES)
+        return false;
+    if (offset < window->offset || offset + bytes > window->offset + window->bytes) {
+        ssize_t got = pread(source->file, window->data, WINDOW_BYTES, (off_t)offset);
+        window->offset = offset;
+        window->bytes = got > 0 ? (size_t)got : 0;
+    }
+    if (offset + bytes > window->offset + window->bytes)
+        return false;
+    memcpy(out, window->data + (offset - window->offset), bytes);
+    return true;
+}
+
+uint64_t built_source_data(const struct built_source *source, uint64_t offset, uint64_t end)
+{
+    off_t data = offset < end ? lseek(source->file, (off_t)offset, SEEK_DATA) : -1;
+    return data < 0 || (uint64_t)data > end ? end : (uint64_t)data;
+}
+
+static bool piece_ok(const struct built_source *source, const struct built_piece *piece,
+                     uint64_t offset)
+{
+    return piece->kind >= BUILT_PIECE_MODULE && piece->kind <= BUILT_PIECE_OVERHEAD &&
+           piece->bytes >= BUILT_PAGE && piece->bytes % BUILT_PAGE == 0 &&
+           piece->bytes <= source->bytes - offset && piece->address < UINT64_MAX - piece->bytes;
+}
+
+static int compare_pieces(const void *left, const void *right)
+{
+    const struct built_found *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    if (a->address != b->address)
+        return a->address < b->address ? -1 : 1;
+    return (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+/* Where no piece begins, the next page is tried: one that was damaged hides no others. */
+static bool list_pieces(struct built_source *source)
+{
+    uint64_t offset = BUILT_PAGE;
+    while ((offset = built_source_data(source, offset, source->bytes)) < source->bytes) {
+        struct built_piece piece;
+        offset -= offset % BUILT_PAGE;
+        if (!built_source_read(source, offset, &piece, sizeof piece))
+            break;
+        if (!piece_ok(source, &piece, offset)) {
+            offset += BUILT_PAGE;
+            continue;
+        }
+        if (!import_room((void **)&source->pieces, &source->pieces_capacity, source->pieces_count,
+                         sizeof *source->pieces))
+            return false;
+        source->pieces[source->pieces_count++] = (struct built_found){.offset = offset,
+                                                                      .bytes = piece.bytes,
+                                                                      .address = piece.address,
+                                                                      .map = piece.module,
+                                                                      .of = piece.of,
+                                                                      .kind = piece.kind,
+                                                                      .pid = piece.pid,
+                                                                      .tid = piece.tid,
+                                                                      .process = piece.process};
+        offset += piece.bytes;
+    }
+    if (source->pieces_count)
+        qsort(source->pieces, source->pieces_count, sizeof *source->pieces, compare_pieces);
+    return true;
+}
+
+enum base_status built_source_open(struct built_source *source, int file, char *error,
+                                   size_t error_bytes)
+{
+    struct built_region header;
+    struct stat info;
+    *source = (struct built_source){.file = file};
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof header) {
+        snprintf(error, error_bytes, "cannot read what the program counted: it is not there.");
+        return BASE_IO;
+    }
+    source->bytes = (uint64_t)info.st_size;
+    source->window.data = malloc(WINDOW_BYTES);
+    if (!source->window.data || !built_source_read(source, 0, &header, sizeof header) ||
+        !list_pieces(source)) {
+        snprintf(error, error_bytes, "cannot read what the program counted: %s.",
+                 source->window.data && errno == EIO ? strerror(errno) : "out of memory");
+        built_source_close(source);
+        return BASE_NO_MEMORY;
+    }
+    source->damaged_header = header.magic != BUILT_MAGIC || header.version != BUILT_VERSION;
+    source->lost = source->damaged_header ? 0 : header.lost;
+    return BASE_OK;
+}
+
+void built_source_close(struct built_source *source)
+{
+    free(source->window.data);
+    free(source->pieces);
+    source->window.data = NULL;
+    source->pieces = NULL;
+}
+
+const struct built_found *built_source_piece(const struct built_source *source, uint32_t process,
+                                             uint64_t address)
+{
+    size_t low = 0;
+    for (size_t high = source->pieces_count; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        const struct built_found *piece = &source->pieces[middle];
+        if (piece->process < process || (piece->process == process && piece->address <= address))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct built_found *found = low ? &source->pieces[low - 1] : NULL;
+    return found && found->process == process && address - found->address < found->bytes ? found
+                                                                                         : NULL;
+}

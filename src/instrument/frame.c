@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A place of its own for each activation. The stack frame grows at its top, directly below the
+ * return address: on entry `lea -N(%rsp), %rsp`, before every exit the opposite. What the function
+ * itself addresses below its return address moves with it and needs no change; what lies above,
+ * arguments on the stack, is N bytes further away. So exceptions, longjmp, coroutines and signals
+ * need nothing: each activation has its own number of the path, wherever control goes.
+ *
+ * Rejected: a shadow stack in thread-local storage, which all of these get out of step.
+ *
+ * An operand is known to be an argument if its address is a constant above the return address.
+ * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
+ * from the end of a local array: such functions are left alone, but for the two sequences whose
+ * meaning is certain, va_start and the argument pointer of a realigned stack.
+ *
+ * Where frame pointers are chained (push %rbp; mov %rsp, %rbp), a copy of the return address stands
+ * below the slots, so that those who follow the chain still find one.
+ */
+#include "instrument/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(number) (UINT32_C(1) << (number))
+
+enum {
+    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
+                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11),
+    CALLEE_SAVED = BIT(BASE_RBX) | BIT(BASE_R12) | BIT(BASE_R13) | BIT(BASE_R14) | BIT(BASE_R15)
+};
+
+/* ---- slots -------------------------------------------------------------------------------------
+ */
+
+static int first_free(uint32_t candidates, uint32_t used)
+{
+    static const uint8_t order[] = {BASE_R10, BASE_R9,  BASE_R8,  BASE_RCX, BASE_RSI,
+                                    BASE_RDI, BASE_RDX, BASE_RAX, BASE_R11, BASE_R15,
+                                    BASE_R14, BASE_R13, BASE_R12, BASE_RBX};
+    for (size_t i = 0; i < BASE_COUNT(order); i++)
+        if (candidates & ~used & BIT(order[i]))
+            return order[i];
+    return -1;
+}
+
+static void choose_storage(struct work *work)
+{
+    uint32_t runtime = work->table_kind == BUILT_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
+    work->storage = STORE_NONE;
+    work->path_register = -1;
+    if (!work->plan.needs_register)
+        return;
+    int number = -1;
+    if (work->function->flags & ASM_LEAF)
+        number = first_free(CALLER_SAVED & ~runtime & ~BIT(BASE_R11), work->used);
+    if (number >= 0) {
+        work->storage = STORE_REGISTER;
+        work->path_register = number;
+        return;
+    }
+    number = first_free(CALLEE_SAVED, work->used);
+    work->storage = number >= 0 ? STORE_SAVED : STORE_SLOT;
+    work->path_register = number;
+}
+
+static void add_slot(struct work *work, enum slot_use use)
+{
+    work->slots[use] = (int32_t)work->frame_bytes;
+    work->frame_bytes += 8;
+}
+
+void frame_choose(struct work *work)
+{
+    choose_storage(work);
+    for (int i = 0; i < SLOT_USES; i++)
+        work->slots[i] = -1;
+    bool record = has_contexts(work) && (work->call_sites || work->counts_here);
+    work->framed =
+        record || work->spills || work->storage == STORE_SAVED || work->storage == STORE_SLOT;
+    work->chained = work->framed && work->function->flags & ASM_FRAME_ADDRESS;
+    work->frame_bytes = work->chained ? 8 : 0;
+    if (work->storage == STORE_SLOT)
+        add_slot(work, SLOT_PATH);
+    if (work->storage == STORE_SAVED)
+        add_slot(work, SLOT_SAVED);
+    if (has_contexts(work) && work->framed)
+        add_slot(work, SLOT_RECORD);
+    if (record && work->call_sites)
+        add_slot(work, SLOT_ENTRY);
+    for (uint32_t i = 0; i < work->spills; i++)
+        add_slot(work, (enum slot_use)(SLOT_SPILL + i));
+    work->frame_bytes = (work->frame_bytes + 15) & ~15U;
+}
+
+/* ---- text of operands
+ * ------------------------------------------------------------------------------ */
+
+/* "disp(base,index,scale)" with the stack pointer or the frame pointer as base. */
+struct stack_operand {
+    size_t at, bytes; /* of the displacement in the operands' text */
+    long long displacement;
+    bool frame_pointer, indexed;
+    bool symbolic; /* the displacement is no plain number */
+};
+
+static bool find_stack_operand(struct asm_slice operands, size_t from, struct stack_operand *found)
+{
+    const char *text = operands.text;
+    for (size_t i = from; i + 6 <= operands.bytes; i++) {
+        if (text[i] != '(')
+            continue;
+        bool sp = !memcmp(text + i, "(%rsp", 5), bp = !memcmp(text + i, "(%rbp", 5);
+        bool second = false;
+        if (!sp && !bp) { /* an index may be rbp, or the base be missing */
+            size_t end = i;
+            while (end < operands.bytes && text[end] != ')')
+                end++;
+            for (size_t k = i; k + 5 < end; k++)
+                second |= !memcmp(text + k, ",%rbp", 5) || !memcmp(text + k, ",%rsp", 5);
+            if (!second)
+                continue;
+        }
+        size_t start = i;
+        while (start > 0 && text[start - 1] != ',' && text[start - 1] != ' ' &&
+               text[start - 1] != '\t' && text[start - 1] != '*' && text[start - 1] != ':')
+            start--;
+        char number[32] = "";
+        size_t bytes = i - start;
+        if (bytes < sizeof number)
+            memcpy(number, text + start, bytes);
+        char *end = number;
+        long long value = strtoll(number, &end, 0);
+        *found = (struct stack_operand){
+            .at = start,
+            .bytes = bytes,
+            .displacement = value,
+            .frame_pointer = bp,
+            .indexed = second || (i + 5 < operands.bytes && text[i + 5] == ','),
+            .symbolic = bytes >= sizeof number || *end || second,
+        };
+        return true;
+    }
+    return false;
+}
+
+/* ---- arguments on the stack
+ * -------------------------------------------------------------------------- */
+
+enum { FAR_INDEX = 256 }; /* bytes by which an index into an argument might be shifted */
+
+static bool is(struct asm_slice slice, const char *name)
+{
+    return slice.bytes == strlen(name) && !memcmp(slice.text, name, slice.bytes);
+}
+
+/* `leaq 8(%rsp), %r10; andq $-N, %rsp`: r10 is the address of the arguments. */
+static bool is_argument_pointer(const struct work *work, uint32_t number)
+{
+    const struct asm_statement *lea = &work->file->statements[number];
+    if (!is(lea->operands, "8(%rsp), %r10"))
+        return false;
+    for (uint32_t i = number + 1; i < work->function->end; i++) {
+        const struct asm_statement *next = &work->file->statements[i];
+        if (next->kind == ASM_INSTRUCTION)
+            return is(next->name, "andq") && next->operands.bytes > 5 &&
+                   !memcmp(next->operands.text + next->operands.bytes - 4, "%rsp", 4);
+    }
+    return false;
+}
+
+struct scan {
+    bool arguments;  /* some operand is a stack argument                     */
+    bool near_index; /* an indexed operand might be one                      */
+};
+
+/* What the operand is, and whether it has to move. */
+static bool has_to_move(struct work *work, uint32_t number, const struct stack_operand *operand,
+                        struct scan *scan)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
+    int32_t depth = operand->frame_pointer ? stack->rbp : stack->rsp;
+    /* An ordinary register; or a frame of unknown size, where only what the function put there
+       itself is addressed by the stack pointer. */
+    if (depth == ASM_UNKNOWN)
+        return false;
+    if (operand->symbolic) {
+        work->reason = BUILT_SKIP_ARGUMENTS;
+        return false;
+    }
+    long long offset = operand->displacement - depth; /* from the return address */
+    bool lea = statement->name.bytes >= 3 && !memcmp(statement->name.text, "lea", 3);
+    if (operand->indexed) {
+        if (offset >= 0)
+            work->reason = BUILT_SKIP_ARGUMENTS;
+        scan->near_index |= offset > -FAR_INDEX;
+        return false;
+    }
+    if (offset < 0 || (lea && offset == 0))
+        return false;
+    if (lea && !(work->function->flags & ASM_VARIADIC) && !is_argument_pointer(work, number)) {
+        work->reason = BUILT_SKIP_ARGUMENTS;
+        return false;
+    }
+    if (statement->name.bytes >= 3 &&
+        (!memcmp(statement->name.text, "pop", 3) || !memcmp(statement->name.text, "jmp", 3)))
+        work->reason =
+            BUILT_SKIP_ARGUMENTS; /* addressed when the stack pointer has moved already */
+    scan->arguments = true;
+    return true;
+}
+
+static void move_operands(struct work *work, uint32_t number, struct scan *scan)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    struct stack_operand operand, moving;
+    bool moves = false;
+    for (size_t from = 0; find_stack_operand(statement->operands, from, &operand);
+         from = operand.at + operand.bytes + 1) {
+        if (!has_to_move(work, number, &operand, scan))
+            continue;
+        if (moves)
+            work->reason = BUILT_SKIP_ARGUMENTS; /* two at once: nothing that compilers emit */
+        moving = operand;
+        moves = true;
+    }
+    if (!moves)
+        return;
+    struct text text = {0};
+    size_t lead = (size_t)(statement->operands.text - statement->text.text) + moving.at;
+    text_add(&text, "%.*s%lld", (int)lead, statement->text.text,
+             moving.displacement + (long long)work->frame_bytes);
+    text_add(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
+             statement->text.text + lead + moving.bytes);
+    work_edit(work, number, EDIT_REPLACE, &text);
+}
+
+/* Inline assembly cannot be edited: it must not touch arguments on the stack. */
+static void check_inline(struct work *work, uint32_t number)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
+    for (uint32_t i = 0; i < statement->insns_count; i++) {
+        const struct isa_insn *insn = &work->file->insns[statement->insns + i].isa;
+        for (uint32_t a = 0; a < insn->access_count; a++) {
+            const struct isa_access *access = &insn->accesses[a];
+            int32_t depth = access->base == BASE_RSP   ? stack->rsp
+                            : access->base == BASE_RBP ? stack->rbp
+                                                       : ASM_UNKNOWN;
+            if (depth != ASM_UNKNOWN && access->displacement - depth >= 0)
+                work->reason = BUILT_SKIP_ARGUMENTS;
+        }
+    }
+}
+
+/* ---- call frame information
+ * ----------------------------------------------------------------------------- */
+
+/* Register number in "7", "%rsp", "rsp"; -1: another. */
+static int cfi_register(const char *text)
+{
+    if (*text == '%')
+        text++;
+    if (!strncmp(text, "rsp", 3))
+        return 7;
+    if (!strncmp(text, "rbp", 3))
+        return 6;
+    return *text >= '0' && *text <= '9' ? atoi(text) : -1;
+}
+
+static bool copy(struct asm_slice slice, char *out, size_t bytes)
+{
+    if (slice.bytes >= bytes)
+        return false;
+    memcpy(out, slice.text, slice.bytes);
+    out[slice.bytes] = 0;
+    return true;
+}
+
+enum { CFI_DEPTH = 32 };
+struct cfi_state {
+    int reg; /* of the CFA */
+    int kept[CFI_DEPTH];
+    unsigned depth;
+};
+
+static void follow(struct cfi_state *state, const struct asm_statement *statement)
+{
+    char operands[64];
+    if (statement->kind != ASM_DIRECTIVE || !copy(statement->operands, operands, sizeof operands))
+        return;
+    if (is(statement->name, ".cfi_startproc"))
+        state->reg = 7;
+    else if (is(statement->name, ".cfi_def_cfa") || is(statement->name, ".cfi_def_cfa_register"))
+        state->reg = cfi_register(operands);
+    else if (is(statement->name, ".cfi_remember_state") && state->depth < CFI_DEPTH)
+        state->kept[state->depth++] = state->reg;
+    else if (is(statement->name, ".cfi_restore_state") && state->depth)
+        state->reg = state->kept[--state->depth];
+}
+
+static void follow_part(struct work *work, uint32_t first, uint32_t end)
+{
+    struct cfi_state state = {.reg = 7};
+    for (uint32_t i = first; i < end; i++) {
+        work->cfa_is_stack[asm_index(work->function, i)] = state.reg == 7;
+        follow(&state, &work->file->statements[i]);
+    }
+}
+
+void frame_follow_cfi(struct work *work)
+{
+    const struct asm_function *function = work->function;
+    follow_part(work, function->first, function->end);
+    if (function->cold_first != ASM_NONE)
+        follow_part(work, function->cold_first, function->cold_end);
+}
+
+static void adjust_directive(struct work *work, uint32_t number, const struct cfi_state *state)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    struct asm_slice name = statement->name;
+    char operands[64];
+    struct text text = {0};
+    long long bytes = work->frame_bytes;
+    if (name.bytes < 5 || memcmp(name.text, ".cfi_", 5) ||
+        !copy(statement->operands, operands, sizeof operands))
+        return;
+    char *comma = strchr(operands, ',');
+    bool near = state->reg == 7 || state->reg == 6;
+    if (is(name, ".cfi_def_cfa_offset") && near) {
+        text_add(&text, "\t.cfi_def_cfa_offset %lld\n", strtoll(operands, NULL, 0) + bytes);
+    } else if (is(name, ".cfi_def_cfa") && comma) {
+        int reg = cfi_register(operands);
+        if (reg == 7 || reg == 6)
+            text_add(&text, "\t.cfi_def_cfa %d, %lld\n", reg, strtoll(comma + 1, NULL, 0) + bytes);
+    } else if (is(name, ".cfi_offset") && comma) {
+        long long offset = strtoll(comma + 1, NULL, 0) - bytes;
+        *comma = 0;
+        text_add(&text, "\t.cfi_offset %s, %lld\n", operands, offset);
+    } else if (is(name, ".cfi_escape") || is(name, ".cfi_val_offset")) {
+        work->reason = BUILT_SKIP_STACK;
+    }
+    work_edit(work, number, EDIT_REPLACE, &text);
+}
+
+/* What .cfi_startproc of the cold part has to be followed by. */
+static void adjust_cold_start(struct work *work, uint32_t number)
+{
+    struct text text = {0};
+    text_add(&text, "\t.cfi_adjust_cfa_offset %u\n", work->frame_bytes);
+    if (work->storage == STORE_SAVED) {
+        static const uint8_t dwarf[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
+        text_add(&text, "\t.cfi_offset %d, %d\n", dwarf[work->path_register],
+                 work->slots[SLOT_SAVED] - 8 - (int)work->frame_bytes);
+    }
+    work_edit(work, number, EDIT_AFTER, &text);
+}
+
+static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool cold,
+                        struct scan *scan)
+{
+    struct cfi_state state = {.reg = 7};
+    for (uint32_t i = first; i < end && work->reason == BUILT_WHOLE; i++) {
+        const struct asm_statement *statement = &work->file->statements[i];
+        if (statement->kind == ASM_INSTRUCTION)
+            move_operands(work, i, scan);
+        else if (statement->kind == ASM_INLINE)
+            check_inline(work, i);
+        else if (statement->kind == ASM_DIRECTIVE) {
+            adjust_directive(work, i, &state);
+            if (cold && is(statement->name, ".cfi_startproc"))
+                adjust_cold_start(work, i);
+        }
+        follow(&state, statement);
+    }
+}
+
+void frame_adjust(struct work *work)
+{
+    const struct asm_function *function = work->function;
+    struct scan scan = {0};
+    if (!work->framed)
+        return;
+    adjust_part(work, function->first, function->end, false, &scan);
+    if (function->cold_first != ASM_NONE)
+        adjust_part(work, function->cold_first, function->cold_end, true, &scan);
+    if (scan.arguments && scan.near_index && work->reason == BUILT_WHOLE)
+        work->reason = BUILT_SKIP_ARGUMENTS;
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The function's graph as `paths` wants it. Three places end a path and begin another besides the
+ * back edges, because no code can be put on the edge itself: computed gotos, calls that may return
+ * twice, and landing pads. Where control leaves from is an exit, where it arrives a root.
+ */
+#include "instrument/work.h"
+
+#include <stdlib.h>
+
+enum { MOST_ARRAY = 1 << 14, MOST_CONTEXT_ARRAY = 1 << 9 };
+static const uint64_t most_hash_default = UINT64_C(1) << 40;
+
+static bool ends_path(const struct work *work, const struct asm_edge *edge)
+{
+    return edge->to == ASM_NONE || edge->kind == ASM_GOTO ||
+           (work->blocks[edge->to].flags & ASM_BLOCK_SETJMP && edge->kind == ASM_FALL);
+}
+
+static void add_block(struct work *work, uint32_t number)
+{
+    const struct asm_block *block = &work->blocks[number];
+    struct paths_graph *graph = &work->graph;
+    if (block->flags & (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO | ASM_BLOCK_SETJMP) ||
+        !(block->flags & ASM_BLOCK_REACHED))
+        work->graph_flags[number] |= PATHS_ROOT;
+    uint32_t goto_edge = UINT32_MAX;
+    for (uint32_t i = 0; i < block->edges; i++) {
+        const struct asm_edge *edge = &edges_of(work, block)[i];
+        uint32_t at = block->first_edge - work->blocks[0].first_edge + i;
+        if (edge->to != ASM_NONE)
+            work->incoming[edge->to]++;
+        if (edge->kind == ASM_GOTO && goto_edge != UINT32_MAX) {
+            work->edge_of[at] = goto_edge; /* one way out for all its targets */
+            continue;
+        }
+        work->edge_of[at] = graph->edges_count;
+        if (edge->kind == ASM_GOTO)
+            goto_edge = graph->edges_count;
+        graph->edges[graph->edges_count++] = (struct paths_edge){
+            .from = number,
+            .to = ends_path(work, edge) ? PATHS_EXIT : edge->to,
+            .weight = -1,
+        };
+    }
+}
+
+static bool make_graph(struct work *work)
+{
+    uint32_t count = work->function->blocks;
+    const struct asm_block *last = &work->blocks[count - 1];
+    uint32_t edges = last->first_edge + last->edges - work->blocks[0].first_edge;
+    work->graph_flags = calloc(count, sizeof *work->graph_flags);
+    work->incoming = calloc(count, sizeof *work->incoming);
+    work->edge_of = calloc(edges + 1, sizeof *work->edge_of);
+    work->graph.edges = calloc(edges + 1, sizeof *work->graph.edges);
+    if (!work->graph_flags || !work->incoming || !work->edge_of || !work->graph.edges) {
+        work->out_of_memory = true;
+        return false;
+    }
+    work->graph.blocks_count = count;
+    work->graph.block_flags = work->graph_flags;
+    for (uint32_t i = 0; i < count; i++)
+        add_block(work, i);
+    return true;
+}
+
+/* A table by number of path, a hash table, or fewer paths. */
+static enum base_status choose_table(struct work *work)
+{
+    const struct instrument_options *options = work->options;
+    uint64_t most_array = options->most_array  ? options->most_array
+                          : has_contexts(work) ? MOST_CONTEXT_ARRAY
+                                               : MOST_ARRAY;
+    uint64_t most_hash = options->most_hash ? options->most_hash : most_hash_default;
+    enum base_status status = paths_number(&work->graph, &work->paths);
+    if (status != BASE_OK)
+        return status;
+    work->potential_log2 = paths_log2(work->paths);
+    uint64_t count = paths_count(work->paths);
+    if (count > most_hash) {
+        struct paths *whole = work->paths;
+        work->paths = NULL;
+        paths_free(whole);
+        status = paths_split(&work->graph, most_array, &work->paths);
+        if (status == BASE_UNSUPPORTED) /* very large functions */
+            status = paths_split(&work->graph, most_hash, &work->paths);
+        if (status != BASE_OK)
+            return status;
+        count = paths_count(work->paths);
+        work->truncated = true;
+    }
+    work->table_kind = count <= most_array ? BUILT_TABLE_ARRAY : BUILT_TABLE_HASH;
+    work->cells = work->table_kind == BUILT_TABLE_ARRAY
+                      ? (uint32_t)count
+                      : (uint32_t)((sizeof(struct built_hash) +
+                                    BUILT_HASH_CELLS * sizeof(struct built_hash_cell)) /
+                                   sizeof(uint64_t));
+    return paths_place(work->paths, &work->plan);
+}
+
+bool plan_paths(struct work *work)
+{
+    if (!make_graph(work))
+        return false;
+    if (!has_paths(work))
+        return true;
+    enum base_status status = choose_table(work);
+    if (status == BASE_NO_MEMORY)
+        work->out_of_memory = true;
+    else if (status != BASE_OK)
+        work->reason = BUILT_SKIP_LARGE;
+    return status == BASE_OK;
+}
+
+const struct paths_operation *plan_at(const struct work *work, uint32_t place, uint32_t *count)
+{
+    uint32_t low = 0, high = work->plan.count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (work->plan.operations[middle].place < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (high = low; high < work->plan.count && work->plan.operations[high].place == place;)
+        high++;
+    *count = high - low;
+    return work->plan.operations + low;
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of the rewriter: one function being instrumented.
+ *
+ *   instrument.c  functions one after the other, what becomes of each
+ *   plan.c        its graph for `paths`; tables
+ *   frame.c       a place of its own for each activation: slots in the stack frame
+ *   emit.c        the added instructions: operations on paths, calling contexts
+ *   place.c       where they go: edges, entries, exits, calls
+ *   map.c         headroom_map
+ *
+ * Nothing is changed in the file before all of a function has succeeded: edits are kept as a list.
+ */
+#ifndef HEADROOM_INSTRUMENT_WORK_H
+#define HEADROOM_INSTRUMENT_WORK_H
+
+#include "instrument/instrument.h"
+#include "paths/paths.h"
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+struct text {
+    char *data; /* terminated, or NULL while empty */
+    size_t count, capacity;
+    bool failed; /* no memory */
+};
+
+__attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...);
+void text_free(struct text *text);
+
+/* ---- edits ------------------------------------------------------------------------------------ */
+
+enum edit_kind { EDIT_BEFORE, EDIT_AFTER, EDIT_REPLACE };
+
+struct edit {
+    uint32_t statement, kind;
+    char *text;
+};
+
+/* ---- one function ------------------------------------------------------------------------------ */
+
+/* Where the number of the path that is being executed lives. */
+enum storage {
+    STORE_NONE,     /* not needed                                                               */
+    STORE_REGISTER, /* a register that the function does not use, and which no callee touches    */
+    STORE_SAVED,    /* a register that callees preserve and the function does not use; its caller's
+                       value is in a slot                                                       */
+    STORE_SLOT,     /* in a slot                                                                */
+};
+
+/* Slots of 8 bytes in the function's own frame, from the bottom. */
+enum slot_use { SLOT_PATH, SLOT_SAVED, SLOT_RECORD, SLOT_ENTRY, SLOT_SPILL, SLOT_USES = SLOT_SPILL + 8 };
+
+struct work {
+    struct asm_file *file;
+    const struct instrument_options *options;
+    uint32_t number;              /* of the function in the file */
+    const struct asm_function *function;
+    const struct asm_block *blocks;
+    struct asm_live *live;
+    struct asm_stack *stack;
+    bool *cfa_is_stack;           /* by asm_index: .cfi_ directives count from rsp there */
+
+    struct paths_graph graph;
+    uint32_t *graph_flags;        /* of blocks */
+    uint32_t *edge_of;            /* by asm edge of the function: edge of the graph */
+    uint32_t *incoming;           /* by block: asm edges into it */
+    struct paths *paths;
+    struct paths_plan plan;
+    uint32_t table_kind;          /* enum built_table */
+    uint32_t cells;
+    double potential_log2;
+    bool truncated;
+
+    uint32_t storage;             /* enum storage */
+    int path_register;
+    uint32_t used;                /* general registers that the function's instructions name, or that are live somewhere */
+    bool framed;
+    uint32_t frame_bytes;
+    int32_t slots[SLOT_USES];     /* offset in the frame, -1: none */
+    uint32_t spills;              /* slots to be had; */
+    uint32_t spills_wanted;       /* what the last attempt would have needed */
+    bool chained;                 /* keeps a chain of frame pointers: a copy of the return address goes with it */
+
+    bool counts_here;             /* a path ends in this function: it needs the thread's counters */
+    uint32_t call_sites;          /* of the function: slots of its records */
+    struct text stubs;            /* code for the end of the main part */
+    struct edit *edits;
+    uint32_t edits_count, edits_capacity;
+    bool out_of_memory;
+    uint32_t reason;              /* enum built_reason: BUILT_WHOLE until something is found */
+};
+
+static inline bool has_contexts(const struct work *work)
+{
+    return work->options->modes & BUILT_CONTEXTS;
+}
+static inline bool has_paths(const struct work *work)
+{
+    return work->options->modes & BUILT_PATHS;
+}
+static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
+{
+    return work->file->edges + block->first_edge;
+}
+
+/* Keeps an edit; takes the text over, which is then empty. */
+void work_edit(struct work *work, uint32_t statement, enum edit_kind kind, struct text *text);
+
+/* ---- plan.c ---------------------------------------------------------------------------------- */
+
+/* graph, numbering, kind of table, plan. False: no memory, or reason is set. */
+bool plan_paths(struct work *work);
+/* Operations of a place: a slice of the plan. */
+const struct paths_operation *plan_at(const struct work *work, uint32_t place, uint32_t *count);
+
+/* ---- frame.c ------------------------------------------------------------------------------------ */
+
+/* Chooses where the path's number lives, and whether there is a frame. Call again when spills has changed. */
+void frame_choose(struct work *work);
+/* Can the frame be added? Sets reason if not. Otherwise, if there is one, keeps the edits that make the rest
+   of the function agree with it: stack arguments, .cfi_ directives. */
+void frame_adjust(struct work *work);
+/* Fills cfa_is_stack. */
+void frame_follow_cfi(struct work *work);
+
+/* ---- emit.c ------------------------------------------------------------------------------------ */
+
+/* A point between two instructions of the program, and what may be used there. */
+struct site {
+    struct work *work;
+    struct text *out;
+    uint32_t dead;            /* registers that may be changed                         */
+    uint32_t busy;            /* of these: in use by added code                        */
+    bool flags;               /* flags are live                                        */
+    int32_t rsp, rbp;         /* as struct asm_stack                                   */
+    bool cfa_is_stack;
+    uint32_t spilled[8];
+    uint32_t spilled_count;
+    int flags_in;             /* register with saved flags, -1                         */
+};
+
+/* What holds before `statement`; out: where the text goes. */
+struct site site_before(struct work *work, uint32_t statement, struct text *out);
+/* Gives spilled registers back. */
+void site_end(struct site *site);
+
+void emit_operations(struct site *site, uint32_t place);
+/* The code on entry, and what a root needs besides its operations. */
+void emit_entry(struct site *site);
+/* Before a return or tail call: all that undoes the entry. After it: directives. */
+void emit_exit(struct site *site);
+void emit_after_exit(struct site *site);
+/* Before a call. */
+void emit_call(struct site *site, uint32_t call_site);
+
+/* ---- place.c ----------------------------------------------------------------------------------- */
+
+/* Keeps the edits that put all of it into its places; reason is set if some place has none. */
+void place_all(struct work *work);
+/* Visits the function's call sites in order, with statement and block; returns their number. */
+uint32_t place_call_sites(const struct work *work, void (*visit)(void *, uint32_t, uint32_t),
+                          void *context);
+
+/* ---- map.c --------------------------------------------------------------------------------------- */
+
+/* Keeps the edits that add labels to the function's code, for its entry to refer to. */
+void map_label(struct work *work);
+/* Appends the function's entry, and its cells, to the file. */
+void map_function(struct work *work);
+
+/* Name of a label of ours in function `number`. */
+#define LABEL_FORMAT ".LHR%u_%s%u"
+
+#endif

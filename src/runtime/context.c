@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Calling-context trees (Ammons, Ball, Larus 1997, §4). Inserted code follows the slot of its
+ * caller's record; here comes what that does not find: another callee than the last, one met for
+ * the first time, a recursion, a handler called by a signal.
+ *
+ * Records of a thread are the thread's alone, but a signal handler may look for its record while
+ * one is looked for: a list of children only ever grows at its head, but for the one who holds the
+ * lowest bit of `children` and so may move a child to the front.
+ *
+ * Where no record can be made (no memory, too many, nothing is recorded) each function has one
+ * overflow record in the process: slots of those lead to such records only.
+ */
+#include "runtime/runtime.h"
+
+#include <asm/unistd.h>
+
+enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
+enum { HELD = 1 /* bit of `children` */ };
+
+struct runtime_index {
+    uint64_t mask;
+    _Atomic uint64_t records[]; /* addresses, by base_mix64(function) */
+};
+
+static struct built_record *record_at(uint64_t address)
+{
+    return (struct built_record *)address;
+}
+
+static uint64_t *slots_of(struct built_record *record)
+{
+    return (uint64_t *)(record + 1);
+}
+
+static const struct built_function *function_at(uint64_t entry)
+{
+    return (const struct built_function *)entry;
+}
+
+static uint64_t record_bytes(uint32_t slots, uint32_t cells)
+{
+    return sizeof(struct built_record) + 8 * ((uint64_t)slots + cells);
+}
+
+static uint64_t bytes_for(uint64_t entry)
+{
+    return record_bytes(function_at(entry)->call_sites, function_at(entry)->cells);
+}
+
+/* ---- overflow records
+ * ------------------------------------------------------------------------------ */
+
+static void measure_map(struct runtime_module *module)
+{
+    uint64_t end = module->map + module->map_bytes;
+    for (uint64_t at = module->map; at + sizeof(struct built_function) <= end;) {
+        const struct built_function *function = function_at(at);
+        if (function->magic != BUILT_ENTRY_MAGIC || function->words == 0) {
+            at += sizeof(uint32_t); /* padding between object files */
+            continue;
+        }
+        if (function->modes & BUILT_CONTEXTS) {
+            module->functions++;
+            module->record_bytes += bytes_for(at);
+        }
+        at += sizeof(uint32_t) * (uint64_t)function->words;
+    }
+}
+
+static struct built_record *fill(uint64_t at, uint64_t entry, uint32_t slots, uint64_t bytes)
+{
+    struct built_record *record = record_at(at);
+    record->bytes = bytes;
+    record->function = entry;
+    record->slots = slots;
+    return record;
+}
+
+static struct built_record *cut_overflow(struct runtime_module *module, uint64_t entry,
+                                         uint32_t slots, uint64_t bytes)
+{
+    uint64_t at = atomic_fetch_add(&module->overflow_used, bytes);
+    if (at + bytes > module->overflow_bytes)
+        return NULL;
+    struct built_record *record = fill(module->overflow + at, entry, slots, bytes);
+    record->slot = BUILT_SLOT_OVERFLOW;
+    return record;
+}
+
+/* Twice what is needed: threads that make the same record at once make one too many. */
+void runtime_contexts_begin(struct runtime_module *module)
+{
+    uint64_t cells = 2, root_bytes = record_bytes(1, 0);
+    measure_map(module);
+    if (!module->functions)
+        return;
+    while (cells < 2 * (uint64_t)module->functions)
+        cells *= 2;
+    module->index = runtime_map(sizeof *module->index + cells * sizeof module->index->records[0]);
+    uint64_t bytes = sizeof(struct built_piece) + root_bytes + 2 * module->record_bytes;
+    struct built_piece *piece = module->region ? runtime_piece(module, bytes, 0) : NULL;
+    module->overflow_piece = piece;
+    if (!piece)
+        piece = runtime_map(bytes);
+    if (!piece || (uint64_t)piece < RUNTIME_LOWEST || !module->index)
+        return;
+    module->index->mask = cells - 1;
+    module->overflow = (uint64_t)piece;
+    module->overflow_bytes = bytes;
+    atomic_store(&module->overflow_used, sizeof *piece);
+    module->overflow_root = (uint64_t)cut_overflow(module, 0, 1, root_bytes);
+    if (module->overflow_piece)
+        runtime_publish(piece, BUILT_PIECE_RECORDS);
+}
+
+/* A function of inserted code must get a record: without, the program cannot go on. Only
+   where the kernel refused some addresses when the module was loaded. */
+static _Noreturn void give_up(void)
+{
+    static const char words[] = "headroom: no memory for calling contexts\n";
+    RUNTIME_CALL(__NR_write, 2, words, sizeof words - 1);
+    for (;;)
+        RUNTIME_CALL(__NR_exit_group, 127);
+}
+
+static struct built_record *overflow(struct runtime_module *module, uint64_t entry)
+{
+    struct built_record *made = NULL;
+    if (!module || !module->overflow_root)
+        give_up();
+    struct runtime_index *index = module->index;
+    for (uint64_t at = base_mix64(entry);; at++) {
+        _Atomic uint64_t *cell = &index->records[at & index->mask];
+        uint64_t found = atomic_load(cell);
+        if (!found && !made)
+            made = cut_overflow(module, entry, function_at(entry)->call_sites, bytes_for(entry));
+        if (!found && !made)
+            give_up();
+        if (!found && atomic_compare_exchange_strong(cell, &found, (uint64_t)made))
+            return made;
+        if (record_at(found)->function == entry)
+            return record_at(found);
+    }
+}
+
+/* ---- making records
+ * ------------------------------------------------------------------------------------ */
+
+static struct runtime_records *more_records(struct runtime_module *module,
+                                            struct runtime_thread *thread, uint64_t bytes)
+{
+    struct runtime_records *older = atomic_load(&thread->records);
+    uint64_t size = older ? 2 * older->bytes : FIRST_RECORDS;
+    if (size > MOST_RECORDS_BYTES)
+        size = MOST_RECORDS_BYTES;
+    if (size < bytes + sizeof(struct built_piece))
+        size = bytes + sizeof(struct built_piece);
+    struct runtime_records *records = runtime_private(module, sizeof *records);
+    struct built_piece *piece = records ? runtime_piece(module, size, 0) : NULL;
+    if (!piece)
+        return NULL;
+    records->older = older;
+    records->piece = piece;
+    records->bytes = piece->bytes;
+    atomic_store(&records->used, sizeof *piece);
+    runtime_publish(piece, BUILT_PIECE_RECORDS);
+    /* A handler of this thread may have been here too: then both chains must stay, for a fork. */
+    while (!atomic_compare_exchange_weak(&thread->records, &records->older, records))
+        ;
+    return records;
+}
+
+static uint64_t cut_record(struct runtime_module *module, struct runtime_thread *thread,
+                           uint64_t bytes)
+{
+    struct runtime_records *records = atomic_load(&thread->records);
+    for (int tries = 0; tries < 3; tries++) {
+        if (records) {
+            uint64_t at = atomic_fetch_add(&records->used, bytes);
+            if (at + bytes <= records->bytes)
+                return (uint64_t)records->piece + at;
+        }
+        records = more_records(module, thread, bytes);
+        if (!records)
+            return 0;
+    }
+    return 0;
+}
+
+/* Not a child of its parent yet. NULL: the thread has too many, or there is no memory. */
+static struct built_record *make_record(struct runtime_module *module,
+                                        struct runtime_thread *thread, uint64_t entry,
+                                        uint32_t slots, uint64_t bytes)
+{
+    if (atomic_fetch_add(&thread->record_count, 1) >= MOST_RECORDS)
+        return NULL;
+    uint64_t at = cut_record(module, thread, bytes);
+    return at ? fill(at, entry, slots, bytes) : NULL;
+}
+
+static struct built_record *root(struct runtime_module *module, struct runtime_thread *thread,
+                                 _Atomic uint64_t *place)
+{
+    uint64_t found = thread && module->region ? atomic_load(place) : module->overflow_root;
+    if (found)
+        return record_at(found);
+    struct built_record *made = make_record(module, thread, 0, 1, record_bytes(1, 0));
+    if (!made)
+        return record_at(module->overflow_root);
+    return atomic_compare_exchange_strong(place, &found, (uint64_t)made) ? made : record_at(found);
+}
+
+/* ---- children
+ * ------------------------------------------------------------------------------------------ */
+
+static struct built_record *first_child(const struct built_record *parent)
+{
+    return record_at(__atomic_load_n(&parent->children, __ATOMIC_RELAXED) & ~(uint64_t)HELD);
+}
+
+/* Puts it at the head; keeps the bit of whoever moves one. */
+static void push(struct built_record *parent, struct built_record *child)
+{
+    uint64_t head = __atomic_load_n(&parent->children, __ATOMIC_RELAXED), new_head;
+    do {
+        child->sibling = head & ~(uint64_t)HELD;
+        new_head = (uint64_t)child | (head & HELD);
+    } while (!__atomic_compare_exchange_n(&parent->children, &head, new_head, true,
+                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+}
+
+static void move_to_front(struct built_record *parent, struct built_record *child)
+{
+    uint64_t head = __atomic_load_n(&parent->children, __ATOMIC_RELAXED);
+    if (head & HELD || !__atomic_compare_exchange_n(&parent->children, &head, head | HELD, false,
+                                                    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return;
+    struct built_record *before = record_at(head);
+    while (before && before->sibling != (uint64_t)child)
+        before = record_at(before->sibling);
+    if (before) {
+        before->sibling = child->sibling;
+        push(parent, child);
+    }
+    head = __atomic_load_n(&parent->children, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&parent->children, &head, head & ~(uint64_t)HELD, true,
+                                        __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        ;
+}
+
+static struct built_record *find_child(struct built_record *parent, uint64_t entry, uint32_t slot)
+{
+    struct built_record *first = first_child(parent);
+    bool by_site = parent->function && function_at(parent->function)->modes & BUILT_CALL_SITES;
+    for (struct built_record *child = first; child; child = record_at(child->sibling))
+        if (child->function == entry && (!by_site || child->slot == slot)) {
+            if (child != first)
+                move_to_front(parent, child);
+            return child;
+        }
+    return NULL;
+}
+
+/* A recursive call goes back to the record of the activation that is still going on. */
+static struct built_record *find_ancestor(struct built_record *parent, uint64_t entry)
+{
+    while (parent && parent->function != entry)
+        parent = record_at(parent->parent);
+    return parent;
+}
+
+static struct built_record *make_child(struct runtime_module *module, struct runtime_thread *thread,
+                                       struct built_record *parent, uint64_t entry, uint32_t slot)
+{
+    struct built_record *child =
+        make_record(module, thread, entry, function_at(entry)->call_sites, bytes_for(entry));
+    if (!child)
+        return overflow(module, entry);
+    child->parent = (uint64_t)parent;
+    child->slot = slot;
+    push(parent, child);
+    return child;
+}
+
+/* ---- where the call came from
+ * --------------------------------------------------------------------------- */
+
+/*
+ * Can the page be read? Coroutines may have anything for a return address. The kernel reads a mask
+ * of signals before it looks at what is to be done with it, which is nothing that it knows; a call
+ * that every sandbox allows. Asked once a page.
+ */
+static bool is_readable(struct runtime_module *module, uint64_t address)
+{
+    uint64_t page = address / BUILT_PAGE;
+    _Atomic uint64_t *known = &module->readable[page % BASE_COUNT(module->readable)];
+    if (page == 0)
+        return false;
+    if (atomic_load(known) == page)
+        return true;
+    if (RUNTIME_CALL(__NR_rt_sigprocmask, -1, page * BUILT_PAGE, 0, 8) == -14 /* EFAULT */)
+        return false;
+    atomic_store(known, page);
+    return true;
+}
+
+/* mov $SYS_rt_sigreturn, %rax; syscall: what glibc, musl and the unwinders of GCC and LLVM agree
+ * on. */
+static bool is_signal_return(struct runtime_module *module, uint64_t address)
+{
+    static const unsigned char code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+    const unsigned char *at = (const unsigned char *)address;
+    if (!is_readable(module, address))
+        return false;
+    for (unsigned i = 0; i < sizeof code; i++)
+        if (at[i] != code[i])
+            return false;
+    return true;
+}
+
+/* Before the slots stands `bytes`: nonzero, and smaller than any address that a slot holds. */
+static struct built_record *owner_of(uint64_t slot, uint32_t *number)
+{
+    const uint64_t *at = (const uint64_t *)slot - 1;
+    while (*at == 0 || *at >= RUNTIME_LOWEST)
+        at--;
+    *number = (uint32_t)((const uint64_t *)slot - at - 1);
+    return (struct built_record *)(at + 1) - 1;
+}
+
+static struct built_record *find(struct runtime_module *module, struct runtime_thread *thread,
+                                 struct built_record *parent, uint64_t entry, uint32_t slot)
+{
+    if (!thread || !module->region || parent->slot == BUILT_SLOT_OVERFLOW)
+        return overflow(module, entry);
+    struct built_record *found = find_child(parent, entry, slot);
+    if (!found)
+        found = find_ancestor(parent, entry);
+    return found ? found : make_child(module, thread, parent, entry, slot);
+}
+
+uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
+{
+    if (!headroom_delta)
+        runtime_begin();
+    struct runtime_module *module = runtime_module_get();
+    struct runtime_thread *thread = runtime_thread;
+    if (!module || !module->overflow_root)
+        give_up();
+    uint32_t number = 0;
+    if (is_signal_return(module, *stack)) {
+        struct built_record *parent = root(module, thread, thread ? &thread->signal_root : NULL);
+        return (uint64_t)find(module, thread, parent, entry, 0);
+    }
+    if (!headroom_slot)
+        headroom_slot = (uint64_t)slots_of(root(module, thread, thread ? &thread->root : NULL));
+    uint64_t slot = headroom_slot;
+    struct built_record *parent = owner_of(slot, &number);
+    struct built_record *record = find(module, thread, parent, entry, number);
+    *(uint64_t *)slot = (uint64_t)record;
+    return (uint64_t)record;
+}
+
+/* ---- after a fork
+ * ------------------------------------------------------------------------------------------ */
+
+static uint64_t next_record(uint64_t at, uint64_t end)
+{
+    uint64_t bytes = at + sizeof(struct built_record) <= end ? record_at(at)->bytes : 0;
+    return bytes && at + bytes <= end ? at + bytes : 0;
+}
+
+void runtime_copy_records(const struct built_piece *from, struct built_piece *to, uint64_t used)
+{
+    uint64_t offset = (uint64_t)to - (uint64_t)from, end = (uint64_t)from + used;
+    for (uint64_t at = (uint64_t)(from + 1), next; (next = next_record(at, end)); at = next) {
+        const struct built_record *old = record_at(at);
+        struct built_record *copy = fill(at + offset, old->function, old->slots, old->bytes);
+        copy->parent = old->parent;
+        copy->slot = old->slot;
+    }
+}
+
+static bool holds(const struct runtime_thread *thread, uint64_t address)
+{
+    for (struct runtime_records *at = atomic_load(&thread->records); at; at = at->older)
+        if (address - (uint64_t)at->piece < at->bytes)
+            return true;
+    return false;
+}
+
+/* Parents in another module's pieces are left alone: they may still be the parent process's. */
+void runtime_link_records(const struct runtime_thread *thread,
+                          const struct runtime_records *records)
+{
+    uint64_t start = (uint64_t)records->piece;
+    uint64_t used = records->used < records->bytes ? records->used : records->bytes;
+    for (uint64_t at = start + sizeof(struct built_piece), next;
+         (next = next_record(at, start + used)); at = next)
+        if (record_at(at)->parent && holds(thread, record_at(at)->parent))
+            push(record_at(record_at(at)->parent), record_at(at));
+}

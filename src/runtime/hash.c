@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Path counts of functions with more paths than an array can hold. A table belongs to one thread; a
+ * signal handler of it may come at any instruction and count in the same table. So a cell is
+ * claimed by one compare-and-exchange and counted by one addition, and a larger table takes over by
+ * one store: what was lost in a race is a spare table, never a count.
+ */
+#include "runtime/runtime.h"
+
+static uint64_t mask_of(const struct built_hash *hash)
+{
+    return hash->capacity_mask ? hash->capacity_mask : BUILT_HASH_CELLS - 1;
+}
+
+static struct built_hash *table_in_use(struct built_hash *root)
+{
+    uint64_t next = __atomic_load_n(&root->next, __ATOMIC_RELAXED);
+    return next ? (struct built_hash *)next : root;
+}
+
+/* One instruction, so that a signal handler cannot come in between; without the cost of a lock. */
+static void increment(uint64_t *number)
+{
+    __asm__ volatile("incq %0" : "+m"(*number) : : "cc");
+}
+
+/* False: the table is as full as it may be, and the key is not in it. */
+static bool count(struct built_hash *table, uint64_t key)
+{
+    uint64_t mask = mask_of(table);
+    bool full = table->used >= mask - mask / 4;
+    for (uint64_t at = base_mix64(key);; at++) {
+        struct built_hash_cell *cell = &table->cells[at & mask];
+        uint64_t found = __atomic_load_n(&cell->key, __ATOMIC_RELAXED);
+        if (found == 0) {
+            if (full)
+                return false;
+            if (__atomic_compare_exchange_n(&cell->key, &found, key, false, __ATOMIC_RELAXED,
+                                            __ATOMIC_RELAXED)) {
+                increment(&table->used);
+                found = key;
+            }
+        }
+        if (found == key) {
+            increment(&cell->count);
+            return true;
+        }
+    }
+}
+
+static struct built_hash *grow(struct built_hash *root, struct built_hash *table)
+{
+    struct runtime_module *module = runtime_module_get();
+    if (!module || !module->region)
+        return NULL; /* nobody will read it */
+    uint64_t cells = 2 * (mask_of(table) + 1), expected = root->next;
+    struct built_piece *piece = runtime_piece(
+        module, sizeof *piece + sizeof *table + cells * sizeof table->cells[0], (uint64_t)root);
+    if (!piece)
+        return NULL;
+    struct built_hash *larger = (struct built_hash *)(piece + 1);
+    larger->capacity_mask = cells - 1;
+    runtime_publish(piece, BUILT_PIECE_HASH);
+    if (expected != (table == root ? 0 : (uint64_t)table) ||
+        !__atomic_compare_exchange_n(&root->next, &expected, (uint64_t)larger, false,
+                                     __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+        return table_in_use(root);
+    return larger;
+}
+
+void runtime_count_path(uint64_t path, struct built_hash *hash)
+{
+    struct built_hash *table = table_in_use(hash);
+    while (table && !count(table, path + 1))
+        table = grow(hash, table);
+}

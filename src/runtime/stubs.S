@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The way from inserted code into C: it stands where no call was, so everything but flags must survive, and the
+ * stack may have any alignment. C is compiled for general registers only, which leaves vector registers,
+ * x87 and their control words alone.
+ */
+        .text
+
+        .macro  entry name
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
+        .p2align 4
+\name:  .cfi_startproc
+        .endm
+
+        .macro  end name
+        .cfi_endproc
+        .size   \name, . - \name
+        .endm
+
+        .macro  save
+        pushq   %rbp
+        .cfi_def_cfa_offset 16
+        .cfi_offset %rbp, -16
+        movq    %rsp, %rbp
+        .cfi_def_cfa_register %rbp
+        pushq   %rax
+        pushq   %rcx
+        pushq   %rdx
+        pushq   %rsi
+        pushq   %rdi
+        pushq   %r8
+        pushq   %r9
+        pushq   %r10
+        pushq   %r11
+        andq    $-16, %rsp
+        .endm
+
+        .macro  restore
+        leaq    -72(%rbp), %rsp
+        popq    %r11
+        popq    %r10
+        popq    %r9
+        popq    %r8
+        popq    %rdi
+        popq    %rsi
+        popq    %rdx
+        popq    %rcx
+        popq    %rax
+        popq    %rbp
+        .cfi_def_cfa %rsp, 8
+        .endm
+
+/* Nothing in, nothing out. */
+        entry   headroom_thread_begin
+        save
+        call    runtime_begin
+        restore
+        ret
+        end     headroom_thread_begin
+
+/* %r11: entry of the map. Called before the function changed its stack. %r11: its record. */
+        entry   headroom_enter
+        save
+        movq    %r11, %rdi
+        leaq    16(%rbp), %rsi
+        call    runtime_enter
+        movq    %rax, -72(%rbp)
+        restore
+        ret
+        end     headroom_enter
+
+/* %rax: path, %r11: struct built_hash. */
+        entry   headroom_count_path
+        save
+        movq    %rax, %rdi
+        movq    %r11, %rsi
+        call    runtime_count_path
+        restore
+        ret
+        end     headroom_count_path
+
+        .section .note.GNU-stack,"",@progbits

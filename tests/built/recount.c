@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+/*
+ * recount OUTPUT PROGRAM [ARGUMENTS...]: executes a program built by `headroom cc --paths` step by
+ * step and counts its paths from the addresses that it comes through. Knows what the program's map
+ * says of blocks and edges, nothing of numbers, operations and counters: those are what it is to be
+ * compared with.
+ *
+ * Writes "ENTRY BLOCK,BLOCK,... COUNT" for each path, ENTRY an ELF virtual address. One thread, one
+ * stack.
+ */
+#include "wire/built.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXIT_EDGE UINT32_MAX
+
+struct function {
+    uint64_t entry;
+    uint32_t blocks, edges;
+    const struct built_block *block;
+    const struct built_edge *edge;
+    unsigned char *retreats; /* by edge */
+};
+
+struct event {
+    uint64_t ip;
+    struct function *function;
+    uint32_t block; /* EXIT_EDGE: the function's entry */
+};
+
+static struct function *functions;
+static struct event *events; /* by ip; entries before blocks */
+static size_t functions_count, events_count;
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "recount: %s\n", what);
+    exit(1);
+}
+
+static void *must(void *memory)
+{
+    if (!memory)
+        fail("no memory");
+    return memory;
+}
+
+/* ---- the map ------------------------------------------------------------------------------- */
+
+/* An own search, depth first, edges in their order: an edge to a block that is still open goes
+ * back. */
+static void visit(struct function *function, uint32_t block, unsigned char *state)
+{
+    state[block] = 1;
+    for (uint32_t i = 0; i < function->edges; i++) {
+        const struct built_edge *edge = &function->edge[i];
+        if (edge->from != block || edge->to == EXIT_EDGE || edge->flags)
+            continue;
+        if (state[edge->to] == 1)
+            function->retreats[i] = 1;
+        else if (!state[edge->to])
+            visit(function, edge->to, state);
+    }
+    state[block] = 2;
+}
+
+static void find_retreats(struct function *function)
+{
+    unsigned char *state = must(calloc(function->blocks + 1, 1));
+    function->retreats = must(calloc(function->edges + 1, 1));
+    visit(function, 0, state);
+    for (uint32_t i = 0; i < function->blocks; i++)
+        if (function->block[i].flags & BUILT_BLOCK_ROOT && !state[i])
+            visit(function, i, state);
+    for (uint32_t i = 0; i < function->blocks; i++)
+        if (!state[i])
+            visit(function, i, state);
+    free(state);
+}
+
+static void add_event(uint64_t ip, struct function *function, uint32_t block)
+{
+    events = must(realloc(events, (events_count + 1) * sizeof *events));
+    events[events_count++] = (struct event){ip, function, block};
+}
+
+static int by_ip(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+    if (x->ip != y->ip)
+        return x->ip < y->ip ? -1 : 1;
+    return (x->block != EXIT_EDGE) - (y->block != EXIT_EDGE);
+}
+
+static uint64_t target(uint64_t base, const char *start, const int32_t *word)
+{
+    return base + (uint64_t)((const char *)word - start) + (uint64_t)(int64_t)*word;
+}
+
+static void read_map(const char *map, size_t bytes, uint64_t vaddr)
+{
+    functions = must(calloc(bytes / sizeof(struct built_function) + 1, sizeof *functions));
+    for (size_t at = 0; at + sizeof(struct built_function) <= bytes;) {
+        const struct built_function *entry = (const void *)(map + at);
+        if (entry->magic != BUILT_ENTRY_MAGIC)
+            fail("the map has no entry where one was expected");
+        at += 4 * (size_t)entry->words;
+        if (!entry->table_kind)
+            continue;
+        struct function *function = &functions[functions_count++];
+        function->entry = target(vaddr, map, &entry->entry);
+        function->blocks = entry->blocks;
+        function->edges = entry->edges;
+        function->block = (const void *)(entry + 1);
+        function->edge = (const void *)(function->block + entry->blocks);
+        find_retreats(function);
+        add_event(function->entry, function, EXIT_EDGE);
+        for (uint32_t i = 0; i < entry->blocks; i++)
+            add_event(target(vaddr, map, &function->block[i].start), function, i);
+    }
+    qsort(events, events_count, sizeof *events, by_ip);
+}
+
+static bool read_program(const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        fail("cannot read the program");
+    fseek(file, 0, SEEK_END);
+    size_t bytes = (size_t)ftell(file);
+    char *data = must(malloc(bytes));
+    rewind(file);
+    if (fread(data, 1, bytes, file) != bytes)
+        fail("cannot read the program");
+    fclose(file);
+    const Elf64_Ehdr *header = (const void *)data;
+    const Elf64_Shdr *sections = (const void *)(data + header->e_shoff);
+    const char *names = data + sections[header->e_shstrndx].sh_offset;
+    for (unsigned i = 0; i < header->e_shnum; i++)
+        if (!strcmp(names + sections[i].sh_name, "headroom_map"))
+            read_map(data + sections[i].sh_offset, sections[i].sh_size, sections[i].sh_addr);
+    return header->e_type == ET_DYN;
+}
+
+/* ---- paths
+ * ---------------------------------------------------------------------------------------- */
+
+struct count {
+    struct function *function;
+    char *blocks;
+    uint64_t count;
+};
+static struct count *counts;
+static size_t counts_used, counts_capacity = 1 << 10;
+
+static uint64_t hash(const struct function *function, const char *text)
+{
+    uint64_t value = base_mix64(function->entry);
+    for (; *text; text++)
+        value = base_mix64(value ^ (unsigned char)*text);
+    return value;
+}
+
+static struct count *find_count(struct function *function, const char *blocks)
+{
+    size_t at = hash(function, blocks);
+    for (;; at++) {
+        struct count *count = &counts[at & (counts_capacity - 1)];
+        if (!count->blocks || (count->function == function && !strcmp(count->blocks, blocks)))
+            return count;
+    }
+}
+
+static void grow(void)
+{
+    struct count *old = counts;
+    size_t old_capacity = counts_capacity;
+    counts_capacity *= 2;
+    counts = must(calloc(counts_capacity, sizeof *counts));
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i].blocks)
+            *find_count(old[i].function, old[i].blocks) = old[i];
+    free(old);
+}
+
+static void count_path(struct function *function, const char *blocks)
+{
+    struct count *count = find_count(function, blocks);
+    if (!count->blocks) {
+        *count = (struct count){function, must(strdup(blocks)), 0};
+        counts_used++;
+    }
+    count->count++;
+    if (counts_used * 2 > counts_capacity)
+        grow();
+}
+
+/* ---- activations
+ * -------------------------------------------------------------------------------------- */
+
+struct activation {
+    struct function *function;
+    uint64_t entry_rsp;
+    uint32_t last; /* block, EXIT_EDGE: none yet */
+    size_t used, capacity;
+    char *path; /* "3,4," */
+};
+static struct activation *stack;
+static size_t depth, most_depth;
+
+static bool leaves(const struct function *function, uint32_t block, bool only)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < function->edges; i++) {
+        if (function->edge[i].from != block)
+            continue;
+        if (function->edge[i].to == EXIT_EDGE)
+            found = true;
+        else if (only)
+            return false;
+    }
+    return found;
+}
+
+static void end_path(struct activation *activation)
+{
+    if (activation->used)
+        count_path(activation->function, activation->path);
+    activation->used = 0;
+}
+
+static void pop(bool program_ends)
+{
+    struct activation *activation = &stack[--depth];
+    if (activation->last != EXIT_EDGE &&
+        leaves(activation->function, activation->last, program_ends))
+        end_path(activation);
+    activation->used = 0;
+}
+
+static void enter(struct function *function, uint64_t rsp)
+{
+    while (depth && stack[depth - 1].entry_rsp <= rsp)
+        pop(false);
+    if (depth == most_depth) {
+        stack = must(realloc(stack, (most_depth + 64) * sizeof *stack));
+        memset(stack + most_depth, 0, 64 * sizeof *stack);
+        most_depth += 64;
+    }
+    struct activation *activation = &stack[depth++];
+    activation->function = function;
+    activation->entry_rsp = rsp;
+    activation->last = EXIT_EDGE;
+    activation->used = 0;
+}
+
+static void step_to(struct activation *activation, uint32_t block)
+{
+    const struct function *function = activation->function;
+    bool known = activation->last == EXIT_EDGE, cut = false;
+    for (uint32_t i = 0; i < function->edges && !known; i++)
+        if (function->edge[i].from == activation->last && function->edge[i].to == block) {
+            known = true;
+            cut = function->edge[i].flags || function->retreats[i];
+        }
+    if (!known && leaves(function, activation->last, false))
+        cut = true; /* a computed goto, or a call that has returned again */
+    if (cut)
+        end_path(activation);
+    else if (!known)
+        activation->used = 0; /* left by an exception */
+    if (activation->used + 16 > activation->capacity) {
+        activation->capacity = activation->capacity * 2 + 64;
+        activation->path = must(realloc(activation->path, activation->capacity));
+    }
+    activation->used += (size_t)sprintf(activation->path + activation->used, "%u,", block);
+    activation->last = block;
+}
+
+static void arrive(uint64_t ip, uint64_t rsp)
+{
+    size_t low = 0, high = events_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (events[middle].ip < ip)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < events_count && events[low].ip == ip; low++) {
+        if (events[low].block == EXIT_EDGE) {
+            enter(events[low].function, rsp);
+            continue;
+        }
+        while (depth && stack[depth - 1].entry_rsp < rsp)
+            pop(false);
+        if (!depth || stack[depth - 1].function != events[low].function)
+            fail("a block was reached in no activation of its function");
+        step_to(&stack[depth - 1], events[low].block);
+    }
+}
+
+/* ---- stepping
+ * --------------------------------------------------------------------------------------------- */
+
+static int run(pid_t child, uint64_t bias)
+{
+    uint64_t before = 0;
+    int status;
+    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+        struct user_regs_struct registers;
+        int number = WSTOPSIG(status);
+        if (ptrace(PTRACE_GETREGS, child, 0, &registers) != 0)
+            fail("cannot read registers");
+        /* A repeated instruction stops at itself, each time round. */
+        if (registers.rip != before)
+            arrive(registers.rip - bias, registers.rsp);
+        long code = ptrace(PTRACE_PEEKTEXT, child, registers.rip, 0);
+        before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
+        if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
+            fail("cannot step");
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        fail("usage: recount OUTPUT PROGRAM [ARGUMENTS...]");
+    counts = must(calloc(counts_capacity, sizeof *counts));
+    uint64_t bias = read_program(argv[2]) ? 0x555555554000 : 0;
+    pid_t child = fork();
+    if (!child) {
+        personality(ADDR_NO_RANDOMIZE);
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        execv(argv[2], argv + 2);
+        _exit(127);
+    }
+    int code = run(child, bias);
+    while (depth)
+        pop(true);
+    FILE *out = fopen(argv[1], "w");
+    if (!out)
+        fail("cannot write the counts");
+    for (size_t i = 0; i < counts_capacity; i++)
+        if (counts[i].blocks)
+            fprintf(out, "%llx %s %llu\n", (unsigned long long)counts[i].function->entry,
+                    counts[i].blocks, (unsigned long long)counts[i].count);
+    fclose(out);
+    return code;
+}
