@@ -6,8 +6,7 @@
 
 enum { MOST_CODE = 1 << 20, MOST_EDGES = 1 << 22, MOST_ROUNDS = 8 };
 
-/* ---- calls --------------------------------------------------------------------------------------
- */
+/* ---- calls --------------------------------------------------------------------------------- */
 
 /* "f" of "f@PLT", "*f@GOTPCREL(%rip)". */
 static struct asm_slice callee(const struct asm_statement *statement)
@@ -104,8 +103,7 @@ static bool stops_here(const struct asm_walk *walk, const struct asm_statement *
            asm_names_find(&file->private->globals, callee(call)) != 2;
 }
 
-/* ---- control of one statement
- * -------------------------------------------------------------------- */
+/* ---- control of one statement -------------------------------------------------------------- */
 
 static void stop_with(struct asm_walk *walk, enum asm_problem problem)
 {
@@ -146,8 +144,7 @@ static void aim(struct asm_walk *walk, uint32_t place, bool conditional)
     }
     /* A label at the end of a function, behind all code: a compiler that knows nobody comes there.
      */
-    bool nobody = file->statements[label].function == ASM_NONE;
-    if (!nobody)
+    if (file->statements[label].function != walk->number)
         stop_with(walk, ASM_PROBLEM_JUMP_OUT);
     walk->control[place] = conditional ? CONTROL_TAIL_BRANCH : CONTROL_TAIL;
 }
@@ -196,8 +193,7 @@ static bool goes_on(uint8_t control)
            control == CONTROL_TWICE;
 }
 
-/* ---- the function's code
- * ---------------------------------------------------------------------------- */
+/* ---- the function's code ------------------------------------------------------------------- */
 
 static bool begin_walk(struct asm_walk *walk)
 {
@@ -250,32 +246,35 @@ static void collect(struct asm_walk *walk, uint32_t first, uint32_t end)
     }
 }
 
-static void lead(struct asm_walk *walk, uint32_t place)
+enum { LEADS = 1, LEADS_OPEN = 2 }; /* OPEN: who comes there is not known yet */
+
+static void lead(struct asm_walk *walk, uint32_t place, uint8_t how)
 {
     if (place < walk->count)
-        walk->leader[place] = 1;
+        walk->leader[place] |= how;
+}
+
+static void lead_named(struct asm_walk *walk, uint32_t first, uint32_t end)
+{
+    const struct asm_file *file = walk->file;
+    for (uint32_t i = first; i < end; i++) {
+        if (file->statements[i].function == walk->number && file->private->marks[i] & MARK_NAMED)
+            lead(walk, walk->next_code[i], LEADS_OPEN);
+    }
 }
 
 static void find_leaders(struct asm_walk *walk)
 {
-    const struct asm_file *file = walk->file;
-    lead(walk, 0);
-    lead(walk, walk->main_count);
+    lead(walk, 0, LEADS_OPEN);
+    lead(walk, walk->main_count, LEADS);
     for (uint32_t i = 0; i < walk->count; i++) {
         if (walk->control[i] != CONTROL_NEXT)
-            lead(walk, i + 1);
+            lead(walk, i + 1, LEADS);
         if (walk->target[i] != ASM_NONE)
-            lead(walk, walk->target[i]);
+            lead(walk, walk->target[i], LEADS);
     }
-    const struct asm_function *function = walk->function;
-    for (uint32_t i = function->first; i < function->end; i++) {
-        if (file->statements[i].function == walk->number && file->private->marks[i] & MARK_NAMED)
-            lead(walk, walk->next_code[i]);
-    }
-    for (uint32_t i = function->cold_first; i < function->cold_end; i++) {
-        if (file->statements[i].function == walk->number && file->private->marks[i] & MARK_NAMED)
-            lead(walk, walk->next_code[i]);
-    }
+    lead_named(walk, walk->function->first, walk->function->end);
+    lead_named(walk, walk->function->cold_first, walk->function->cold_end);
 }
 
 /* Only ways by jumps that are understood yet: enough for where tables' addresses come from. */
@@ -284,7 +283,6 @@ static void find_ways(struct asm_walk *walk)
     enum { NO_WAY = ASM_NONE - 1 };
     for (uint32_t i = 0; i < walk->count; i++)
         walk->into[i] = NO_WAY;
-    walk->into[0] = ASM_NONE;
     for (uint32_t i = 0; i < walk->count; i++) {
         uint32_t ways[2] = {ASM_NONE, walk->target[i]};
         if (goes_on(walk->control[i]) && i + 1 != walk->main_count)
@@ -295,13 +293,12 @@ static void find_ways(struct asm_walk *walk)
         }
     }
     for (uint32_t i = 0; i < walk->count; i++) {
-        if (walk->into[i] == NO_WAY)
+        if (walk->into[i] == NO_WAY || walk->leader[i] & LEADS_OPEN)
             walk->into[i] = ASM_NONE;
     }
 }
 
-/* ---- blocks
- * ----------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------- */
 
 /* The first of the labels before the block by which control may arrive. */
 static uint32_t arrival(const struct asm_walk *walk, uint32_t place, uint32_t *flags)
@@ -369,8 +366,7 @@ static bool make_blocks(struct asm_walk *walk)
     return true;
 }
 
-/* ---- edges
- * -------------------------------------------------------------------------------------------- */
+/* ---- edges --------------------------------------------------------------------------------- */
 
 static bool add_edge(struct asm_walk *walk, uint32_t place, uint32_t to, enum asm_edge_kind kind)
 {
@@ -513,8 +509,7 @@ static bool make_edges(struct asm_walk *walk)
     return true;
 }
 
-/* ---- the function as a whole
- * ----------------------------------------------------------------------------- */
+/* ---- the function as a whole --------------------------------------------------------------- */
 
 static bool mark_reached(const struct asm_file *file, const struct asm_function *function)
 {
@@ -566,8 +561,8 @@ static bool comes_back(const struct asm_walk *walk)
     return false;
 }
 
-/* al tells a variadic function how many vector registers hold arguments; it looks first thing. Pushing rax only
-   makes room. */
+/* al tells a variadic function how many vector registers hold arguments; it looks first thing.
+   Pushing rax only makes room. */
 static bool reads_al(const struct asm_walk *walk)
 {
     for (uint32_t i = 0; i < walk->count && i < walk->main_count; i++) {

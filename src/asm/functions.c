@@ -54,7 +54,8 @@ static void attach_cold(struct asm_file *file, struct asm_part *part,
     function->cold_section = part->section;
 }
 
-/* Statements got the number of their part; those behind its last code are in no function. */
+/* Statements got the number of their part; those behind its last code are in no function, but for
+   labels: tables name them in place of code that is never reached. */
 static void assign_statements(struct asm_file *file)
 {
     const struct asm_private *private = file->private;
@@ -63,7 +64,8 @@ static void assign_statements(struct asm_file *file)
         if (statement->function == ASM_NONE)
             continue;
         const struct asm_part *part = &private->parts[statement->function];
-        statement->function = i < part->end ? part->function : ASM_NONE;
+        bool within = i < part->end || statement->kind == ASM_LABEL;
+        statement->function = within ? part->function : ASM_NONE;
         if (statement->function == ASM_NONE)
             continue;
         struct asm_function *function = &file->functions[statement->function];

@@ -19,7 +19,7 @@ struct parser {
     uint32_t pending_for;
 };
 
-/* ---- sections ------------------------------------------------------------------------------- */
+/* ---- sections ------------------------------------------------------------------------------ */
 
 bool asm_allocated(const struct asm_section *section)
 {
@@ -161,8 +161,7 @@ static bool follow_sections(struct parser *parser, const struct asm_statement *s
     return true;
 }
 
-/* ---- functions ----------------------------------------------------------------------------------
- */
+/* ---- functions ----------------------------------------------------------------------------- */
 
 static struct asm_slice first_argument(struct asm_slice operands)
 {
@@ -253,8 +252,7 @@ static void follow_size(struct parser *parser, const struct asm_statement *state
     parser->open[parser->section] = ASM_NONE;
 }
 
-/* ---- statements
- * ----------------------------------------------------------------------------------- */
+/* ---- statements ---------------------------------------------------------------------------- */
 
 static bool is_data(struct asm_slice name)
 {

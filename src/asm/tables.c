@@ -182,10 +182,10 @@ bool asm_find_tables(struct asm_file *file)
     return true;
 }
 
-/* ---- which jump uses which table ---------------------------------------------------------------
- */
+/* ---- which jump uses which table ----------------------------------------------------------- */
 
-/* A table of the function that the statement's operands name. */
+/* A table of the function that the statement's operands name; GOTO: a label whose address is taken.
+ */
 static uint32_t named_table(const struct asm_walk *walk, uint32_t place, bool *foreign)
 {
     const struct asm_file *file = walk->file;
@@ -194,7 +194,10 @@ static uint32_t named_table(const struct asm_walk *walk, uint32_t place, bool *f
         uint32_t label = asm_label(file, symbol);
         uint32_t table = label == ASM_NONE ? ASM_NONE : file->private->table_of[label];
         if (table != ASM_NONE && file->private->tables[table].function == walk->number)
-            return table;
+            return file->private->tables[table].by_switch ? table : TABLE_GOTO;
+        if (label != ASM_NONE && file->statements[label].function == walk->number &&
+            file->private->marks[label] & MARK_TAKEN)
+            return TABLE_GOTO;
         if (foreign)
             *foreign = true;
     }
@@ -243,7 +246,9 @@ static uint32_t trace_back(const struct asm_walk *walk, uint32_t jump, struct tr
             trace->registers &=
                 ~caller_saved; /* no compiler has tables' addresses come from there */
         } else if (writes & trace->registers) {
-            table = named_table(walk, place, &trace->foreign);
+            bool addresses = asm_begins(at->name, "lea") || scaled(&insn->isa) ||
+                             asm_holds(at->operands, "@gotpcrel") || asm_begins(at->operands, "$");
+            table = named_table(walk, place, addresses ? &trace->foreign : NULL);
             if (table != TABLE_NONE)
                 return table;
             trace->like_table |= scaled(&insn->isa) || asm_begins(at->name, "add");
@@ -292,14 +297,15 @@ static uint32_t match(const struct asm_walk *walk, uint32_t jump, bool goes)
 {
     struct trace trace = {0};
     uint32_t table = trace_back(walk, jump, &trace);
-    if (table < TABLE_LEAST)
-        return walk->file->private->tables[table].by_switch ? table : TABLE_GOTO;
+    if (table != TABLE_NONE)
+        return table;
     if (trace.like_table && !trace.spilled)
         table = hoisted(walk, trace.registers);
-    if (table == TABLE_NONE && trace.like_table && !trace.foreign)
+    if (table == TABLE_NONE && trace.like_table && !trace.foreign) {
         table = only_table(walk);
-    if (table < TABLE_LEAST && !walk->file->private->tables[table].by_switch)
-        return TABLE_GOTO;
+        if (goes && table != TABLE_NONE)
+            return TABLE_ANY;
+    }
     /* Labels whose addresses are taken can be anywhere that a jump's target comes from. */
     return table == TABLE_NONE && goes ? TABLE_GOTO : table;
 }
@@ -330,8 +336,7 @@ void asm_match_tables(struct asm_walk *walk)
     }
 }
 
-/* ---- questions
- * ------------------------------------------------------------------------------------- */
+/* ---- questions ----------------------------------------------------------------------------- */
 
 uint32_t asm_references(const struct asm_file *file, struct asm_slice name, uint32_t *statements,
                         uint32_t room)

@@ -49,9 +49,9 @@ struct settings {
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
-    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, verbose;
+    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, verbose, metric;
     uint64_t rate, period, limit, seed;
-    double fp_tolerance, share, access_rate;
+    double fp_tolerance, share, access_rate, hot;
     struct cache_shape caches[CACHE_MOST];
     size_t caches_count;
 };

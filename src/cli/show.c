@@ -45,6 +45,8 @@ enum base_status show_profile(const char *path, const char *name, const struct s
         .width = terminal_width(descriptor),
         .kinds = (uint8_t)settings->kinds,
         .paper_bins = settings->paper_bins,
+        .hot = settings->hot,
+        .metric = (unsigned)settings->metric,
         .profile_path = name,
     };
     struct profile *profile = NULL;

@@ -10,6 +10,9 @@ static const char *const format_names[] = {"text", "json", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
 static const char *const unit_names[] = {"byte", "word", "line", NULL};
+/* 1 + enum report_metric */
+static const char *const metric_names[] = {"best",   "count",  "instructions", "loads", "stores",
+                                           "cycles", "misses", "events",       NULL};
 static const char *const kind_names[] = {"dead", "silent", "load",
                                          NULL}; /* bits of wire_kind_bits */
 
@@ -107,6 +110,23 @@ static const char *const kind_names[] = {"dead", "silent", "load",
             .help = "Histograms of reuse distances in the bins 0 to 4K, 4K to 8K, and so on in "   \
                     "powers of two, as they are common in papers."                                 \
     }
+#define OPTION_HOT                                                                                 \
+    {"hot",                                                                                        \
+     0,                                                                                            \
+     OPTION_REAL,                                                                                  \
+     FIELD(hot),                                                                                   \
+     .low = 1e-9,                                                                                  \
+     .high = 1,                                                                                    \
+     .argument = "SHARE",                                                                          \
+     .help = "Paths and functions with at least this share of the metric are hot. Default: 1%."},  \
+    {                                                                                              \
+        "metric", 0, OPTION_CHOICE, FIELD(metric),                                                 \
+            .choices = metric_names, .argument = "NAME",                                           \
+            .help =                                                                                \
+                "What paths are ranked by, out of count, instructions, loads, stores, cycles, "    \
+                "misses, events. best, the default: cycles if they were measured, else "           \
+                "misses, else instructions."                                                       \
+    }
 #define OPTION_END                                                                                 \
     {                                                                                              \
         .name = NULL                                                                               \
@@ -200,6 +220,7 @@ static const struct option_spec paths_options[] = {
     OPTION_REPORT,
     OPTION_FORMAT,
     OPTION_LIMIT,
+    OPTION_HOT,
     OPTION_COLOR,
     OPTION_QUIET,
     OPTION_HELP,
@@ -210,6 +231,7 @@ static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
     OPTION_PAPER_BINS,
+    OPTION_HOT,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "Show these kinds only, out of dead,silent,load. Default: all that were recorded."},
     OPTION_COLOR,
@@ -455,5 +477,6 @@ void settings_default(struct settings *settings)
         .unit = UNIT_LINE,
         .stack = 1,
         .share = 1,
+        .hot = 0.01,
     };
 }

@@ -284,6 +284,8 @@ static int run_step(struct compile_work *work, char *const *step)
     }
     const char *object = strcmp(step[1], "-cc1as") == 0 ? aside(&ready, path) : NULL;
     code = compile_spawn(ready.at, -1, -1);
+    if (work->text)
+        close(work->text);
     if (object && (code != 0 || signalled || rename(path, object) != 0))
         unlink(path);
     free(ready.at);

@@ -97,8 +97,8 @@ static int run_compiler(const struct compile_request *request, enum compile_fami
 {
     struct compile_work work = {.error = error};
     struct compile_scan scan;
-    struct words expanded = {0};
-    words_expand(&expanded, command);
+    struct words expanded = {0}, texts = {0};
+    words_expand(&expanded, command, &texts);
     if (expanded.failed)
         return COMPILE_REFUSED;
     compile_scan(expanded.at + 1, &scan);
@@ -106,7 +106,7 @@ static int run_compiler(const struct compile_request *request, enum compile_fami
         return compile_exec(command, error);
     if (scan.wrapped) {
         snprintf(error, COMPILE_ERROR_BYTES,
-                 "headroom runs gcc's steps by -wrapper itself: build without that option");
+                 "gcc's option -wrapper is what headroom itself works by: build without it");
         return COMPILE_REFUSED;
     }
     enum base_status status = compile_state_create(request, scan.shared, &work);
@@ -142,9 +142,10 @@ int compile_run(const struct compile_request *request, char *error)
                  strerror(errno));
         return errno == ENOENT ? COMPILE_NOT_FOUND : COMPILE_NOT_EXECUTABLE;
     }
-    snprintf(error, COMPILE_ERROR_BYTES,
-             "headroom knows gcc, g++, gfortran, clang and clang++, and '%.4096s' is none of them: "
-             "name one of these, or build without headroom",
-             command[0]);
+    snprintf(
+        error, COMPILE_ERROR_BYTES,
+        "cannot tell what compiler '%.4096s' is: name gcc, g++, gfortran, clang or clang++, or "
+        "build without headroom",
+        command[0]);
     return COMPILE_REFUSED;
 }

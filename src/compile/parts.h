@@ -33,9 +33,10 @@ const char *base_name(const char *path);
  */
 void words_split(struct words *words, char *text);
 
-/* Puts the words of response files (@FILE) in their places, if they hold what we must see. A file that cannot be
-   read stays a word, as for compilers. */
-void words_expand(struct words *words, char *const *arguments);
+/* Puts the words of response files (@FILE) in their places. A file that cannot be read stays a word, as for
+   compilers. The words point into `texts`, to be freed after them. */
+void words_expand(struct words *words, char *const *arguments, struct words *texts);
+void words_free_all(struct words *texts);
 
 /* ---- scan.c: the driver's arguments ------------------------------------------------------------ */
 
@@ -52,6 +53,8 @@ struct compile_scan {
 void compile_scan(char *const *arguments, struct compile_scan *scan);
 
 /* ---- refuse.c: what a compilation step says about the code ----------------------------------------- */
+
+extern const char compile_other_machine[]; /* a sentence */
 
 /* Why the code that this step makes cannot be rewritten: a sentence, or NULL. */
 const char *compile_refusal(char *const *step);
@@ -72,6 +75,7 @@ struct compile_state {
 
 struct compile_work {
     int file; /* of the state */
+    int text; /* what the prepared step reads, to be closed after it; 0: nothing */
     struct compile_state state;
     compile_note *note;
     char *error; /* COMPILE_ERROR_BYTES */

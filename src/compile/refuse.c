@@ -8,14 +8,14 @@
 
 #include <string.h>
 
-#define WITHOUT(option) "headroom cannot rewrite code compiled with " option ": build without it"
+#define WITHOUT(option) "cannot rewrite code compiled with " option ": build without it"
 
-static const char lto[] = "headroom cannot rewrite code that is made when linking (-flto): build "
+static const char lto[] = "cannot rewrite code that is made when linking (-flto): build "
                           "without -flto, or add -fno-lto";
-static const char machine[] =
-    "headroom rewrites code for 64-bit x86-64 Linux only: build for that, or without headroom";
+const char compile_other_machine[] =
+    "only code for 64-bit x86-64 Linux can be rewritten: build for that, or without headroom";
 static const char profile[] =
-    "headroom cannot rewrite code that counts for another profiler (-pg, --coverage, "
+    "cannot rewrite code that counts for another profiler (-pg, --coverage, "
     "-fprofile-generate): build without that";
 
 static const struct {
@@ -24,9 +24,9 @@ static const struct {
     const char *undone; /* by this option, further on */
 } refusals[] = {
     {"-flto*", lto, "-fno-lto"},
-    {"-m32", machine, "-m64"},
-    {"-mx32", machine, "-m64"},
-    {"-m16", machine, "-m64"},
+    {"-m32", compile_other_machine, "-m64"},
+    {"-mx32", compile_other_machine, "-m64"},
+    {"-m16", compile_other_machine, "-m64"},
     {"-p", profile, NULL},
     {"-pg", profile, NULL},
     {"-fprofile-arcs", profile, "-fno-profile-arcs"},
@@ -35,10 +35,10 @@ static const struct {
     {"-fprofile-instrument=*", profile, NULL},
     {"-fprofile-instr-generate*", profile, NULL},
     {"-coverage-notes-file=*", profile, NULL},
-    {"-masm=intel", "headroom reads assembly in AT&T syntax: build without -masm=intel",
+    {"-masm=intel", "only assembly in AT&T syntax can be rewritten: build without -masm=intel",
      "-masm=att"},
-    {"-x86-asm-syntax=intel", "headroom reads assembly in AT&T syntax: build without -masm=intel",
-     NULL},
+    {"-x86-asm-syntax=intel",
+     "only assembly in AT&T syntax can be rewritten: build without -masm=intel", NULL},
     {"-mcmodel=large", WITHOUT("-mcmodel=large"), "-mcmodel=small"},
     {"-mcmodel=kernel", WITHOUT("-mcmodel=kernel"), "-mcmodel=small"},
     {"-mcmodel=medium", WITHOUT("-mcmodel=medium"), "-mcmodel=small"},
@@ -73,7 +73,7 @@ const char *compile_refusal(char *const *step)
         if (given)
             return refusals[i].sentence;
     }
-    return other_machine(step) ? machine : NULL;
+    return other_machine(step) ? compile_other_machine : NULL;
 }
 
 /* ---- where the code may be placed

@@ -332,6 +332,7 @@ static int prepare_rewritten(struct compile_work *work, const struct assembler *
     if (*work->state.keep)
         keep(work, words_value(assembler->step, "-o"), compiled->source, text);
     compile_fd_path(path, text);
+    work->text = text;
     ready->at[assembler->input] = path;
     return 0;
 }
@@ -344,10 +345,7 @@ static int prepare_assembly(struct compile_work *work, char *const *step, struct
     if (!input || ready->failed)
         return 0;
     if (!for_this_machine(step))
-        return refuse(work,
-                      "headroom rewrites code for 64-bit x86-64 Linux only: build for that, "
-                      "or without headroom",
-                      NULL);
+        return refuse(work, compile_other_machine, NULL);
     struct assembler assembler = {step, input};
     return prepare_rewritten(work, &assembler, &compiled, ready);
 }
@@ -389,6 +387,10 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
         return COMPILE_REFUSED;
     size_t at = end_of_objects(ready->at, ready->count);
     words_insert(ready, at, runtime);
+    /* Libraries that are loaded later share these with the program, for one tree through all
+     * modules. */
+    words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
+    words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
     if ((words_find(step, "--gc-sections") >= 0 || words_find(step, "-gc-sections") >= 0) &&
         knows_start_stop(step)) {
         words_insert(ready, at, "start-stop-gc");
@@ -404,6 +406,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
 int compile_prepare(struct compile_work *work, char *const *step, struct words *ready)
 {
     int code = 0;
+    work->text = 0;
     *work->error = 0;
     *ready = (struct words){0};
     switch (compile_kind(step)) {

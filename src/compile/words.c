@@ -93,7 +93,7 @@ void words_split(struct words *words, char *text)
     }
 }
 
-static void expand(struct words *words, char *const *arguments, unsigned depth)
+static void expand(struct words *words, char *const *arguments, struct words *texts, unsigned depth)
 {
     for (; *arguments; arguments++) {
         int file = **arguments == '@' && depth < RESPONSE_DEPTH
@@ -110,13 +110,21 @@ static void expand(struct words *words, char *const *arguments, unsigned depth)
         struct words inner = {0};
         words_split(&inner, text);
         if (inner.count)
-            expand(words, inner.at, depth + 1);
-        words->failed |= inner.failed;
+            expand(words, inner.at, texts, depth + 1);
+        words_add(texts, text);
+        words->failed |= inner.failed || texts->failed;
         free(inner.at);
     }
 }
 
-void words_expand(struct words *words, char *const *arguments)
+void words_expand(struct words *words, char *const *arguments, struct words *texts)
 {
-    expand(words, arguments, 0);
+    expand(words, arguments, texts, 0);
+}
+
+void words_free_all(struct words *texts)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        free(texts->at[i]);
+    free(texts->at);
 }

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_MAP_BYTES = 1 << 28 };
+/* Every block would double the paths. */
+enum { MOST_MAP_BYTES = 1 << 28, MOST_LOG2 = 1 << 20 };
 
 enum {
     HEAD_WORDS = sizeof(struct built_function) / 4,
@@ -38,8 +39,8 @@ static bool head_ok(const struct built_function *head, size_t left)
                      (uint64_t)head->edges * EDGE_WORDS + (uint64_t)head->call_sites * CALL_WORDS;
     return head->magic == BUILT_ENTRY_MAGIC && head->words == words && words <= left &&
            head->table_kind <= BUILT_TABLE_HASH && head->reason < BUILT_REASONS &&
-           head->modes <= PROFILE_PATH_MODES && isfinite(head->potential_log2) &&
-           head->potential_log2 >= 0;
+           head->modes <= PROFILE_PATH_MODES && head->potential_log2 >= 0 &&
+           head->potential_log2 <= MOST_LOG2;
 }
 
 static bool parts_ok(const struct built_function *head, const uint32_t *words)

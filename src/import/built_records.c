@@ -75,6 +75,7 @@ static bool read_piece(struct built_import *import, const struct built_found *pi
         if (!built_source_read(&import->source, piece->offset + at, &record, sizeof record) ||
             record.bytes == 0)
             return true;
+        record.function &= ~BUILT_UNLOADED;
         if (!record_ok(&record, piece->bytes - at)) {
             import->damaged++;
             return true;
@@ -174,6 +175,28 @@ static bool has_paths(const struct built_entry *entry)
     return entry->modes & BUILT_PATHS && entry->table_kind != BUILT_TABLE_NONE;
 }
 
+/* A record that was never entered is left over from a fork: its parent process counted it. */
+static bool was_entered(const struct record *record)
+{
+    return record->count > 0;
+}
+
+/* Stands for a function in all contexts for which there was no room. */
+static bool is_overflow(const struct record *record)
+{
+    return record->entry && record->parent == 0 && record->slot == BUILT_SLOT_OVERFLOW;
+}
+
+static bool tell_overflow(struct built_import *import)
+{
+    for (size_t i = 0; i < import->records->count; i++)
+        if (is_overflow(&import->records->items[i]) && was_entered(&import->records->items[i]))
+            return import_degraded(import->profile,
+                                   "there was no room for all calling contexts: what is missing "
+                                   "stands below the root, by function");
+    return true;
+}
+
 static bool count_record(struct built_import *import, const struct record *record, uint64_t grown)
 {
     const struct built_entry *entry = record->entry;
@@ -192,12 +215,6 @@ static bool count_record(struct built_import *import, const struct record *recor
     }
     return built_count_cells(import, record->process, entry, record->offset + record->cells,
                              record->vertex);
-}
-
-/* A record that was never entered is left over from a fork: its parent process counted it. */
-static bool was_entered(const struct record *record)
-{
-    return record->count > 0;
 }
 
 /* Tables that took over from a record's own make it larger. */
@@ -235,7 +252,7 @@ bool built_records_import(struct built_import *import)
         good = !was_entered(&records->items[i]) ||
                count_record(import, &records->items[i], records->grown[i]);
     free(chain);
-    return good;
+    return good && tell_overflow(import);
 }
 
 bool built_records_find(const struct built_import *import, uint32_t process, uint64_t address,

@@ -192,6 +192,8 @@ enum base_status report_json(struct profile *profile, const struct report_option
     if (has_waste(profile) || strcmp(profile->run.verb, "waste") == 0)
         waste_member(&json, &ranking, options->limit);
     bool good = profile->reuses_count == 0 || json_reuse(&json, &ranking, options);
+    if (good && strcmp(profile->run.verb, "paths") == 0)
+        good = json_paths(&json, profile, options);
     json_close(&json, '}');
     putc('\n', out);
     rank_free(&ranking);

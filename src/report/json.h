@@ -48,5 +48,7 @@ void json_context(struct json *json, const char *name, const struct profile *pro
 /* False: no memory. */
 bool json_reuse(struct json *json, const struct ranking *ranking,
                 const struct report_options *options);
+bool json_paths(struct json *json, const struct profile *profile,
+                const struct report_options *options);
 
 #endif

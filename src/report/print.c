@@ -5,6 +5,7 @@
 #include "report/print.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,22 @@ const char *print_grouped(uint64_t value, char out[32])
         *to++ = digits[i];
     }
     *to = 0;
+    return out;
+}
+
+const char *print_quantity(double value, char out[32])
+{
+    static const char units[] = " KMGTPE";
+    size_t unit = 0;
+    if (value < 9999999.5 && (value >= 99.5 || value == floor(value)))
+        return print_grouped((uint64_t)llround(value), out);
+    if (value < 99.5) {
+        snprintf(out, 32, value < 9.95 ? "%.2f" : "%.1f", value);
+        return out;
+    }
+    for (; value >= 999.5 && unit + 2 < sizeof units; unit++)
+        value /= 1000;
+    snprintf(out, 32, "%.*f %c", value < 99.95 ? 1 : 0, value, units[unit]);
     return out;
 }
 
@@ -189,14 +206,17 @@ static void narrow(struct printer *printer, const char *file)
     prefix[same] = 0;
 }
 
+void print_narrow_file(struct printer *printer, const char *file)
+{
+    if (is_own_file(file))
+        narrow(printer, file);
+}
+
 void print_narrow(struct printer *printer, uint32_t place)
 {
     const struct ranking *ranking = &printer->ranking;
-    for (; place; place = ranking->places[place].parent) {
-        const char *file = printer->profile->frames[ranking->places[place].class].file;
-        if (is_own_file(file))
-            narrow(printer, file);
-    }
+    for (; place; place = ranking->places[place].parent)
+        print_narrow_file(printer, printer->profile->frames[ranking->places[place].class].file);
 }
 
 void print_common(struct printer *printer, const struct chain *chain, size_t common)

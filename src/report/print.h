@@ -31,6 +31,7 @@ struct printer {
     struct given given[16];
     size_t given_count;
     bool few_reuses; /* samples of reuse, too few for good figures */
+    bool paths_cut;  /* there are more hot paths than were shown   */
     bool has_prefix;
     char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
 };
@@ -105,8 +106,9 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
                  const char *first, const char *second);
 
-/* Narrows the prefix to what the program's own files of this place's callers share, too. */
+/* Narrows the prefix to what the program's own files of this place's callers share, too; and a file. */
 void print_narrow(struct printer *printer, uint32_t place);
+void print_narrow_file(struct printer *printer, const char *file);
 
 /* ---- reuse ----------------------------------------------------------------------------------- */
 
@@ -124,6 +126,9 @@ const char *print_unit(const struct profile_reuse *totals, double count);
 
 /* 0 .. 9999, then in K, M, G, ... of 1024 */
 const char *print_short(double value, char out[32]);
+
+/* 0 .. 9,999,999 with commas, then 12.3 M, G, T of 1000; fractions of small ones. */
+const char *print_quantity(double value, char out[32]);
 
 /* "12.3 %", "<0.1 %" */
 const char *print_percent(double share, char out[32]);

@@ -373,7 +373,9 @@ static bool rank_reuse(struct ranking *ranking)
 enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool fold_recursion,
                               struct ranking *ranking)
 {
-    struct ranking made = {.profile = profile, .exact = strcmp(profile->run.engine, "exact") == 0};
+    struct ranking made = {.profile = profile,
+                           .exact = strcmp(profile->run.engine, "exact") == 0 ||
+                                    strcmp(profile->run.engine, "built") == 0};
     bool good = classify_frames(&made) && make_places(&made, fold_recursion) && rank_reuse(&made);
     for (size_t i = 0; i < profile->kinds_count && good; i++) {
         uint32_t kind = profile->kinds[i].kind;

@@ -10,6 +10,18 @@
 #include "profile/profile.h"
 #include <stdio.h>
 
+/* Of paths. */
+enum report_metric {
+    REPORT_COUNT,
+    REPORT_INSTRUCTIONS,
+    REPORT_LOADS,
+    REPORT_STORES,
+    REPORT_CYCLES,
+    REPORT_MISSES,
+    REPORT_EVENTS,
+    REPORT_METRICS
+};
+
 struct report_options {
     unsigned limit;        /* pairs shown per kind; 0: all                        */
     bool color;            /* ANSI colours                                        */
@@ -18,6 +30,9 @@ struct report_options {
     unsigned width;        /* columns; 0: 100                                     */
     uint8_t kinds;         /* bits as wire_kind_bits; 0: all that were recorded   */
     bool paper_bins;       /* reuse: histograms in [0, 4K), [4K, 8K), ...          */
+    double hot;            /* paths: least share of the metric; 0: 0.01            */
+    unsigned metric;       /* paths: to rank by, 1 + enum report_metric; 0: cycles if they were measured,
+                              else misses, else instructions                      */
     const char *profile_path; /* as the user would type it, for "next command" hints */
 };
 

@@ -5,6 +5,7 @@
  *
  * Everything printed from the profile goes through name_clean or name_shorten.
  */
+#include "report/paths.h"
 #include "report/print.h"
 
 #include <inttypes.h>
@@ -69,8 +70,14 @@ static void find_prefix(struct printer *printer)
         }
     }
     print_reuse_narrow(printer);
+    paths_narrow(printer);
     if (strcmp(printer->prefix, "/") == 0)
         printer->prefix[0] = 0;
+}
+
+static bool is_paths(const struct printer *printer)
+{
+    return strcmp(printer->profile->run.verb, "paths") == 0;
 }
 
 /* ---- head --------------------------------------------------------------------------------------
@@ -112,11 +119,23 @@ static void describe_sampling(const struct profile_run *run, char *line, size_t 
               strcmp(run->weighting, "cpu-time") == 0 ? "CPU time" : run->weighting);
 }
 
+static void describe_built(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct profile_path_run *run =
+        printer->profile->path_runs_count ? &printer->profile->path_runs[0] : NULL;
+    snprintf(line, bytes, "engine built, every execution of instrumented code was counted");
+    if (run && run->cycles_per_read > 0)
+        print_add(line, bytes,
+                  "; reading the cycle counter costs %.0f cycles, which are taken off each path",
+                  run->cycles_per_read);
+}
+
 static void describe_exact(const struct printer *printer, char *line, size_t bytes)
 {
     struct profile_exact total = profile_exact_total(printer->profile);
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
-    snprintf(line, bytes, "engine exact, every access was seen");
+    snprintf(line, bytes, "engine exact, every %s was seen",
+             is_paths(printer) ? "instruction" : "access");
     if (total.loads || total.stores)
         print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
                   print_grouped(total.loads, loads), print_plural(total.loads),
@@ -140,7 +159,9 @@ static void print_run(struct printer *printer)
     else if (run->exit_code > 0)
         print_add(line, sizeof line, ", exit status %" PRId64, run->exit_code);
     fprintf(printer->out, "%s\n  ", line);
-    if (printer->ranking.exact)
+    if (strcmp(run->engine, "built") == 0)
+        describe_built(printer, line, sizeof line);
+    else if (printer->ranking.exact)
         describe_exact(printer, line, sizeof line);
     else
         describe_sampling(run, line, sizeof line);
@@ -192,7 +213,8 @@ static void print_summary(struct printer *printer)
     if (printer->ranking.kinds_count && exact)
         fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
                 "wasted bytes", "of bytes", print_off(printer));
-    else if (printer->ranking.kinds_count || strcmp(printer->profile->run.verb, "reuse") != 0)
+    else if (printer->ranking.kinds_count ||
+             (strcmp(printer->profile->run.verb, "reuse") != 0 && !is_paths(printer)))
         fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
                 "", "wasted", "95 % interval", "samples", "watched", "verdicts",
                 print_off(printer));
@@ -489,7 +511,7 @@ static void print_next(struct printer *printer)
             largest = kind->totals->kind;
         }
     }
-    bool more_reuse = print_reuse_is_cut(printer);
+    bool more_reuse = print_reuse_is_cut(printer) || printer->paths_cut;
     too_few = too_few || printer->few_reuses;
     if (!too_few && !more && !printer->options->profile_path)
         return;
@@ -533,6 +555,8 @@ static enum base_status write_text(struct profile *profile, const struct report_
     for (size_t i = 0; i < printer.ranking.kinds_count && good; i++)
         good = print_kind(&printer, &printer.ranking.kinds[i]);
     good = good && print_reuse(&printer);
+    if (good && is_paths(&printer))
+        good = paths_print(&printer);
     print_limits(&printer);
     print_next(&printer);
     source_free(&printer.sources);

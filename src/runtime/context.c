@@ -16,6 +16,7 @@
 #include <asm/unistd.h>
 
 enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
+
 enum { HELD = 1 /* bit of `children` */ };
 
 struct runtime_index {
@@ -252,7 +253,8 @@ static void move_to_front(struct built_record *parent, struct built_record *chil
 static struct built_record *find_child(struct built_record *parent, uint64_t entry, uint32_t slot)
 {
     struct built_record *first = first_child(parent);
-    bool by_site = parent->function && function_at(parent->function)->modes & BUILT_CALL_SITES;
+    bool by_site = parent->function && !(parent->function & BUILT_UNLOADED) &&
+                   function_at(parent->function)->modes & BUILT_CALL_SITES;
     for (struct built_record *child = first; child; child = record_at(child->sibling))
         if (child->function == entry && (!by_site || child->slot == slot)) {
             if (child != first)
@@ -390,12 +392,42 @@ static bool holds(const struct runtime_thread *thread, uint64_t address)
     return false;
 }
 
+static void unload_piece(const struct built_piece *piece, uint64_t used)
+{
+    uint64_t end = (uint64_t)piece + used;
+    for (uint64_t at = (uint64_t)(piece + 1), next; (next = next_record(at, end)); at = next)
+        if (record_at(at)->function)
+            record_at(at)->function |= BUILT_UNLOADED;
+}
+
+static uint64_t used_of(const struct runtime_records *records)
+{
+    uint64_t used = atomic_load(&records->used);
+    return used < records->bytes ? used : records->bytes;
+}
+
+/*
+ * Callers in other modules keep the records' addresses, and a function of a module that is loaded
+ * here next may have the address of one that was: it would take over a record of another size.
+ */
+void runtime_contexts_end(struct runtime_module *module)
+{
+    for (struct runtime_thread *thread = atomic_load(&module->threads); thread;
+         thread = thread->next)
+        for (struct runtime_records *at = atomic_load(&thread->records); at; at = at->older)
+            unload_piece(at->piece, used_of(at));
+    if (module->overflow_root)
+        unload_piece((struct built_piece *)module->overflow,
+                     atomic_load(&module->overflow_used) < module->overflow_bytes
+                         ? atomic_load(&module->overflow_used)
+                         : module->overflow_bytes);
+}
+
 /* Parents in another module's pieces are left alone: they may still be the parent process's. */
 void runtime_link_records(const struct runtime_thread *thread,
                           const struct runtime_records *records)
 {
-    uint64_t start = (uint64_t)records->piece;
-    uint64_t used = records->used < records->bytes ? records->used : records->bytes;
+    uint64_t start = (uint64_t)records->piece, used = used_of(records);
     for (uint64_t at = start + sizeof(struct built_piece), next;
          (next = next_record(at, start + used)); at = next)
         if (record_at(at)->parent && holds(thread, record_at(at)->parent))

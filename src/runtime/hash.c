@@ -7,6 +7,13 @@
  */
 #include "runtime/runtime.h"
 
+/* stubs.S looks for keys by itself. */
+_Static_assert(offsetof(struct built_hash, next) == 0 &&
+                   offsetof(struct built_hash, capacity_mask) == 16 &&
+                   offsetof(struct built_hash, cells) == 24,
+               "layout of tables");
+_Static_assert(sizeof(struct built_hash_cell) == 24 && BUILT_HASH_CELLS == 256, "layout of cells");
+
 static uint64_t mask_of(const struct built_hash *hash)
 {
     return hash->capacity_mask ? hash->capacity_mask : BUILT_HASH_CELLS - 1;

@@ -10,7 +10,13 @@
 
 enum { READ_ONLY = 02000000, READ_WRITE = 02000002 /* with O_CLOEXEC */, HERE = -100 };
 enum { PROT_BOTH = 3, SHARED = 1, POOL_BYTES = 1 << 16 };
-enum { SECURE = 23 /* AT_SECURE */, LOAD = 1 /* PT_LOAD */, REALTIME = 0 };
+enum {
+    SECURE = 23 /* AT_SECURE */,
+    LOAD = 1,
+    INTERPRETER = 3 /* PT_ */,
+    EXECUTABLE = 2 /* ET_EXEC */,
+    REALTIME = 0
+};
 
 /* The one number of the process, for all modules that see it: pid << 32 | number + 1. */
 extern RUNTIME_SHARED _Atomic uint64_t headroom_process;
@@ -247,19 +253,20 @@ struct image_segment {
     uint64_t offset, address, physical, file_bytes, memory_bytes, alignment;
 };
 
-static uint64_t find_bias(void)
+static void read_image(struct runtime_module *module)
 {
     const struct image_header *header = (const struct image_header *)image;
     if (!header)
-        return 0;
+        return;
+    module->is_program = header->type == EXECUTABLE;
     for (unsigned i = 0; i < header->segment_count; i++) {
         const struct image_segment *segment =
             (const struct image_segment *)(image + header->segments +
                                            i * (uint64_t)header->segment_bytes);
         if (segment->type == LOAD && segment->offset == 0)
-            return (uint64_t)image - segment->address;
+            module->bias = (uint64_t)image - segment->address;
+        module->is_program = module->is_program || segment->type == INTERPRETER;
     }
-    return 0;
 }
 
 static uint64_t hexadecimal(struct reader *reader, int *byte)
@@ -366,7 +373,7 @@ struct runtime_module *runtime_module_begin(void)
     module->map_bytes = (uint64_t)(map_stop - map_start);
     module->counters = (uint64_t)counters_start;
     module->counters_bytes = (uint64_t)(counters_stop - counters_start);
-    module->bias = find_bias();
+    read_image(module);
     find_region(module);
     runtime_take_number(module);
     runtime_contexts_begin(module);
@@ -399,4 +406,12 @@ __attribute__((constructor)) static void load(void)
         __register_atfork(NULL, NULL, runtime_after_fork, __dso_handle);
     else if (pthread_atfork)
         pthread_atfork(NULL, NULL, runtime_after_fork);
+}
+
+/* The last of the module's destructors: the others may be instrumented. */
+__attribute__((destructor(101))) static void unload(void)
+{
+    struct runtime_module *module = runtime_module_get();
+    if (module && !module->is_program)
+        runtime_contexts_end(module);
 }

@@ -75,6 +75,7 @@ struct runtime_module {
     char region_path[64];
     uint32_t pid, process, parent;
     uint64_t map, map_bytes, counters, counters_bytes, bias;
+    bool is_program;              /* stays as long as the process                           */
     uint64_t record_bytes;        /* of one record for each function with contexts; 0: none */
     uint32_t functions;           /* with contexts                                          */
     struct runtime_index *index;  /* of overflow records                                    */
@@ -135,6 +136,9 @@ void runtime_begin(void);
 
 /* Reserves the overflow records. The module is not yet public. */
 void runtime_contexts_begin(struct runtime_module *module);
+
+/* When the module goes: nobody must find its records any more. */
+void runtime_contexts_end(struct runtime_module *module);
 
 /* Copies a RECORDS piece of `used` bytes without its header, counts, children, slots. */
 void runtime_copy_records(const struct built_piece *from, struct built_piece *to, uint64_t used);

@@ -71,8 +71,59 @@
         ret
         end     headroom_enter
 
-/* %rax: path, %r11: struct built_hash. */
+/*
+ * %rax: path, %r11: struct built_hash; neither survives. Nearly always the path is in the table already, and
+ * then this finds it: what runtime_count_path does, with few registers to save.
+ */
         entry   headroom_count_path
+        .cfi_remember_state
+        pushq   %rcx
+        pushq   %rdx
+        pushq   %rsi
+        pushq   %r11
+        .cfi_def_cfa_offset 40
+        movq    (%r11), %rcx            /* next: the table in use */
+        testq   %rcx, %rcx
+        cmoveq  %r11, %rcx
+        movq    16(%rcx), %rsi          /* capacity_mask */
+        testq   %rsi, %rsi
+        jne     1f
+        movl    $255, %esi
+1:      incq    %rax
+        movq    %rax, %rdx              /* base_mix64 */
+        shrq    $30, %rdx
+        xorq    %rax, %rdx
+        movabsq $0xbf58476d1ce4e5b9, %r11
+        imulq   %r11, %rdx
+        movq    %rdx, %r11
+        shrq    $27, %r11
+        xorq    %r11, %rdx
+        movabsq $0x94d049bb133111eb, %r11
+        imulq   %r11, %rdx
+        movq    %rdx, %r11
+        shrq    $31, %r11
+        xorq    %r11, %rdx
+2:      andq    %rsi, %rdx
+        leaq    (%rdx,%rdx,2), %r11     /* cells of 24 bytes, from 24 on */
+        cmpq    %rax, 24(%rcx,%r11,8)
+        jne     3f
+        incq    32(%rcx,%r11,8)
+        leaq    8(%rsp), %rsp
+        popq    %rsi
+        popq    %rdx
+        popq    %rcx
+        .cfi_restore_state
+        ret
+        .cfi_def_cfa_offset 40
+3:      incq    %rdx
+        cmpq    $0, 24(%rcx,%r11,8)
+        jne     2b
+        popq    %r11
+        popq    %rsi
+        popq    %rdx
+        popq    %rcx
+        .cfi_def_cfa_offset 8
+        decq    %rax
         save
         movq    %rax, %rdi
         movq    %r11, %rsi

@@ -126,7 +126,8 @@ enum { BUILT_HASH_CELLS = 256 };
  * Children stand in a list from `children`, linked by `sibling`, most recently used first.
  */
 struct built_record {
-    uint64_t function;      /* address of the entry in the map; 0: a root            */
+    uint64_t function;      /* address of the entry in the map, which is even; 0: a root. With
+                               BUILT_UNLOADED: its module is no longer there, and nothing finds it */
     uint64_t parent;        /* address of a record; 0: none                          */
     uint64_t sibling;       /* next child of the same parent                         */
     uint64_t children;      /* first child                                           */
@@ -137,6 +138,8 @@ struct built_record {
     uint64_t bytes;         /* of the record with all that follows; less than 4 GiB  */
     /* then: uint64_t slot[slots]; then, with BUILT_PATHS, the function's cells (array or hash) */
 };
+
+#define BUILT_UNLOADED UINT64_C(1)
 
 /* Of a record without parent that stands for its function in all contexts for which there was no room. */
 #define BUILT_SLOT_OVERFLOW UINT32_MAX
@@ -163,6 +166,8 @@ enum built_piece_kind {
     BUILT_PIECE_RECORDS,        /* built_records one after the other, 0 ends          */
     BUILT_PIECE_OVERHEAD,       /* struct built_overhead                             */
 };
+
+/* Pages between pieces were never given one: readers go on at the next page. */
 
 /* At the start of every piece. Written before `kind`, which makes it valid. */
 struct built_piece {

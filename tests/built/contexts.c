@@ -172,6 +172,7 @@ static long forker(void *unused)
     (void)unused;
     leaf((void *)17);
     pid_t child = fork();
+    leaf((void *)17);
     for (int i = 0; i < 50; i++)
         node_b(leaf, (void *)(long)(child ? 18 : 19), NULL, NULL);
     if (child)

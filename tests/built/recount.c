@@ -11,6 +11,7 @@
 #include "wire/built.h"
 
 #include <elf.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +157,7 @@ static bool read_program(const char *path)
 struct count {
     struct function *function;
     char *blocks;
-    uint64_t count;
+    uint64_t count, abandoned;
 };
 static struct count *counts;
 static size_t counts_used, counts_capacity = 1 << 10;
@@ -191,14 +192,17 @@ static void grow(void)
     free(old);
 }
 
-static void count_path(struct function *function, const char *blocks)
+static void count_path(struct function *function, const char *blocks, bool abandoned)
 {
     struct count *count = find_count(function, blocks);
     if (!count->blocks) {
-        *count = (struct count){function, must(strdup(blocks)), 0};
+        *count = (struct count){function, must(strdup(blocks)), 0, 0};
         counts_used++;
     }
-    count->count++;
+    if (abandoned)
+        count->abandoned++;
+    else
+        count->count++;
     if (counts_used * 2 > counts_capacity)
         grow();
 }
@@ -210,46 +214,40 @@ struct activation {
     struct function *function;
     uint64_t entry_rsp;
     uint32_t last; /* block, EXIT_EDGE: none yet */
+    bool leaving;  /* a return or jump at the height of the stack that it was entered with */
     size_t used, capacity;
     char *path; /* "3,4," */
 };
 static struct activation *stack;
 static size_t depth, most_depth;
 
-static bool leaves(const struct function *function, uint32_t block, bool only)
+static bool leaves(const struct function *function, uint32_t block)
 {
-    bool found = false;
-    for (uint32_t i = 0; i < function->edges; i++) {
-        if (function->edge[i].from != block)
-            continue;
-        if (function->edge[i].to == EXIT_EDGE)
-            found = true;
-        else if (only)
-            return false;
-    }
-    return found;
+    for (uint32_t i = 0; i < function->edges; i++)
+        if (function->edge[i].from == block && function->edge[i].to == EXIT_EDGE)
+            return true;
+    return false;
 }
 
-static void end_path(struct activation *activation)
+static void end_path(struct activation *activation, bool abandoned)
 {
     if (activation->used)
-        count_path(activation->function, activation->path);
+        count_path(activation->function, activation->path, abandoned);
     activation->used = 0;
 }
 
-static void pop(bool program_ends)
+static void pop(void)
 {
     struct activation *activation = &stack[--depth];
-    if (activation->last != EXIT_EDGE &&
-        leaves(activation->function, activation->last, program_ends))
-        end_path(activation);
+    if (activation->last != EXIT_EDGE && leaves(activation->function, activation->last))
+        end_path(activation, !activation->leaving);
     activation->used = 0;
 }
 
 static void enter(struct function *function, uint64_t rsp)
 {
     while (depth && stack[depth - 1].entry_rsp <= rsp)
-        pop(false);
+        pop();
     if (depth == most_depth) {
         stack = must(realloc(stack, (most_depth + 64) * sizeof *stack));
         memset(stack + most_depth, 0, 64 * sizeof *stack);
@@ -259,6 +257,7 @@ static void enter(struct function *function, uint64_t rsp)
     activation->function = function;
     activation->entry_rsp = rsp;
     activation->last = EXIT_EDGE;
+    activation->leaving = false;
     activation->used = 0;
 }
 
@@ -271,10 +270,10 @@ static void step_to(struct activation *activation, uint32_t block)
             known = true;
             cut = function->edge[i].flags || function->retreats[i];
         }
-    if (!known && leaves(function, activation->last, false))
+    if (!known && leaves(function, activation->last))
         cut = true; /* a computed goto, or a call that has returned again */
     if (cut)
-        end_path(activation);
+        end_path(activation, false);
     else if (!known)
         activation->used = 0; /* left by an exception */
     if (activation->used + 16 > activation->capacity) {
@@ -283,6 +282,7 @@ static void step_to(struct activation *activation, uint32_t block)
     }
     activation->used += (size_t)sprintf(activation->path + activation->used, "%u,", block);
     activation->last = block;
+    activation->leaving = false;
 }
 
 static void arrive(uint64_t ip, uint64_t rsp)
@@ -301,7 +301,7 @@ static void arrive(uint64_t ip, uint64_t rsp)
             continue;
         }
         while (depth && stack[depth - 1].entry_rsp < rsp)
-            pop(false);
+            pop();
         if (!depth || stack[depth - 1].function != events[low].function)
             fail("a block was reached in no activation of its function");
         step_to(&stack[depth - 1], events[low].block);
@@ -310,6 +310,21 @@ static void arrive(uint64_t ip, uint64_t rsp)
 
 /* ---- stepping
  * --------------------------------------------------------------------------------------------- */
+
+/* The instruction that is about to be executed: a return, or any jump. */
+static void look_at(uint64_t rsp, uint64_t code)
+{
+    if ((code & 0xff) == 0xf2 || (code & 0xff) == 0xf3 || (code & 0xff) == 0x3e)
+        code >>= 8; /* bnd, rep, notrack */
+    if ((code & 0xf0) == 0x40)
+        code >>= 8;
+    unsigned first = code & 0xff, second = code >> 8 & 0xff;
+    bool jumps = first == 0xc3 || first == 0xc2 || first == 0xe9 || first == 0xeb ||
+                 (first & 0xf0) == 0x70 || (first == 0x0f && (second & 0xf0) == 0x80) ||
+                 (first == 0xff && ((second >> 3 & 7) == 4));
+    if (jumps && depth && stack[depth - 1].entry_rsp == rsp)
+        stack[depth - 1].leaving = true;
+}
 
 static int run(pid_t child, uint64_t bias)
 {
@@ -324,6 +339,7 @@ static int run(pid_t child, uint64_t bias)
         if (registers.rip != before)
             arrive(registers.rip - bias, registers.rsp);
         long code = ptrace(PTRACE_PEEKTEXT, child, registers.rip, 0);
+        look_at(registers.rsp, (uint64_t)code);
         before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
         if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
             fail("cannot step");
@@ -346,14 +362,15 @@ int main(int argc, char **argv)
     }
     int code = run(child, bias);
     while (depth)
-        pop(true);
+        pop();
     FILE *out = fopen(argv[1], "w");
     if (!out)
         fail("cannot write the counts");
     for (size_t i = 0; i < counts_capacity; i++)
         if (counts[i].blocks)
-            fprintf(out, "%llx %s %llu\n", (unsigned long long)counts[i].function->entry,
-                    counts[i].blocks, (unsigned long long)counts[i].count);
+            fprintf(out, "%llx %s %llu %llu\n", (unsigned long long)counts[i].function->entry,
+                    counts[i].blocks, (unsigned long long)counts[i].count,
+                    (unsigned long long)counts[i].abandoned);
     fclose(out);
     return code;
 }

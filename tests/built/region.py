@@ -175,6 +175,8 @@ class Recording:
         data, at = piece.read(), 64
         while at + RECORD.size <= len(data):
             record = Record(RECORD.unpack_from(data, at))
+            record.unloaded = record.function & 1
+            record.function &= ~1
             if record.bytes == 0:
                 return
             record.function_entry = self.functions.get((piece.process, record.function))

@@ -277,6 +277,8 @@ same_sections()
         (cd m && make -s -j4 CC=$cc CFLAGS=-O2 && mkdir $cc && mv ./*.o $cc)
         (cd m && make -s -j4 CC="$HEADROOM cc -- $cc" CFLAGS=-O2 && mkdir $cc.ours && mv ./*.o $cc.ours)
         diff -r m/$cc m/$cc.ours
+        # many sources at once need no more descriptors than few
+        (cd m && ulimit -n 16 && "$HEADROOM" cc --paths $cc -O1 -c f*.c && rm ./*.o)
         [ "$(ls m/$cc | wc -l)" -ge 20 ]
     done
 }
@@ -341,7 +343,7 @@ same_sections()
 
 @test "other compilers, no compiler, wrong options" {
     try 1 "$HEADROOM" cc sh -c true
-    one_sentence "none of them"
+    one_sentence "what compiler"
     try 127 "$HEADROOM" cc no-such-compiler -c a.c
     one_sentence no-such-compiler
     try 2 "$HEADROOM" cc
@@ -388,4 +390,118 @@ same_sections()
     [ "$(wc -l <err)" -eq 2 ]
     grep -q '^headroom: a.c: ' err
     grep -q '^headroom: main.c: ' err
+}
+
+# What programs print and return must not depend on how they were built.
+@test "programs that count behave as always" {
+    cp "$BATS_FILE_TMPDIR/sources"/* .
+    for modes in --paths "--paths --cycles" --contexts --call-sites "--paths --contexts" "--paths --call-sites --cycles"; do
+        for cc in gcc clang; do
+            command -v $cc >/dev/null || continue
+            for options in -O0 "-O2 -g" "-O3 -fno-pie -no-pie" "-O1 -static" "-O2 -fPIE -static-pie" \
+                "-Os -ffunction-sections -Wl,--gc-sections" "-O2 -fPIC"; do
+                try 0 "$HEADROOM" cc $modes $cc $options a.c main.c -o program
+                [ ! -s all ] || { cat all; return 1; }
+                try 5 ./program
+                [ "$(cat out)" = "42 4.5" ]
+                nm program >names
+                grep -q headroom_delta names || { echo "$cc $modes $options: nothing was inserted"; return 1; }
+            done
+        done
+        if command -v g++ >/dev/null; then
+            try 0 "$HEADROOM" c++ $modes g++ -O2 t.cc -o program
+            try 4 ./program
+            [ "$(cat out)" = thrown ]
+        fi
+        if command -v gfortran >/dev/null; then
+            try 0 "$HEADROOM" fortran $modes gfortran -O2 t.f90 -o program
+            try 0 ./program
+            grep -q ' 55$' out
+        fi
+    done
+}
+
+@test "the runtime is linked once into each module" {
+    cp "$BATS_FILE_TMPDIR/sources"/* .
+    for cc in gcc clang; do
+        command -v $cc >/dev/null || continue
+        try 0 "$HEADROOM" cc --paths $cc -O2 -fPIC -shared a.c -o liba.so
+        try 0 "$HEADROOM" cc --paths $cc -O2 main.c -L. -la -Wl,-rpath,"$PWD" -o program
+        try 5 ./program
+        [ "$(cat out)" = "42 4.5" ]
+        for module in liba.so program; do
+            [ "$(nm $module | grep -c ' [tT] headroom_thread_begin$')" -eq 1 ]
+        done
+        # shared in one go without -fPIC: what the compiler allows shall go on working
+        printf 'int lone(int x) { int s = 0; for (int i = 0; i < x; i++) s += i ^ x; return s; }\n' >lone.c
+        try 0 $cc -O2 -shared lone.c -o liblone.so
+        try 0 "$HEADROOM" cc --paths $cc -O2 -shared lone.c -o liblone.so
+        # not into relocatable objects, where it would be twice in the end
+        try 0 "$HEADROOM" cc --paths $cc -O2 -r -nostdlib a.c main.c -o both.o
+        [ "$(nm both.o | grep -c ' [tT] headroom_thread_begin$')" -eq 0 ]
+        try 0 "$HEADROOM" cc --paths $cc both.o -o program
+        try 5 ./program
+    done
+}
+
+@test "unused functions are collected with their counters" {
+    cp "$BATS_FILE_TMPDIR/sources"/* .
+    printf 'int unused_one(int x) { return x > 3 ? x : 8; }\n' >>a.c
+    for cc in gcc clang; do
+        command -v $cc >/dev/null || continue
+        for linker in "" -fuse-ld=lld; do
+            [ -z "$linker" ] || command -v ld.lld >/dev/null || continue
+            try 0 "$HEADROOM" cc --paths $cc $linker -O1 -ffunction-sections -Wl,--gc-sections a.c main.c -o program
+            try 5 ./program
+            ! nm program | grep -q unused_one
+        done
+    done
+}
+
+@test "hand-written assembly is not instrumented" {
+    cp "$BATS_FILE_TMPDIR/sources"/* .
+    for cc in gcc clang; do
+        command -v $cc >/dev/null || continue
+        for source in hand.s hand2.S; do
+            $cc -c $source -o plain.o
+            try 0 "$HEADROOM" cc --paths $cc -c $source -o ours.o
+            cmp plain.o ours.o
+            try 0 "$HEADROOM" cc --paths $cc -c a.c $source
+            cmp plain.o ${source%.*}.o
+            nm a.o | grep -q headroom_delta
+        done
+    done
+}
+
+@test "without the runtime there is a sentence" {
+    need gcc
+    cp "$HEADROOM" alone
+    try 0 ./alone cc --paths gcc -c "$BATS_FILE_TMPDIR/sources/main.c"
+    try 1 ./alone cc --paths gcc main.o -o program
+    grep '^headroom' err >one
+    grep -q libheadroom_runtime.a one
+}
+
+# -fno-ipa-ra is needed for gcc's callers: inserted code uses registers that the callee alone does not.
+@test "callees that leave registers alone" {
+    need gcc
+    cat >ra.c <<'END'
+#include <stdio.h>
+static int depth;
+__attribute__((noinline, noclone)) static int leaf(int x) { depth++; return x < 3 ? x * 5 : x - 1; }
+int main(int argc, char **argv)
+{
+    long a = argc, b = a * 3, c = b + 7, d = c ^ 99, e = d * 11, s = 0;
+    for (int i = 0; i < 1000; i++) { s += leaf(i) * a + b * leaf(i + 1) + c - d * leaf(2) + e; a += b; c ^= s; e += c; }
+    printf("%ld %d\n", s, depth);
+    return 0;
+}
+END
+    gcc -O2 ra.c -o plain
+    ./plain >expected
+    for modes in --paths --contexts "--paths --contexts"; do
+        try 0 "$HEADROOM" cc $modes gcc -O2 ra.c -o program
+        try 0 ./program
+        cmp expected out
+    done
 }

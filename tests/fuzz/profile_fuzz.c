@@ -34,6 +34,27 @@ static uint32_t context(struct profile *profile, uint32_t parent, const char *fu
     return (uint32_t)profile->contexts_count - 1;
 }
 
+static void fill_paths(struct profile *profile)
+{
+    *profile_add_path_functions(profile) = (struct profile_path_function){
+        .function = "f(int)", .file = "/x/a.c", .module = 1, .table_kind = 1, .blocks = 2};
+    *profile_add_path_functions(profile) =
+        (struct profile_path_function){.module = 1, .reason = 3, .why = "too odd"};
+    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 0, 0x10, 3, 1, 1, 0, 2};
+    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 1, 0x20, 3, 1, 1, 2, 0};
+    *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.c", NULL, 3};
+    *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.h", "g", 4};
+    *profile_add_paths(profile) = (struct profile_path){1, 0, 0, 9, 54, 18, 18, 90, -1, -1, 0, 2};
+    *profile_add_paths(profile) = (struct profile_path){1, 6, 1, 3, 9, 3, 3, 7, -1, -1, 2, 1};
+    for (uint32_t i = 0; i < 3; i++)
+        profile_add_path_steps(profile)->block = i % 2;
+    *profile_add_vertices(profile) =
+        (struct profile_vertex){0, 1, UINT32_MAX, 0, 9, 80, 1, 1, 1, 63, 97, -1};
+    *profile_add_vertices(profile) = (struct profile_vertex){1, 1, 0, 3, 1, 80, 1, 0, 0, 0, 0, -1};
+    *profile_add_vertex_paths(profile) = (struct profile_vertex_path){1, 0, 9};
+    *profile_add_path_runs(profile) = (struct profile_path_run){.modes = 11, .cycles_per_ns = 2};
+}
+
 static void fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -51,6 +72,7 @@ static void fill(struct profile *profile)
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
+    fill_paths(profile);
     profile_add_arguments(profile)->text = "prog";
     profile_add_degraded(profile)->text = "degraded";
     profile->run.verb = "waste";
@@ -126,6 +148,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(profile_check(profile));
     FILE *out = fopen("/dev/null", "w");
     require(out && report_text(profile, &options, out) == BASE_OK &&
+            report_json(profile, &options, out) == BASE_OK);
+    profile->run.verb = "paths"; /* whose lists are read by its own reports only */
+    require(report_text(profile, &options, out) == BASE_OK &&
             report_json(profile, &options, out) == BASE_OK);
     fclose(out);
     profile_free(profile);

@@ -31,8 +31,7 @@ static int end(void **state)
     return system(command);
 }
 
-/* ---- files and compilers
- * ------------------------------------------------------------------------- */
+/* ---- files and compilers ------------------------------------------------------------------- */
 
 static const char *path(const char *name)
 {
@@ -198,8 +197,7 @@ static const char *graph_of(const struct taken *taken, const struct asm_function
 #define HEAD(name) ".text\n.globl " name "\n.type " name ", @function\n" name ":\n"
 #define TAIL(name) ".size " name ", .-" name "\n"
 
-/* ---- statements
- * ---------------------------------------------------------------------------------- */
+/* ---- statements ---------------------------------------------------------------------------- */
 
 static void statements_in_all_shapes(void **state)
 {
@@ -364,8 +362,7 @@ static void edits_print_in_order(void **state)
     asm_free(file);
 }
 
-/* ---- control flow
- * ------------------------------------------------------------------------------------ */
+/* ---- control flow -------------------------------------------------------------------------- */
 
 static void expect_graph(const char *text, const char *expected)
 {
@@ -433,6 +430,17 @@ static void tables_of_switch(void **state)
     expect_graph(HEAD("f") "movq t(,%rdi,8), %rax\njmp *%rax\n.L1: nop\n.L2: ret\n" TAIL(
                      "f") ".data\n.type t, @object\nt: .quad .L1\n.quad .L2\n",
                  "G1 G2|F2|R");
+    /* The place of what is never reached: behind the last instruction. */
+    expect_graph(HEAD("f") "jmp *.L4(,%rdi,8)\n.section .rodata\n.L4: .quad .L2\n.quad .L3\n"
+                           ".quad .L1\n.text\n.L1: nop\n.L2: jne .L3\nret\n.L3:\n" TAIL("f"),
+                 "S1 S2|F2|F3 a|R");
+    /* Which table it is depends on the way: by the branch, or by the other table. */
+    expect_graph(
+        HEAD("f") "leaq .L7(%rip), %rdx\nje .L1\nleaq .L4(%rip), %rdx\n"
+                  "movslq (%rdx,%rdi,4), %rax\naddq %rdx, %rax\njmp *%rax\n" TABLE
+                  ".L1: movslq (%rdx,%rsi,4), %rax\naddq %rdx, %rax\njmp *%rax\n.L2: ret\n" TAIL(
+                      "f") ".section .rodata\n.L7: .long .L2-.L7\n.long .L2-.L7\n",
+        "F1 T2|G2 G3|G2 G3|R");
     /* A table of functions is none. */
     expect_graph(HEAD("f") "jmp *t(,%rdi,8)\n" TAIL("f") ".data\nt: .quad g\n.quad f\n", "A");
 }
@@ -491,8 +499,7 @@ static void sequences_stay_whole(void **state)
     give_back(&taken);
 }
 
-/* ---- compiled code
- * --------------------------------------------------------------------------------------- */
+/* ---- compiled code ------------------------------------------------------------------------- */
 
 static const char c_source[] =
     "#include <stdarg.h>\n#include <setjmp.h>\n#include <stdlib.h>\n#include <stdio.h>\n#include "
@@ -575,6 +582,33 @@ static void functions_of_a_compiler(void **state)
     give_back(&taken);
 }
 
+/* Computed goto by differences, copied behind each case of a switch. */
+static void switch_among_computed_gotos(void **state)
+{
+    static const char source[] =
+        "int f(const unsigned char *p) { static const int off[] = {&&a - &&a, &&b - &&a, &&c - "
+        "&&a}; int s = 0;\n"
+        "goto *(&&a + off[*p]); a: s++; p++; switch (*p) { case 0: s += 2; break; case 1: s *= 3; "
+        "break;\n"
+        "case 2: s -= 7; break; case 3: s ^= 5; break; case 4: s <<= 2; break; case 9: return s; "
+        "}\n"
+        "goto *(&&a + off[*p++]); b: s--; goto *(&&a + off[*p++]); c: return s; }\n";
+    static const char *const flags[] = {"-O0", "-O2", "-O2 -fPIC", "-Os -fno-pie"};
+    for (size_t i = 0; i < 2 * BASE_COUNT(flags); i++) {
+        const char *compiler = i % 2 ? "clang" : "gcc";
+        if (!have(compiler))
+            continue;
+        struct taken taken = take_source(compiler, flags[i / 2], "x.c", source);
+        const struct asm_function *function = function_of(&taken, "f");
+        unsigned gotos = edges_of(&taken, function, ASM_GOTO);
+        assert_int_equal(edges_of(&taken, function, ASM_TABLE), 7);
+        assert_true(gotos >= 3 && gotos % 3 == 0);
+        assert_int_equal(blocks_with(&taken, function, ASM_BLOCK_GOTO), 3);
+        assert_int_equal(edges_of(&taken, function, ASM_TAIL), 0);
+        give_back(&taken);
+    }
+}
+
 static const char cc_source[] =
     "#include <stdexcept>\n#include <string>\n"
     "struct D { ~D(); }; int g(int); int g8(int, int, int, int, int, int, int, int);\n"
@@ -625,9 +659,7 @@ static void landing_pads_of_clang(void **state)
     landing_pads(state, "clang++");
 }
 
-/* ---- effects
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- effects ------------------------------------------------------------------------------- */
 
 #define BIT(name) (1u << BASE_##name)
 
@@ -696,9 +728,7 @@ static void effects_of_instructions(void **state)
     give_back(&taken);
 }
 
-/* ---- liveness
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- liveness ------------------------------------------------------------------------------ */
 
 static const char *const live_lines[] = {
     "movq %%r%s, %%r%s",
@@ -828,9 +858,7 @@ static void liveness_across_calls_and_throws(void **state)
     give_back(&taken);
 }
 
-/* ---- the stack
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- the stack ----------------------------------------------------------------------------- */
 
 /* What unwinding directives say, in the order of the text. */
 struct unwound {
@@ -933,9 +961,7 @@ static void stack_of_frames(void **state)
     give_back(&taken);
 }
 
-/* ---- corpus
- * ---------------------------------------------------------------------------------------------------
- */
+/* ---- corpus -------------------------------------------------------------------------------- */
 
 /* Sections that are there when the program runs must not differ. */
 static void same_code(const char *left, const char *right)
@@ -966,7 +992,7 @@ static void same_code(const char *left, const char *right)
             assert_memory_equal(data[0]->d_buf, data[1]->d_buf, data[0]->d_size);
         compared++;
     }
-    assert_true(compared > 1);
+    assert_true(compared > 0);
     for (int i = 0; i < 2; i++) {
         elf_end(elves[i]);
         free(images[i]);
@@ -1018,8 +1044,8 @@ static void read_labels(struct library *library, uint32_t statements)
     }
 }
 
-/* What flow sees differently on purpose: it is not told which calls return, of landing pads or of
-   what is taken the address of. */
+/* What the two see differently on purpose: jumps to the function's own entry are tail calls to asm;
+   flow is not told which calls return, of landing pads or of what is taken the address of. */
 static bool is_comparable(const struct taken *taken, const struct asm_function *function)
 {
     if (function->problem != ASM_FINE || function->cold_first != ASM_NONE ||
@@ -1049,7 +1075,7 @@ static size_t pairs_of_asm(const struct taken *taken, const struct asm_function 
     for (uint32_t i = 0; i < function->blocks; i++) {
         for (uint32_t k = 0; k < blocks[i].edges && blocks[i].flags & ASM_BLOCK_REACHED; k++) {
             const struct asm_edge *edge = &taken->file->edges[blocks[i].first_edge + k];
-            if (edge->to == ASM_NONE || edge->kind == ASM_FALL)
+            if (!edge->to || edge->to == ASM_NONE || edge->kind == ASM_FALL)
                 continue;
             pairs[count][0] = library->address[edge->statement];
             pairs[count++][1] = library->address[blocks[edge->to].first];
@@ -1063,7 +1089,7 @@ static size_t pairs_of_flow(const struct flow *flow, uint64_t (*pairs)[2])
 {
     size_t count = 0;
     for (uint32_t i = 0; i < flow->edges_count; i++) {
-        if (flow->edges[i].kind == FLOW_FALL)
+        if (flow->edges[i].kind == FLOW_FALL || !flow->edges[i].to)
             continue;
         pairs[count][0] = flow->blocks[flow->edges[i].from].last;
         pairs[count++][1] = flow->blocks[flow->edges[i].to].start;
@@ -1078,8 +1104,9 @@ static unsigned compare_flows(const struct taken *taken)
     struct library library;
     size_t bytes;
     unsigned compared = 0;
-    assert_true(run("gcc -shared -nostdlib -Wl,--build-id=none -o %s %s 2>/dev/null", path("x.so"),
-                    path("labelled.o")));
+    assert_true(run(
+        "gcc -shared -nostdlib -Wl,--build-id=none,--defsym=__dso_handle=0 -o %s %s 2>/dev/null",
+        path("x.so"), path("labelled.o")));
     library.image = read_file("x.so", &bytes);
     library.elf = elf_memory(library.image, bytes);
     read_labels(&library, taken->file->statements_count);
@@ -1193,6 +1220,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_handled),
         cmocka_unit_test(sequences_stay_whole),
         cmocka_unit_test(functions_of_a_compiler),
+        cmocka_unit_test(switch_among_computed_gotos),
         cmocka_unit_test(landing_pads_of_gcc),
         cmocka_unit_test(landing_pads_of_clang),
         cmocka_unit_test(effects_of_instructions),

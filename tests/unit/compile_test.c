@@ -156,12 +156,13 @@ static void write_file(const char *name, const char *text)
 
 static void expand(char *const *arguments, const char *expected)
 {
-    struct words words = {0};
+    struct words words = {0}, texts = {0};
     char all[256] = "";
-    words_expand(&words, arguments);
+    words_expand(&words, arguments, &texts);
     for (size_t i = 0; i < words.count; i++)
         sprintf(all + strlen(all), "[%s]", words.at[i]);
     assert_string_equal(all, expected);
+    words_free_all(&texts);
     free(words.at);
 }
 
@@ -177,9 +178,10 @@ static void test_response_files(void **state)
     write_file("empty", "");
     expand((char *const[]){"gcc", "@one", "-g", NULL}, "[gcc][-c][a b.c][-O2][-g]");
     expand((char *const[]){"@none", "@", "@empty", NULL}, "[@none][@]");
-    struct words words = {0};
-    words_expand(&words, (char *const[]){"@self", NULL}); /* ends */
+    struct words words = {0}, texts = {0};
+    words_expand(&words, (char *const[]){"@self", NULL}, &texts); /* ends */
     assert_true(words.count > 1 && words.count < 100);
+    words_free_all(&texts);
     free(words.at);
     assert_int_equal(system("rm -f one two self empty"), 0);
     assert_int_equal(chdir(before), 0);
@@ -293,6 +295,49 @@ static void test_driver_answers(void **state)
     free(others.at);
 }
 
+static int prepared(struct compile_work *work, const char *step, char *text)
+{
+    struct words ready;
+    int code = compile_prepare(work, line(step), &ready);
+    *text = 0;
+    for (size_t i = 0; !code && i < ready.count; i++)
+        sprintf(text + strlen(text), "%s%s", i ? " " : "", ready.at[i]);
+    free(ready.at);
+    return code;
+}
+
+/* Steps of two runs of gcc that make x.s of a.c, with and without modes. */
+static void test_steps(void **state)
+{
+    char error[COMPILE_ERROR_BYTES], text[1024];
+    for (uint32_t modes = 0; modes <= BUILT_PATHS; modes++) {
+        struct compile_work work = {.error = error};
+        struct compile_request request = {.modes = modes};
+        assert_int_equal(compile_state_create(&request, false, &work), BASE_OK);
+        assert_int_equal(prepared(&work, "cc1 -E -lang-asm h.S -o h.s", text), 0);
+        assert_string_equal(text, "cc1 -E -lang-asm h.S -o h.s");
+        assert_int_equal(prepared(&work, "cc1 a.c -dumpbase a.c -o /nowhere/x.s", text), 0);
+        assert_string_equal(text, modes ? "cc1 a.c -dumpbase a.c -o /nowhere/x.s -fno-ipa-ra"
+                                        : "cc1 a.c -dumpbase a.c -o /nowhere/x.s");
+        /* not compiled: left alone */
+        assert_int_equal(prepared(&work, "as --64 -o h.o h.s", text), 0);
+        assert_string_equal(text, "as --64 -o h.o h.s");
+        assert_int_equal(prepared(&work, "as -o /nowhere/x.s h.s", text), 0);
+        /* for another machine */
+        assert_int_equal(prepared(&work, "aarch64-linux-gnu-as -o a.o /nowhere/x.s", text),
+                         COMPILE_REFUSED);
+        assert_string_equal(error, compile_other_machine);
+        assert_int_equal(prepared(&work, "as --64 -o a.o /nowhere/x.s", text), COMPILE_REFUSED);
+        assert_non_null(strstr(error, "cannot read"));
+        assert_int_equal(prepared(&work, "cc1 b.c -flto -o y.s", text), COMPILE_REFUSED);
+        assert_non_null(strstr(error, "-flto"));
+        /* no runtime: not needed */
+        assert_int_equal(prepared(&work, "collect2 -r -o p.o a.o", text), 0);
+        assert_string_equal(text, "collect2 -r -o p.o a.o");
+        close(work.file);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -300,7 +345,7 @@ int main(void)
         cmocka_unit_test(test_scan_notes),     cmocka_unit_test(test_splitting),
         cmocka_unit_test(test_response_files), cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_placement),      cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_driver_answers),
+        cmocka_unit_test(test_driver_answers), cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
 #include "launch/exact.h"
 #include "launch/launch.h"
 #include "launch/parts.h"
+#include "wire/built.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -155,8 +156,37 @@ static void scribble(struct wire_region *region)
     usleep(100000);
 }
 
+/* Counts as programs that headroom cc built, until it is killed. */
+static int play_built(const char *part)
+{
+    char path[64];
+    int version, pid, file;
+    const char *where = getenv(BUILT_ENVIRONMENT);
+    struct built_region *region = MAP_FAILED;
+    if (where && sscanf(where, "%d:%d:%d", &version, &pid, &file) == 3 && pid == getppid()) {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
+        file = open(path, O_RDWR | O_CLOEXEC);
+        region = mmap(NULL, BUILT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    }
+    if (region == MAP_FAILED || region->magic != BUILT_MAGIC || (int)region->version != version)
+        return 60;
+    if (ftruncate(file, 0) == 0)
+        return 61;
+    atomic_fetch_add(&region->next_process, 3);
+    atomic_fetch_add(&region->lost, 2);
+    uint64_t at = atomic_fetch_add(&region->next, BUILT_PAGE);
+    if (pwrite(file, "piece", 5, (off_t)at) != 5)
+        return 62;
+    if (strcmp(part, "built-term") == 0)
+        pause();
+    kill(getpid(), SIGKILL);
+    return 63;
+}
+
 static int play(const char *part)
 {
+    if (strncmp(part, "built", 5) == 0)
+        return play_built(part);
     if (strcmp(part, "exit") == 0)
         return 7;
     if (strcmp(part, "kill") == 0)
@@ -563,6 +593,112 @@ static void test_start_failures(void **state)
     assert_int_equal(record(command, in_directory("missing"), log, &result), LAUNCH_NOT_FOUND);
     assert_int_equal(record(command, directory, log, &result), LAUNCH_NOT_EXECUTABLE);
     close(log);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
+    assert_int_equal(errno, ECHILD);
+}
+
+/* ---- programs that count by themselves ------------------------------------------------------- */
+
+static enum launch_outcome run_built(const char *part, const char *path, int *region,
+                                     struct launch_result *result)
+{
+    char *command[] = {self, (char *)"play", (char *)part, NULL};
+    char error[LAUNCH_ERROR_BYTES] = "";
+    struct launch_request request = {.path = path, .command = command};
+    enum launch_outcome outcome = launch_built(&request, BUILT_PATHS, region, result, error);
+    assert_int_equal(outcome == LAUNCH_OK, error[0] == 0);
+    return outcome;
+}
+
+static struct launch_result built_part(const char *part)
+{
+    struct launch_result result;
+    int region = -1;
+    assert_int_equal(run_built(part, self, &region, &result), LAUNCH_OK);
+    assert_true(fcntl(region, F_GETFD) & FD_CLOEXEC);
+    close(region);
+    return result;
+}
+
+static void test_built_region(void **state)
+{
+    struct launch_result result;
+    struct built_region header;
+    char text[5];
+    int region = -1;
+    setenv(BUILT_ENVIRONMENT, "1:1:1", 1); /* of a recording around this one */
+    assert_int_equal(run_built("built", self, &region, &result), LAUNCH_OK);
+    assert_string_equal(getenv(BUILT_ENVIRONMENT), "1:1:1");
+    unsetenv(BUILT_ENVIRONMENT);
+    assert_false(result.exited);
+    assert_int_equal(result.signal, SIGKILL);
+    assert_int_equal(result.images, 3);
+    assert_int_equal(result.lost_threads, 2);
+    assert_true(result.peak_bytes > 0 && result.start_ns > 0 && result.wall_s > 0);
+    assert_int_equal(pread(region, &header, sizeof header, 0), sizeof header);
+    assert_int_equal(header.metrics, BUILT_PATHS);
+    assert_int_equal(header.next, 2 * BUILT_PAGE);
+    assert_int_equal(pread(region, text, 5, BUILT_PAGE), 5);
+    assert_memory_equal(text, "piece", 5);
+    close(region);
+}
+
+/* As test_program_inherits_everything_as_it_was and those after it. */
+static void test_built_inheritance(void **state)
+{
+    sigset_t mask, before, after;
+    sigemptyset(&mask);
+    sigaddset(&mask, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &mask, &before);
+    signal(SIGCHLD, SIG_IGN);
+    signal(SIGPIPE, SIG_DFL);
+    struct launch_result result = built_part("signals");
+    struct sigaction child;
+    sigaction(SIGCHLD, NULL, &child);
+    assert_ptr_equal(child.sa_handler, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &before, &after);
+    assert_true(sigismember(&after, SIGUSR1) && !sigismember(&after, SIGTERM));
+    assert_int_equal(result.exit_code, 1 | 2 | 4 | 8);
+    struct rlimit files, size, fewer, smaller;
+    getrlimit(RLIMIT_NOFILE, &files);
+    getrlimit(RLIMIT_FSIZE, &size);
+    fewer = (struct rlimit){99, files.rlim_max};
+    smaller = (struct rlimit){4096, size.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &fewer);
+    setrlimit(RLIMIT_FSIZE, &smaller);
+    result = built_part("limits");
+    setrlimit(RLIMIT_NOFILE, &files);
+    setrlimit(RLIMIT_FSIZE, &size);
+    assert_int_equal(result.exit_code, 1 | 2);
+    int own = 0;
+    for (int i = 0; i < 256; i++)
+        own += fcntl(i, F_GETFD) >= 0 && !(fcntl(i, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(built_part("descriptors").exit_code, own);
+}
+
+static void test_built_ends(void **state)
+{
+    struct launch_result result;
+    int region = -7;
+    result = built_part("exit");
+    assert_true(result.exited);
+    assert_int_equal(result.exit_code, 7);
+    assert_int_equal(result.images, 0);
+    pid_t parent = getpid(), sender = fork();
+    if (sender == 0) {
+        usleep(300000);
+        kill(parent, SIGTERM);
+        kill(parent, SIGINT); /* ignored */
+        _exit(0);
+    }
+    result = built_part("built-term");
+    waitpid(sender, NULL, 0);
+    assert_int_equal(result.signal, SIGTERM);
+    assert_int_equal(run_built("exit", in_directory("missing"), &region, &result),
+                     LAUNCH_NOT_FOUND);
+    assert_int_equal(run_built("exit", directory, &region, &result), LAUNCH_NOT_EXECUTABLE);
+    assert_int_equal(region, -7);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no zombie */
     assert_int_equal(errno, ECHILD);
 }
@@ -1010,6 +1146,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_full_disk_does_not_stop_the_program),
         cmocka_unit_test(test_log_is_cut_to_whole_frames),
         cmocka_unit_test(test_start_failures),
+        cmocka_unit_test(test_built_region),
+        cmocka_unit_test(test_built_inheritance),
+        cmocka_unit_test(test_built_ends),
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_exact_words),
         cmocka_unit_test(test_exact_command_line),
