@@ -431,6 +431,14 @@ enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void 
     return status;
 }
 
+static enum base_status need_ranges(struct binary *binary)
+{
+    if (!binary->ranges_loaded && ranges_load(binary->main.elf, &binary->ranges) == BASE_NO_MEMORY)
+        return BASE_NO_MEMORY;
+    binary->ranges_loaded = true;
+    return BASE_OK;
+}
+
 /* A symbol without a size reaches to the next one: what call frame information says is better. */
 enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
                                  uint64_t *end)
@@ -438,10 +446,8 @@ enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t
     const struct interval *range = intervals_find(&binary->symbols.ranges, vaddr);
     const struct symbol *symbol = range ? &binary->symbols.items[range->value] : NULL;
     if (!symbol || symbol->end == symbol->start) {
-        if (!binary->ranges_loaded &&
-            ranges_load(binary->main.elf, &binary->ranges) == BASE_NO_MEMORY)
+        if (need_ranges(binary) != BASE_OK)
             return BASE_NO_MEMORY;
-        binary->ranges_loaded = true;
         const struct interval *described = intervals_find(&binary->ranges, vaddr);
         range = described ? described : range;
     }
@@ -450,4 +456,51 @@ enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t
     *start = range->start;
     *end = range->end;
     return BASE_OK;
+}
+
+const char *binary_symbol(struct binary *binary, uint64_t vaddr)
+{
+    const struct interval *range = intervals_next(&binary->symbols.ranges, vaddr);
+    return range && range->start == vaddr ? binary->symbols.items[range->value].name : NULL;
+}
+
+/* Stubs of the procedure linkage table are described as one range. */
+static bool in_stubs(struct binary *binary, uint64_t vaddr)
+{
+    Elf *elf = binary->main.elf;
+    size_t names;
+    GElf_Shdr header;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return false;
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        if (!gelf_getshdr(section, &header) || vaddr < header.sh_addr ||
+            vaddr - header.sh_addr >= header.sh_size)
+            continue;
+        const char *name = elf_strptr(elf, names, header.sh_name);
+        if (name && strncmp(name, ".plt", 4) == 0)
+            return true;
+    }
+    return false;
+}
+
+enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                      uint64_t *end, const char **name)
+{
+    bool stripped = binary->detail == BINARY_DETAIL_EXPORTS || binary->detail == BINARY_DETAIL_NONE;
+    if (stripped && need_ranges(binary) != BASE_OK)
+        return BASE_NO_MEMORY;
+    for (uint64_t from = vaddr;;) {
+        const struct interval *next = intervals_next(&binary->symbols.ranges, from);
+        const struct interval *described = stripped ? intervals_next(&binary->ranges, from) : NULL;
+        bool by_symbol = next && (!described || next->start <= described->start);
+        next = by_symbol ? next : described;
+        if (!next)
+            return BASE_NOT_FOUND;
+        from = next->start + 1;
+        if (binary_function(binary, next->start, start, end) != BASE_OK || *start != next->start ||
+            (!by_symbol && in_stubs(binary, next->start)))
+            continue;
+        *name = by_symbol ? binary->symbols.items[next->value].name : "";
+        return BASE_OK;
+    }
 }

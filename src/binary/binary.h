@@ -114,4 +114,15 @@ const char *binary_import(struct binary *binary, uint64_t vaddr);
 enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
                                  uint64_t *end);
 
+/*
+ * The first function that starts at or behind vaddr. name: linkage name of its symbol, "" if it has none; lives as
+ * long as the struct binary. In files with a symbol table those without a symbol (stubs of the procedure
+ * linkage table) are left out. BASE_NOT_FOUND: there are no more.
+ */
+enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                      uint64_t *end, const char **name);
+
+/* Linkage name of the symbol that starts at vaddr, or NULL. */
+const char *binary_symbol(struct binary *binary, uint64_t vaddr);
+
 #endif

@@ -44,17 +44,30 @@ void intervals_sort(struct intervals *intervals)
     }
 }
 
-const struct interval *intervals_find(const struct intervals *intervals, uint64_t address)
+/* How many start before the address. */
+static size_t starting_before(const struct intervals *intervals, uint64_t address)
 {
     size_t low = 0;
     size_t high = intervals->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (intervals->items[middle].start <= address)
+        if (intervals->items[middle].start < address)
             low = middle + 1;
         else
             high = middle;
     }
+    return low;
+}
+
+const struct interval *intervals_next(const struct intervals *intervals, uint64_t address)
+{
+    size_t next = starting_before(intervals, address);
+    return next < intervals->count ? &intervals->items[next] : NULL;
+}
+
+const struct interval *intervals_find(const struct intervals *intervals, uint64_t address)
+{
+    size_t low = address == UINT64_MAX ? intervals->count : starting_before(intervals, address + 1);
     while (low-- > 0 && intervals->items[low].reach > address)
         if (intervals->items[low].end > address)
             return &intervals->items[low];

@@ -24,6 +24,9 @@ void intervals_sort(struct intervals *intervals);
 
 /* The interval with the greatest start that holds the address, the shortest of several; or NULL. */
 const struct interval *intervals_find(const struct intervals *intervals, uint64_t address);
+
+/* The first interval that starts at or behind the address, or NULL. */
+const struct interval *intervals_next(const struct intervals *intervals, uint64_t address);
 void intervals_free(struct intervals *intervals);
 
 #endif

@@ -2,6 +2,9 @@
 /* A recording under the exact engine, for the verbs that have one. */
 #include "cli/recording.h"
 
+#include "graph/graph.h"
+#include "machine/machine.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,9 +20,48 @@ struct exact {
     struct launch_exact_engine engine;
     struct launch_exact_request request;
     char lost_text[128];
+    struct cache_shape cache; /* paths */
 };
 
+static bool follows_paths(const struct exact *exact)
+{
+    return strcmp(exact->recording.verb, "paths") == 0;
+}
+
 /* ---- before the program starts --------------------------------------------------------------- */
+
+/* Libraries of the system are other people's; what they cost is told as a whole. */
+static bool is_system_library(const char *path)
+{
+    const char *base = strrchr(path, '/'), *suffix = base ? strstr(base, ".so") : NULL;
+    bool library = suffix && (suffix[3] == 0 || suffix[3] == '.');
+    return library && (strncmp(path, "/lib", 4) == 0 || strncmp(path, "/usr/lib", 8) == 0);
+}
+
+static void write_graphs(void *context, const char *module, const char *answer)
+{
+    const struct exact *exact = context;
+    bool wanted =
+        module && (exact->recording.settings->modules == MODULES_ALL || !is_system_library(module));
+    if (graph_write(wanted ? module : NULL, answer) != BASE_OK)
+        graph_write(NULL, answer); /* the engine waits */
+}
+
+/* Given, or the first-level data cache of this machine, or else what most have. */
+static void choose_cache(struct exact *exact)
+{
+    const struct settings *settings = exact->recording.settings;
+    struct machine_cache first;
+    exact->cache = (struct cache_shape){.bytes = 32768, .ways = 8};
+    if (settings->caches_count)
+        exact->cache = settings->caches[0];
+    else if (machine_caches("", &first, 1) && first.level == 1 &&
+             first.line_bytes == CACHE_LINE_BYTES &&
+             cache_shape_valid(&(struct cache_shape){first.bytes, first.ways}))
+        exact->cache = (struct cache_shape){first.bytes, first.ways};
+    exact->request.caches = &exact->cache;
+    exact->request.caches_count = settings->no_cache ? 0 : 1;
+}
 
 static void fill_request(struct exact *exact, bool reuse)
 {
@@ -33,9 +75,9 @@ static void fill_request(struct exact *exact, bool reuse)
         .program = {.path = exact->recording.path,
                     .command = exact->recording.command,
                     .note = recording_note,
-                    .config = {.kinds = reuse             ? 0
-                                        : settings->kinds ? settings->kinds
-                                                          : KINDS_ALL,
+                    .config = {.kinds = reuse || follows_paths(exact) ? 0
+                                        : settings->kinds             ? settings->kinds
+                                                                      : KINDS_ALL,
                                .fp_tolerance = (float)settings->fp_tolerance,
                                .follow = settings->follow && !settings->trace}},
         .engine = &exact->engine,
@@ -46,7 +88,14 @@ static void fill_request(struct exact *exact, bool reuse)
         .caches_count = settings->caches_count,
         .trace = settings->trace,
         .trace_values = true,
+        .paths = follows_paths(exact),
+        .contexts = !settings->no_contexts,
+        .call_sites = settings->call_sites,
+        .graphs = write_graphs,
     };
+    if (exact->request.paths)
+        choose_cache(exact);
+    exact->request.program.context = exact;
 }
 
 static int check_program(struct exact *exact)
@@ -155,9 +204,10 @@ int exact_run(const struct settings *settings, const char *verb, bool reuse, cha
             {.settings = settings, .verb = verb, .command = command, .log = -1, .region = -1},
     };
     struct recording *recording = &exact.recording;
-    recording->output = settings->output ? settings->output
-                        : reuse          ? "reuse.headroom"
-                                         : "waste.headroom";
+    recording->output = settings->output        ? settings->output
+                        : follows_paths(&exact) ? "paths.headroom"
+                        : reuse                 ? "reuse.headroom"
+                                                : "waste.headroom";
     fill_request(&exact, reuse);
     bool keep = false;
     int code = prepare(&exact);

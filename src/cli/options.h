@@ -41,6 +41,7 @@ struct option_spec {
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { MODULES_OWN, MODULES_ALL };
 enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
@@ -50,6 +51,7 @@ struct settings {
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
     int paper_bins, paths, contexts, call_sites, cycles, count_accesses, verbose, metric;
+    int modules, no_cache, no_contexts; /* paths under the exact engine */
     uint64_t rate, period, limit, seed;
     double fp_tolerance, share, access_rate, hot;
     struct cache_shape caches[CACHE_MOST];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * `headroom paths`: a run of a program that `headroom cc` built. It counts by itself; what is left
- * is to hand it memory, and to read that.
+ * is to hand it memory, and to read that. Or, with --exact, a run of any program under the exact
+ * engine.
  */
 #include "cli/recording.h"
 
@@ -44,10 +45,8 @@ static void conclude(struct built *built)
     recording_finish(recording, "built");
 }
 
-int paths_run(const struct settings *settings, int count, char **operands)
+static int run_built(const struct settings *settings, char **operands)
 {
-    if (count == 0)
-        return say_usage("paths", "no command to run was given");
     struct built built = {
         .recording = {.settings = settings,
                       .verb = "paths",
@@ -69,4 +68,15 @@ int paths_run(const struct settings *settings, int count, char **operands)
     }
     recording_close(recording, false);
     return code;
+}
+
+int paths_run(const struct settings *settings, int count, char **operands)
+{
+    int code = check_engine(settings, "paths", count);
+    if (code)
+        return code;
+    if (settings->caches_count > 1)
+        return say_usage("paths", "--cache can be given once");
+    return settings->exact ? exact_run(settings, "paths", false, operands)
+                           : run_built(settings, operands);
 }

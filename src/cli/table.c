@@ -9,6 +9,7 @@
 static const char *const format_names[] = {"text", "json", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
+static const char *const modules_names[] = {"own", "all", NULL};
 static const char *const unit_names[] = {"byte", "word", "line", NULL};
 /* 1 + enum report_metric */
 static const char *const metric_names[] = {"best",   "count",  "instructions", "loads", "stores",
@@ -216,6 +217,24 @@ static const struct option_spec paths_options[] = {
     {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
      .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
              "paths.headroom."},
+    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
+     .help =
+         "Observe an unmodified program with Valgrind: exact figures, and misses of a simulated "
+         "cache, but COMMAND runs many times slower."},
+    {"cache", 0, OPTION_CACHE, FIELD(caches), .argument = "SIZE[,WAYS]", .engine = ENGINE_EXACT,
+     .help = "First-level data cache to simulate: SIZE bytes (suffix K, M or G) with WAYS lines a "
+             "set, fully associative without WAYS; lines have 64 bytes, and the least recently "
+             "used one is replaced. Default: this machine's."},
+    {"no-cache", 0, OPTION_FLAG, FIELD(no_cache), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Simulate no cache: faster."},
+    {"modules", 0, OPTION_CHOICE, FIELD(modules), .choices = modules_names, .argument = "own|all",
+     .engine = ENGINE_EXACT,
+     .help = "Whose functions to follow. own, the default: those of programs, and of libraries "
+             "outside of the system's folders. all: of every library."},
+    {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Tell calls of the same function from different places of its caller apart."},
+    {"no-contexts", 0, OPTION_FLAG, FIELD(no_contexts), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Leave out calling contexts: paths only."},
     OPTION_DEBUGINFOD,
     OPTION_REPORT,
     OPTION_FORMAT,
@@ -354,6 +373,10 @@ const struct verb verbs[] = {
             "a program did that was killed. Its input, output and exit status stay its own; the "
             "report goes to standard error when it has ended. Options end at the first word that "
             "is not one.\n\n"
+            "With --exact COMMAND needs no preparation, but symbols; compile it with -g to see "
+            "source lines. Its paths are followed under Valgrind, at many times the run time, and "
+            "each is told with the misses that a simulated first-level data cache has in it, "
+            "without what it calls. Programs that COMMAND starts are followed as well.\n\n"
             "The recording ends when COMMAND itself ends; children that live on are not waited "
             "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
             "to headroom are passed on to it.",

@@ -98,6 +98,7 @@ void exact_access_init(void)
     if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_MOST_IDS,
                                            exact_options.fp_tolerance, &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
+    init_caches();
     if (exact_options.unit_shift < 0)
         return;
     struct distance_options options = {.unit_shift = (uint32_t)exact_options.unit_shift,
@@ -109,5 +110,4 @@ void exact_access_init(void)
     if (!exact_distance ||
         distance_init(exact_distance, &options, &exact_distance_memory) != BASE_OK)
         exact_fail("the address space for reuse distances was refused");
-    init_caches();
 }

@@ -17,6 +17,8 @@
  */
 #include "exact/instrument.h"
 
+#include "exact/path.h"
+
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_machine.h>
@@ -169,10 +171,34 @@ VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
 /* ---- stacks -----------------------------------------------------------------------------------
  */
 
+/* Where an activation is. */
+struct place {
+    UInt context;
+    UInt path;    /* state; 0 without paths */
+    ULong misses; /* of its path so far     */
+};
+
 struct call {
     Addr sp; /* address of the pushed return address */
-    UInt context, depth;
+    UInt depth;
+    UInt called;  /* the path state that the callee began in     */
+    Bool handler; /* of a signal: nobody called it               */
+    struct place caller;
 };
+
+static struct place here(void)
+{
+    return (struct place){exact_current, (UInt)(exact_path - exact_states), exact_misses};
+}
+
+static void go(const struct place *place)
+{
+    exact_current = place->context;
+    exact_path = exact_states + place->path;
+    exact_misses = place->misses;
+}
+
+static const struct place nowhere;
 
 /* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0: not known.
  */
@@ -180,15 +206,15 @@ struct strand {
     struct call *calls;
     UInt count, capacity;
     Addr highest, low, high;
-    UInt context; /* when parked */
-    ULong parked; /* when */
+    struct place place; /* when parked */
+    ULong parked;       /* when */
 };
 
 struct thread {
     struct strand strands[MOST_STRANDS];
     UInt now;   /* the strand that runs */
     UInt begun; /* strands at and beyond were never used */
-    UInt context;
+    struct place place;
     Bool signal;    /* a handler is about to be entered */
     Bool alternate; /* on the alternate stack */
     Bool handled;   /* a handler has returned */
@@ -216,7 +242,7 @@ static void push(Addr sp)
             VG_(realloc)("headroom.calls", strand->calls, strand->capacity * sizeof *strand->calls);
     }
     UInt depth = strand->count ? strand->calls[strand->count - 1].depth + 1 : 1;
-    strand->calls[strand->count++] = (struct call){sp, exact_current, depth};
+    strand->calls[strand->count++] = (struct call){.sp = sp, .depth = depth, .caller = here()};
     exact_top = sp;
     if (sp > strand->highest)
         strand->highest = sp;
@@ -225,8 +251,10 @@ static void push(Addr sp)
 /* Calls whose return address lies below sp are over. */
 static void pop_below(Addr sp)
 {
-    while (strand->count && strand->calls[strand->count - 1].sp < sp)
-        exact_current = strand->calls[--strand->count].context;
+    while (strand->count && strand->calls[strand->count - 1].sp < sp) {
+        exact_path_drop();
+        go(&strand->calls[--strand->count].caller);
+    }
     note_top();
 }
 
@@ -262,7 +290,7 @@ static void begin_strand(struct strand *fresh, Addr sp)
 
 static void park(void)
 {
-    strand->context = exact_current;
+    strand->place = here();
     strand->parked = ++parkings;
 }
 
@@ -300,11 +328,11 @@ static void switch_strand(Addr sp, Addr slack)
             best = candidate;
     }
     if (best) {
-        exact_current = best->context;
+        go(&best->place);
     } else {
         best = spare_strand();
         begin_strand(best, sp);
-        exact_current = 0;
+        go(&nowhere);
     }
     take_up(best);
 }
@@ -323,7 +351,7 @@ static __attribute__((noinline)) void settle(Addr sp)
         struct strand *parked = &running->strands[i];
         if (parked != strand && parked->count && lowest(parked) == sp - sizeof(Addr)) {
             park();
-            exact_current = parked->context;
+            go(&parked->place);
             take_up(parked);
             pop_below(sp);
             return;
@@ -362,8 +390,54 @@ VG_REGPARM(2) void exact_on_return(Addr sp, Addr target)
         settle(sp);
         return;
     }
-    exact_current = strand->calls[--strand->count].context;
+    exact_current = strand->calls[--strand->count].caller.context;
     note_top();
+}
+
+/* ---- paths: the same, with states instead of contexts -------------------------------------- */
+
+VG_REGPARM(3) void exact_path_call(Addr sp, Addr return_address, struct exact_site *site)
+{
+    (void)return_address;
+    struct exact_state *called = exact_path_called(site);
+    if (UNLIKELY(site->stops))
+        exact_path_stop();
+    if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
+        if (elsewhere(sp))
+            switch_strand(sp, FAR);
+        if (exact_top <= sp)
+            pop_below(sp + 1);
+    }
+    push(sp);
+    exact_misses = 0;
+    exact_path = called;
+    strand->calls[strand->count - 1].called = (UInt)(exact_path - exact_states);
+}
+
+/*
+ * A handler's frame stays until the system has taken the thread back: what is executed until then
+ * is not the function's that was interrupted.
+ */
+VG_REGPARM(2) void exact_path_return(Addr sp, Addr target)
+{
+    (void)target;
+    exact_path_leave();
+    if (UNLIKELY(exact_top != sp - sizeof(Addr))) {
+        exact_path = exact_path_entered(); /* the path is over, whoever called */
+        settle(sp);
+        return;
+    }
+    if (UNLIKELY(strand->calls[strand->count - 1].handler)) {
+        go(&nowhere);
+        return;
+    }
+    go(&strand->calls[--strand->count].caller);
+    note_top();
+}
+
+struct exact_state *exact_path_entered(void)
+{
+    return exact_states + (strand->count ? strand->calls[strand->count - 1].called : 0);
 }
 
 /* Indirect jumps that leave the innermost call behind, or go far below it. */
@@ -382,7 +456,7 @@ static struct thread *thread_of(ThreadId tid)
     struct thread *thread = threads[tid];
     if (!thread->known) {
         thread->known = True;
-        thread->context = 0;
+        thread->place = nowhere;
         thread->now = 0;
         thread->begun = 1;
         thread->signal = thread->handled = False;
@@ -426,6 +500,11 @@ static void enter_handler(ThreadId tid)
         pop_below(sp + 1);
     exact_current = interrupted;
     push(sp);
+    strand->calls[strand->count - 1].handler = True;
+    if (exact_options.graphs) {
+        go(&nowhere);
+        return;
+    }
     /* Addresses of callers are those after their calls. */
     if (strand->calls[strand->count - 1].depth <= MOST_DEPTH)
         exact_current = child_of(interrupted, exact_module_of(at), at + 1);
@@ -437,13 +516,13 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     if (LIKELY(tid == running_tid && !running->signal && !running->handled))
         return;
     if (running)
-        running->context = exact_current;
+        running->place = here();
     running = thread_of(tid);
     if (tid != running_tid)
         exact_trace_thread(tid);
     running_tid = tid;
     strand = &running->strands[running->now];
-    exact_current = running->context;
+    go(&running->place);
     note_top();
     if (running->handled)
         settle(VG_(get_SP)(tid));
@@ -451,7 +530,7 @@ void exact_run_thread(ThreadId tid, ULong blocks)
     if (running->signal)
         enter_handler(tid);
     running->signal = False;
-    running->context = exact_current;
+    running->place = here();
 }
 
 /* A system call may end while another thread is the one that ran last. */
@@ -459,7 +538,7 @@ ULong exact_ids(ThreadId tid, const struct exact_block *block)
 {
     if (tid == running_tid)
         return activate(exact_current, block);
-    return activate(thread_of(tid)->context, block);
+    return activate(thread_of(tid)->place.context, block);
 }
 
 void exact_before_signal(ThreadId tid, Int signal, Bool alternate)

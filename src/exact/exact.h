@@ -12,6 +12,7 @@
  *   instrument.c  code added to the program's
  *   context.c     calling contexts; stacks of threads, signals, coroutines
  *   access.c      what the added code calls
+ *   path.h        paths and their contexts: graphs.c, path.c, follow.c, path_output.c
  *   kernel.c      accesses of system calls, memory that comes and goes
  *   module.c      which file an instruction belongs to
  *   output.c      records
@@ -43,8 +44,10 @@ struct exact_options {
     Bool stack;
     ULong share;            /* of 2^32                                           */
     UInt most_locations;
-    struct cache_shape caches[CACHE_MOST]; /* to simulate; with reuse only */
+    struct cache_shape caches[CACHE_MOST]; /* to simulate; with reuse, or one with paths */
     UInt caches_count;
+    const HChar *graphs;    /* folder with functions' graphs; NULL: paths are not followed */
+    Bool contexts, call_sites; /* of paths                                       */
 };
 extern struct exact_options exact_options;
 

@@ -11,6 +11,9 @@
  */
 #include "exact/instrument.h"
 
+#include "exact/code.h"
+#include "exact/path.h"
+
 #include "isa/element.h"
 #include <libvex_guest_amd64.h>
 #include <pub_tool_debuginfo.h>
@@ -245,30 +248,8 @@ struct builder {
     IRTemp base;  /* id of access 0, I64 */
     UInt next;    /* of found.numbers */
     UInt pending; /* accesses since exact_time was brought up to date */
+    struct exact_follow follow;
 };
-
-static IRExpr *constant(ULong value)
-{
-    return IRExpr_Const(IRConst_U64(value));
-}
-
-static IRExpr *assign(IRSB *out, IRType type, IRExpr *expression)
-{
-    IRTemp temp = newIRTemp(out->tyenv, type);
-    addStmtToIRSB(out, IRStmt_WrTmp(temp, expression));
-    return IRExpr_RdTmp(temp);
-}
-
-static void call(IRSB *out, const HChar *name, void *function, Int regparms, IRExpr **arguments,
-                 IRExpr *guard)
-{
-    IRDirty *dirty = unsafeIRDirty_0_N(regparms, name, VG_(fnptr_to_fnentry)(function), arguments);
-    if (guard)
-        dirty->guard = guard;
-    addStmtToIRSB(out, IRStmt_Dirty(dirty));
-}
-#define CALL(out, regparms, function, arguments, guard)                                            \
-    call(out, #function, (void *)(function), regparms, arguments, guard)
 
 static void begin_block(struct builder *builder)
 {
@@ -365,17 +346,22 @@ static void add_access(struct builder *builder, IRExpr *address, IRExpr *before,
     if (number == NOT_AN_ACCESS)
         return;
     const struct exact_access *access = &found.accesses[number];
-    IRExpr *id = id_of(builder, number);
     UInt bytes = access->bytes;
+    if (exact_options.graphs) {
+        exact_follow_access(&builder->follow, address, bytes, access->store, guard);
+        return;
+    }
+    IRExpr *id = id_of(builder, number);
     if (exact_options.kinds) {
         if (!access->store && bytes <= 8 && loads[bytes])
-            call(builder->out, "exact_load", loads[bytes], 2, mkIRExprVec_2(address, id), guard);
+            add_call(builder->out, "exact_load", loads[bytes], 2, mkIRExprVec_2(address, id),
+                     guard);
         else if (!access->store)
             CALL(builder->out, 3, exact_load_wide, mkIRExprVec_3(address, id, constant(bytes)),
                  guard);
         else if (before && stores[bytes])
-            call(builder->out, "exact_store", stores[bytes], 3, mkIRExprVec_3(address, id, before),
-                 guard);
+            add_call(builder->out, "exact_store", stores[bytes], 3,
+                     mkIRExprVec_3(address, id, before), guard);
         else
             CALL(builder->out, 3, exact_store_wide, mkIRExprVec_3(address, id, constant(bytes)),
                  guard);
@@ -464,8 +450,10 @@ static void add_statement(struct builder *builder, IRStmt *statement)
 {
     struct effect effect = effect_of(builder->out->tyenv, statement);
     if (!effect.load && !effect.store) {
-        if (statement->tag == Ist_Exit)
+        if (statement->tag == Ist_Exit) {
             settle_time(builder);
+            exact_follow_settle(&builder->follow);
+        }
         addStmtToIRSB(builder->out, statement);
         return;
     }
@@ -487,8 +475,12 @@ static void end_block(struct builder *builder, Addr after)
 {
     IRSB *out = builder->out;
     settle_time(builder);
+    if (exact_options.graphs)
+        exact_follow_end(&builder->follow, after);
     if (out->jumpkind != Ijk_Call && out->jumpkind != Ijk_Ret &&
         (out->jumpkind != Ijk_Boring || out->next->tag == Iex_Const))
+        return;
+    if (exact_options.graphs && out->jumpkind != Ijk_Boring)
         return;
     IRExpr *sp = assign(out, Ity_I64, IRExpr_Get(offsetof(VexGuestAMD64State, guest_RSP), Ity_I64));
     if (out->jumpkind == Ijk_Call) {
@@ -520,13 +512,18 @@ IRSB *exact_instrument(VgCallbackClosure *closure, IRSB *code, const VexGuestLay
     if (i < code->stmts_used)
         start = code->stmts[i]->Ist.IMark.addr;
     find_accesses(code);
-    builder.block = exact_block_for(start, found.accesses, found.count);
-    if (found.count)
+    builder.follow.out = builder.out;
+    if (!exact_options.graphs)
+        builder.block = exact_block_for(start, found.accesses, found.count);
+    if (!exact_options.graphs && found.count)
         begin_block(&builder);
     for (; i < code->stmts_used; i++) {
         IRStmt *statement = code->stmts[i];
-        if (statement->tag == Ist_IMark)
+        if (statement->tag == Ist_IMark) {
             after = statement->Ist.IMark.addr + statement->Ist.IMark.len;
+            if (exact_options.graphs)
+                exact_follow_instruction(&builder.follow, statement->Ist.IMark.addr);
+        }
         if (statement->tag != Ist_NoOp)
             add_statement(&builder, statement);
     }

@@ -6,6 +6,8 @@
  */
 #include "exact/instrument.h"
 
+#include "exact/path.h"
+
 #include <pub_tool_aspacemgr.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_libcassert.h>
@@ -161,6 +163,7 @@ static void gone(Addr address, SizeT bytes)
         distance_forget(exact_distance, address, bytes);
     if (exact_options.caches_count)
         cache_bank_forget(&exact_caches, address, bytes);
+    exact_last_line = ~0ULL; /* no line's */
     if (exact_options.trace)
         exact_trace_forget(address, bytes);
 }

@@ -2,6 +2,8 @@
 /* Registers the tool with Valgrind and parses its options; see exact.h. */
 #include "exact/instrument.h"
 
+#include "exact/path.h"
+
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
 #include <pub_tool_libcprint.h>
@@ -13,7 +15,8 @@ struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LO
                                       .unit_shift = -1,
                                       .follow = True,
                                       .stack = True,
-                                      .share = 1ULL << 32};
+                                      .share = 1ULL << 32,
+                                      .contexts = True};
 
 static void choose_unit(const HChar *name)
 {
@@ -55,6 +58,9 @@ static Bool take_option(const HChar *argument)
         exact_options.most_locations = (UInt)number;
     } else if (VG_STR_CLO(argument, "--what-if-cache", text)) {
         add_cache(text);
+    } else if (VG_STR_CLO(argument, "--graphs", exact_options.graphs)) {
+    } else if (VG_BOOL_CLO(argument, "--contexts", exact_options.contexts)) {
+    } else if (VG_BOOL_CLO(argument, "--call-sites", exact_options.call_sites)) {
     } else {
         return False;
     }
@@ -73,6 +79,8 @@ static void print_debug_usage(void)
 static void after_options(void)
 {
     exact_contexts_init();
+    if (exact_options.graphs)
+        exact_path_init();
     exact_access_init();
     exact_trace_init();
     exact_output_init();

@@ -6,6 +6,8 @@
  */
 #include "exact/exact.h"
 
+#include "exact/path.h"
+
 #include <pub_tool_clientstate.h>
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
@@ -397,6 +399,7 @@ static void reset_counts(void)
     if (exact_distance)
         distance_reset_counts(exact_distance);
     time_before = exact_time;
+    exact_path_reset();
     cache_bank_reset_counts(&exact_caches);
     exact_kernel_loaded = exact_kernel_stored = 0;
 }
@@ -412,12 +415,17 @@ void exact_output(void)
                                  .contexts = exact_contexts_count() - 1};
     if (exact_ids_ran_out())
         totals.degraded |= WIRE_EXACT_IDS;
+    if (exact_states_ran_out())
+        totals.degraded |= WIRE_EXACT_MEMORY;
     put_modules();
     if (exact_options.kinds)
         put_pairs(&totals);
     if (exact_distance)
         put_reuse();
-    put_what_ifs();
+    if (exact_options.graphs)
+        exact_path_output(record, commit);
+    else
+        put_what_ifs();
     struct wire_totals *made = record(WIRE_TOTALS, sizeof *made);
     totals.record = made->record;
     *made = totals;

@@ -380,6 +380,9 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
     case WIRE_REUSE_TOTALS:
         return visit_reuse_totals(gather, frame->process, (const struct wire_reuse_totals *)record);
     case WIRE_WHAT_IF: return visit_what_if(gather, (const struct wire_what_if *)record);
+    case WIRE_PATH_VERTEX:
+    case WIRE_PATH_STATE:
+    case WIRE_PATH_TOTALS: return import_exact_paths_visit(gather, frame->process, record);
     }
     return true;
 }

@@ -299,7 +299,7 @@ static bool visit_fact(void *context, const struct import_frame *frame,
  */
 
 /* A forked child that logged no module of that id has its parent's. */
-static uint32_t find_module(const struct import_gather *gather, uint32_t process, uint32_t module)
+uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)
 {
     for (unsigned generations = 0; generations < 64; generations++) {
         struct import_mapping key = {process, module, 0};
@@ -351,7 +351,7 @@ static bool visit_node(struct import_gather *gather, const struct import_frame *
     else
         node.parent = parent;
     if (record->module)
-        node.module = find_module(gather, frame->process, record->module);
+        node.module = import_module_of(gather, frame->process, record->module);
     uint64_t hash = import_hash(node.vaddr, (uint64_t)node.parent << 32 | node.module, node.flags);
     if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, gather->nodes_count,
                      sizeof node) ||
@@ -564,7 +564,9 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE;
     static const unsigned exact = 1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS |
                                   1U << WIRE_REUSE_PAIR | 1U << WIRE_HISTOGRAM |
-                                  1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF;
+                                  1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
+                                  1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE |
+                                  1U << WIRE_PATH_TOTALS;
     gather->nodes_count = 1;
     gather->exact = gather->log->config.source == 0;
     return import_log_visit(gather->log,
@@ -587,6 +589,7 @@ void import_gather_free(struct import_gather *gather)
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         import_index_free(indices[i]);
     import_lives_free(&gather->lives);
+    import_exact_paths_free(gather->paths);
     free(gather->mappings);
     free(gather->modules);
     free(gather->threads);

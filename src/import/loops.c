@@ -12,7 +12,7 @@
 
 #include "flow/flow.h"
 #include "import/parts.h"
-#include "import/returns.h"
+#include "graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ struct import_loops {
     uint32_t *ids;       /* in the profile, by loop; 0: not yet  */
     uint64_t code_bytes;
     uint64_t left_out; /* functions */
-    struct import_returns returns;
+    struct graph_returns returns;
 };
 
 struct import_loops *import_loops_new(struct profile *profile)
@@ -278,7 +278,7 @@ static bool read_function(struct import_loops *loops)
                              .count = count,
                              .start = loops->start,
                              .data = {read_data, loops->binary},
-                             .returns = import_returns_of,
+                             .returns = graph_returns_of,
                              .context = &loops->returns};
     if (status == BASE_OK)
         status = flow_of_code(&code, &loops->flow);
@@ -382,7 +382,7 @@ bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, u
         leave_function(loops);
         loops->binary = binary;
         loops->module = module;
-        import_returns_begin(&loops->returns, binary);
+        graph_returns_begin(&loops->returns, binary);
     }
     if ((look_up < loops->start || look_up >= loops->end) && !enter_function(loops, look_up))
         return false;

@@ -198,6 +198,7 @@ struct import_gather {
     struct import_distances *distances;
     size_t distances_capacity;
     struct import_lives lives;
+    struct import_exact_paths *paths; /* NULL: none */
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
     size_t node_map_capacity;
@@ -253,6 +254,17 @@ bool import_exact_images(struct import_gather *gather);
 
 /* After the last record: rows in the order of the profile. */
 bool import_exact_finish(struct import_gather *gather);
+
+/* Paths and their contexts (exact_paths.c). After import_name: puts them into the profile. */
+struct import_exact_paths;
+bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
+                              const struct wire_record *record);
+bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
+                               struct import_teller *teller);
+void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
+
+/* Module `module` of the image, in the profile; 0: none. */
+uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
 
 /* What the engine could not do. */
 bool import_exact_tell(struct import_gather *gather);

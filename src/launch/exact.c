@@ -37,6 +37,7 @@ struct run {
     int messages[2]; /* pipe: ours, Valgrind's */
     char log_path[LAUNCH_PATH_BYTES];
     bool told_failure;
+    struct exact_graphs graphs;
 };
 
 static void tell_log_failure(struct run *run)
@@ -262,7 +263,13 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
     }
     name_log(run);
     snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
-    *command = exact_command(request, run->log_path, messages_path);
+    if (!exact_graphs_begin(&run->graphs, request)) {
+        fail(error, "a folder for control-flow graphs", errno);
+        return false;
+    }
+    run->words.ask = exact_graphs_answer;
+    run->words.context = &run->graphs;
+    *command = exact_command(request, run->log_path, messages_path, run->graphs.folder);
     *environment = exact_environment(environ, request->engine);
     if (!*command || !*environment) {
         fail(error, "memory", ENOMEM);
@@ -289,6 +296,7 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     launch_signals_end(&run.signals, keep);
     if (!keep)
         launch_restore_limits(&run.signals.program);
+    exact_graphs_end(&run.graphs);
     exact_command_free(command);
     free(environment);
     for (int i = 0; i < 2; i++)

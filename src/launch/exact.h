@@ -7,6 +7,7 @@
  *   exact_command.c  the command line of the Valgrind tool
  *   exact_words.c    what Valgrind says, turned into sentences
  *   exact_start.c    a program of its own: what Valgrind runs when the program executes another
+ *   exact_graphs.c   answers to what the engine asks about functions
  *   format.c         what the kernel would make of a file; shared with exact_start
  */
 #ifndef HEADROOM_LAUNCH_EXACT_H
@@ -49,15 +50,29 @@ bool launch_set_id(const char *path);
 
 /* argv of the tool up to and with the program's; exact_command_free. NULL: no memory. */
 char **exact_command(const struct launch_exact_request *request, const char *log_path,
-                     const char *messages_path);
+                     const char *messages_path, const char *graphs_path);
 void exact_command_free(char **command);
 
 /* The environment of the tool; one block for free(), strings are shared. NULL: no memory. */
 char **exact_environment(char *const *environment, const struct launch_exact_engine *engine);
 
+/* ---- graphs (exact_graphs.c) -------------------------------------------------------------------- */
+
+struct exact_graphs {
+    const struct launch_exact_request *request;
+    char folder[LAUNCH_PATH_BYTES]; /* "": none */
+};
+
+/* Makes the folder of answers, if paths are followed. False: errno tells. */
+bool exact_graphs_begin(struct exact_graphs *graphs, const struct launch_exact_request *request);
+/* request: DEVICE-INODE PATH. context: the struct exact_graphs. */
+void exact_graphs_answer(void *context, const char *request);
+/* Removes it all: from now on the engine gets no answers. */
+void exact_graphs_end(struct exact_graphs *graphs);
+
 /* ---- words (exact_words.c) -------------------------------------------------------------------- */
 
-enum { EXACT_LINE_BYTES = 512 };
+enum { EXACT_LINE_BYTES = LAUNCH_PATH_BYTES + 128 };
 
 struct exact_words {
     char line[EXACT_LINE_BYTES];  /* the one being received                                        */
@@ -66,6 +81,8 @@ struct exact_words {
     char unknown[LAUNCH_MESSAGE_BYTES]; /* the last unknown instruction, which kills with SIGILL   */
     char log_failure[LAUNCH_MESSAGE_BYTES]; /* why the raw log could not be written; or ""         */
     bool unobserved_child;
+    void (*ask)(void *context, const char *request); /* the engine wants graphs: DEVICE-INODE PATH */
+    void *context;
 };
 
 /* Any part of what was written; lines may be cut between two calls. */

@@ -179,6 +179,17 @@ static void add_own(struct words *words, const struct launch_exact_request *requ
     }
 }
 
+static void add_paths(struct words *words, const struct launch_exact_request *request,
+                      const char *graphs_path)
+{
+    add_format(words, "--graphs=%s", graphs_path);
+    add_format(words, "--contexts=%s", request->contexts ? "yes" : "no");
+    add_format(words, "--call-sites=%s", request->call_sites ? "yes" : "no");
+    if (request->caches_count)
+        add_format(words, "--what-if-cache=%llu,%u", (unsigned long long)request->caches[0].bytes,
+                   (unsigned)request->caches[0].ways);
+}
+
 /*
  * By the name that was typed, so that argv[0] is the program's own; Valgrind looks it up on PATH
  * as launch_find did. Without PATH it would find nothing, and a name like an option is taken for
@@ -196,12 +207,14 @@ static void add_program(struct words *words, const struct launch_request *progra
 }
 
 char **exact_command(const struct launch_exact_request *request, const char *log_path,
-                     const char *messages_path)
+                     const char *messages_path, const char *graphs_path)
 {
     struct words words = {0};
     add_format(&words, "%s", request->engine->tool);
     add_valgrind(&words, request->program.config.follow, messages_path);
     add_own(&words, request, log_path);
+    if (request->paths)
+        add_paths(&words, request, graphs_path);
     add_program(&words, &request->program);
     if (words.failed) {
         exact_command_free(words.list);

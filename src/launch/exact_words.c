@@ -6,6 +6,8 @@
  */
 #include "launch/exact.h"
 
+#include "wire/graphs.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -62,6 +64,9 @@ static void take_line(struct exact_words *words, const char *line)
     const char *text = skip_prefix(line), *rest;
     if ((rest = after(text, "headroom: log: "))) {
         keep(words->log_failure, "", rest);
+    } else if ((rest = after(text, WIRE_GRAPHS_ASK))) {
+        if (words->ask)
+            words->ask(words->context, rest);
     } else if (after(text, "headroom: " EXACT_UNOBSERVED ": ")) {
         words->unobserved_child = true;
     } else if ((rest = after(text, "headroom: "))) {

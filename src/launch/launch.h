@@ -162,6 +162,11 @@ struct launch_exact_request {
     size_t caches_count;             /* at most CACHE_MOST                                        */
     const char *trace;               /* file or FIFO for the access trace of the program itself   */
     bool trace_values;
+    bool paths;                      /* follow paths; one of caches at most, of 64-byte lines     */
+    bool contexts, call_sites;
+    /* Paths: writes the graphs of a module's functions (wire/graphs.h) to the file `answer`; the path and
+       the inode are what the engine saw, program.context is handed over. Called while the program runs. */
+    void (*graphs)(void *context, const char *module, const char *answer);
 };
 
 /* Observes a program that does nothing as `like` says, without leaving anything behind.

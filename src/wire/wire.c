@@ -128,6 +128,9 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_REUSE_TOTALS] = sizeof(struct wire_reuse_totals),
     [WIRE_REUSE] = sizeof(struct wire_reuse),
     [WIRE_WHAT_IF] = sizeof(struct wire_what_if),
+    [WIRE_PATH_VERTEX] = sizeof(struct wire_path_vertex),
+    [WIRE_PATH_STATE] = sizeof(struct wire_path_state),
+    [WIRE_PATH_TOTALS] = sizeof(struct wire_path_totals),
 };
 
 static bool strings_end(const struct wire_record *record)

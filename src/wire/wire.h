@@ -184,7 +184,8 @@ enum wire_type {
        records of the same thing add up */
     WIRE_PAIR, WIRE_TOTALS, WIRE_REUSE_PAIR, WIRE_HISTOGRAM, WIRE_REUSE_TOTALS,
     WIRE_REUSE /* live: what became of a sample of kind reuse */,
-    WIRE_WHAT_IF, WIRE_TYPES
+    WIRE_WHAT_IF,
+    WIRE_PATH_VERTEX, WIRE_PATH_STATE, WIRE_PATH_TOTALS /* exact: paths and their contexts */, WIRE_TYPES
 };
 
 /* Records are 8-byte aligned and a multiple of 8 bytes long. checksum covers the rest of the
@@ -365,6 +366,52 @@ struct wire_reuse_totals {
     double share_first, share_last; /* of locations kept, 0..1                                */
     double accesses, reuses, locations, never_reused; /* struct distance_totals               */
     uint64_t kept_accesses, kept_locations;
+};
+
+/* A procedure in a calling context; before it is named. */
+struct wire_path_vertex {
+    struct wire_record record;
+    uint32_t vertex, parent;     /* ids are per process; parent 0 is the root                 */
+    uint32_t module;
+    uint32_t has_site;           /* 1: call sites are told apart                              */
+    uint64_t entry;              /* of the function: ELF virtual address                      */
+    uint64_t site;               /* return address of the call, likewise, in site_module      */
+    uint32_t site_module;
+    uint32_t reserved;
+    uint64_t count;              /* activations                                               */
+};
+
+/*
+ * Paths as a tree of prefixes: the first block of a path, the blocks that followed, and at the leaves how often
+ * and how the path ended there.
+ */
+struct wire_path_state {
+    struct wire_record record;
+    uint32_t state, parent;      /* ids are per process, parents come first; parent 0: FIRST  */
+    uint32_t vertex;
+    uint32_t block;              /* number in the function; of CUT the block it leads to      */
+    uint32_t kind;               /* enum wire_path_kind                                       */
+    uint32_t reserved;
+    uint64_t count, misses;      /* of EXIT and CUT                                           */
+};
+enum wire_path_kind {
+    WIRE_PATH_ENTRY = 1,         /* first block, after a call                                 */
+    WIRE_PATH_ROOT,              /* first block, control came from elsewhere (landing pad)    */
+    WIRE_PATH_AFTER_CUT,         /* first block, behind a cut edge                            */
+    WIRE_PATH_NEXT,              /* one more block                                            */
+    WIRE_PATH_EXIT,              /* ends: control leaves the function                         */
+    WIRE_PATH_CUT,               /* ends: a cut edge                                          */
+};
+
+struct wire_path_totals {
+    struct wire_record record;
+    uint32_t contexts, sites;    /* 1: told apart                                             */
+    uint64_t cache_bytes;        /* the simulated cache; 0: none                              */
+    uint32_t cache_ways, line_bytes;
+    uint64_t misses;             /* all of the program                                        */
+    uint64_t lost_misses;        /* of these, in paths that were left halfway, by exceptions or at the end */
+    uint64_t elsewhere_instructions, elsewhere_loads, elsewhere_stores; /* in code whose graph is not known */
+    uint64_t elsewhere_misses;   /* misses outside of paths                                   */
 };
 
 uint32_t wire_checksum(const struct wire_record *record);

@@ -110,6 +110,29 @@ enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t
     return BASE_NOT_FOUND;
 }
 
+enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
+                                      uint64_t *end, const char **name)
+{
+    return BASE_NOT_FOUND;
+}
+
+size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
+                   size_t capacity)
+{
+    return 0;
+}
+
+enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
+                                uint64_t *bytes)
+{
+    return BASE_NOT_FOUND;
+}
+
+const char *binary_symbol(struct binary *binary, uint64_t vaddr)
+{
+    return NULL;
+}
+
 /* ---- a log ------------------------------------------------------------------------------------
  */
 

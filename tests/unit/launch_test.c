@@ -931,7 +931,7 @@ static void test_exact_command_line(void **state)
         .engine = &engine,
         .reuse = LAUNCH_REUSE_WORD,
         .share = 0.5};
-    char **command = exact_command(&request, "/l", "/m");
+    char **command = exact_command(&request, "/l", "/m", "");
     assert_string_equal(command[0], self);
     assert_string_equal(command[1], "--tool=headroom");
     static const char *const expected[] = {
@@ -950,7 +950,7 @@ static void test_exact_command_line(void **state)
     request.program.config.follow = 1;
     request.reuse = LAUNCH_REUSE_NONE;
     request.trace = "t";
-    command = exact_command(&request, "/l", "/m");
+    command = exact_command(&request, "/l", "/m", "");
     assert_true(contains(command, "--trace-children=yes") && contains(command, "--trace=t"));
     assert_false(contains(command, "--stack=no"));
     for (count = 0; strcmp(command[count], "/bin/sh") != 0;)

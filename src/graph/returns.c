@@ -5,7 +5,7 @@
  * return in them. Compilers know of a function that ends in exit() that it does not return, and
  * leave the return out.
  */
-#include "import/returns.h"
+#include "graph/graph.h"
 
 #include "flow/flow.h"
 
@@ -128,18 +128,25 @@ static bool find_out(struct binary *binary, uint64_t callee, bool cell, unsigned
     return !name || !is_final(name);
 }
 
-void import_returns_begin(struct import_returns *returns, struct binary *binary)
+const char *graph_callee(struct binary *binary, uint64_t callee, bool cell)
+{
+    uint64_t place = callee;
+    if (cell || cell_of_stub(binary, callee, &place))
+        return binary_import(binary, place);
+    return binary_symbol(binary, callee);
+}
+
+void graph_returns_begin(struct graph_returns *returns, struct binary *binary)
 {
     memset(returns, 0, sizeof *returns);
     returns->binary = binary;
 }
 
-bool import_returns_of(void *context, uint64_t callee, bool cell)
+bool graph_returns_of(void *context, uint64_t callee, bool cell)
 {
-    struct import_returns *returns = context;
+    struct graph_returns *returns = context;
     uint64_t key = (callee << 1 | cell) + 1;
-    struct import_returns_slot *slot =
-        &returns->slots[base_mix64(key) % BASE_COUNT(returns->slots)];
+    struct graph_returns_slot *slot = &returns->slots[base_mix64(key) % BASE_COUNT(returns->slots)];
     if (slot->key != key) {
         slot->returns = find_out(returns->binary, callee, cell, MOST_DEPTH);
         slot->key = key;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * graph: functions of a module as path profiles see them: flow's blocks and edges, with parts that the compiler split off
+ * joined to their function, split behind calls that return twice, with what blocks load and store, and
+ * cut where `paths` cuts. From the same file it is always the same: the exact engine is told graphs before a
+ * recording, the import works them out again.
+ *
+ * Host side; reads modules through `binary`, writes what wire/graphs.h lays down.
+ */
+#ifndef HEADROOM_GRAPH_H
+#define HEADROOM_GRAPH_H
+
+#include "binary/binary.h"
+#include "paths/paths.h"
+
+/* ---- which functions return ----------------------------------------------------------------- */
+
+struct graph_returns_slot {
+    uint64_t key; /* address << 1 | cell, + 1; 0: empty */
+    bool returns;
+};
+
+struct graph_returns {
+    struct binary *binary;
+    struct graph_returns_slot slots[4096]; /* forgets what falls together */
+};
+
+void graph_returns_begin(struct graph_returns *returns, struct binary *binary);
+
+/* As flow_code.returns asks; context: a struct graph_returns. */
+bool graph_returns_of(void *context, uint64_t callee, bool cell);
+
+/* Linkage name of what is called at `callee`, or through the cell there; NULL: not known. Other modules' too. */
+const char *graph_callee(struct binary *binary, uint64_t callee, bool cell);
+
+/* ---- one function ------------------------------------------------------------------------------ */
+
+struct graph_block {
+    uint64_t start, end, last;     /* last: address of the last instruction                     */
+    uint32_t instructions;
+    uint32_t loads, stores;        /* accesses; an instruction may have several                 */
+    uint32_t flags;                /* enum wire_graph_block_flags                               */
+    bool approximate;              /* holds repeated or conditional accesses                    */
+};
+
+struct graph_call {
+    uint64_t back;                 /* the return address                                        */
+    uint32_t block;
+    bool indirect;
+};
+
+struct graph {
+    uint64_t entry;
+    const char *name;              /* linkage name, "": none; the binary's                      */
+    struct graph_block *blocks;    /* the entry first, then by address                          */
+    struct graph_call *calls;      /* by address                                                */
+    struct paths_graph paths_graph; /* edges by from, then fall, taken, jump, table, leaving    */
+    struct paths *paths;           /* its numbering                                             */
+    uint32_t blocks_count, calls_count, calls_capacity;
+    bool incomplete;               /* a jump was not understood                                 */
+};
+
+/* The function that begins at `start`. BASE_NOT_FOUND: none begins there, or no code. BASE_NO_MEMORY, BASE_UNSUPPORTED. */
+enum base_status graph_of(struct graph_returns *returns, uint64_t start, struct graph **graph);
+void graph_free(struct graph *graph); /* NULL does nothing */
+
+/* ---- a module ---------------------------------------------------------------------------------- */
+
+/*
+ * Writes the graphs of all functions of the module at `module` to a new file `path`, put in place
+ * whole. An empty one if there are none, or for module NULL.
+ */
+enum base_status graph_write(const char *module, const char *path);
+
+#endif
