@@ -146,7 +146,7 @@ def ended(words, limit_s, output, environment, directory):
         end_session(child.pid)
         child.wait()
         return f"over {limit_s:g} s"
-    except BaseException:
+    except BaseException:  # an interrupt, too
         end_session(child.pid)
         raise
     end_session(child.pid)  # what it left running
