@@ -661,6 +661,9 @@ static bool make_function(struct asm_walk *walk)
     }
     for (uint32_t i = 0; i < walk->count; i++)
         control_of(walk, i);
+    asm_find_stops(walk, function->first, function->end);
+    if (function->cold_first != ASM_NONE)
+        asm_find_stops(walk, function->cold_first, function->cold_end);
     find_leaders(walk);
     find_ways(walk);
     asm_match_tables(walk);

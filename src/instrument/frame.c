@@ -95,7 +95,7 @@ void frame_choose(struct work *work)
 /* ---- text of operands
  * ------------------------------------------------------------------------------ */
 
-/* "disp(base,index,scale)" with the stack pointer or the frame pointer as base. */
+/* "disp(base,index,scale)" with the stack pointer or the frame pointer in it. */
 struct stack_operand {
     size_t at, bytes; /* of the displacement in the operands' text */
     long long displacement;
@@ -115,7 +115,7 @@ static bool find_stack_operand(struct asm_slice operands, size_t from, struct st
             size_t end = i;
             while (end < operands.bytes && text[end] != ')')
                 end++;
-            for (size_t k = i; k + 5 < end; k++)
+            for (size_t k = i; k + 5 <= end; k++)
                 second |= !memcmp(text + k, ",%rbp", 5) || !memcmp(text + k, ",%rsp", 5);
             if (!second)
                 continue;
@@ -134,7 +134,7 @@ static bool find_stack_operand(struct asm_slice operands, size_t from, struct st
             .at = start,
             .bytes = bytes,
             .displacement = value,
-            .frame_pointer = bp,
+            .frame_pointer = bp || second, /* the stack pointer is never an index */
             .indexed = second || (i + 5 < operands.bytes && text[i + 5] == ','),
             .symbolic = bytes >= sizeof number || *end || second,
         };

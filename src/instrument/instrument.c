@@ -44,11 +44,12 @@ static void release(struct work *work)
 
 /*
  * interrupt handlers and the like preserve what others may change: what is dead where they return
- * is not known.
+ * is not known. Others pop such registers, too, but do not push the same: arguments are taken off
+ * the stack that way.
  */
 static bool preserves_all(const struct work *work)
 {
-    uint32_t popped = 0;
+    uint32_t pushed = 0, popped = 0;
     const uint32_t unusual = 1U << BASE_RCX | 1U << BASE_RDX | 1U << BASE_RSI | 1U << BASE_RDI |
                              1U << BASE_R8 | 1U << BASE_R9 | 1U << BASE_R10 | 1U << BASE_R11;
     for (uint32_t i = work->function->first; i < work->function->end; i++) {
@@ -58,10 +59,13 @@ static bool preserves_all(const struct work *work)
             continue;
         if (!memcmp(statement->name.text, "pop", 3))
             popped |= work->file->insns[statement->insns].writes & unusual;
+        if (!memcmp(statement->name.text, "pus", 3) && statement->operands.bytes &&
+            *statement->operands.text == '%')
+            pushed |= work->file->insns[statement->insns].reads & unusual;
         if (!memcmp(statement->name.text, "iret", statement->name.bytes < 4 ? 3 : 4))
             return true;
     }
-    return __builtin_popcount(popped) >= 4;
+    return __builtin_popcount(pushed & popped) >= 4;
 }
 
 static uint32_t used_registers(const struct work *work)

@@ -544,6 +544,36 @@ static const char c_source[] =
     "  case 4: s %= 5; break; case 5: s += s / 3; break; default: die(s); } break; case 7: "
     "use(&s); break; } }\n";
 
+/* A call that others are not told does not return: the stack is elsewhere behind it, says the
+ * unwind table. */
+static void calls_that_do_not_return(void **state)
+{
+    static const char begin[] =
+        HEAD("f") ".cfi_startproc\ntestl %edi, %edi\nje .L4\npushq %rbx\n"
+                  ".cfi_def_cfa_offset 16\n.cfi_offset 3, -16\ncall g\ntestl %eax, %eax\nje .L2\n"
+                  "popq %rbx\n.cfi_remember_state\n.cfi_def_cfa_offset 8\nret\n"
+                  ".L2:\n.cfi_restore_state\ncall die\n.L4:\n";
+    static const char end[] = "xorl %eax, %eax\nret\n.cfi_endproc\n" TAIL("f");
+    static const struct {
+        const char *directives, *graph;
+    } cases[] = {
+        {".cfi_def_cfa_offset 8\n.cfi_restore 3\n", "F1 T4|F2 T3|R|X|R"},
+        {".cfi_def_cfa 7, 8\n", "F1 T4|F2 T3|R|X|R"},
+        {".cfi_adjust_cfa_offset -8\n", "F1 T4|F2 T3|R|X|R"},
+        {"", "F1 T4|F2 T3|R|F4|R"},                         /* nothing is said                */
+        {".cfi_def_cfa_offset 16\n", "F1 T4|F2 T3|R|F4|R"}, /* the same                   */
+        {".cfi_def_cfa 6, 8\n", "F1 T4|F2 T3|R|F4|R"},      /* may be the same place          */
+        {".cfi_escape 0xf,3,0x77,8,6\n", "F1 T4|F2 T3|R|F4|R"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s%s", begin, cases[i].directives, end);
+        struct taken taken = take_text(text);
+        assert_string_equal(graph_of(&taken, function_of(&taken, "f")), cases[i].graph);
+        give_back(&taken);
+    }
+}
+
 static void functions_of_a_compiler(void **state)
 {
     struct taken taken = take_source("gcc", "-O2 -fPIC -mavx2 -w", "x.c", c_source);
@@ -1219,6 +1249,7 @@ int main(void)
         cmocka_unit_test(tables_of_switch),
         cmocka_unit_test(what_cannot_be_handled),
         cmocka_unit_test(sequences_stay_whole),
+        cmocka_unit_test(calls_that_do_not_return),
         cmocka_unit_test(functions_of_a_compiler),
         cmocka_unit_test(switch_among_computed_gotos),
         cmocka_unit_test(landing_pads_of_gcc),

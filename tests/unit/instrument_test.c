@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/*
+ * instrument: which functions are rewritten, and which are left alone for what reason: code as
+ * compilers write it, where reading it wrongly would cost either a function or its meaning. What
+ * rewritten code does is tested in whole programs.
+ */
+#include "instrument/instrument.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char directory[] = "/tmp/headroom-instrument-XXXXXX";
+
+static int start(void **state)
+{
+    return !mkdtemp(directory);
+}
+
+static int end(void **state)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    return system(command);
+}
+
+static bool assemble(char *object, size_t object_bytes)
+{
+    char command[256];
+    snprintf(command, sizeof command, "as %s/in.s -o %s/out.o", directory, directory);
+    snprintf(object, object_bytes, "%s/out.o", directory);
+    return system(command) == 0;
+}
+
+static FILE *create(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    return file;
+}
+
+static uint8_t *read_all(const char *path, size_t *bytes)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *bytes = (size_t)ftell(file);
+    rewind(file);
+    uint8_t *data = malloc(*bytes);
+    assert_non_null(data);
+    assert_int_equal(fread(data, 1, *bytes, file), *bytes);
+    fclose(file);
+    return data;
+}
+
+/* Rewrites one function f with this body for counting paths. Its reason (enum built_reason); *text
+   gets the new text, which assembles. */
+static uint32_t rewrite(const char *body, char **text)
+{
+    char source[8192], object[64];
+    int length = snprintf(source, sizeof source,
+                          "\t.text\n\t.globl\tf\n\t.type\tf, @function\nf:\n\t.cfi_startproc\n%s"
+                          "\t.cfi_endproc\n\t.size\tf, .-f\n",
+                          body);
+    assert_in_range(length, 1, sizeof source - 1);
+    struct asm_file *file;
+    assert_int_equal(asm_parse(source, (size_t)length, &file), BASE_OK);
+    FILE *out = create("in.s");
+    asm_print_labelled(file, out);
+    fclose(out);
+    assert_true(assemble(object, sizeof object));
+    size_t bytes;
+    uint8_t *data = read_all(object, &bytes);
+    assert_int_equal(asm_decode(file, data, bytes), BASE_OK);
+    free(data);
+    struct instrument_options options = {.modes = BUILT_PATHS, .gnu = true};
+    struct instrument_counts counts = {0};
+    assert_int_equal(instrument_file(file, &options, &counts), BASE_OK);
+    assert_int_equal(counts.functions, 1);
+    assert_int_equal(counts.instrumented + counts.skipped, 1);
+    size_t text_bytes;
+    out = open_memstream(text, &text_bytes);
+    assert_non_null(out);
+    asm_print(file, out);
+    fclose(out);
+    asm_free(file);
+    out = create("in.s");
+    fputs(*text, out);
+    fclose(out);
+    assert_true(assemble(object, sizeof object));
+    for (uint32_t reason = 0; reason < BUILT_REASONS; reason++)
+        if (counts.reasons[reason])
+            return reason;
+    return BUILT_WHOLE;
+}
+
+static uint32_t reason_of(const char *body)
+{
+    char *text;
+    uint32_t reason = rewrite(body, &text);
+    free(text);
+    return reason;
+}
+
+/* Two paths, and calls: the number of the path needs a place in the frame or a register that the
+ * function does not use. */
+#define ENTRY                                                                                      \
+    "\tpushq %r15\n\tpushq %r14\n\tpushq %r13\n\tpushq %r12\n\tpushq %rbp\n\tpushq %rbx\n\tsubq "  \
+    "$40, %rsp\n"
+#define EXIT                                                                                       \
+    "\taddq $40, %rsp\n\tpopq %rbx\n\tpopq %rbp\n\tpopq %r12\n\tpopq %r13\n\tpopq %r14\n\tpopq "   \
+    "%r15\n"                                                                                       \
+    "\tret\n"
+#define TWO_PATHS "\ttestl %edi, %edi\n\tje .L2\n\tcall g\n.L2:\n\tcall h\n"
+
+static void plain_functions_are_whole(void **state)
+{
+    assert_int_equal(reason_of(ENTRY TWO_PATHS EXIT), BUILT_WHOLE);
+    assert_int_equal(reason_of("\ttestl %edi, %edi\n\tje .L2\n\tincl %eax\n.L2:\n\tret\n"),
+                     BUILT_WHOLE);
+}
+
+/* An index that happens to be rbp says nothing about the stack. */
+static void rbp_is_an_ordinary_register(void **state)
+{
+    assert_int_equal(
+        reason_of(ENTRY "\tmovl $1, %ebp\n" TWO_PATHS "\tmovq 0(%r13,%rbp,8), %rsi\n" EXIT),
+        BUILT_WHOLE);
+    assert_int_equal(
+        reason_of(ENTRY "\tmovq %rdi, %rbp\n" TWO_PATHS "\tleaq (%rax,%rbp), %r13\n" EXIT),
+        BUILT_WHOLE);
+    assert_int_equal(
+        reason_of(ENTRY "\tmovq %rdi, %rbp\n" TWO_PATHS "\tleaq 8(,%rbp,4), %r13\n" EXIT),
+        BUILT_WHOLE);
+}
+
+/* But as a frame pointer it may address arguments, whatever is added to it. */
+static void rbp_is_a_frame_pointer(void **state)
+{
+    const char *begin = "\tpushq %rbp\n\tmovq %rsp, %rbp\n\tpushq %rbx\n\tsubq $24, %rsp\n";
+    const char *stop = "\tmovq -8(%rbp), %rbx\n\tleave\n\tret\n";
+    char body[1024];
+    snprintf(body, sizeof body, "%s%s%s%s", begin, TWO_PATHS, "\tmovq (%rax,%rbp), %r13\n", stop);
+    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+    snprintf(body, sizeof body, "%s%s%s%s", begin, TWO_PATHS, "\tleaq 24(%rbp,%rax,8), %rcx\n",
+             stop);
+    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+}
+
+/* Arguments on the stack are as far away as the frame has grown. */
+static void arguments_move(void **state)
+{
+    char *text;
+    assert_int_equal(
+        rewrite(ENTRY TWO_PATHS "\tmovq 96(%rsp), %rax\n\tmovq 32(%rsp), %rdx\n" EXIT, &text),
+        BUILT_WHOLE);
+    assert_non_null(strstr(text, "\tmovq 112(%rsp), %rax\n"));
+    assert_non_null(strstr(text, "\tmovq 32(%rsp), %rdx\n"));
+    free(text);
+}
+
+static void addresses_of_arguments_are_left_alone(void **state)
+{
+    assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n" EXIT),
+                     BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 32(%rsp), %rax\n" EXIT), BUILT_WHOLE);
+}
+
+/* Four registers that callees need not preserve are popped: handlers of interrupts have pushed
+   them, others take arguments off the stack. */
+static void handlers_are_left_alone(void **state)
+{
+    assert_int_equal(reason_of("\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n" TWO_PATHS
+                               "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n\tret\n"),
+                     BUILT_SKIP_ATTRIBUTE);
+    assert_int_equal(
+        reason_of(
+            ENTRY
+            "\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n" TWO_PATHS
+            "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n" EXIT),
+        BUILT_WHOLE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(plain_functions_are_whole),
+        cmocka_unit_test(rbp_is_an_ordinary_register),
+        cmocka_unit_test(rbp_is_a_frame_pointer),
+        cmocka_unit_test(arguments_move),
+        cmocka_unit_test(addresses_of_arguments_are_left_alone),
+        cmocka_unit_test(handlers_are_left_alone),
+    };
+    return cmocka_run_group_tests(tests, start, end);
+}
