@@ -119,6 +119,8 @@ struct runtime_records {
 };
 
 /* What one thread of the module has. Outlives the thread; another one goes on with it. */
+enum { RUNTIME_LATELY = 1024 };
+
 struct runtime_thread {
     struct runtime_thread *next;
     _Atomic uint64_t owner;       /* process << 32 | thread, as the kernel numbers them     */
@@ -126,6 +128,11 @@ struct runtime_thread {
     _Atomic(struct runtime_records *) records;
     _Atomic uint64_t record_count;
     _Atomic uint64_t root, signal_root; /* addresses of records; 0: none yet                */
+    /* Found lately: a direct-mapped cache. A signal handler may come between the two stores; parent is 0
+       meanwhile. */
+    struct {
+        uint64_t parent, record;
+    } lately[RUNTIME_LATELY];
 };
 
 extern __thread struct runtime_thread *runtime_thread;
