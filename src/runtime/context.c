@@ -61,6 +61,7 @@ static void measure_map(struct runtime_module *module)
             at += sizeof(uint32_t); /* padding between object files */
             continue;
         }
+        module->modes |= function->modes;
         if (function->modes & BUILT_CONTEXTS) {
             module->functions++;
             module->record_bytes += bytes_for(at);
