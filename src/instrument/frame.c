@@ -168,6 +168,133 @@ static bool is_argument_pointer(const struct work *work, uint32_t number)
     return false;
 }
 
+/* ---- va_start ----
+ */
+
+/* The operand's place, from the return address up. */
+static bool place_of(const struct work *work, uint32_t number, const struct stack_operand *operand,
+                     long long *offset)
+{
+    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
+    int32_t depth = operand->frame_pointer ? stack->rbp : stack->rsp;
+    if (depth == ASM_UNKNOWN || operand->symbolic || operand->indexed)
+        return false;
+    *offset = operand->displacement - depth;
+    return true;
+}
+
+/* "SOURCE, PLACE" of a store with this name. */
+static bool is_store(const struct work *work, uint32_t number, const char *name,
+                     struct asm_slice *source, long long *offset)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    struct asm_slice operands = statement->operands;
+    struct stack_operand operand;
+    const char *comma = memchr(operands.text, ',', operands.bytes);
+    if (statement->kind != ASM_INSTRUCTION || !is(statement->name, name) || !comma ||
+        !find_stack_operand(operands, 0, &operand) ||
+        operand.at < (size_t)(comma - operands.text) || operands.text[operands.bytes - 1] != ')')
+        return false;
+    *source = (struct asm_slice){operands.text, (uint32_t)(comma - operands.text)};
+    return place_of(work, number, &operand, offset);
+}
+
+static bool is_address(const struct work *work, uint32_t number, long long *offset)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    struct stack_operand operand;
+    return statement->kind == ASM_INSTRUCTION && is(statement->name, "leaq") &&
+           find_stack_operand(statement->operands, 0, &operand) &&
+           place_of(work, number, &operand, offset);
+}
+
+static uint32_t registers_of(const struct work *work, uint32_t number, bool reads)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    uint32_t all = 0;
+    if (statement->kind != ASM_INSTRUCTION && statement->kind != ASM_INLINE)
+        return 0;
+    for (uint32_t i = 0; i < statement->insns_count; i++) {
+        const struct asm_insn *insn = &work->file->insns[statement->insns + i];
+        all |= insn->writes | (reads ? insn->reads : 0);
+    }
+    return all;
+}
+
+static const struct asm_block *block_of(const struct work *work, uint32_t number)
+{
+    for (uint32_t i = 0; i < work->function->blocks; i++)
+        if (number >= work->blocks[i].first && number <= work->blocks[i].last)
+            return &work->blocks[i];
+    return NULL;
+}
+
+/* Where the address in the first register that the store at `number` reads comes from. */
+static bool stored_address(const struct work *work, const struct asm_block *block, uint32_t number,
+                           long long *offset)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    uint32_t source =
+        statement->insns_count ? work->file->insns[statement->insns].reads & ~BIT(BASE_RSP) : 0;
+    if (work->stack[asm_index(work->function, number)].rbp != ASM_UNKNOWN)
+        source &= ~BIT(BASE_RBP);
+    for (uint32_t i = number; i-- > block->first;)
+        if (registers_of(work, i, false) & source)
+            return is_address(work, i, offset);
+    return false;
+}
+
+/* Is the argument register that a va_list would read first stored where it reads it? */
+static bool saves_argument(const struct work *work, long long area, long long first)
+{
+    static const char *const arguments[] = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9"};
+    for (uint32_t i = work->function->first; i < work->function->end; i++) {
+        struct asm_slice source;
+        long long offset;
+        if (is_store(work, i, "movq", &source, &offset) && offset == area + first &&
+            is(source, arguments[first / 8]))
+            return true;
+    }
+    return false;
+}
+
+/* Is there a va_list at `list`, but for its pointer to arguments on the stack? It holds the offset
+   of the first variable argument in an area, and that area's address; that argument's register is
+   stored just there. */
+static bool is_list(const struct work *work, const struct asm_block *block, long long list)
+{
+    long long first = -1, area = 1;
+    for (uint32_t i = block->first; i <= block->last; i++) {
+        struct asm_slice source;
+        long long offset;
+        if (is_store(work, i, "movl", &source, &offset) && offset == list && source.bytes >= 2 &&
+            source.bytes <= 3 && *source.text == '$')
+            first = strtoll(source.text + 1, NULL, 10);
+        if (is_store(work, i, "movq", &source, &offset) && offset == list + 16 &&
+            !stored_address(work, block, i, &area))
+            area = 1;
+    }
+    return first >= 8 && first <= 40 && first % 8 == 0 && area < 0 &&
+           saves_argument(work, area, first);
+}
+
+/*
+ * va_start of a function that is known to be variadic by nothing else, as it reads no vector
+ * registers: the address `lea` computes is first of all stored into a va_list.
+ */
+static bool is_va_start(const struct work *work, uint32_t number)
+{
+    const struct asm_block *block = block_of(work, number);
+    uint32_t result = registers_of(work, number, false);
+    struct asm_slice source;
+    long long offset;
+    for (uint32_t i = number + 1; block && i <= block->last; i++)
+        if (registers_of(work, i, true) & result)
+            return is_store(work, i, "movq", &source, &offset) && *source.text == '%' &&
+                   is_list(work, block, offset - 8);
+    return false;
+}
+
 struct scan {
     bool arguments;  /* some operand is a stack argument                     */
     bool near_index; /* an indexed operand might be one                      */
@@ -198,7 +325,8 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
     }
     if (offset < 0 || (lea && offset == 0))
         return false;
-    if (lea && !(work->function->flags & ASM_VARIADIC) && !is_argument_pointer(work, number)) {
+    if (lea && !(work->function->flags & ASM_VARIADIC) && !is_argument_pointer(work, number) &&
+        !is_va_start(work, number)) {
         work->reason = BUILT_SKIP_ARGUMENTS;
         return false;
     }
