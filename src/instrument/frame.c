@@ -244,44 +244,52 @@ static bool stored_address(const struct work *work, const struct asm_block *bloc
     return false;
 }
 
-/* Is the argument register that a va_list would read first stored where it reads it? */
-static bool saves_argument(const struct work *work, long long area, long long first)
+static const char *const argument_names[] = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9"};
+
+/* Argument registers, a bit each, that are stored where a va_list with this area reads them. */
+static uint32_t saved_arguments(const struct work *work, long long area)
 {
-    static const char *const arguments[] = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9"};
+    uint32_t saved = 0;
     for (uint32_t i = work->function->first; i < work->function->end; i++) {
         struct asm_slice source;
         long long offset;
-        if (is_store(work, i, "movq", &source, &offset) && offset == area + first &&
-            is(source, arguments[first / 8]))
-            return true;
+        if (!is_store(work, i, "movq", &source, &offset) || offset < area || offset > area + 40 ||
+            (offset - area) % 8)
+            continue;
+        uint32_t number = (uint32_t)(offset - area) / 8;
+        if (is(source, argument_names[number]))
+            saved |= BIT(number);
     }
-    return false;
+    return saved;
 }
 
-/* Is there a va_list at `list`, but for its pointer to arguments on the stack? It holds the offset
-   of the first variable argument in an area, and that area's address; that argument's register is
-   stored just there. */
+/*
+ * Is there a va_list at `list`, but for its pointer to arguments on the stack? It holds the offset
+ * of the first variable argument in an area, and that area's address; that argument's register is
+ * stored just there. Where the offset is not seen, two registers have to be.
+ */
 static bool is_list(const struct work *work, const struct asm_block *block, long long list)
 {
     long long first = -1, area = 1;
     for (uint32_t i = block->first; i <= block->last; i++) {
         struct asm_slice source;
         long long offset;
-        if (is_store(work, i, "movl", &source, &offset) && offset == list && source.bytes >= 2 &&
-            source.bytes <= 3 && *source.text == '$')
-            first = strtoll(source.text + 1, NULL, 10);
-        if (is_store(work, i, "movq", &source, &offset) && offset == list + 16 &&
+        if (is_store(work, i, "movl", &source, &offset) && offset == list && first < 0 &&
+            *source.text == '$')
+            first = strtoll(source.text + 1, NULL, 0);
+        if (is_store(work, i, "movq", &source, &offset) && offset == list + 16 && area > 0 &&
             !stored_address(work, block, i, &area))
-            area = 1;
+            return false;
     }
-    return first >= 8 && first <= 40 && first % 8 == 0 && area < 0 &&
-           saves_argument(work, area, first);
+    if (area > 0)
+        return false;
+    uint32_t saved = saved_arguments(work, area);
+    if (first < 0)
+        return (saved & saved >> 1) != 0;
+    return first >= 8 && first <= 40 && first % 8 == 0 && saved & BIT(first / 8);
 }
 
-/*
- * va_start of a function that is known to be variadic by nothing else, as it reads no vector
- * registers: the address `lea` computes is first of all stored into a va_list.
- */
+/* The address `lea` computes is first of all stored into a va_list. */
 static bool is_va_start(const struct work *work, uint32_t number)
 {
     const struct asm_block *block = block_of(work, number);
@@ -295,9 +303,22 @@ static bool is_va_start(const struct work *work, uint32_t number)
     return false;
 }
 
+/* Where the unnamed arguments on the stack begin, from the return address up; 0: there are none. Of
+   functions that read no vector registers, by which other variadic ones are known. */
+static long long unnamed_arguments(const struct work *work)
+{
+    for (uint32_t i = work->function->first; i < work->function->end; i++) {
+        long long offset;
+        if (is_address(work, i, &offset) && offset >= 8)
+            return is_va_start(work, i) ? offset : 0;
+    }
+    return 0;
+}
+
 struct scan {
-    bool arguments;  /* some operand is a stack argument                     */
-    bool near_index; /* an indexed operand might be one                      */
+    bool arguments;    /* some operand is a stack argument                     */
+    bool near_index;   /* an indexed operand might be one                      */
+    long long unnamed; /* see unnamed_arguments                              */
 };
 
 /* What the operand is, and whether it has to move. */
@@ -325,8 +346,8 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
     }
     if (offset < 0 || (lea && offset == 0))
         return false;
-    if (lea && !(work->function->flags & ASM_VARIADIC) && !is_argument_pointer(work, number) &&
-        !is_va_start(work, number)) {
+    if (lea && !(work->function->flags & ASM_VARIADIC) && offset != scan->unnamed &&
+        !is_argument_pointer(work, number)) {
         work->reason = BUILT_SKIP_ARGUMENTS;
         return false;
     }
@@ -507,9 +528,9 @@ static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool co
 void frame_adjust(struct work *work)
 {
     const struct asm_function *function = work->function;
-    struct scan scan = {0};
     if (!work->framed)
         return;
+    struct scan scan = {.unnamed = unnamed_arguments(work)};
     adjust_part(work, function->first, function->end, false, &scan);
     if (function->cold_first != ASM_NONE)
         adjust_part(work, function->cold_first, function->cold_end, true, &scan);
