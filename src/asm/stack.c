@@ -28,6 +28,7 @@ struct solver {
     struct place *enter;     /* of blocks */
     uint32_t *pads;          /* of ranges of this function: block */
     uint32_t *ranges, ranges_count;
+    uint8_t *called; /* of blocks: some call leads to this landing pad */
     int32_t *pushed; /* of statements: bytes of arguments that unwinding takes off, as the unwind
                         table says */
     bool changed;
@@ -191,13 +192,26 @@ static void arrive(struct solver *solver, uint32_t block, const struct place *pl
     *known = joined;
 }
 
+static bool calls(const struct asm_file *file, uint32_t number)
+{
+    const struct asm_statement *statement = &file->statements[number];
+    for (uint32_t i = 0; i < statement->insns_count; i++)
+        if (file->insns[statement->insns + i].isa.flow == ISA_CALL)
+            return true;
+    return false;
+}
+
+/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they tell: a
+   range may have an epilogue in its midst. */
 static void throw_from(struct solver *solver, uint32_t statement, struct place place)
 {
+    bool call = calls(solver->file, statement);
     place.at.rsp =
         moved(place.at.rsp, -(int64_t)solver->pushed[asm_index(solver->function, statement)]);
     for (uint32_t i = 0; i < solver->ranges_count; i++) {
         const struct asm_range *range = &solver->file->private->ranges[solver->ranges[i]];
-        if (statement >= range->first && statement < range->end)
+        if (statement >= range->first && statement < range->end &&
+            (call || !solver->called[solver->pads[i]]))
             arrive(solver, solver->pads[i], &place);
     }
 }
@@ -250,7 +264,8 @@ static bool find_pads(struct solver *solver)
     const struct asm_private *private = solver->file->private;
     solver->ranges = malloc((private->ranges_count + 1) * sizeof *solver->ranges);
     solver->pads = malloc((private->ranges_count + 1) * sizeof *solver->pads);
-    if (!solver->ranges || !solver->pads)
+    solver->called = calloc(solver->function->blocks + 1, 1);
+    if (!solver->ranges || !solver->pads || !solver->called)
         return false;
     for (uint32_t i = 0; i < private->ranges_count; i++) {
         uint32_t pad = private->ranges[i].pad;
@@ -263,6 +278,9 @@ static bool find_pads(struct solver *solver)
                 continue;
             solver->ranges[solver->ranges_count] = i;
             solver->pads[solver->ranges_count++] = k;
+            for (uint32_t s = private->ranges[i].first; s < private->ranges[i].end; s++)
+                solver->called[k] |=
+                    asm_is_code(&solver->file->statements[s]) && calls(solver->file, s);
         }
     }
     return true;
@@ -354,6 +372,7 @@ enum base_status asm_stack_depths(const struct asm_file *file, uint32_t number,
     free(solver.pushed);
     free(solver.ranges);
     free(solver.pads);
+    free(solver.called);
     free(known);
     return fine ? BASE_OK : BASE_NO_MEMORY;
 }
