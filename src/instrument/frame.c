@@ -11,7 +11,8 @@
  * An operand is known to be an argument if its address is a constant above the return address.
  * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
  * from the end of a local array: such functions are left alone, but for the two sequences whose
- * meaning is certain, va_start and the argument pointer of a realigned stack.
+ * meaning is certain, va_start and the argument pointer of a realigned stack, and for functions
+ * that compute no address of a local variable at all.
  *
  * Where frame pointers are chained (push %rbp; mov %rsp, %rbp), a copy of the return address stands
  * below the slots, so that those who follow the chain still find one.
@@ -315,10 +316,77 @@ static long long unnamed_arguments(const struct work *work)
     return 0;
 }
 
+/* ---- addresses of arguments ----
+ */
+
+static bool names_register(struct asm_slice operands, const char *name)
+{
+    size_t bytes = strlen(name);
+    for (size_t i = 0; i + bytes <= operands.bytes; i++)
+        if (!memcmp(operands.text + i, name, bytes) && (i == 0 || operands.text[i - 1] != '('))
+            return true;
+    return false;
+}
+
+static bool is_frame_change(const struct asm_statement *statement)
+{
+    struct asm_slice operands = statement->operands;
+    bool to_stack = operands.bytes > 6 && !memcmp(operands.text + operands.bytes - 6, ", %rsp", 6);
+    if (is(statement->name, "movq"))
+        return is(operands, "%rsp, %rbp") || is(operands, "%rbp, %rsp");
+    return to_stack && (is(statement->name, "leaq") ||
+                        ((is(statement->name, "subq") || is(statement->name, "addq")) &&
+                         *operands.text == '$'));
+}
+
+/* Does the statement compute an address below the return address, or might it? */
+static bool points_below(const struct work *work, uint32_t number)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
+    struct stack_operand operand;
+    bool frame_pointer = stack->rbp != ASM_UNKNOWN;
+    if (statement->kind != ASM_INSTRUCTION)
+        return statement->kind == ASM_INLINE;
+    if (is_frame_change(statement) || statement->operands.bytes < 4)
+        return false;
+    if (names_register(statement->operands, "%rsp") ||
+        (frame_pointer && names_register(statement->operands, "%rbp") &&
+         !is(statement->operands, "%rbp"))) /* pushed or popped */
+        return true;
+    for (size_t from = 0; find_stack_operand(statement->operands, from, &operand);
+         from = operand.at + operand.bytes + 1) {
+        long long offset;
+        bool lea = statement->name.bytes >= 3 && !memcmp(statement->name.text, "lea", 3);
+        if (operand.frame_pointer && !frame_pointer)
+            continue;
+        if (!place_of(work, number, &operand, &offset) || (lea && offset <= 0))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * Without any address within the frame there is none that a loop over a local array could end at:
+ * all that are computed are of arguments.
+ */
+static bool has_local_addresses(const struct work *work)
+{
+    const struct asm_function *function = work->function;
+    for (uint32_t i = function->first; i < function->end; i++)
+        if (points_below(work, i))
+            return true;
+    for (uint32_t i = function->cold_first; i != ASM_NONE && i < function->cold_end; i++)
+        if (points_below(work, i))
+            return true;
+    return false;
+}
+
 struct scan {
-    bool arguments;    /* some operand is a stack argument                     */
-    bool near_index;   /* an indexed operand might be one                      */
-    long long unnamed; /* see unnamed_arguments                              */
+    bool arguments;       /* some operand is a stack argument                     */
+    bool near_index;      /* an indexed operand might be one                      */
+    bool local_addresses; /* see has_local_addresses                          */
+    long long unnamed;    /* see unnamed_arguments                              */
 };
 
 /* What the operand is, and whether it has to move. */
@@ -347,7 +415,7 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
     if (offset < 0 || (lea && offset == 0))
         return false;
     if (lea && !(work->function->flags & ASM_VARIADIC) && offset != scan->unnamed &&
-        !is_argument_pointer(work, number)) {
+        scan->local_addresses && !is_argument_pointer(work, number)) {
         work->reason = BUILT_SKIP_ARGUMENTS;
         return false;
     }
@@ -530,7 +598,8 @@ void frame_adjust(struct work *work)
     const struct asm_function *function = work->function;
     if (!work->framed)
         return;
-    struct scan scan = {.unnamed = unnamed_arguments(work)};
+    struct scan scan = {.local_addresses = has_local_addresses(work),
+                        .unnamed = unnamed_arguments(work)};
     adjust_part(work, function->first, function->end, false, &scan);
     if (function->cold_first != ASM_NONE)
         adjust_part(work, function->cold_first, function->cold_end, true, &scan);
