@@ -213,9 +213,11 @@ static void count_path(struct function *function, const char *blocks, bool aband
 struct activation {
     struct function *function;
     uint64_t entry_rsp;
-    uint32_t last; /* block, EXIT_EDGE: none yet */
-    bool leaving;  /* a return or jump at the height of the stack that it was entered with */
-    bool jumping;  /* an indirect jump in the function's own code                          */
+    uint32_t last;  /* block, EXIT_EDGE: none yet */
+    bool leaving;   /* a return or jump at the height of the stack that it was entered with */
+    bool jumping;   /* an indirect jump in the function's own code                          */
+    uint64_t call;  /* address of the call that has not come back yet, 0: none              */
+    bool came_back; /* the last call returned to where it was made                          */
     size_t used, capacity;
     char *path; /* "3,4," */
 };
@@ -258,7 +260,8 @@ static void enter(struct function *function, uint64_t rsp)
     activation->function = function;
     activation->entry_rsp = rsp;
     activation->last = EXIT_EDGE;
-    activation->leaving = activation->jumping = false;
+    activation->leaving = activation->jumping = activation->came_back = false;
+    activation->call = 0;
     activation->used = 0;
 }
 
@@ -271,7 +274,7 @@ static void step_to(struct activation *activation, uint32_t block)
             known = true;
             cut = function->edge[i].flags || function->retreats[i];
         }
-    bool again = !known && activation->last + 1 == block; /* behind a call that may return twice */
+    bool again = !known && activation->last + 1 == block && activation->came_back; /* setjmp */
     if (!known && leaves(function, activation->last))
         cut = true;
     if (cut)
@@ -324,7 +327,9 @@ static const struct function *function_at(uint64_t ip)
         else
             high = middle;
     }
-    return low ? events[low - 1].function : NULL;
+    /* The last one's code ends somewhere; libraries are far away. */
+    bool beyond = low == events_count && low && ip - events[low - 1].ip > 1 << 16;
+    return low && !beyond ? events[low - 1].function : NULL;
 }
 
 /* The instruction that is about to be executed: a return, or any jump. */
@@ -335,13 +340,33 @@ static void look_at(uint64_t ip, uint64_t rsp, uint64_t code)
     if ((code & 0xf0) == 0x40)
         code >>= 8;
     unsigned first = code & 0xff, second = code >> 8 & 0xff;
+    while (depth && stack[depth - 1].entry_rsp < rsp)
+        pop();
+    if (!depth || function_at(ip) != stack[depth - 1].function)
+        return;
+    struct activation *activation = &stack[depth - 1];
+    if (activation->call)
+        activation->came_back = ip - activation->call >= 2 && ip - activation->call < 9;
+    activation->call = first == 0xe8 || (first == 0xff && (second >> 3 & 7) == 2) ? ip : 0;
     bool jumps = first == 0xc3 || first == 0xc2 || first == 0xe9 || first == 0xeb ||
                  (first & 0xf0) == 0x70 || (first == 0x0f && (second & 0xf0) == 0x80) ||
                  (first == 0xff && ((second >> 3 & 7) == 4));
-    if (jumps && depth && stack[depth - 1].entry_rsp == rsp)
-        stack[depth - 1].leaving = true;
-    if (jumps && first == 0xff && depth && function_at(ip) == stack[depth - 1].function)
-        stack[depth - 1].jumping = true;
+    activation->leaving |= jumps && activation->entry_rsp == rsp;
+    activation->jumping |= jumps && first == 0xff;
+}
+
+/* What stands there; read once. */
+static uint64_t code_at(pid_t child, uint64_t ip)
+{
+    static struct {
+        uint64_t ip, code;
+    } known[1 << 14];
+    size_t place = ip & (BASE_COUNT(known) - 1);
+    if (known[place].ip != ip) {
+        known[place].ip = ip;
+        known[place].code = (uint64_t)ptrace(PTRACE_PEEKTEXT, child, ip, 0);
+    }
+    return known[place].code;
 }
 
 static int run(pid_t child, uint64_t bias)
@@ -356,8 +381,8 @@ static int run(pid_t child, uint64_t bias)
         /* A repeated instruction stops at itself, each time round. */
         if (registers.rip != before)
             arrive(registers.rip - bias, registers.rsp);
-        long code = ptrace(PTRACE_PEEKTEXT, child, registers.rip, 0);
-        look_at(registers.rip - bias, registers.rsp, (uint64_t)code);
+        uint64_t code = code_at(child, registers.rip);
+        look_at(registers.rip - bias, registers.rsp, code);
         before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
         if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
             fail("cannot step");

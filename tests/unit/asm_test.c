@@ -878,8 +878,10 @@ static void liveness_across_calls_and_throws(void **state)
     uint32_t arguments =
         BIT(RDI) | BIT(RSI) | BIT(RDX) | BIT(RCX) | BIT(R8) | BIT(R9) | BIT(RAX) | BIT(R10);
     uint32_t saved = BIT(RBX) | BIT(RBP) | BIT(RSP) | 0xf000u;
-    assert_int_equal(live[first].registers, arguments | saved);
-    assert_int_equal(live[first + 1].registers, arguments | saved);
+    /* Nothing has written rax and r10 yet: the first call does not read them. */
+    uint32_t passed = arguments & ~(BIT(RAX) | BIT(R10));
+    assert_int_equal(live[first].registers, passed | saved);
+    assert_int_equal(live[first + 1].registers, passed | saved);
     assert_int_equal(live[first + 2].registers, (arguments & ~BIT(RCX)) | saved | BIT(R11));
     assert_int_equal(live[first + 3].registers, arguments | saved | BIT(R11));
     assert_int_equal(live[first + 4].registers, BIT(RAX) | BIT(RDX) | saved);
