@@ -19,7 +19,7 @@
 #include <link.h>
 #include <string.h>
 
-enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 20000000 };
+enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 10000000 };
 static const int64_t far_away = INT64_MAX / 4;
 
 static struct built_accesses *thread_accesses(void)
@@ -154,11 +154,12 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
     }
 }
 
-/* Accesses to be passed over before the one that is due; where nobody looked in time, none. */
+/* Accesses to be passed over before the one that is due; where nobody looked in time, none. The
+   program calls when the count is at BUILT_LAG before it. */
 static uint32_t to_skip(const struct built_accesses *accesses)
 {
     int64_t executed = accesses->left + accesses->due - accesses->now->ahead;
-    int64_t skip = accesses->due - executed - 1;
+    int64_t skip = accesses->due + BUILT_LAG - executed - 1;
     return skip < 0 ? 0 : skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX;
 }
 

@@ -189,7 +189,7 @@ static void tell_elsewhere(struct recording *recording)
         return;
     snprintf(
         sentence, sizeof sentence,
-        "%.0f %% of the CPU time went to code that was not built by 'headroom cc --count'; its "
+        "about %.0f %% of the CPU time went to code that was not built by 'headroom cc --count'; its "
         "accesses are not in this profile",
         100 * share);
     recording_degraded(recording, sentence);

@@ -12,6 +12,9 @@
  * ahead at its start. As in event counting (Ball 1994) the places are joined by a maximum spanning
  * tree of segments, which add nothing; only the others are left to add. No edge is ever given code.
  *
+ * An access must not have been executed when the count says that it is due. So the count never lags
+ * by more than BUILT_LAG, and who waits for an access is called that much before.
+ *
  * Repeated string instructions add their iterations where they stand.
  */
 #include "instrument/work.h"
@@ -22,6 +25,7 @@
 #define BIT(number) (UINT32_C(1) << (number))
 
 enum {
+    AHEAD_MOST = 48,
     CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
                    BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11)
 };
@@ -39,6 +43,8 @@ struct counting {
     uint32_t count, capacity;
     uint32_t *parent; /* of places: union-find, and then again for the tree */
     int64_t *offset;  /* ahead(place) - ahead(parent)                        */
+    int64_t *lowest;  /* by representative: of ahead(place) - ahead(its), of all its places */
+    int64_t *highest;
     uint32_t *depth;  /* loops around a block                                */
     bool *retreating; /* edges, numbered as in work->edge_of                 */
 };
@@ -188,21 +194,21 @@ static uint32_t directions(const struct isa_insn *insn)
     return count;
 }
 
+static bool is_code(const struct work *work, uint32_t number)
+{
+    uint32_t kind = work->file->statements[number].kind;
+    return kind == ASM_INSTRUCTION || kind == ASM_INLINE;
+}
+
 /* Accesses for each iteration of a repeated string instruction; 0: it is none. Inside of inline
    assembly one iteration is counted. */
 static uint32_t repeats(const struct work *work, uint32_t number)
 {
     const struct asm_statement *statement = &work->file->statements[number];
-    if (statement->kind != ASM_INSTRUCTION || statement->insns_count != 1)
+    if (!is_code(work, number) || statement->insns_count != 1)
         return 0;
     const struct isa_insn *insn = &work->file->insns[statement->insns].isa;
     return insn->repeated ? directions(insn) : 0;
-}
-
-static bool is_code(const struct work *work, uint32_t number)
-{
-    uint32_t kind = work->file->statements[number].kind;
-    return kind == ASM_INSTRUCTION || kind == ASM_INLINE;
 }
 
 static uint32_t accesses_of(const struct work *work, uint32_t number)
@@ -275,6 +281,27 @@ static int heavier(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first); /* the same on every run */
 }
 
+/*
+ * Joins end's tree to start's if the count then stays near enough: it may lag little, and what is
+ * foreseen from far ahead is foreseen badly.
+ */
+static void join_trees(struct counting *counting, uint32_t root, uint32_t child, int64_t difference)
+{
+    int64_t low = counting->lowest[child] + difference;
+    int64_t high = counting->highest[child] + difference, ignored;
+    if (counting->lowest[root] < low)
+        low = counting->lowest[root];
+    if (counting->highest[root] > high)
+        high = counting->highest[root];
+    bool exact = root == find(counting, exact_place(counting), &ignored);
+    if (exact ? low < -BUILT_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
+        return;
+    counting->parent[child] = root;
+    counting->offset[child] = difference;
+    counting->lowest[root] = low;
+    counting->highest[root] = high;
+}
+
 /* Joins what the heaviest segments lie between, so that they add nothing. */
 static void choose_tree(struct counting *counting)
 {
@@ -291,13 +318,10 @@ static void choose_tree(struct counting *counting)
         uint32_t exact = exact_place(counting);
         int64_t ignored;
         exact = find(counting, exact, &ignored);
-        if (end != exact) {
-            counting->parent[end] = start;
-            counting->offset[end] = difference;
-        } else {
-            counting->parent[start] = end;
-            counting->offset[start] = -difference;
-        }
+        if (end != exact)
+            join_trees(counting, start, end, difference);
+        else
+            join_trees(counting, end, start, -difference);
     }
 }
 
@@ -333,18 +357,23 @@ static void place_at(struct work *work, uint32_t statement, struct access *acces
  * near the start. */
 static uint32_t find_place(struct work *work, const struct segment *segment)
 {
-    uint32_t first = next_code(work, segment->first, segment->last);
-    for (uint32_t i = first; i <= segment->last; i++)
+    uint32_t first = next_code(work, segment->first, segment->last), passed = 0;
+    for (uint32_t i = first; i <= segment->last && passed <= BUILT_LAG / 2; i++) {
         if (can_stand(work, i))
             return i;
+        passed += repeats(work, i) ? BUILT_LAG : accesses_of(work, i);
+    }
     return first;
 }
 
-/* What compares may end early. */
+/* What compares may end early: it is among those that store nothing. */
 static bool may_end_early(const struct work *work, uint32_t number)
 {
-    struct asm_slice name = work->file->statements[number].name;
-    return name.bytes >= 4 && (!memcmp(name.text, "cmps", 4) || !memcmp(name.text, "scas", 4));
+    const struct isa_insn *insn = &work->file->insns[work->file->statements[number].insns].isa;
+    for (uint32_t i = 0; i < insn->access_count; i++)
+        if (insn->accesses[i].direction & ISA_STORE)
+            return false;
+    return true;
 }
 
 /* Iterations are added before; what was not executed is taken back. */
@@ -398,10 +427,12 @@ static bool prepare(struct counting *counting)
                      work->blocks[0].first_edge;
     counting->parent = calloc(places, sizeof *counting->parent);
     counting->offset = calloc(places, sizeof *counting->offset);
+    counting->lowest = calloc(places, sizeof *counting->lowest);
+    counting->highest = calloc(places, sizeof *counting->highest);
     counting->depth = calloc(blocks + 1, sizeof *counting->depth);
     counting->retreating = calloc(edges + 1, sizeof *counting->retreating);
-    if (!counting->parent || !counting->offset || !counting->depth || !counting->retreating ||
-        !find_retreating(counting))
+    if (!counting->parent || !counting->offset || !counting->lowest || !counting->highest ||
+        !counting->depth || !counting->retreating || !find_retreating(counting))
         return false;
     for (uint32_t i = 0; i < places; i++)
         counting->parent[i] = i;
@@ -425,6 +456,8 @@ void access_place(struct work *work)
     free(counting.segments);
     free(counting.parent);
     free(counting.offset);
+    free(counting.lowest);
+    free(counting.highest);
     free(counting.depth);
     free(counting.retreating);
 }

@@ -564,7 +564,6 @@ static void emit_due(struct site *site, const struct access *access)
 
 void emit_access(struct site *site, const struct access *access)
 {
-    bool flags = site->flags;
     if (access->each)
         site->busy |= BIT(BASE_RCX);
     save_flags(site);
@@ -578,6 +577,6 @@ void emit_access(struct site *site, const struct access *access)
     }
     struct operand count = access_count(site);
     text_add(site->out, "\t%s\t%s, %s\n", access->back ? "subq" : "addq", amount.text, count.text);
-    if (!flags && !access->back && (access->each || access->value > 0))
+    if (!access->back && (access->each || access->value > 0))
         emit_due(site, access);
 }

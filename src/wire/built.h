@@ -148,7 +148,8 @@ struct built_record {
 
 /*
  * With BUILT_COUNT, thread-local, one in a process, dynamic symbol headroom_left: accesses of the thread so far
- * = left + due. Inserted code adds to `left`; when that is no longer negative, it lets the agent know by a
+ * = left + due. At calls, at function entries, behind calls and returns, and where loops go round, that is exact;
+ * in between it may run ahead. Inserted code adds to `left`; when that is no longer negative, it lets the agent know by a
  * SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
  */
 struct built_accesses {
@@ -164,6 +165,9 @@ struct built_due {
     uint64_t ip;
     int64_t ahead;              /* accesses counted already, but not yet executed         */
 };
+
+/* The count lags behind execution by no more than this, but in code that handlers of signals interrupt. */
+enum { BUILT_LAG = 16 };
 
 /* ahead * BUILT_DUE_EACH + accesses for each of the iterations in rcx, at most two: argument of headroom_access_due. */
 enum { BUILT_DUE_EACH = 4 };
