@@ -110,6 +110,7 @@ struct agent_attempt {
     uint8_t kind;
     uint8_t hops;
     uint32_t window;    /* instructions ahead still to be looked at         */
+    uint64_t stop;      /* HOP: the breakpoint                              */
     uint32_t visits;    /* HOP: hits of the breakpoint to let pass          */
     uint32_t strangers; /* PENDING: traps by other instructions             */
     uint32_t matching, instructions;

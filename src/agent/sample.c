@@ -223,6 +223,11 @@ void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
     }
     attempt->window -= block->instructions;
     attempt->visits = block->earlier_visits;
+    /* Where a breakpoint has just stopped the thread no other does before that instruction has
+     * executed. */
+    if (attempt->visits && attempt->hops > 1 && attempt->stop == block->resume)
+        attempt->visits--;
+    attempt->stop = block->resume;
     if (arm(self, &self->scout, OS_WATCH_EXECUTION, block->resume) != BASE_OK) {
         sample_finish(self, WIRE_DROP_WATCHPOINT);
         return;
