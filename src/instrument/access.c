@@ -376,11 +376,38 @@ static bool may_end_early(const struct work *work, uint32_t number)
     return true;
 }
 
-/* Iterations are added before; what was not executed is taken back. */
-static void place_repeated(struct work *work, uint32_t number, const struct access *access)
+/* Further up where flags are free, if rcx is the same there. ahead: of the count, becomes that of
+ * the place. */
+static uint32_t find_repeated_place(struct work *work, uint32_t number, uint32_t first,
+                                    int64_t *ahead)
+{
+    int64_t here = *ahead;
+    for (uint32_t i = number; !can_stand(work, i);) {
+        do
+            if (i-- == first)
+                return number;
+        while (!is_code(work, i));
+        const struct asm_statement *statement = &work->file->statements[i];
+        if (statement->kind != ASM_INSTRUCTION || statement->insns_count != 1 || repeats(work, i) ||
+            work->file->insns[statement->insns].writes & BIT(BASE_RCX))
+            return number;
+        here += accesses_of(work, i);
+        if (can_stand(work, i)) {
+            *ahead = here;
+            return i;
+        }
+    }
+    return number;
+}
+
+/* Iterations are added before; what was not executed is taken back. first: statement up to which
+   nothing else is added. */
+static void place_repeated(struct work *work, uint32_t number, uint32_t first,
+                           const struct access *access)
 {
     struct access before = *access, after = *access;
-    place_at(work, number, &before);
+    uint32_t at = find_repeated_place(work, number, first, &before.ahead);
+    place_at(work, at, &before);
     if (!may_end_early(work, number))
         return;
     uint32_t next = next_code(work, number + 1, work->file->statements_count - 1);
@@ -399,6 +426,7 @@ static void place_segment(struct counting *counting, const struct segment *segme
     int64_t value = segment->accesses + at_end - at_start;
     uint32_t at = value ? find_place(work, segment) : ASM_NONE;
     struct access access = {.ahead = at_start};
+    uint32_t from = segment->first;
     for (uint32_t i = segment->first; i <= segment->last; i++) {
         access.serial = *serial;
         if (i == at) {
@@ -406,12 +434,14 @@ static void place_segment(struct counting *counting, const struct segment *segme
             access.ahead += value;
             place_at(work, i, &access);
             access.value = 0;
+            from = i;
             ++*serial;
         }
         access.each = repeats(work, i);
         access.serial = *serial;
         if (access.each) {
-            place_repeated(work, i, &access);
+            place_repeated(work, i, from, &access);
+            from = i + 1;
             *serial += 2;
         }
         access.each = 0;
