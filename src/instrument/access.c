@@ -33,6 +33,7 @@ enum {
 struct segment {
     uint32_t first, last; /* statements                                       */
     uint32_t start, end;  /* places                                           */
+    bool fresh;           /* flags hold nothing at its start, whatever reads them   */
     uint32_t weight;      /* by how often it is likely to be executed         */
     int64_t accesses;
 };
@@ -251,8 +252,10 @@ static bool add_block(struct counting *counting, uint32_t number)
     const struct work *work = counting->work;
     const struct asm_block *block = &work->blocks[number];
     uint32_t exact = exact_place(counting);
-    struct segment segment = {
-        .first = block->first, .start = start_of(number), .weight = weight_of(counting, number)};
+    struct segment segment = {.first = block->first,
+                              .start = start_of(number),
+                              .fresh = number == 0 || block->flags & ASM_BLOCK_LANDING,
+                              .weight = weight_of(counting, number)};
     if (number == 0 && work->function->entry > segment.first)
         segment.first = work->function->entry;
     for (uint32_t i = block->first; i <= block->last; i++) {
@@ -268,6 +271,7 @@ static bool add_block(struct counting *counting, uint32_t number)
             unite(counting, end_of(number), exact); /* nothing is left to stand in between */
         segment.first = i + 1;
         segment.start = exact;
+        segment.fresh = true;
         segment.accesses = 0;
     }
     return true;
@@ -344,10 +348,11 @@ static uint32_t next_code(const struct work *work, uint32_t number, uint32_t las
     return number;
 }
 
-static void place_at(struct work *work, uint32_t statement, struct access *access)
+static void place_at(struct work *work, uint32_t statement, bool fresh, struct access *access)
 {
     struct text text = {0};
     struct site site = site_before(work, statement, &text);
+    site.flags = site.flags && !fresh;
     emit_access(&site, access);
     site_end(&site);
     work_edit(work, statement, EDIT_BEFORE, &text);
@@ -358,6 +363,8 @@ static void place_at(struct work *work, uint32_t statement, struct access *acces
 static uint32_t find_place(struct work *work, const struct segment *segment)
 {
     uint32_t first = next_code(work, segment->first, segment->last), passed = 0;
+    if (segment->fresh)
+        return first;
     for (uint32_t i = first; i <= segment->last && passed <= BUILT_LAG / 2; i++) {
         if (can_stand(work, i))
             return i;
@@ -407,13 +414,13 @@ static void place_repeated(struct work *work, uint32_t number, uint32_t first,
 {
     struct access before = *access, after = *access;
     uint32_t at = find_repeated_place(work, number, first, &before.ahead);
-    place_at(work, at, &before);
+    place_at(work, at, false, &before);
     if (!may_end_early(work, number))
         return;
     uint32_t next = next_code(work, number + 1, work->file->statements_count - 1);
     after.serial = before.serial + 1;
     after.back = true;
-    place_at(work, next, &after);
+    place_at(work, next, false, &after);
 }
 
 static void place_segment(struct counting *counting, const struct segment *segment,
@@ -432,7 +439,7 @@ static void place_segment(struct counting *counting, const struct segment *segme
         if (i == at) {
             access.value = value;
             access.ahead += value;
-            place_at(work, i, &access);
+            place_at(work, i, segment->fresh, &access);
             access.value = 0;
             from = i;
             ++*serial;
