@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 9 };
+enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 12 };
 static const uint64_t most_hash_default = UINT64_C(1) << 40;
 
 static bool ends_path(const struct work *work, const struct asm_edge *edge)
@@ -109,7 +109,7 @@ static enum base_status choose_table(struct work *work)
     }
     work->table_kind = count <= most_array ? BUILT_TABLE_ARRAY : BUILT_TABLE_HASH;
     work->cells = work->table_kind == BUILT_TABLE_ARRAY
-                      ? (uint32_t)count
+                      ? (uint32_t)count * cells_per_path(work)
                       : (uint32_t)((sizeof(struct built_hash) +
                                     BUILT_HASH_CELLS * sizeof(struct built_hash_cell)) /
                                    sizeof(uint64_t));
