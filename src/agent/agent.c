@@ -292,9 +292,29 @@ static void find_static_storage(void)
     agent.kernel_areas[1] = static_storage(dlsym(RTLD_DEFAULT, "__rseq_abi"));
     const uint64_t *(*counter)(void) = dlsym(RTLD_DEFAULT, "headroom_thread_accesses");
     bool wanted = agent.region->config.counters && counter;
-    if (agent.region->config.counters == 2 && !counter)
-        agent_degrade(WIRE_DEGRADED_NO_COUNTER);
     agent.access_counter = static_storage(wanted ? counter() : NULL);
+}
+
+/*
+ * The first process decides for the recording: samples of two sources have no common weight. A
+ * program with a counter of its own is sampled by the clock, and measured by that.
+ */
+static void choose_source(void)
+{
+    struct wire_region *region = agent.region;
+    void *built = dlsym(RTLD_DEFAULT, "headroom_left");
+    bool own = !built && agent.access_counter != AGENT_NOWHERE;
+    agent.counted = static_storage(built);
+    uint32_t source = region->config.source, undecided = 0;
+    if (source == WIRE_SOURCE_CLOCK && region->config.counters && built)
+        source = WIRE_SOURCE_COUNT;
+    if (source == WIRE_SOURCE_COUNT && own && region->config.kinds == WIRE_REUSES)
+        source = WIRE_SOURCE_CLOCK;
+    if (atomic_compare_exchange_strong(&region->source, &undecided, source))
+        undecided = source;
+    agent.source = undecided;
+    if (agent.source == WIRE_SOURCE_COUNT && !built)
+        agent_degrade(WIRE_DEGRADED_NOT_BUILT);
 }
 
 /* Threads that other constructors started: each begins in its own handler. */
@@ -387,8 +407,9 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     read_identity();
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
-    modules_scan();
     find_static_storage();
+    choose_source();
+    modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
     thread_begin(NULL);

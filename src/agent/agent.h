@@ -50,6 +50,7 @@ struct agent_module {
     _Atomic uint32_t table_state; /* enum agent_table_state  */
     uint32_t table_slot;          /* in region, or WIRE_NONE */
     struct unwind_table table;
+    bool counts;                  /* built so that its accesses are counted */
     _Atomic uint32_t logged; /* process id whose log has the MODULE record */
     char path[WIRE_PATH_BYTES];
 };
@@ -109,10 +110,13 @@ struct agent_attempt {
     uint8_t kind;
     uint8_t hops;
     uint32_t window;    /* instructions ahead still to be looked at         */
+    uint64_t stop;      /* HOP: the breakpoint                              */
     uint32_t visits;    /* HOP: hits of the breakpoint to let pass          */
     uint32_t strangers; /* PENDING: traps by other instructions             */
     uint32_t matching, instructions;
     uint64_t armed_entries; /* PENDING: the handler that armed the scout */
+    bool counted;       /* by the count source: skip says which access ahead */
+    uint32_t skip;
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
     float density; /* matching accesses an instruction, seen ahead    */
     uint64_t watched;
@@ -141,6 +145,7 @@ struct agent_thread {
     bool small_altstack;           /* the program's alternate stack cannot take our signal frame */
     struct os_watch ticks;         /* clock source                                      */
     struct pmu_ring rings[2];      /* pmu source: stores, loads; page NULL: not running */
+    bool counting;                 /* count source: waits for an access         */
     int ticks_left;                /* before a new period is drawn                      */
     uint64_t interval_ns;          /* mean CPU time between samples at present          */
     uint64_t spent_ns;             /* agent's cost since the last sample                */
@@ -230,6 +235,14 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address);
 void sample_finish(struct agent_thread *self, enum wire_drop reason);
 /* The same if there is one. */
 void sample_drop(struct agent_thread *self, enum wire_drop reason);
+/* Prepares to look ahead from this state. */
+void sample_foresee(struct agent_thread *self, const struct base_registers *registers);
+/* Watches the access that the attempt has hit upon. */
+void sample_watch(struct agent_thread *self);
+/* Stops the thread where the forecast could not go on; `block` says where. */
+void sample_hop(struct agent_thread *self, const struct forecast_outcome *block);
+/* Makes what has been counted so far known to headroom. */
+void sample_publish(struct agent_thread *self);
 /* Disarms everything. */
 void sample_disarm(struct agent_thread *self);
 
@@ -286,6 +299,24 @@ void pmu_stop(struct agent_thread *self);
 void pmu_overflow(struct agent_thread *self, unsigned which, const struct base_registers *registers,
                   bool late);
 
+/* ---- the count source (count.c) -------------------------------------------------------- */
+
+bool count_start(struct agent_thread *self);
+void count_stop(struct agent_thread *self);
+/* In the handler of AGENT_DUE: an access that is waited for is ahead. */
+void count_due(struct agent_thread *self);
+/* The attempt under way looks on from here. */
+void count_look_ahead(struct agent_thread *self, const struct base_registers *registers);
+/* A tick of the clock, which only tells what share of time goes to code that does not count. */
+void count_tick(uint64_t ip);
+/* A module with this note segment counts its accesses. */
+bool count_has_note(const unsigned char *segment, size_t bytes);
+/* The calling thread's accesses so far, if they are counted: within a function up to the rest of a loop's pass
+   more or less. */
+bool count_read(uint64_t *count);
+/* What counts is not itself counted. */
+void count_ignore(struct forecast_goal *goal);
+
 /* ---- contexts (context.c) ------------------------------------------------------------ */
 
 enum context_leaf {
@@ -327,6 +358,8 @@ struct agent_state {
     /* Places in every thread's static storage, relative to its control block; AGENT_NOWHERE: none.
        Areas of rseq(2), libc's and the program's own; the program's counter of its accesses. */
     int64_t kernel_areas[2], access_counter;
+    int64_t counted; /* the same of struct built_accesses */
+    uint32_t source; /* enum wire_source: what this recording goes by */
 };
 extern struct agent_state agent;
 #define AGENT_NOWHERE INT64_MIN
@@ -346,6 +379,7 @@ static inline bool agent_active(void)
 }
 
 /* si_value of SIGTRAPs (SI_QUEUE) between agents. Addresses that no program hands around. */
+#define AGENT_DUE      ((void *)0x4844525744554521) /* from the program's own counter of accesses */
 #define AGENT_BEGIN    ((void *)0x4844525742454749) /* to a thread of this process: begin */
 #define AGENT_BE_QUIET ((void *)0x4844525751554945) /* from a process that will trace this one */
 

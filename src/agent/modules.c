@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+enum { NOTES_BYTES = 512 };
+
 static struct agent_module modules[AGENT_MODULES];
 static _Atomic uint32_t module_count, unloads;
 
@@ -62,6 +64,14 @@ static void name_module(struct agent_module *module, const char *name)
     module->path[length] = 0;
 }
 
+static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segment)
+{
+    unsigned char notes[NOTES_BYTES];
+    size_t bytes = segment->p_memsz < sizeof notes ? segment->p_memsz : sizeof notes;
+    return os_read_self(NULL, module->bias + segment->p_vaddr, notes, bytes) &&
+           count_has_note(notes, bytes);
+}
+
 /* A module's file header is mapped at its start. */
 static void find_text(struct agent_module *module)
 {
@@ -74,6 +84,8 @@ static void find_text(struct agent_module *module)
         uint64_t at = module->start + header.e_phoff + i * sizeof segment;
         if (!os_read_self(NULL, at, &segment, sizeof segment))
             return;
+        if (segment.p_type == PT_NOTE)
+            module->counts |= is_built(module, &segment);
         if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || !(segment.p_flags & PF_R) ||
             segment.p_filesz < module->text_end - module->text_start)
             continue;

@@ -28,6 +28,8 @@ static bool read_count(const struct agent_thread *self, uint64_t *count)
 {
     uint64_t part;
     *count = 0;
+    if (agent.region->config.counters && count_read(count))
+        return true;
     if (agent.access_counter != AGENT_NOWHERE) {
         *count = *(const uint64_t *)(agent_control_block() + (uint64_t)agent.access_counter);
         return true;
@@ -132,6 +134,7 @@ static bool foresee(struct agent_thread *self, const struct base_registers *regi
     struct base_registers start = *registers, then;
     struct base_memory memory;
     start.gs_base = agent_gs_base();
+    count_ignore(&goal);
     forecast_begin(&self->forecast, &start, &self->memory.base);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &found);
     self->use.seen = found.accesses_passed;

@@ -141,7 +141,7 @@ void sample_init(struct agent_thread *self)
     self->cost_ns = 0;
 }
 
-static void publish_counts(struct agent_thread *self)
+void sample_publish(struct agent_thread *self)
 {
     const struct detect_counts *from = &self->detect.counts;
     struct wire_counters *to = self->counters;
@@ -190,7 +190,7 @@ bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
     return arm(self, &self->scout, type, watched) == BASE_OK;
 }
 
-static void watch_access(struct agent_thread *self)
+void sample_watch(struct agent_thread *self)
 {
     struct agent_attempt *attempt = &self->attempt;
     const struct forecast_outcome *hit = &attempt->hit;
@@ -213,7 +213,7 @@ static void watch_access(struct agent_thread *self)
 }
 
 /* Stops the thread where the forecast could not go on; `block` says where. */
-static void hop(struct agent_thread *self, const struct forecast_outcome *block)
+void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
 {
     struct agent_attempt *attempt = &self->attempt;
     if (attempt->hops++ >= HOPS_MOST || block->earlier_visits > VISITS_MOST ||
@@ -223,6 +223,11 @@ static void hop(struct agent_thread *self, const struct forecast_outcome *block)
     }
     attempt->window -= block->instructions;
     attempt->visits = block->earlier_visits;
+    /* Where a breakpoint has just stopped the thread no other does before that instruction has
+     * executed. */
+    if (attempt->visits && attempt->hops > 1 && attempt->stop == block->resume)
+        attempt->visits--;
+    attempt->stop = block->resume;
     if (arm(self, &self->scout, OS_WATCH_EXECUTION, block->resume) != BASE_OK) {
         sample_finish(self, WIRE_DROP_WATCHPOINT);
         return;
@@ -254,7 +259,18 @@ static void choose(struct agent_thread *self, struct forecast_goal goal, uint32_
         return;
     }
     weigh(&self->attempt);
-    watch_access(self);
+    sample_watch(self);
+}
+
+void sample_foresee(struct agent_thread *self, const struct base_registers *registers)
+{
+    if (self->unloads != modules_unloads()) {
+        self->unloads = modules_unloads();
+        forecast_forget_code(&self->forecast);
+    }
+    struct base_registers start = *registers;
+    start.gs_base = agent_gs_base();
+    forecast_begin(&self->forecast, &start, &self->memory.base);
 }
 
 /*
@@ -269,13 +285,8 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
-    if (self->unloads != modules_unloads()) {
-        self->unloads = modules_unloads();
-        forecast_forget_code(&self->forecast);
-    }
-    struct base_registers start = *registers;
-    start.gs_base = agent_gs_base();
-    forecast_begin(&self->forecast, &start, &self->memory.base);
+    count_ignore(&goal);
+    sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
     attempt->matching += seen.matching_passed;
     attempt->instructions += seen.instructions;
@@ -284,7 +295,7 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
     if (here && seen.matching_passed)
         choose(self, goal, seen.matching_passed);
     else if (result == FORECAST_BLOCKED)
-        hop(self, &seen);
+        sample_hop(self, &seen);
     else
         sample_finish(self, result == FORECAST_FAULT ? WIRE_DROP_BLOCKED : WIRE_DROP_NO_ACCESS);
 }
@@ -349,8 +360,10 @@ static void schedule(struct agent_thread *self)
 
 bool sample_start(struct agent_thread *self)
 {
-    if (agent.region->config.source == WIRE_SOURCE_PMU)
+    if (agent.source == WIRE_SOURCE_PMU)
         return pmu_start(self);
+    if (agent.source == WIRE_SOURCE_COUNT)
+        return count_start(self);
     self->interval_ns = affordable_interval(self);
     /* The first tick comes anywhere in the first interval: short threads count in proportion. */
     bool started = start_ticks(self, base_random_below(&self->random, self->interval_ns));
@@ -360,17 +373,19 @@ bool sample_start(struct agent_thread *self)
 
 bool sample_running(const struct agent_thread *self)
 {
-    return self->ticks.page || self->rings[0].page || self->rings[1].page;
+    return self->counting || self->ticks.page || self->rings[0].page || self->rings[1].page;
 }
 
 void sample_stop(struct agent_thread *self)
 {
     os_watch_disarm(&self->ticks);
     pmu_stop(self);
+    count_stop(self);
 }
 
 void sample_forget(struct agent_thread *self)
 {
+    count_stop(self); /* the thread's own memory came along */
     self->ticks.page = NULL;
     self->rings[0].page = self->rings[1].page = NULL;
     self->scout.os.page = NULL;
@@ -500,7 +515,10 @@ static void scout_trap(struct agent_thread *self, const struct base_registers *r
         attempt->visits--;
     } else {
         os_watch_disarm(&self->scout.os);
-        look_ahead(self, registers);
+        if (attempt->counted)
+            count_look_ahead(self, registers);
+        else
+            look_ahead(self, registers);
     }
 }
 
@@ -670,7 +688,7 @@ void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t b
         if (sample_watches(self, i, address, bytes) &&
             (direction & detect_kinds[self->detect.registers[i].sample.kind].watches))
             resolve(self, i, registers, &blame, ISA_BLAME_KERNEL);
-    publish_counts(self);
+    sample_publish(self);
 }
 
 static void trap_of_watchpoint(struct agent_thread *self, uint32_t generation,
@@ -703,6 +721,10 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
         return;
     }
     agent_registers(context, &registers);
+    if (generation == 0 && agent.source == WIRE_SOURCE_COUNT) {
+        count_tick(registers.ip);
+        return;
+    }
     memory_enter(&self->memory, registers.ip);
     if (generation == 0)
         tick(self, &registers, trap->late);
@@ -711,6 +733,6 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
     else
         trap_of_watchpoint(self, generation, &registers, trap->late);
     memory_note_boundary(&self->memory, registers.ip); /* an instruction begins there */
-    publish_counts(self);
+    sample_publish(self);
     self->slot->cpu_ns = self->began_ns; /* a thread that is killed says no more */
 }

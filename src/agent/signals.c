@@ -86,7 +86,7 @@ static bool is_ours(const siginfo_t *info)
 {
     struct os_trap trap;
     if (info->si_code == SI_QUEUE)
-        return info->si_value.sival_ptr == AGENT_BEGIN ||
+        return info->si_value.sival_ptr == AGENT_BEGIN || info->si_value.sival_ptr == AGENT_DUE ||
                info->si_value.sival_ptr == AGENT_BE_QUIET;
     if (info->si_code != OS_TRAP_PERF)
         return false;
@@ -175,7 +175,8 @@ void agent_handle(int number, siginfo_t *info, void *context)
         thread_begin(NULL);
         return;
     }
-    if (info->si_code == SI_QUEUE) {
+    bool due = info->si_code == SI_QUEUE && info->si_value.sival_ptr == AGENT_DUE;
+    if (info->si_code == SI_QUEUE && !due) {
         agent_stop(0);
         if (self && self->slot)
             self->slot->quiet = 1;
@@ -185,9 +186,13 @@ void agent_handle(int number, siginfo_t *info, void *context)
         return;
     thread_note_time(self);
     self->entries++;
-    struct os_trap trap;
-    os_trap_read(info, &trap);
-    sample_trap(self, context, &trap);
+    if (due) {
+        count_due(self);
+    } else {
+        struct os_trap trap;
+        os_trap_read(info, &trap);
+        sample_trap(self, context, &trap);
+    }
     uint64_t spent = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - self->began_ns;
     self->spent_ns += spent;
     self->last_virtual_ns = thread_virtual_ns(self);

@@ -117,6 +117,8 @@ static void reset_tree(struct agent_thread *self)
 static void seed_random(struct agent_thread *self)
 {
     uint64_t seed = agent.region->config.seed;
+    if (!seed && agent.source == WIRE_SOURCE_COUNT)
+        seed = 1; /* the same on every run */
     self->random.state = base_mix64(seed ? seed + agent.process
                                          : os_now_ns(CLOCK_MONOTONIC) ^ (uint64_t)self->tid << 32);
 }

@@ -13,6 +13,10 @@ enum {
     ALL_REGISTERS = 4,
     /* Of reuses, most are that near; each instruction costs some tenths of a microsecond. */
     AHEAD_INSTRUCTIONS = 192,
+    /* Programs make one to three accesses in a nanosecond: about as many samples as the clock
+       takes. */
+    DEFAULT_PMU_PERIOD = 5000000,
+    DEFAULT_COUNT_PERIOD = 20000000,
 };
 
 struct live {
@@ -23,15 +27,15 @@ struct live {
 
 /* ---- before the program starts --------------------------------------------------------------- */
 
-/* The clock source, unless another was asked for: pmu has not been tried on hardware yet, so
-   `auto` does not take it. */
+/* The clock source, unless another was asked for or, with `auto`, the program counts its accesses,
+   which the agent sees when it starts. pmu has not been tried on hardware yet, so `auto` does not
+   take it. */
 static int choose_source(const char *verb, const struct settings *settings,
                          struct wire_config *config)
 {
-    config->source = WIRE_SOURCE_CLOCK;
-    config->counters = settings->source == SOURCE_COUNT ? 2 : settings->source == SOURCE_AUTO;
-    if (settings->source == SOURCE_COUNT && config->kinds != WIRE_REUSES)
-        return say_usage(verb, "the source 'count' measures distances: it is for 'headroom reuse'");
+    bool counts = settings->source == SOURCE_COUNT;
+    config->source = counts ? WIRE_SOURCE_COUNT : WIRE_SOURCE_CLOCK;
+    config->counters = counts || settings->source == SOURCE_AUTO;
     if (settings->source != SOURCE_PMU)
         return 0;
     config->source = WIRE_SOURCE_PMU;
@@ -115,7 +119,9 @@ static void fill_request(struct live *live, uint32_t kinds)
         .note = recording_note,
         .config = {.kinds = kinds,
                    .interval_ns = UINT64_C(1000000000) / settings->rate,
-                   .period = settings->period,
+                   .period = settings->period                 ? settings->period
+                             : settings->source == SOURCE_PMU ? DEFAULT_PMU_PERIOD
+                                                              : DEFAULT_COUNT_PERIOD,
                    .fp_tolerance = (float)settings->fp_tolerance,
                    .follow = (uint32_t)settings->follow,
                    .seed = settings->seed},
@@ -166,13 +172,32 @@ static const struct {
                                   "itself"},
     {WIRE_DEGRADED_KERNEL_HIDDEN, "a process gave up privileges: the kernel's accesses to its "
                                   "memory were not seen from then on"},
-    {WIRE_DEGRADED_NO_COUNTER, "a process does not count its accesses: distances in accesses are "
-                               "estimates from CPU time"},
+    {WIRE_DEGRADED_NOT_BUILT, "a process was not built by 'headroom cc --count': none of its "
+                              "accesses were sampled"},
+    {WIRE_DEGRADED_NO_SHARE, "how much time went to code that does not count its accesses is not "
+                             "known: the kernel refused ticks"},
     {WIRE_DEGRADED_GO, "a process runs on the Go runtime and was not observed"},
 };
 
+/* Weighted by accesses, code whose accesses are not counted is not there at all. */
+static void tell_elsewhere(struct recording *recording)
+{
+    static char sentence[160];
+    const struct launch_result *result = &recording->result;
+    double share = result->ticks ? (double)result->ticks_elsewhere / (double)result->ticks : 0;
+    if (result->source != WIRE_SOURCE_COUNT || share < 0.005)
+        return;
+    snprintf(
+        sentence, sizeof sentence,
+        "about %.0f %% of the CPU time went to code that was not built by 'headroom cc --count'; its "
+        "accesses are not in this profile",
+        100 * share);
+    recording_degraded(recording, sentence);
+}
+
 static void collect_degraded(struct recording *recording)
 {
+    tell_elsewhere(recording);
     for (size_t i = 0; i < BASE_COUNT(process_degraded); i++)
         if (recording->result.degraded & process_degraded[i].bit)
             recording_degraded(recording, process_degraded[i].sentence);

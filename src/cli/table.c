@@ -95,14 +95,16 @@ static const char *const kind_names[] = {"dead", "silent", "load",
     {                                                                                              \
         "period", 0, OPTION_NUMBER, FIELD(period),                                                 \
             .low = 1000, .high = 1e15, .argument = "N", .engine = ENGINE_LIVE,                     \
-            .help = "Accesses between two samples with the pmu source. Default: 5000000."          \
+            .help =                                                                                \
+                "Accesses between two samples with the sources pmu and count. Default: 5000000 "   \
+                "with pmu, else 20000000."                                                         \
     }
 #define OPTION_SEED                                                                                \
     {                                                                                              \
         "seed", 0, OPTION_NUMBER, FIELD(seed),                                                     \
             .low = 0, .high = 1e18, .argument = "N", .engine = ENGINE_LIVE,                        \
             .help = "Seed of the random choices, for repeatable experiments; 0, the default, "     \
-                    "takes it from the clock."                                                     \
+                    "takes it from the clock, with the count source always the same one."          \
     }
 #define OPTION_PAPER_BINS                                                                          \
     {                                                                                              \
@@ -145,9 +147,11 @@ static const struct option_spec waste_options[] = {
              "but COMMAND runs many times slower. Static programs can be observed as well."},
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
      .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
-     .help = "What makes samples. clock: CPU time, works everywhere, weighs by time. pmu: "
-             "precise memory events, weighs by accesses, not yet tried on hardware. count: for "
-             "'headroom reuse' only. auto, the default: clock, until pmu has been tried."},
+     .help =
+         "What makes samples. clock: CPU time, works everywhere, weighs by time. pmu: "
+         "precise memory events, weighs by accesses, not yet tried on hardware. count: "
+         "programs built by 'headroom cc --count', weighs by accesses, the same samples on every "
+         "run. auto, the default: count if the program is built so, else clock."},
     OPTION_RATE,
     {"fp-tolerance", 0, OPTION_REAL, FIELD(fp_tolerance), .low = 0, .high = 1, .argument = "X",
      .help = "Floating-point values that differ relatively by at most X count as equal; 0 compares "
@@ -174,10 +178,12 @@ static const struct option_spec reuse_options[] = {
              "but COMMAND runs many times slower. Static programs can be observed as well."},
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
      .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
-     .help = "What tells how far apart two uses are. clock: CPU time, works everywhere; distances "
-             "in accesses are estimates. count: counters that the program was built with. pmu: the "
-             "processor's counters and precise memory events, not yet tried on hardware. auto, the "
-             "default: count if the program has such counters, else clock."},
+     .help =
+         "What tells how far apart two uses are. clock: CPU time, works everywhere; distances "
+         "in accesses are estimates. count: counters that the program was built with ('headroom cc "
+         "--count'). pmu: the "
+         "processor's counters and precise memory events, not yet tried on hardware. auto, the "
+         "default: count if the program has such counters, else clock."},
     OPTION_RATE,
     {"access-rate", 0, OPTION_REAL, FIELD(access_rate), .low = 1e-3, .high = 1e3, .argument = "R",
      .engine = ENGINE_LIVE,
@@ -499,7 +505,6 @@ void settings_default(struct settings *settings)
         .kinds = 0,
         .follow = 1,
         .rate = 80,
-        .period = 5000000,
         .limit = UINT64_MAX, /* not given */
         .fp_tolerance = 0.01,
         .unit = UNIT_LINE,

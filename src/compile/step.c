@@ -391,6 +391,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
      * modules. */
     words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
     words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
+    words_insert(ready, at, "--export-dynamic-symbol=headroom_left");
     if ((words_find(step, "--gc-sections") >= 0 || words_find(step, "-gc-sections") >= 0) &&
         knows_start_stop(step)) {
         words_insert(ready, at, "start-stop-gc");

@@ -175,6 +175,11 @@ static enum match found(struct machine *machine, struct search *search, const st
                         unsigned access, int happens)
 {
     struct value address = machine_address(machine, entry, access);
+    if (!address.known && search->goal->ignored_bytes && !search->goal->range_bytes &&
+        search->out.matching_passed < search->goal->skip) {
+        search->out.matching_passed++;
+        return MATCH_NONE;
+    }
     if (!address.known)
         return MATCH_BLOCKED;
     if (!overlaps(search->goal, address.bits, entry->parts[access].bytes))
@@ -191,13 +196,29 @@ static enum match found(struct machine *machine, struct search *search, const st
     return MATCH_HIT;
 }
 
+static bool ignored(struct machine *machine, const struct forecast_goal *goal,
+                    const struct entry *entry, unsigned access)
+{
+    const struct part *part = &entry->parts[access];
+    if (!goal->ignored_bytes || part->unaddressable)
+        return false;
+    struct value address = machine_address(machine, entry, access);
+    if (address.known && address.bits - goal->ignored_start < goal->ignored_bytes)
+        return true;
+    bool fixed = part->base < 0 && part->index < 0 && !part->segment && part->bytes == 8;
+    if (!fixed || part->direction != ISA_LOAD)
+        return false;
+    struct value loaded = machine_load_value(machine, address, 8);
+    return loaded.known && loaded.bits == goal->ignored_value;
+}
+
 /* What is loaded and stored is two accesses, the load first. */
 static enum match match_access(struct machine *machine, struct search *search,
                                const struct entry *entry, unsigned access)
 {
     const struct part *part = &entry->parts[access];
     int happening = happens(machine, entry, part);
-    if (happening == 0)
+    if (happening == 0 || ignored(machine, search->goal, entry, access))
         return MATCH_NONE;
     for (uint8_t direction = ISA_LOAD; direction <= ISA_STORE; direction++) {
         if (!(part->direction & direction))

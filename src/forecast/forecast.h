@@ -35,6 +35,10 @@ struct forecast_goal {
     uint32_t max_instructions;
     /* If range_bytes is not 0: only accesses count that overlap [range_start, + range_bytes). */
     uint64_t range_start, range_bytes;
+    /* If ignored_bytes is not 0: accesses to [ignored_start, + ignored_bytes) are none, nor is loading
+       ignored_value from a fixed place: what was added to a program to count its accesses. And without a range
+       accesses that are passed over may have unknown addresses. */
+    uint64_t ignored_start, ignored_bytes, ignored_value;
 };
 
 /* Outcome; which members are set depends on the result. */

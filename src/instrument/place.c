@@ -319,9 +319,11 @@ static bool is_thread_local(const struct asm_statement *statement)
     return operands.bytes >= sizeof name - 1 && !memcmp(operands.text, name, sizeof name - 1);
 }
 
-static bool calls(const struct work *work, const struct asm_statement *statement)
+bool place_is_call(const struct work *work, uint32_t number)
 {
-    if (statement->kind == ASM_INSTRUCTION && is_thread_local(statement))
+    const struct asm_statement *statement = &work->file->statements[number];
+    if (statement->kind != ASM_INLINE &&
+        (statement->kind != ASM_INSTRUCTION || is_thread_local(statement)))
         return false;
     for (uint32_t i = 0; i < statement->insns_count; i++)
         if (work->file->insns[statement->insns + i].isa.flow == ISA_CALL)
@@ -334,15 +336,12 @@ uint32_t place_call_sites(const struct work *work, void (*visit)(void *, uint32_
 {
     uint32_t count = 0;
     for (uint32_t b = 0; b < work->function->blocks; b++)
-        for (uint32_t i = work->blocks[b].first; i <= work->blocks[b].last; i++) {
-            const struct asm_statement *statement = &work->file->statements[i];
-            if ((statement->kind == ASM_INSTRUCTION || statement->kind == ASM_INLINE) &&
-                calls(work, statement)) {
+        for (uint32_t i = work->blocks[b].first; i <= work->blocks[b].last; i++)
+            if (place_is_call(work, i)) {
                 if (visit)
                     visit(context, i, b);
                 count++;
             }
-        }
     return count;
 }
 
@@ -492,5 +491,7 @@ void place_all(struct work *work)
     for (uint32_t i = 0; i < work->function->blocks; i++)
         if (work->graph_flags[i] & PATHS_ROOT && (has_paths(work) || has_cycles(work)))
             place_root(work, i);
+    if (work->options->modes & BUILT_COUNT)
+        access_place(work);
     place_stubs(work);
 }

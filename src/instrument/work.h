@@ -8,6 +8,7 @@
  *   emit.c        the added instructions: operations on paths, calling contexts
  *   cycles.c      and those that measure time
  *   place.c       where they go: edges, entries, exits, calls
+ *   access.c      where accesses are counted
  *   map.c         headroom_map
  *
  * Nothing is changed in the file before all of a function has succeeded: edits are kept as a list.
@@ -189,6 +190,16 @@ void cycles_end_activation(struct site *site);
 void cycles_pause(struct site *site);
 void cycles_resume(struct site *site);
 
+/* An addition to the count of accesses. */
+struct access {
+    int64_t value;            /* to be added                                           */
+    uint32_t each;            /* or each * rcx                                         */
+    bool back;                /* or that much taken away                               */
+    int64_t ahead;            /* how far the count is ahead afterwards, without each   */
+    uint32_t serial;          /* of the function: names its labels                     */
+};
+void emit_access(struct site *site, const struct access *access);
+
 /* ---- place.c ----------------------------------------------------------------------------------- */
 
 /* Keeps the edits that put all of it into its places; reason is set if some place has none. */
@@ -196,6 +207,14 @@ void place_all(struct work *work);
 /* Visits the function's call sites in order, with statement and block; returns their number. */
 uint32_t place_call_sites(const struct work *work, void (*visit)(void *, uint32_t, uint32_t),
                           void *context);
+
+/* Is it a call, or inline assembly that holds one? */
+bool place_is_call(const struct work *work, uint32_t statement);
+
+/* ---- access.c ---------------------------------------------------------------------------------- */
+
+/* Keeps the edits that count accesses. */
+void access_place(struct work *work);
 
 /* ---- map.c --------------------------------------------------------------------------------------- */
 

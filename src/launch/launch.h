@@ -104,6 +104,8 @@ struct launch_result {
     uint64_t images;            /* PROCESS records: programs in which the agent started    */
     uint32_t degraded;          /* enum wire_degraded, process-wide                        */
     uint64_t counted;           /* exact: images whose counts arrived                       */
+    uint32_t source;            /* enum wire_source that the first process chose; 0: none   */
+    uint64_t ticks, ticks_elsewhere; /* count: of the time, and what of it went to code that does not count */
     bool outlived;              /* observed processes were alive when the program ended    */
     char message[LAUNCH_MESSAGE_BYTES]; /* exact: what ended the program or its recording early, a
                                    clause; or empty                                          */

@@ -79,6 +79,18 @@ bool launch_log_begin(struct launch_log *log, int file, const struct wire_config
     return write_fully(log, &part, 1);
 }
 
+void launch_log_source(struct launch_log *log, uint32_t source)
+{
+    off_t at = offsetof(struct wire_log_header, config) + offsetof(struct wire_config, source);
+    int flags = fcntl(log->file, F_GETFL);
+    if (log->failure)
+        return;
+    fcntl(log->file, F_SETFL, flags & ~O_APPEND); /* else it would go to the end all the same */
+    if (pwrite(log->file, &source, sizeof source, at) != (ssize_t)sizeof source)
+        log->failure = errno;
+    fcntl(log->file, F_SETFL, flags);
+}
+
 /* wire_drain passes on checked records only, so their lengths can be followed. */
 static uint64_t count_images(const struct wire_frame *frame, const void *payload)
 {

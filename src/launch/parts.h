@@ -25,6 +25,8 @@ struct launch_log {
 
 /* Writes the header. False: failure is set. */
 bool launch_log_begin(struct launch_log *log, int file, const struct wire_config *config);
+/* The recording goes by another source than was thought when it began. */
+void launch_log_source(struct launch_log *log, uint32_t source);
 
 /* wire_sink; context is a struct launch_log. Keeps counting after a failure. */
 bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payload);

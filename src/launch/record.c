@@ -330,6 +330,11 @@ static void finish(struct recording *recording, struct launch_result *result)
     result->lost_threads = atomic_load(&region->lost_threads);
     result->lost_processes = atomic_load(&region->lost_processes);
     result->degraded = atomic_load(&region->degraded);
+    result->source = atomic_load(&region->source);
+    result->ticks = atomic_load(&region->ticks);
+    result->ticks_elsewhere = atomic_load(&region->ticks_elsewhere);
+    if (result->source && result->source != recording->request->config.source)
+        launch_log_source(&recording->log, result->source);
 }
 
 static void take_status(pid_t child, struct launch_result *result)

@@ -28,14 +28,18 @@ extern __thread uint64_t headroom_delta;
 /* Where the caller's record keeps its callee's; 0: nothing was entered yet in this thread. */
 extern RUNTIME_SHARED __thread uint64_t headroom_slot;
 
+/* The thread's count of accesses (access.c). */
+extern RUNTIME_SHARED __thread struct built_accesses headroom_left;
+
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;
 
-/* Stubs (stubs.S), see there for registers: */
+/* Stubs (stubs.S, due.S), see there for registers: */
 void headroom_thread_begin(void);
 void headroom_count_path(void);
 void headroom_count_path_cycles(void);
 void headroom_enter(void);
+void headroom_access_due(void);
 
 struct runtime_module;
 
@@ -171,6 +175,8 @@ void runtime_link_records(const struct runtime_thread *thread, const struct runt
 uint64_t runtime_enter(uint64_t entry, const uint64_t *stack);
 
 void runtime_count_path(uint64_t path, struct built_hash *hash, uint64_t cycles);
+
+void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what);
 
 /* In the child of a fork. */
 void runtime_after_fork(void);

@@ -144,6 +144,37 @@ struct built_record {
 /* Of a record without parent that stands for its function in all contexts for which there was no room. */
 #define BUILT_SLOT_OVERFLOW UINT32_MAX
 
+/* ---- access counters --------------------------------------------------------------------------- */
+
+/*
+ * With BUILT_COUNT, thread-local, one in a process, dynamic symbol headroom_left: accesses of the thread so far
+ * = left + due. At calls, at function entries, behind calls and returns, and where loops go round, that is exact;
+ * in between it may run ahead. Inserted code adds to `left`; when that is no longer negative, it lets the agent know by a
+ * SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
+ */
+struct built_accesses {
+    int64_t left;
+    int64_t due;                /* the number of the access that is waited for, from 1    */
+    uint64_t agent;
+    const struct built_due *now; /* while the signal is sent; else NULL                    */
+};
+
+/* The state in which the program will go on. */
+struct built_due {
+    uint64_t general[16];       /* as enum base_register                                  */
+    uint64_t ip;
+    int64_t ahead;              /* accesses counted already, but not yet executed         */
+};
+
+/* The count lags behind execution by no more than this, but in code that handlers of signals interrupt. */
+enum { BUILT_LAG = 16 };
+
+/* ahead * BUILT_DUE_EACH + accesses for each of the iterations in rcx, at most two: argument of headroom_access_due. */
+enum { BUILT_DUE_EACH = 4 };
+/* What such modules have as a note (PT_NOTE): its name, its type. */
+#define BUILT_NOTE_NAME "headroom"
+enum { BUILT_NOTE_COUNT = 1 };
+
 /* ---- the region --------------------------------------------------------------------------------- */
 
 enum { BUILT_PATH_BYTES = 4096 };

@@ -46,7 +46,7 @@ struct wire_config {
     uint32_t kinds;            /* wire_kind_bits                                              */
     uint32_t source;           /* enum wire_source                                            */
     uint64_t interval_ns;      /* clock: mean CPU time between samples of one thread          */
-    uint64_t period;           /* pmu: accesses between samples                               */
+    uint64_t period;           /* pmu, count: accesses between samples                               */
     uint64_t pmu_store_event;  /* raw perf config of the store event and the load event       */
     uint64_t pmu_load_event;
     uint32_t pmu_type;         /* perf_event_attr.type                                        */
@@ -57,8 +57,8 @@ struct wire_config {
     uint64_t seed;             /* of random choices; 0: from the clock                        */
     uint32_t unit_shift;       /* reuse: location = address >> unit_shift: 0, 3 or 6           */
     uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
-    uint32_t counters;         /* reuse: 1: the program's own access counters are used if it has any;
-                                  2: they were asked for                                      */
+    uint32_t counters;         /* 1: the program's own access counters are used if it has any: as a
+                                  source, instead of the clock, or for distances of reuse     */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };
 
@@ -92,7 +92,8 @@ enum wire_degraded {
     WIRE_DEGRADED_NO_MEMORY = 1 << 8,
     WIRE_DEGRADED_SIGTRAP = 1 << 9,       /* the program uses SIGTRAP by raw system calls      */
     WIRE_DEGRADED_GO = 1 << 10,           /* Go runtime: not observed                          */
-    WIRE_DEGRADED_NO_COUNTER = 1 << 12,   /* access counters were asked for, there are none    */
+    WIRE_DEGRADED_NOT_BUILT = 1 << 12,    /* a process does not count its accesses: no samples */
+    WIRE_DEGRADED_NO_SHARE = 1 << 13,     /* time in code that does not count is not known     */
     WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen     */
 };
 
@@ -164,6 +165,9 @@ struct wire_region {
     _Atomic uint64_t lost_threads;   /* threads that found no slot                            */
     _Atomic uint64_t lost_processes; /* images that could not be observed                     */
     _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide                      */
+    _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
+    _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
+    _Atomic uint64_t ticks_elsewhere;
     struct wire_thread_slot threads[WIRE_THREADS];
     struct wire_table_slot tables[WIRE_TABLES];
     _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The count source: the program, built by `headroom cc --count`, counts its accesses itself, and
+ * says when the one that is waited for is near: so many accesses ahead of a state that it hands
+ * over. That one is looked for by interpreting what is ahead, and confirmed by its own watchpoint,
+ * as with the clock.
+ *
+ * Every access that is counted is as likely to be taken. Nothing depends on time: with the same
+ * seed a deterministic program gives the same samples. So the cost of samples does not stretch the
+ * time between them either; the period is the user's word.
+ *
+ * What is not built so is not counted. A slow clock tells how much time goes there; it takes no
+ * samples.
+ */
+#include "agent/agent.h"
+
+#include "wire/built.h"
+
+#include <link.h>
+#include <string.h>
+
+enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 10000000 };
+static const int64_t far_away = INT64_MAX / 4;
+
+static struct built_accesses *thread_accesses(void)
+{
+    return agent.counted == AGENT_NOWHERE
+               ? NULL
+               : (struct built_accesses *)(agent_control_block() + (uint64_t)agent.counted);
+}
+
+bool count_read(uint64_t *count)
+{
+    const struct built_accesses *accesses = thread_accesses();
+    if (accesses)
+        *count = (uint64_t)(accesses->left + accesses->due);
+    return accesses != NULL;
+}
+
+void count_ignore(struct forecast_goal *goal)
+{
+    if (agent.counted == AGENT_NOWHERE)
+        return;
+    goal->ignored_start = (uint64_t)thread_accesses();
+    goal->ignored_bytes = sizeof(int64_t);
+    goal->ignored_value = (uint64_t)agent.counted;
+}
+
+/* ---- waiting -----------------------------------------------------------------------------------
+ */
+
+/* The next access to be taken is `step` behind the last one. */
+static void wait_for(struct built_accesses *accesses, uint64_t step)
+{
+    accesses->due += (int64_t)step;
+    accesses->left -= (int64_t)step;
+}
+
+static void wait_again(struct agent_thread *self, struct built_accesses *accesses)
+{
+    uint64_t period = agent.region->config.period;
+    do
+        wait_for(accesses, period / 4 * 3 + base_random_below(&self->random, period / 2) + 1);
+    while (accesses->left >= 0);
+}
+
+bool count_start(struct agent_thread *self)
+{
+    struct built_accesses *accesses = thread_accesses();
+    if (!accesses)
+        return true; /* said at the start of the process */
+    uint64_t so_far = (uint64_t)(accesses->left + accesses->due);
+    accesses->due = (int64_t)so_far;
+    accesses->left = 0;
+    wait_for(accesses, base_random_below(&self->random, agent.region->config.period) + 1);
+    accesses->agent = (uint64_t)AGENT_DUE;
+    self->counting = true;
+    if (os_tick_start(&self->ticks, SHARE_TICK_NS, (uint64_t)SAMPLE_COOKIE_MAGIC << 32))
+        agent_degrade(WIRE_DEGRADED_NO_SHARE);
+    return true;
+}
+
+void count_stop(struct agent_thread *self)
+{
+    struct built_accesses *accesses = thread_accesses();
+    self->counting = false;
+    if (!accesses || !accesses->agent)
+        return;
+    accesses->agent = 0;
+    wait_for(accesses, (uint64_t)(accesses->left + far_away));
+}
+
+/* ---- what goes elsewhere
+ * -------------------------------------------------------------------------- */
+
+bool count_has_note(const unsigned char *at, size_t bytes)
+{
+    const unsigned char *end = at + bytes;
+    while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        size_t name = (note.n_namesz + 3u) & ~3u, data = (note.n_descsz + 3u) & ~3u;
+        if (name + data > (size_t)(end - at) - sizeof note)
+            return false;
+        if (note.n_namesz == sizeof BUILT_NOTE_NAME && note.n_type == BUILT_NOTE_COUNT &&
+            memcmp(at + sizeof note, BUILT_NOTE_NAME, sizeof BUILT_NOTE_NAME) == 0)
+            return true;
+        at += sizeof note + name + data;
+    }
+    return false;
+}
+
+void count_tick(uint64_t ip)
+{
+    const struct agent_module *module = modules_find(ip);
+    atomic_fetch_add_explicit(&agent.region->ticks, 1, memory_order_relaxed);
+    if (!module || !module->counts)
+        atomic_fetch_add_explicit(&agent.region->ticks_elsewhere, 1, memory_order_relaxed);
+}
+
+/* ---- the access that is due
+ * ------------------------------------------------------------------------ */
+
+static void take(struct agent_thread *self)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    int kind = sample_pick_kind(self, attempt->hit.direction);
+    if (kind < 0) { /* of no kind that is observed: there was no sample to be taken */
+        self->counters->attempted--;
+        return;
+    }
+    attempt->kind = (uint8_t)kind;
+    sample_watch(self);
+}
+
+void count_look_ahead(struct agent_thread *self, const struct base_registers *registers)
+{
+    struct agent_attempt *attempt = &self->attempt;
+    struct forecast_goal goal = {
+        .direction = ISA_LOAD | ISA_STORE, .skip = attempt->skip, .max_instructions = AHEAD_MOST};
+    struct forecast_outcome seen;
+    count_ignore(&goal);
+    sample_foresee(self, registers);
+    switch (forecast_run(&self->forecast, &goal, &seen)) {
+    case FORECAST_HIT:
+        attempt->hit = seen;
+        take(self);
+        break;
+    case FORECAST_BLOCKED:
+        attempt->skip -= seen.matching_passed;
+        sample_hop(self, &seen);
+        break;
+    default: sample_finish(self, WIRE_DROP_BLOCKED);
+    }
+}
+
+/* Accesses to be passed over before the one that is due; where nobody looked in time, none. The
+   program calls when the count is at BUILT_LAG before it. */
+static uint32_t to_skip(const struct built_accesses *accesses)
+{
+    int64_t executed = accesses->left + accesses->due - accesses->now->ahead;
+    int64_t skip = accesses->due + BUILT_LAG - executed - 1;
+    return skip < 0 ? 0 : skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX;
+}
+
+void count_due(struct agent_thread *self)
+{
+    struct built_accesses *accesses = thread_accesses();
+    if (!agent_active() || !accesses || !self->counting) {
+        count_stop(self);
+        return;
+    }
+    if (!thread_claim(self)) {
+        wait_again(self, accesses);
+        return;
+    }
+    sample_drop(self, WIRE_DROP_UNFORESEEN);
+    self->attempt = (struct agent_attempt){.weight = 1, .counted = true, .window = UINT32_MAX / 2};
+    self->counters->attempted++;
+    if (accesses->now) {
+        struct base_registers registers = {.ip = accesses->now->ip,
+                                           .fs_base = agent_control_block()};
+        memcpy(registers.general, accesses->now->general, sizeof registers.general);
+        self->attempt.skip = to_skip(accesses);
+        wait_again(self, accesses);
+        memory_enter(&self->memory, registers.ip);
+        count_look_ahead(self, &registers);
+    } else { /* the signal was blocked when it was sent */
+        wait_again(self, accesses);
+        sample_finish(self, WIRE_DROP_SIGNAL);
+    }
+    sample_publish(self);
+    self->slot->cpu_ns = self->began_ns;
+}

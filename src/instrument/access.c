@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where accesses are counted. A function's code is taken apart into segments: what of a block lies
+ * between calls. The count is exact wherever other code may look at it or where a loop goes round:
+ * on entry, at calls and behind them, at returns, on back edges. In between it may run ahead or lag
+ * by what lies between the last such place and the next, and so additions can be moved along edges
+ * and out of blocks that are executed often.
+ *
+ * All ends of segments where control passes from one to another make up a place: edges with the
+ * same source or the same target belong to one. How far the count is ahead there may be chosen
+ * freely for each place but the exact ones; a segment then adds its accesses + ahead at its end -
+ * ahead at its start. As in event counting (Ball 1994) the places are joined by a maximum spanning
+ * tree of segments, which add nothing; only the others are left to add. No edge is ever given code.
+ *
+ * An access must not have been executed when the count says that it is due. So the count never lags
+ * by more than BUILT_LAG, and who waits for an access is called that much before.
+ *
+ * Repeated string instructions add their iterations where they stand.
+ */
+#include "instrument/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(number) (UINT32_C(1) << (number))
+
+enum {
+    AHEAD_MOST = 48,
+    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
+                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11)
+};
+
+struct segment {
+    uint32_t first, last; /* statements                                       */
+    uint32_t start, end;  /* places                                           */
+    bool fresh;           /* flags hold nothing at its start, whatever reads them   */
+    uint32_t weight;      /* by how often it is likely to be executed         */
+    int64_t accesses;
+};
+
+struct counting {
+    struct work *work;
+    struct segment *segments;
+    uint32_t count, capacity;
+    uint32_t *parent; /* of places: union-find, and then again for the tree */
+    int64_t *offset;  /* ahead(place) - ahead(parent)                        */
+    int64_t *lowest;  /* by representative: of ahead(place) - ahead(its), of all its places */
+    int64_t *highest;
+    uint32_t *depth;  /* loops around a block                                */
+    bool *retreating; /* edges, numbered as in work->edge_of                 */
+};
+
+/* ---- places -----------------------------------------------------------------------------------
+ */
+
+static uint32_t start_of(uint32_t block)
+{
+    return 2 * block;
+}
+static uint32_t end_of(uint32_t block)
+{
+    return 2 * block + 1;
+}
+static uint32_t exact_place(const struct counting *counting)
+{
+    return 2 * counting->work->function->blocks;
+}
+
+/* The representative, and how far the count is ahead of its there. */
+static uint32_t find(const struct counting *counting, uint32_t place, int64_t *ahead)
+{
+    uint32_t *parent = counting->parent;
+    *ahead = 0;
+    for (; parent[place] != place; place = parent[place]) {
+        if (parent[parent[place]] != parent[place]) { /* the way gets shorter */
+            counting->offset[place] += counting->offset[parent[place]];
+            parent[place] = parent[parent[place]];
+        }
+        *ahead += counting->offset[place];
+    }
+    return place;
+}
+
+static void unite(struct counting *counting, uint32_t a, uint32_t b)
+{
+    int64_t ignored;
+    a = find(counting, a, &ignored);
+    b = find(counting, b, &ignored);
+    if (a > b) /* the exact place has the greatest number */
+        counting->parent[b] = a;
+    else if (a < b)
+        counting->parent[a] = b;
+}
+
+static uint32_t edge_number(const struct work *work, uint32_t block, uint32_t i)
+{
+    return work->blocks[block].first_edge - work->blocks[0].first_edge + i;
+}
+
+static bool arrives_otherwise(const struct work *work, uint32_t block)
+{
+    uint32_t flags = work->blocks[block].flags;
+    return block == 0 || !(flags & ASM_BLOCK_REACHED) ||
+           flags & (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO | ASM_BLOCK_SETJMP);
+}
+
+static void join_places(struct counting *counting)
+{
+    const struct work *work = counting->work;
+    uint32_t exact = exact_place(counting);
+    for (uint32_t b = 0; b < work->function->blocks; b++) {
+        if (arrives_otherwise(work, b))
+            unite(counting, start_of(b), exact);
+        for (uint32_t i = 0; i < work->blocks[b].edges; i++) {
+            const struct asm_edge *edge = &edges_of(work, &work->blocks[b])[i];
+            bool free = edge->to != ASM_NONE && edge->kind != ASM_GOTO &&
+                        !counting->retreating[edge_number(work, b, i)];
+            unite(counting, end_of(b), free ? start_of(edge->to) : exact);
+            if (edge->to != ASM_NONE && !free)
+                unite(counting, start_of(edge->to), exact);
+        }
+    }
+}
+
+/* ---- loops -----------------------------------------------------------------------------------
+ */
+
+/* Depth-first: edges to a block that is being visited go back. */
+static bool find_retreating(struct counting *counting)
+{
+    const struct work *work = counting->work;
+    uint32_t blocks = work->function->blocks, depth;
+    uint32_t *stack = calloc(blocks, sizeof *stack), *next = calloc(blocks, sizeof *next);
+    uint8_t *state = calloc(blocks, 1);
+    for (uint32_t root = 0; stack && next && state && root < blocks; root++) {
+        if (state[root])
+            continue;
+        stack[0] = root;
+        state[root] = 1;
+        for (depth = 1; depth;) {
+            uint32_t b = stack[depth - 1];
+            if (next[b] == work->blocks[b].edges) {
+                state[b] = 2;
+                depth--;
+                continue;
+            }
+            uint32_t i = next[b]++, to = edges_of(work, &work->blocks[b])[i].to;
+            if (to == ASM_NONE)
+                continue;
+            counting->retreating[edge_number(work, b, i)] = state[to] == 1;
+            if (!state[to]) {
+                state[to] = 1;
+                stack[depth++] = to;
+            }
+        }
+    }
+    bool good = stack && next && state;
+    free(stack);
+    free(next);
+    free(state);
+    return good;
+}
+
+/*
+ * A guess at depths from the text: compilers lay loops out in one piece, so that an edge back
+ * encloses its body. Rejected: bodies by predecessors, quadratic in functions of many loops for
+ * what only decides which additions are saved.
+ */
+static void guess_depths(struct counting *counting)
+{
+    const struct work *work = counting->work;
+    int32_t depth = 0, *change = (int32_t *)counting->depth;
+    for (uint32_t b = 0; b < work->function->blocks; b++)
+        for (uint32_t i = 0; i < work->blocks[b].edges; i++) {
+            uint32_t to = edges_of(work, &work->blocks[b])[i].to;
+            if (to == ASM_NONE || !counting->retreating[edge_number(work, b, i)] || to > b)
+                continue;
+            change[to]++;
+            change[b + 1]--;
+        }
+    for (uint32_t b = 0; b < work->function->blocks; b++) {
+        depth += change[b];
+        counting->depth[b] = (uint32_t)depth;
+    }
+}
+
+/* ---- segments --------------------------------------------------------------------------------
+ */
+
+static uint32_t directions(const struct isa_insn *insn)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < insn->access_count; i++)
+        count += (uint32_t)__builtin_popcount(insn->accesses[i].direction & (ISA_LOAD | ISA_STORE));
+    return count;
+}
+
+static bool is_code(const struct work *work, uint32_t number)
+{
+    uint32_t kind = work->file->statements[number].kind;
+    return kind == ASM_INSTRUCTION || kind == ASM_INLINE;
+}
+
+/* Accesses for each iteration of a repeated string instruction; 0: it is none. Inside of inline
+   assembly one iteration is counted. */
+static uint32_t repeats(const struct work *work, uint32_t number)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    if (!is_code(work, number) || statement->insns_count != 1)
+        return 0;
+    const struct isa_insn *insn = &work->file->insns[statement->insns].isa;
+    return insn->repeated ? directions(insn) : 0;
+}
+
+static uint32_t accesses_of(const struct work *work, uint32_t number)
+{
+    const struct asm_statement *statement = &work->file->statements[number];
+    uint32_t count = 0;
+    if (!is_code(work, number) || repeats(work, number))
+        return 0;
+    for (uint32_t i = 0; i < statement->insns_count; i++)
+        count += directions(&work->file->insns[statement->insns + i].isa);
+    return count;
+}
+
+static bool add_segment(struct counting *counting, const struct segment *segment)
+{
+    if (counting->count == counting->capacity) {
+        uint32_t capacity = counting->capacity ? 2 * counting->capacity : 64;
+        struct segment *grown = realloc(counting->segments, capacity * sizeof *grown);
+        if (!grown)
+            return false;
+        counting->segments = grown;
+        counting->capacity = capacity;
+    }
+    counting->segments[counting->count++] = *segment;
+    return true;
+}
+
+/* Blocks that many edges lead to are executed more often than their neighbours, cold ones hardly
+ * ever. */
+static uint32_t weight_of(const struct counting *counting, uint32_t block)
+{
+    const struct work *work = counting->work;
+    uint32_t edges = work->incoming[block] < 15 ? work->incoming[block] : 15;
+    uint32_t depth = counting->depth[block] < 1000 ? counting->depth[block] : 1000;
+    return work->blocks[block].flags & ASM_BLOCK_COLD ? 0 : depth * 16 + edges;
+}
+
+static bool add_block(struct counting *counting, uint32_t number)
+{
+    const struct work *work = counting->work;
+    const struct asm_block *block = &work->blocks[number];
+    uint32_t exact = exact_place(counting);
+    struct segment segment = {.first = block->first,
+                              .start = start_of(number),
+                              .fresh = number == 0 || block->flags & ASM_BLOCK_LANDING,
+                              .weight = weight_of(counting, number)};
+    if (number == 0 && work->function->entry > segment.first)
+        segment.first = work->function->entry;
+    for (uint32_t i = block->first; i <= block->last; i++) {
+        segment.accesses += accesses_of(work, i);
+        if (i != block->last && !place_is_call(work, i))
+            continue;
+        segment.last = i;
+        bool call = place_is_call(work, i);
+        segment.end = call ? exact : end_of(number);
+        if (!add_segment(counting, &segment))
+            return false;
+        if (call && i == block->last)
+            unite(counting, end_of(number), exact); /* nothing is left to stand in between */
+        segment.first = i + 1;
+        segment.start = exact;
+        segment.fresh = true;
+        segment.accesses = 0;
+    }
+    return true;
+}
+
+static int heavier(const void *a, const void *b)
+{
+    const struct segment *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? 1 : -1;
+    return (x->first > y->first) - (x->first < y->first); /* the same on every run */
+}
+
+/*
+ * Joins end's tree to start's if the count then stays near enough: it may lag little, and what is
+ * foreseen from far ahead is foreseen badly.
+ */
+static void join_trees(struct counting *counting, uint32_t root, uint32_t child, int64_t difference)
+{
+    int64_t low = counting->lowest[child] + difference;
+    int64_t high = counting->highest[child] + difference, ignored;
+    if (counting->lowest[root] < low)
+        low = counting->lowest[root];
+    if (counting->highest[root] > high)
+        high = counting->highest[root];
+    bool exact = root == find(counting, exact_place(counting), &ignored);
+    if (exact ? low < -BUILT_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
+        return;
+    counting->parent[child] = root;
+    counting->offset[child] = difference;
+    counting->lowest[root] = low;
+    counting->highest[root] = high;
+}
+
+/* Joins what the heaviest segments lie between, so that they add nothing. */
+static void choose_tree(struct counting *counting)
+{
+    int64_t from, to;
+    qsort(counting->segments, counting->count, sizeof *counting->segments, heavier);
+    for (uint32_t i = 0; i < counting->count; i++) {
+        const struct segment *segment = &counting->segments[i];
+        uint32_t start = find(counting, segment->start, &from);
+        uint32_t end = find(counting, segment->end, &to);
+        if (start == end)
+            continue;
+        /* ahead(end) = ahead(start) - accesses; the exact place stays a representative */
+        int64_t difference = from - segment->accesses - to; /* of end's over start's */
+        uint32_t exact = exact_place(counting);
+        int64_t ignored;
+        exact = find(counting, exact, &ignored);
+        if (end != exact)
+            join_trees(counting, start, end, difference);
+        else
+            join_trees(counting, end, start, -difference);
+    }
+}
+
+/* ---- code ------------------------------------------------------------------------------------
+ */
+
+static bool can_stand(struct work *work, uint32_t number)
+{
+    if (!is_code(work, number))
+        return false;
+    struct site site = site_before(work, number, NULL);
+    uint32_t used = work->path_register >= 0 ? 1U << work->path_register : 0;
+    return !site.flags && (!work->options->shared || site.dead & CALLER_SAVED & ~used);
+}
+
+static uint32_t next_code(const struct work *work, uint32_t number, uint32_t last)
+{
+    while (number < last && !is_code(work, number))
+        number++;
+    return number;
+}
+
+static void place_at(struct work *work, uint32_t statement, bool fresh, struct access *access)
+{
+    struct text text = {0};
+    struct site site = site_before(work, statement, &text);
+    site.flags = site.flags && !fresh;
+    emit_access(&site, access);
+    site_end(&site);
+    work_edit(work, statement, EDIT_BEFORE, &text);
+}
+
+/* Where the segment adds its share: at the first place where flags are free; there mostly is one
+ * near the start. */
+static uint32_t find_place(struct work *work, const struct segment *segment)
+{
+    uint32_t first = next_code(work, segment->first, segment->last), passed = 0;
+    if (segment->fresh)
+        return first;
+    for (uint32_t i = first; i <= segment->last && passed <= BUILT_LAG / 2; i++) {
+        if (can_stand(work, i))
+            return i;
+        passed += repeats(work, i) ? BUILT_LAG : accesses_of(work, i);
+    }
+    return first;
+}
+
+/* What compares may end early: it is among those that store nothing. */
+static bool may_end_early(const struct work *work, uint32_t number)
+{
+    const struct isa_insn *insn = &work->file->insns[work->file->statements[number].insns].isa;
+    for (uint32_t i = 0; i < insn->access_count; i++)
+        if (insn->accesses[i].direction & ISA_STORE)
+            return false;
+    return true;
+}
+
+/* Further up where flags are free, if rcx is the same there. ahead: of the count, becomes that of
+ * the place. */
+static uint32_t find_repeated_place(struct work *work, uint32_t number, uint32_t first,
+                                    int64_t *ahead)
+{
+    int64_t here = *ahead;
+    for (uint32_t i = number; !can_stand(work, i);) {
+        do
+            if (i-- == first)
+                return number;
+        while (!is_code(work, i));
+        const struct asm_statement *statement = &work->file->statements[i];
+        if (statement->kind != ASM_INSTRUCTION || statement->insns_count != 1 || repeats(work, i) ||
+            work->file->insns[statement->insns].writes & BIT(BASE_RCX))
+            return number;
+        here += accesses_of(work, i);
+        if (can_stand(work, i)) {
+            *ahead = here;
+            return i;
+        }
+    }
+    return number;
+}
+
+/* Iterations are added before; what was not executed is taken back. first: statement up to which
+   nothing else is added. */
+static void place_repeated(struct work *work, uint32_t number, uint32_t first,
+                           const struct access *access)
+{
+    struct access before = *access, after = *access;
+    uint32_t at = find_repeated_place(work, number, first, &before.ahead);
+    place_at(work, at, false, &before);
+    if (!may_end_early(work, number))
+        return;
+    uint32_t next = next_code(work, number + 1, work->file->statements_count - 1);
+    after.serial = before.serial + 1;
+    after.back = true;
+    place_at(work, next, false, &after);
+}
+
+static void place_segment(struct counting *counting, const struct segment *segment,
+                          uint32_t *serial)
+{
+    struct work *work = counting->work;
+    int64_t at_start, at_end;
+    find(counting, segment->start, &at_start);
+    find(counting, segment->end, &at_end);
+    int64_t value = segment->accesses + at_end - at_start;
+    uint32_t at = value ? find_place(work, segment) : ASM_NONE;
+    struct access access = {.ahead = at_start};
+    uint32_t from = segment->first;
+    for (uint32_t i = segment->first; i <= segment->last; i++) {
+        access.serial = *serial;
+        if (i == at) {
+            access.value = value;
+            access.ahead += value;
+            place_at(work, i, segment->fresh, &access);
+            access.value = 0;
+            from = i;
+            ++*serial;
+        }
+        access.each = repeats(work, i);
+        access.serial = *serial;
+        if (access.each) {
+            place_repeated(work, i, from, &access);
+            from = i + 1;
+            *serial += 2;
+        }
+        access.each = 0;
+        access.ahead -= accesses_of(work, i);
+    }
+}
+
+static bool prepare(struct counting *counting)
+{
+    const struct work *work = counting->work;
+    uint32_t blocks = work->function->blocks, places = 2 * blocks + 1;
+    uint32_t edges = work->blocks[blocks - 1].first_edge + work->blocks[blocks - 1].edges -
+                     work->blocks[0].first_edge;
+    counting->parent = calloc(places, sizeof *counting->parent);
+    counting->offset = calloc(places, sizeof *counting->offset);
+    counting->lowest = calloc(places, sizeof *counting->lowest);
+    counting->highest = calloc(places, sizeof *counting->highest);
+    counting->depth = calloc(blocks + 1, sizeof *counting->depth);
+    counting->retreating = calloc(edges + 1, sizeof *counting->retreating);
+    if (!counting->parent || !counting->offset || !counting->lowest || !counting->highest ||
+        !counting->depth || !counting->retreating || !find_retreating(counting))
+        return false;
+    for (uint32_t i = 0; i < places; i++)
+        counting->parent[i] = i;
+    guess_depths(counting);
+    join_places(counting);
+    for (uint32_t b = 0; b < blocks; b++)
+        if (!add_block(counting, b))
+            return false;
+    choose_tree(counting);
+    return true;
+}
+
+void access_place(struct work *work)
+{
+    struct counting counting = {.work = work};
+    uint32_t serial = 0;
+    if (!prepare(&counting))
+        work->out_of_memory = true;
+    for (uint32_t i = 0; i < counting.count && !work->out_of_memory; i++)
+        place_segment(&counting, &counting.segments[i], &serial);
+    free(counting.segments);
+    free(counting.parent);
+    free(counting.offset);
+    free(counting.lowest);
+    free(counting.highest);
+    free(counting.depth);
+    free(counting.retreating);
+}

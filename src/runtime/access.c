@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Access counters. Without an agent the count is so far from the access waited for that it never
+ * gets there. The agent is told by a signal, in whose frame all registers are safe, and which it
+ * has on its own stack; if the program blocks the signal, nothing happens but that this access is
+ * missed. Rejected: int3, which ends programs that block SIGTRAP.
+ */
+#include "runtime/runtime.h"
+
+#include <asm/unistd.h>
+
+enum { TRAP = 5, QUEUED = -1, /* SIGTRAP, SI_QUEUE */ AGAIN = 1 << 20 };
+
+RUNTIME_SHARED __thread struct built_accesses headroom_left
+    __attribute__((tls_model("initial-exec"))) = {.left = -(INT64_MAX / 2), .due = INT64_MAX / 2};
+
+/* siginfo_t, which is the C library's. */
+struct signal {
+    int32_t number, error, code, padding;
+    uint32_t pid, uid;
+    uint64_t value;
+    uint64_t rest[12];
+};
+
+static void tell_agent(struct built_accesses *accesses)
+{
+    long pid = RUNTIME_CALL(__NR_getpid);
+    struct signal signal = {
+        .number = TRAP, .code = QUEUED, .pid = (uint32_t)pid, .value = accesses->agent};
+    RUNTIME_CALL(__NR_rt_tgsigqueueinfo, pid, RUNTIME_CALL(__NR_gettid), TRAP, &signal);
+}
+
+/* general: as in struct built_due. what: see BUILT_DUE_EACH. */
+void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
+{
+    struct built_accesses *accesses = &headroom_left;
+    int64_t each = what & (BUILT_DUE_EACH - 1);
+    struct built_due due = {
+        .ip = ip, .ahead = (what - each) / BUILT_DUE_EACH + each * (int64_t)general[BASE_RCX]};
+    for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)
+        due.general[i] = general[i];
+    if (accesses->agent) {
+        *(const struct built_due *volatile *)&accesses->now = &due;
+        tell_agent(accesses);
+        *(const struct built_due *volatile *)&accesses->now = NULL;
+    }
+    if (accesses->left >= 0) { /* nobody took it */
+        int64_t later = accesses->left + (accesses->agent ? AGAIN : INT64_MAX / 4);
+        accesses->left -= later;
+        accesses->due += later;
+    }
+}
