@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ARRAY = 1 << 14, MOST_CONTEXT_ARRAY = 1 << 9 };
+enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 9 };
 static const uint64_t most_hash_default = UINT64_C(1) << 40;
 
 static bool ends_path(const struct work *work, const struct asm_edge *edge)
@@ -65,7 +65,30 @@ static bool make_graph(struct work *work)
     return true;
 }
 
-/* A table by number of path, a hash table, or fewer paths. */
+static bool has_loops(const struct work *work)
+{
+    for (uint32_t i = 0; i < work->graph.edges_count; i++)
+        if (work->graph.edges[i].flags & PATHS_RETREATING)
+            return true;
+    return false;
+}
+
+static enum base_status split(struct work *work, uint64_t most, uint64_t most_hash)
+{
+    paths_free(work->paths);
+    work->paths = NULL;
+    work->truncated = true;
+    enum base_status status = paths_split(&work->graph, most, &work->paths);
+    if (status == BASE_UNSUPPORTED) /* very large functions */
+        status = paths_split(&work->graph, most_hash, &work->paths);
+    return status;
+}
+
+/*
+ * A table by number of path; a hash table; or fewer paths. What has loops ends a path with every
+ * round: a hash table there took half of the time of a compressor, so that loops are rather cut off
+ * from what is around them.
+ */
 static enum base_status choose_table(struct work *work)
 {
     const struct instrument_options *options = work->options;
@@ -78,17 +101,11 @@ static enum base_status choose_table(struct work *work)
         return status;
     work->potential_log2 = paths_log2(work->paths);
     uint64_t count = paths_count(work->paths);
-    if (count > most_hash) {
-        struct paths *whole = work->paths;
-        work->paths = NULL;
-        paths_free(whole);
-        status = paths_split(&work->graph, most_array, &work->paths);
-        if (status == BASE_UNSUPPORTED) /* very large functions */
-            status = paths_split(&work->graph, most_hash, &work->paths);
+    if (count > (has_loops(work) ? most_array : most_hash)) {
+        status = split(work, most_array, most_hash);
         if (status != BASE_OK)
             return status;
         count = paths_count(work->paths);
-        work->truncated = true;
     }
     work->table_kind = count <= most_array ? BUILT_TABLE_ARRAY : BUILT_TABLE_HASH;
     work->cells = work->table_kind == BUILT_TABLE_ARRAY
