@@ -281,7 +281,10 @@ static const struct option_spec compile_options[] = {
      .help = "Count memory accesses exactly, as a source of samples for 'headroom waste' and "
              "'headroom reuse'."},
     {"cycles", 0, OPTION_FLAG, FIELD(cycles), .value = 1,
-     .help = "Measure time stamp cycles of each path or context, too."},
+     .help =
+         "Measure time stamp cycles of each path or context, too: its own, without those of the "
+         "functions that it calls, but with the time that it waits for the processor. Where paths "
+         "are short, programs take several times as long."},
     {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,

@@ -172,9 +172,10 @@ static double read_cost(struct built_import *import, uint32_t process)
     return import->overheads[0].cycles_per_read;
 }
 
+/* What the runtime takes off for calls may have been more than there was. */
 double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t count)
 {
-    return fmax(0, (double)cycles - (double)count * read_cost(import, process));
+    return fmax(0, (double)(int64_t)cycles - (double)count * read_cost(import, process));
 }
 
 static bool count_one(struct built_import *import, uint32_t process,
@@ -187,7 +188,7 @@ static bool count_one(struct built_import *import, uint32_t process,
         return true;
     }
     if (entry->modes & BUILT_CYCLES) {
-        bool plausible = cycles <= most_plausible * 64;
+        bool plausible = cycles + most_plausible * 64 <= most_plausible * 128;
         import->damaged += !plausible;
         cost.cycles = plausible ? built_cycles(import, process, cycles, count) : 0;
     }

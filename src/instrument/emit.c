@@ -39,15 +39,12 @@ struct site site_before(struct work *work, uint32_t statement, struct text *out)
         .rbp = work->stack[index].rbp,
         .cfa_is_stack = work->cfa_is_stack[index],
         .flags_in = -1,
+        .elapsed = -1,
     };
     return site;
 }
 
-/* The operand of a slot. */
-struct operand {
-    char text[40];
-};
-static struct operand slot_at(struct site *site, enum slot_use use)
+struct operand slot_at(struct site *site, enum slot_use use)
 {
     struct operand operand = {"0(%rsp)"};
     struct work *work = site->work;
@@ -78,8 +75,7 @@ static void spill(struct site *site, uint32_t number)
     site->dead |= BIT(number);
 }
 
-/* This register, whatever is in it. */
-static void claim(struct site *site, uint32_t number)
+void claim(struct site *site, uint32_t number)
 {
     if (!(site->dead & BIT(number)))
         spill(site, number);
@@ -110,13 +106,12 @@ static uint32_t take(struct site *site, uint32_t avoid)
     return BASE_R11;
 }
 
-static void give(struct site *site, uint32_t number)
+void give(struct site *site, uint32_t number)
 {
     site->busy &= ~BIT(number);
 }
 
-/* From here on flags may be changed. */
-static void save_flags(struct site *site)
+void save_flags(struct site *site)
 {
     if (!site->flags || site->flags_in >= 0)
         return;
@@ -264,6 +259,19 @@ static void thread_cell(struct site *site, const char *address, uint32_t number)
     }
 }
 
+/* The path's cycles are in the cell behind its count. */
+static void add_elapsed(struct site *site, int path, const char *address, uint32_t base)
+{
+    if (site->elapsed < 0)
+        return;
+    text_add(site->out, "\taddq\t%s, 8%s%s(%s", names64[site->elapsed], *address ? "+" : "",
+             address, names64[base]);
+    if (path < 0)
+        text_add(site->out, ")\n");
+    else
+        text_add(site->out, ",%s,8)\n", names64[path]);
+}
+
 /* count[path + value]++, or count[value]++ if path < 0. */
 static void count_in_array(struct site *site, int path, int64_t value)
 {
@@ -284,6 +292,7 @@ static void count_in_array(struct site *site, int path, int64_t value)
         text_add(site->out, "\tincq\t%s(%s)\n", address, names64[base]);
     else
         text_add(site->out, "\tincq\t%s(%s,%s,8)\n", address, names64[base], names64[path]);
+    add_elapsed(site, path, address, base);
     give(site, base);
 }
 
@@ -320,7 +329,7 @@ static void count_in_hash(struct site *site, int path, int64_t value)
     } else {
         thread_cell(site, address, BASE_R11);
     }
-    call_runtime(site, "headroom_count_path");
+    call_runtime(site, site->elapsed >= 0 ? "headroom_count_path_cycles" : "headroom_count_path");
     give(site, BASE_RAX);
     give(site, BASE_R11);
 }
@@ -328,6 +337,7 @@ static void count_in_hash(struct site *site, int path, int64_t value)
 static void emit_count(struct site *site, bool has_number, int64_t value)
 {
     int path = -1;
+    cycles_end(site);
     save_flags(site);
     if (has_number)
         path = (int)path_number(site, BIT(BASE_R11) | BIT(BASE_RAX));
@@ -337,6 +347,9 @@ static void emit_count(struct site *site, bool has_number, int64_t value)
         count_in_array(site, path, value);
     if (has_number)
         give_number(site, (uint32_t)path);
+    if (site->elapsed >= 0)
+        give(site, (uint32_t)site->elapsed);
+    site->elapsed = -1;
 }
 
 void emit_operations(struct site *site, uint32_t place)
@@ -344,11 +357,12 @@ void emit_operations(struct site *site, uint32_t place)
     uint32_t count;
     const struct paths_operation *operations = plan_at(site->work, place, &count);
     for (uint32_t i = 0; i < count; i++) {
+        int64_t value = operations[i].value * cells_per_path(site->work);
         switch (operations[i].kind) {
-        case PATHS_SET: emit_set(site, operations[i].value); break;
-        case PATHS_ADD: emit_add(site, operations[i].value); break;
-        case PATHS_COUNT: emit_count(site, true, operations[i].value); break;
-        default: emit_count(site, false, operations[i].value);
+        case PATHS_SET: emit_set(site, value); break;
+        case PATHS_ADD: emit_add(site, value); break;
+        case PATHS_COUNT: emit_count(site, true, value); break;
+        default: emit_count(site, false, value);
         }
     }
 }
@@ -467,6 +481,7 @@ void emit_entry(struct site *site)
         give(site, BASE_R11);
     }
     emit_operations(site, PATHS_AT_ROOT);
+    cycles_begin(site);
 }
 
 void emit_exit(struct site *site)

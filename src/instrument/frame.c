@@ -46,6 +46,8 @@ static int first_free(uint32_t candidates, uint32_t used)
 static void choose_storage(struct work *work)
 {
     uint32_t runtime = work->table_kind == BUILT_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
+    if (has_cycles(work)) /* of rdtsc */
+        runtime |= BIT(BASE_RAX) | BIT(BASE_RDX);
     work->storage = STORE_NONE;
     work->path_register = -1;
     if (!work->plan.needs_register)
@@ -74,9 +76,9 @@ void frame_choose(struct work *work)
     choose_storage(work);
     for (int i = 0; i < SLOT_USES; i++)
         work->slots[i] = -1;
-    bool record = has_contexts(work) && (work->call_sites || work->counts_here);
-    work->framed =
-        record || work->spills || work->storage == STORE_SAVED || work->storage == STORE_SLOT;
+    bool record = has_contexts(work) && (work->call_sites || work->counts_here || has_cycles(work));
+    work->framed = record || has_cycles(work) || work->spills || work->storage == STORE_SAVED ||
+                   work->storage == STORE_SLOT;
     work->chained = work->framed && work->function->flags & ASM_FRAME_ADDRESS;
     work->frame_bytes = work->chained ? 8 : 0;
     if (work->storage == STORE_SLOT)
@@ -87,6 +89,8 @@ void frame_choose(struct work *work)
         add_slot(work, SLOT_RECORD);
     if (record && work->call_sites)
         add_slot(work, SLOT_ENTRY);
+    if (has_cycles(work))
+        add_slot(work, SLOT_TIME);
     for (uint32_t i = 0; i < work->spills; i++)
         add_slot(work, (enum slot_use)(SLOT_SPILL + i));
     work->frame_bytes = (work->frame_bytes + 15) & ~15U;

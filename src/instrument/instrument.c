@@ -123,6 +123,8 @@ static void attempt(struct work *work)
     frame_choose(work);
     frame_adjust(work);
     if (work->reason == BUILT_WHOLE)
+        map_label_calls(work);
+    if (work->reason == BUILT_WHOLE)
         place_all(work);
     if (work->reason == BUILT_WHOLE)
         map_label(work);

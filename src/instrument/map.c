@@ -175,13 +175,17 @@ static void label_call(void *context, uint32_t statement, uint32_t block)
     work_edit(labels->work, statement, EDIT_AFTER, &text);
 }
 
-void map_label(struct work *work)
+void map_label_calls(struct work *work)
 {
     struct labels labels = {.work = work};
-    for (uint32_t i = 0; i < work->function->blocks; i++)
-        label_block(work, i);
     if (has_contexts(work))
         place_call_sites(work, label_call, &labels);
+}
+
+void map_label(struct work *work)
+{
+    for (uint32_t i = 0; i < work->function->blocks; i++)
+        label_block(work, i);
 }
 
 /* A label for the entry to refer to: a shared library cannot have the distance to its own global

@@ -65,9 +65,29 @@ static struct site site_at_block(struct work *work, uint32_t block, struct text 
     return site_before(work, work->blocks[block].first, out);
 }
 
+/*
+ * Where the unwinder or longjmp leads, what the slot holds is of a call that did not return. A
+ * computed goto leaves the time in the slot.
+ */
+static bool measures_anew(const struct work *work, uint32_t number)
+{
+    uint32_t flags = work->blocks[number].flags;
+    bool unknown = has_paths(work) && !(flags & ASM_BLOCK_REACHED);
+    return has_cycles(work) && (flags & (ASM_BLOCK_LANDING | ASM_BLOCK_SETJMP) || unknown);
+}
+
 static void put_operations(struct site *site, uint32_t place)
 {
     emit_operations(site, place);
+    site_end(site);
+}
+
+/* The same where control enters from elsewhere. */
+static void put_root(struct site *site, uint32_t number)
+{
+    emit_operations(site, PATHS_AT_ROOT + number);
+    if (measures_anew(site->work, number))
+        cycles_begin(site);
     site_end(site);
 }
 
@@ -109,7 +129,9 @@ static void place_exit(struct work *work, const struct asm_edge *edge, uint32_t 
 {
     struct text text = {0}, after = {0};
     struct site site = site_before(work, edge->statement, &text);
+    site.leaves = true;
     emit_operations(&site, place);
+    cycles_end_activation(&site);
     if (edge->kind != ASM_STOP)
         emit_exit(&site);
     site_end(&site);
@@ -253,7 +275,7 @@ static void place_arrival(struct work *work, uint32_t number)
     if (!found && work->reason == BUILT_WHOLE)
         work->reason = BUILT_SKIP_INDIRECT;
     struct site site = site_at_block(work, number, &text);
-    put_operations(&site, PATHS_AT_ROOT + number);
+    put_root(&site, number);
     work_edit(work, block->label, EDIT_BEFORE, &text);
 }
 
@@ -263,7 +285,7 @@ static void place_root(struct work *work, uint32_t number)
     struct text text = {0};
     uint32_t count;
     plan_at(work, PATHS_AT_ROOT + number, &count);
-    if (!count || !number)
+    if ((!count && !measures_anew(work, number)) || !number)
         return;
     if (block->flags & (ASM_BLOCK_LANDING | ASM_BLOCK_GOTO)) {
         place_arrival(work, number);
@@ -271,7 +293,7 @@ static void place_root(struct work *work, uint32_t number)
     }
     /* Behind a call that returns twice; or not known to be reached, and then made safe. */
     struct site site = site_at_block(work, number, &text);
-    put_operations(&site, PATHS_AT_ROOT + number);
+    put_root(&site, number);
     uint32_t before = number - 1;
     if (block->flags & ASM_BLOCK_SETJMP)
         work_edit(work, work->blocks[before].last, EDIT_AFTER, &text);
@@ -282,8 +304,25 @@ static void place_root(struct work *work, uint32_t number)
 /* ---- entry and calls
  * ----------------------------------------------------------------------------------- */
 
+/*
+ * Address of a thread-local variable: the linker knows the instructions before the call with it,
+ * and may replace them all. Nothing may come in between.
+ */
+static bool is_thread_local(const struct asm_statement *statement)
+{
+    static const char name[] = "__tls_get_addr";
+    struct asm_slice operands = statement->operands;
+    if (operands.bytes && operands.text[0] == '*') {
+        operands.text++;
+        operands.bytes--;
+    }
+    return operands.bytes >= sizeof name - 1 && !memcmp(operands.text, name, sizeof name - 1);
+}
+
 static bool calls(const struct work *work, const struct asm_statement *statement)
 {
+    if (statement->kind == ASM_INSTRUCTION && is_thread_local(statement))
+        return false;
     for (uint32_t i = 0; i < statement->insns_count; i++)
         if (work->file->insns[statement->insns + i].isa.flow == ISA_CALL)
             return true;
@@ -312,15 +351,51 @@ struct calls_placed {
     uint32_t count;
 };
 
+/* What becomes of the call: of the block's last statement its edges tell. */
+enum ending { RETURNS, RETURNS_TWICE, NEVER_RETURNS };
+
+static enum ending ending_of(const struct work *work, uint32_t statement, uint32_t number)
+{
+    const struct asm_block *block = &work->blocks[number];
+    if (statement != block->last || !block->edges)
+        return statement == block->last ? NEVER_RETURNS : RETURNS;
+    const struct asm_edge *edge = edges_of(work, block);
+    if (edge->kind != ASM_FALL)
+        return NEVER_RETURNS;
+    return work->blocks[edge->to].flags & ASM_BLOCK_SETJMP ? RETURNS_TWICE : RETURNS;
+}
+
+/* Where a call may return again, the time before it is another activation's, as with paths. */
 static void place_call(void *context, uint32_t statement, uint32_t block)
 {
     struct calls_placed *placed = context;
+    struct work *work = placed->work;
     struct text text = {0};
-    struct site site = site_before(placed->work, statement, &text);
-    (void)block;
-    emit_call(&site, placed->count++);
+    struct site site = site_before(work, statement, &text);
+    enum ending ending = ending_of(work, statement, block);
+    if (ending == RETURNS)
+        cycles_pause(&site);
+    else if (ending == RETURNS_TWICE)
+        cycles_end_activation(&site);
+    if (has_contexts(work))
+        emit_call(&site, placed->count++);
     site_end(&site);
-    work_edit(placed->work, statement, EDIT_BEFORE, &text);
+    work_edit(work, statement, EDIT_BEFORE, &text);
+}
+
+static void place_return(void *context, uint32_t statement, uint32_t block)
+{
+    struct work *work = context;
+    struct text text = {0};
+    if (ending_of(work, statement, block) != RETURNS)
+        return;
+    uint32_t next = statement == work->blocks[block].last
+                        ? work->blocks[edges_of(work, &work->blocks[block])->to].first
+                        : statement + 1;
+    struct site site = site_before(work, next, &text);
+    cycles_resume(&site);
+    site_end(&site);
+    work_edit(work, statement, EDIT_AFTER, &text);
 }
 
 static void place_entry(struct work *work)
@@ -356,17 +431,17 @@ static void place_stubs(struct work *work)
 
 void place_all(struct work *work)
 {
+    struct calls_placed placed = {.work = work};
     place_entry(work);
-    if (has_contexts(work)) {
-        struct calls_placed placed = {.work = work};
-        /* After the operations of a path that ends at the call, which would use the same slots. */
-        place_edges(work);
+    /* Behind a call before the operations of an edge that leads on from there; before a call after
+       those of a path that ends at the call, which would use the same slots. */
+    if (has_cycles(work))
+        place_call_sites(work, place_return, work);
+    place_edges(work);
+    if (has_contexts(work) || has_cycles(work))
         place_call_sites(work, place_call, &placed);
-    } else {
-        place_edges(work);
-    }
     for (uint32_t i = 0; i < work->function->blocks; i++)
-        if (work->graph_flags[i] & PATHS_ROOT && has_paths(work))
+        if (work->graph_flags[i] & PATHS_ROOT && (has_paths(work) || has_cycles(work)))
             place_root(work, i);
     place_stubs(work);
 }

@@ -109,7 +109,7 @@ static enum base_status choose_table(struct work *work)
     }
     work->table_kind = count <= most_array ? BUILT_TABLE_ARRAY : BUILT_TABLE_HASH;
     work->cells = work->table_kind == BUILT_TABLE_ARRAY
-                      ? (uint32_t)count
+                      ? (uint32_t)count * cells_per_path(work)
                       : (uint32_t)((sizeof(struct built_hash) +
                                     BUILT_HASH_CELLS * sizeof(struct built_hash_cell)) /
                                    sizeof(uint64_t));

@@ -6,6 +6,7 @@
  *   plan.c        its graph for `paths`; tables
  *   frame.c       a place of its own for each activation: slots in the stack frame
  *   emit.c        the added instructions: operations on paths, calling contexts
+ *   cycles.c      and those that measure time
  *   place.c       where they go: edges, entries, exits, calls
  *   map.c         headroom_map
  *
@@ -49,7 +50,7 @@ enum storage {
 };
 
 /* Slots of 8 bytes in the function's own frame, from the bottom. */
-enum slot_use { SLOT_PATH, SLOT_SAVED, SLOT_RECORD, SLOT_ENTRY, SLOT_SPILL, SLOT_USES = SLOT_SPILL + 8 };
+enum slot_use { SLOT_PATH, SLOT_SAVED, SLOT_RECORD, SLOT_ENTRY, SLOT_TIME, SLOT_SPILL, SLOT_USES = SLOT_SPILL + 8 };
 
 struct work {
     struct asm_file *file;
@@ -99,6 +100,16 @@ static inline bool has_paths(const struct work *work)
 {
     return work->options->modes & BUILT_PATHS;
 }
+/* Does the function have a slot for time? */
+static inline bool has_cycles(const struct work *work)
+{
+    return work->options->modes & BUILT_CYCLES && (has_contexts(work) || work->counts_here);
+}
+/* Cells of a path in an array. */
+static inline uint32_t cells_per_path(const struct work *work)
+{
+    return work->table_kind == BUILT_TABLE_ARRAY && work->options->modes & BUILT_CYCLES ? 2 : 1;
+}
 static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
 {
     return work->file->edges + block->first_edge;
@@ -138,12 +149,24 @@ struct site {
     uint32_t spilled[8];
     uint32_t spilled_count;
     int flags_in;             /* register with saved flags, -1                         */
+    bool leaves;              /* nothing of the function is executed behind it         */
+    int elapsed;              /* register with the cycles of the path that ends, -1    */
 };
 
 /* What holds before `statement`; out: where the text goes. */
 struct site site_before(struct work *work, uint32_t statement, struct text *out);
 /* Gives spilled registers back. */
 void site_end(struct site *site);
+
+/* For other files: this register, whatever is in it; may be used for other things; flags may be changed from
+   here on; the operand of a slot. */
+void claim(struct site *site, uint32_t number);
+void give(struct site *site, uint32_t number);
+void save_flags(struct site *site);
+struct operand {
+    char text[40];
+};
+struct operand slot_at(struct site *site, enum slot_use use);
 
 void emit_operations(struct site *site, uint32_t place);
 /* The code on entry, and what a root needs besides its operations. */
@@ -153,6 +176,18 @@ void emit_exit(struct site *site);
 void emit_after_exit(struct site *site);
 /* Before a call. */
 void emit_call(struct site *site, uint32_t call_site);
+
+/* ---- cycles.c ----------------------------------------------------------------------------------- */
+
+/* Each does nothing without cycles. A path, or an activation, begins: */
+void cycles_begin(struct site *site);
+/* It ends, another begins (unless site->leaves): the cycles of the first are in site->elapsed, to be given back. */
+void cycles_end(struct site *site);
+/* An activation ends: adds to its record, unless paths are measured. */
+void cycles_end_activation(struct site *site);
+/* Before and after a call. */
+void cycles_pause(struct site *site);
+void cycles_resume(struct site *site);
 
 /* ---- place.c ----------------------------------------------------------------------------------- */
 
@@ -164,7 +199,9 @@ uint32_t place_call_sites(const struct work *work, void (*visit)(void *, uint32_
 
 /* ---- map.c --------------------------------------------------------------------------------------- */
 
-/* Keeps the edits that add labels to the function's code, for its entry to refer to. */
+/* Keep the edits that add labels to the function's code, for its entry to refer to: return addresses before other
+   code is added behind calls, blocks after code was added before them. */
+void map_label_calls(struct work *work);
 void map_label(struct work *work);
 /* Appends the function's entry, and its cells, to the file. */
 void map_function(struct work *work);

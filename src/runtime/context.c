@@ -61,6 +61,7 @@ static void measure_map(struct runtime_module *module)
             at += sizeof(uint32_t); /* padding between object files */
             continue;
         }
+        module->modes |= function->modes;
         if (function->modes & BUILT_CONTEXTS) {
             module->functions++;
             module->record_bytes += bytes_for(at);
@@ -321,24 +322,70 @@ static bool is_signal_return(struct runtime_module *module, uint64_t address)
     return true;
 }
 
-/* Before the slots stands `bytes`: nonzero, and smaller than any address that a slot holds. */
+/*
+ * Long lists of children, and recursion, which is in no list: interpreters spent half of their time
+ * there. By slot, so that call sites stay apart where they are to.
+ */
+static uint64_t place_of(uint64_t slot, uint64_t entry)
+{
+    uint64_t mixed = (slot >> 3) * 31 + (entry >> 2);
+    return (mixed ^ mixed >> 10) % RUNTIME_LATELY;
+}
+
+static struct built_record *found_lately(const struct runtime_thread *thread, uint64_t slot,
+                                         const struct built_record *parent, uint64_t entry)
+{
+    uint64_t place = place_of(slot, entry);
+    struct built_record *record = record_at(thread->lately[place].record);
+    bool same = thread->lately[place].parent == (uint64_t)parent && record->function == entry;
+    return same ? record : NULL;
+}
+
+static void keep(struct runtime_thread *thread, uint64_t slot, const struct built_record *parent,
+                 uint64_t entry, const struct built_record *record)
+{
+    volatile uint64_t *known_parent = &thread->lately[place_of(slot, entry)].parent;
+    volatile uint64_t *known_record = &thread->lately[place_of(slot, entry)].record;
+    if (record->slot == BUILT_SLOT_OVERFLOW)
+        return;
+    *known_parent = 0;
+    *known_record = (uint64_t)record;
+    *known_parent = (uint64_t)parent;
+}
+
+/*
+ * Whose slot it is, and its number. The record in it is mostly a child of the owner; where it is
+ * not (none yet, a recursion), the slots before it are walked over: before them stands `bytes`,
+ * nonzero, and smaller than any address that a slot holds.
+ */
 static struct built_record *owner_of(uint64_t slot, uint32_t *number)
 {
-    const uint64_t *at = (const uint64_t *)slot - 1;
-    while (*at == 0 || *at >= RUNTIME_LOWEST)
+    const uint64_t *at = (const uint64_t *)slot;
+    uint64_t child = *at, parent = child ? record_at(child)->parent : 0;
+    if (parent &&
+        slot - (uint64_t)slots_of(record_at(parent)) < 8 * (uint64_t)record_at(parent)->slots) {
+        *number = (uint32_t)((slot - (uint64_t)slots_of(record_at(parent))) / 8);
+        return record_at(parent);
+    }
+    for (at--; *at == 0 || *at >= RUNTIME_LOWEST;)
         at--;
     *number = (uint32_t)((const uint64_t *)slot - at - 1);
     return (struct built_record *)(at + 1) - 1;
 }
 
-static struct built_record *find(struct runtime_module *module, struct runtime_thread *thread,
-                                 struct built_record *parent, uint64_t entry, uint32_t slot)
+/* Not a child of `parent` yet. A signal's handler is nobody's child, and is known by where it
+   returns to; that is looked at only here, since it takes reading code. */
+static struct built_record *meet(struct runtime_module *module, struct runtime_thread *thread,
+                                 struct built_record *parent, uint64_t entry, uint32_t slot,
+                                 const uint64_t *stack, bool *signalled)
 {
-    if (!thread || !module->region || parent->slot == BUILT_SLOT_OVERFLOW)
-        return overflow(module, entry);
-    struct built_record *found = find_child(parent, entry, slot);
-    if (!found)
-        found = find_ancestor(parent, entry);
+    *signalled = is_signal_return(module, *stack);
+    if (*signalled) {
+        parent = root(module, thread, &thread->signal_root);
+        struct built_record *found = find_child(parent, entry, 0);
+        return found ? found : make_child(module, thread, parent, entry, 0);
+    }
+    struct built_record *found = find_ancestor(parent, entry);
     return found ? found : make_child(module, thread, parent, entry, slot);
 }
 
@@ -351,17 +398,28 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
     if (!module || !module->overflow_root)
         give_up();
     runtime_check_fork(module);
-    uint32_t number = 0;
-    if (is_signal_return(module, *stack)) {
-        struct built_record *parent = root(module, thread, thread ? &thread->signal_root : NULL);
-        return (uint64_t)find(module, thread, parent, entry, 0);
-    }
     if (!headroom_slot)
         headroom_slot = (uint64_t)slots_of(root(module, thread, thread ? &thread->root : NULL));
     uint64_t slot = headroom_slot;
-    struct built_record *parent = owner_of(slot, &number);
-    struct built_record *record = find(module, thread, parent, entry, number);
-    *(uint64_t *)slot = (uint64_t)record;
+    struct built_record *record;
+    bool signalled = false;
+    if (!thread || !module->region) {
+        record = overflow(module, entry);
+    } else {
+        uint32_t number = 0;
+        struct built_record *parent = owner_of(slot, &number);
+        if (parent->slot == BUILT_SLOT_OVERFLOW)
+            record = overflow(module, entry);
+        else if (!(record = found_lately(thread, slot, parent, entry))) {
+            record = find_child(parent, entry, number);
+            if (!record)
+                record = meet(module, thread, parent, entry, number, stack, &signalled);
+            if (!signalled)
+                keep(thread, slot, parent, entry, record);
+        }
+    }
+    if (!signalled)
+        *(uint64_t *)slot = (uint64_t)record;
     return (uint64_t)record;
 }
 

@@ -26,13 +26,13 @@ static struct built_hash *table_in_use(struct built_hash *root)
 }
 
 /* One instruction, so that a signal handler cannot come in between; without the cost of a lock. */
-static void increment(uint64_t *number)
+static void add(uint64_t *number, uint64_t value)
 {
-    __asm__ volatile("incq %0" : "+m"(*number) : : "cc");
+    __asm__ volatile("addq %1, %0" : "+m"(*number) : "er"(value) : "cc");
 }
 
 /* False: the table is as full as it may be, and the key is not in it. */
-static bool count(struct built_hash *table, uint64_t key)
+static bool count(struct built_hash *table, uint64_t key, uint64_t cycles)
 {
     uint64_t mask = mask_of(table);
     bool full = table->used >= mask - mask / 4;
@@ -44,12 +44,14 @@ static bool count(struct built_hash *table, uint64_t key)
                 return false;
             if (__atomic_compare_exchange_n(&cell->key, &found, key, false, __ATOMIC_RELAXED,
                                             __ATOMIC_RELAXED)) {
-                increment(&table->used);
+                add(&table->used, 1);
                 found = key;
             }
         }
         if (found == key) {
-            increment(&cell->count);
+            add(&cell->count, 1);
+            if (cycles)
+                add(&cell->cycles, cycles);
             return true;
         }
     }
@@ -75,10 +77,10 @@ static struct built_hash *grow(struct built_hash *root, struct built_hash *table
     return larger;
 }
 
-void runtime_count_path(uint64_t path, struct built_hash *hash)
+void runtime_count_path(uint64_t path, struct built_hash *hash, uint64_t cycles)
 {
     runtime_check_fork(runtime_module_get());
     struct built_hash *table = table_in_use(hash);
-    while (table && !count(table, path + 1))
+    while (table && !count(table, path + 1, cycles))
         table = grow(hash, table);
 }

@@ -396,12 +396,15 @@ struct runtime_module *runtime_module_begin(void)
     runtime_take_number(module);
     runtime_contexts_begin(module);
     struct built_module *described = runtime_describe(module);
+    struct built_overhead *overhead = runtime_cycles_begin(module);
     if (!atomic_compare_exchange_strong(&the_module, &other, module)) {
         discard(module); /* what it took of the region was not published */
         return other;
     }
     if (described)
         runtime_publish(&described->piece, BUILT_PIECE_MODULE);
+    if (overhead)
+        runtime_publish(&overhead->piece, BUILT_PIECE_OVERHEAD);
     return module;
 }
 

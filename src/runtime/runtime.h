@@ -28,9 +28,13 @@ extern __thread uint64_t headroom_delta;
 /* Where the caller's record keeps its callee's; 0: nothing was entered yet in this thread. */
 extern RUNTIME_SHARED __thread uint64_t headroom_slot;
 
+/* What measuring around a call adds to the time of the function; added code takes it off after every call. */
+extern uint64_t headroom_read_cycles;
+
 /* Stubs (stubs.S), see there for registers: */
 void headroom_thread_begin(void);
 void headroom_count_path(void);
+void headroom_count_path_cycles(void);
 void headroom_enter(void);
 
 struct runtime_module;
@@ -76,6 +80,7 @@ struct runtime_module {
     uint32_t pid, process, parent;
     uint64_t map, map_bytes, counters, counters_bytes, bias;
     _Atomic uint64_t *same;       /* 1; the kernel clears it in a forked child. NULL: it cannot */
+    uint32_t modes;               /* of all its functions, enum built_modes                 */
     bool is_program;              /* stays as long as the process                           */
     uint64_t record_bytes;        /* of one record for each function with contexts; 0: none */
     uint32_t functions;           /* with contexts                                          */
@@ -108,6 +113,12 @@ void runtime_take_number(struct runtime_module *module);
 /* The module's piece, not yet published; NULL: none. */
 struct built_module *runtime_describe(struct runtime_module *module);
 
+/* ---- time (cycles.c) ------------------------------------------------------------------------------- */
+
+/* Measures headroom_read_cycles if the module's code reads the counter and something is recorded. Returns the
+   piece that says so, not yet published, or NULL. */
+struct built_overhead *runtime_cycles_begin(struct runtime_module *module);
+
 /* ---- threads (thread.c) --------------------------------------------------------------------------- */
 
 /* A RECORDS piece; `used` counts from its start. */
@@ -119,6 +130,8 @@ struct runtime_records {
 };
 
 /* What one thread of the module has. Outlives the thread; another one goes on with it. */
+enum { RUNTIME_LATELY = 1024 };
+
 struct runtime_thread {
     struct runtime_thread *next;
     _Atomic uint64_t owner;       /* process << 32 | thread, as the kernel numbers them     */
@@ -126,6 +139,11 @@ struct runtime_thread {
     _Atomic(struct runtime_records *) records;
     _Atomic uint64_t record_count;
     _Atomic uint64_t root, signal_root; /* addresses of records; 0: none yet                */
+    /* Found lately: a direct-mapped cache. A signal handler may come between the two stores; parent is 0
+       meanwhile. */
+    struct {
+        uint64_t parent, record;
+    } lately[RUNTIME_LATELY];
 };
 
 extern __thread struct runtime_thread *runtime_thread;
@@ -152,7 +170,7 @@ void runtime_link_records(const struct runtime_thread *thread, const struct runt
 /* stack: where the entered function's return address lies. Returns its record. */
 uint64_t runtime_enter(uint64_t entry, const uint64_t *stack);
 
-void runtime_count_path(uint64_t path, struct built_hash *hash);
+void runtime_count_path(uint64_t path, struct built_hash *hash, uint64_t cycles);
 
 /* In the child of a fork. */
 void runtime_after_fork(void);

@@ -75,7 +75,8 @@
  * %rax: path, %r11: struct built_hash; neither survives. Nearly always the path is in the table already, and
  * then this finds it: what runtime_count_path does, with few registers to save.
  */
-        entry   headroom_count_path
+        .macro  count_path name, cycles
+        entry   \name
         .cfi_remember_state
         pushq   %rcx
         pushq   %rdx
@@ -108,6 +109,10 @@
         cmpq    %rax, 24(%rcx,%r11,8)
         jne     3f
         incq    32(%rcx,%r11,8)
+        .if     \cycles
+        movq    16(%rsp), %rdx
+        addq    %rdx, 40(%rcx,%r11,8)
+        .endif
         leaq    8(%rsp), %rsp
         popq    %rsi
         popq    %rdx
@@ -127,9 +132,18 @@
         save
         movq    %rax, %rdi
         movq    %r11, %rsi
+        .if     !\cycles
+        xorl    %edx, %edx
+        .endif
         call    runtime_count_path
         restore
         ret
-        end     headroom_count_path
+        end     \name
+        .endm
+
+        count_path headroom_count_path, 0
+
+/* %rdx: cycles of the path, which survive. */
+        count_path headroom_count_path_cycles, 1
 
         .section .note.GNU-stack,"",@progbits

@@ -111,18 +111,19 @@ def functions_of(module):
     return functions
 
 
-def table_counts(words, counts):
-    """Of a struct built_hash, as a list of its words."""
+def table_counts(words, counts, word=1):
+    """Of a struct built_hash, as a list of its words; word 2: cycles."""
     for at in range(3, len(words) - 2, 3):
         if words[at]:
-            counts[words[at] - 1] = counts.get(words[at] - 1, 0) + words[at + 1]
+            counts[words[at] - 1] = counts.get(words[at] - 1, 0) + words[at + word]
 
 
 class Recording:
-    """counts: {(process, function name): {path: count}}; records: {(process, address): Record}."""
+    """counts: {(process, function name): {path: count}}; cycles, of hash tables: {name: {path: cycles}};
+    records: {(process, address): Record}."""
 
     def __init__(self, region):
-        self.modules, self.counts, self.records = {}, {}, {}
+        self.modules, self.counts, self.records, self.cycles = {}, {}, {}, {}
         self.tables = {}  # hash tables: {(process, address): function}
         self.counters = 0
         pieces = list(region.pieces())
@@ -160,6 +161,7 @@ class Recording:
         counts = self.counts.setdefault((process, function.name), {})
         if function.kind == 2:
             table_counts(words, counts)
+            table_counts(words, self.cycles.setdefault(function.name, {}), 2)
         else:
             for path, count in enumerate(words):
                 if count:
@@ -168,6 +170,7 @@ class Recording:
     def take_hash(self, piece):
         words = struct.unpack(f"<{(piece.bytes - 64) // 8}Q", piece.read(64))
         owner = self.tables[piece.process, piece.of]
+        table_counts(words, self.cycles.setdefault(owner.name, {}), 2)
         table_counts(words, owner.paths if isinstance(owner, Record) else
                      self.counts.setdefault((piece.process, owner.name), {}))
 

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What it costs to measure time by the time stamp counter, and how fast that runs. A few hundred
+ * microseconds once a module, and only where somebody will read it.
+ */
+#include "runtime/runtime.h"
+
+#include <asm/unistd.h>
+
+enum { BATCHES = 16, READINGS = 32, SPIN_NS = 200000, TRIES = 4, MONOTONIC = 1 };
+
+uint64_t headroom_read_cycles;
+
+static uint64_t read_counter(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high) : : "memory");
+    return (uint64_t)high << 32 | low;
+}
+
+#define READ "rdtsc\n\tshlq $32, %%rdx\n\torq %%rdx, %%rax\n\t"
+
+/* What added code does where a path ends and another begins (instrument/cycles.c, emit.c); the
+   cycles of all are added up. */
+static uint64_t count_many(void)
+{
+    uint64_t begin = read_counter(), cells[2] = {0};
+    for (int i = 0; i < READINGS; i++)
+        __asm__ volatile(READ "movq %%rax, %%rdx\n\tsubq %0, %%rdx\n\tmovq %%rax, %0\n\t"
+                              "incq %1\n\taddq %%rdx, %2"
+                         : "+m"(begin), "+m"(cells[0]), "+m"(cells[1])
+                         :
+                         : "rax", "rdx", "cc");
+    return cells[1];
+}
+
+/* And before and behind calls: what is left of the time when all between those is taken off. */
+static uint64_t call_many(void)
+{
+    uint64_t begin = read_counter();
+    for (int i = 0; i < READINGS; i++)
+        __asm__ volatile(READ "subq %%rax, %0\n\t" READ "addq %%rax, %0"
+                         : "+m"(begin)
+                         :
+                         : "rax", "rdx", "cc");
+    return read_counter() - begin;
+}
+
+/* The least of several: interrupts only ever add. */
+static uint64_t least_of(uint64_t (*many)(void))
+{
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < BATCHES; i++) {
+        uint64_t cycles = many();
+        least = cycles < least ? cycles : least;
+    }
+    return least;
+}
+
+/* One moment by both clocks: of several attempts the one that took the shortest time. */
+struct moment {
+    uint64_t cycles, ns;
+};
+static struct moment look(void)
+{
+    struct moment best = {0};
+    uint64_t least = UINT64_MAX;
+    for (int i = 0; i < TRIES; i++) {
+        uint64_t time[2] = {0}, before = read_counter();
+        RUNTIME_CALL(__NR_clock_gettime, MONOTONIC, time);
+        uint64_t took = read_counter() - before;
+        if (took < least) {
+            least = took;
+            best.cycles = before + took / 2;
+            best.ns = time[0] * 1000000000u + time[1];
+        }
+    }
+    return best;
+}
+
+/* Real numbers without vector registers: the quotient's bits, by integers. */
+static uint64_t quotient(uint64_t dividend, uint64_t divisor)
+{
+    if (!dividend || !divisor)
+        return 0;
+    int exponent = 0;
+    while (dividend >> 63 == 0) {
+        dividend <<= 1;
+        exponent--;
+    }
+    uint64_t whole = dividend / divisor, rest = dividend % divisor;
+    while (whole >> 52 == 0) { /* rest < divisor: far from 2^63 */
+        rest <<= 1;
+        whole = whole << 1 | (rest >= divisor);
+        rest -= rest >= divisor ? divisor : 0;
+        exponent--;
+    }
+    while (whole >> 53) {
+        whole >>= 1;
+        exponent++;
+    }
+    return (uint64_t)(exponent + 52 + 1023) << 52 | (whole & ((UINT64_C(1) << 52) - 1));
+}
+
+static void store(double *out, uint64_t bits)
+{
+    *(uint64_t *)out = bits;
+}
+
+struct built_overhead *runtime_cycles_begin(struct runtime_module *module)
+{
+    if (!module->region || !(module->modes & BUILT_CYCLES))
+        return NULL;
+    struct moment first = look(), last = first;
+    uint64_t cycles = least_of(count_many);
+    headroom_read_cycles = (least_of(call_many) + READINGS / 2) / READINGS;
+    while (last.ns - first.ns < SPIN_NS)
+        last = look();
+    struct built_overhead *out = (struct built_overhead *)runtime_piece(module, sizeof *out, 0);
+    if (!out)
+        return NULL;
+    store(&out->cycles_per_read, quotient(cycles, READINGS));
+    store(&out->cycles_per_ns, quotient(last.cycles - first.cycles, last.ns - first.ns));
+    return out;
+}
