@@ -402,10 +402,15 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
         return;
     print_heading(printer, "What was counted");
     if (counted >= 0) {
-        snprintf(text, sizeof text,
-                 "The paths' own cycles are %.0f %% of the CPU time; the rest went to code that "
-                 "is not instrumented (libraries, the kernel) and to counting.",
-                 100 * counted);
+        if (counted < 1)
+            snprintf(text, sizeof text,
+                     "The paths' own cycles are %.0f %% of the CPU time; the rest went to code "
+                     "that is not instrumented (libraries, the kernel) and to counting.",
+                     100 * counted);
+        else
+            snprintf(text, sizeof text,
+                     "The paths' own cycles are more than the CPU time: paths had to wait for the "
+                     "processor, and that is in their cycles.");
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2, text);
     }

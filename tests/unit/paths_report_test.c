@@ -615,6 +615,11 @@ static void text_tells_what_cannot_be_told(void **state)
     text = text_of(profile, &options);
     has(text, "No path has 90 % of the cycles. Try a smaller --hot.");
     free(text);
+    profile->run.cpu_s = 4e-7; /* 800 cycles */
+    text = text_of(profile, &options);
+    has(text, "are more than the CPU time: paths had to wait");
+    assert_null(strstr(text, "100 % of the CPU time"));
+    free(text);
     profile->paths[0].misses = 2;
     profile->path_runs[0].cache_bytes = 48 << 10;
     profile->path_runs[0].cache_ways = 12;
