@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: MIT
-/* Where the stack pointer and the frame pointer are. Forwards, to a fixed point. */
+/*
+ * Where the stack pointer and the frame pointer are. Forwards, to a fixed point. So are copies of
+ * the stack pointer in registers that callees preserve: blocks with objects of variable size, and
+ * calls with arguments on the stack, end by putting such a copy back.
+ */
 #include "asm/parts.h"
 
 #include <stdlib.h>
 
 enum { UNVISITED = INT32_MIN + 1, MOST_DEPTH = 1 << 30, ARGUMENTS_SIZE = 0x2e };
 
+enum { COPIES = 5 };
+static const uint8_t copy_registers[COPIES] = {BASE_RBX, BASE_R12, BASE_R13, BASE_R14, BASE_R15};
+static const char *const copy_names[COPIES] = {"%rbx", "%r12", "%r13", "%r14", "%r15"};
+
+/* Also how far below the stack pointer on entry the copies point. */
+struct place {
+    struct asm_stack at;
+    int32_t copies[COPIES];
+};
+
 struct solver {
     const struct asm_file *file;
     const struct asm_function *function;
     uint32_t number;
     struct asm_stack *stack; /* result */
-    struct asm_stack *enter; /* of blocks */
+    struct place *enter;     /* of blocks */
     uint32_t *pads;          /* of ranges of this function: block */
     uint32_t *ranges, ranges_count;
+    uint8_t *called; /* of blocks: some call leads to this landing pad */
     int32_t *pushed; /* of statements: bytes of arguments that unwinding takes off, as the unwind
                         table says */
     bool changed;
@@ -53,15 +68,21 @@ static bool ends_with(struct asm_slice slice, const char *text)
     return slice.bytes >= length && !memcmp(slice.text + slice.bytes - length, text, length);
 }
 
-/* What a move or lea puts into rsp or rbp. */
+/* What a move or lea puts into rsp, rbp or a copy. */
 static int32_t computed(const struct asm_statement *statement, const struct asm_insn *insn,
-                        struct asm_stack at)
+                        const struct place *place)
 {
+    struct asm_stack at = place->at;
     if (is_mnemonic(statement, "mov")) {
         if (asm_begins(statement->operands, "%rsp,"))
             return at.rsp;
         if (asm_begins(statement->operands, "%rbp,"))
             return at.rbp;
+        for (int i = 0; i < COPIES; i++)
+            if (asm_begins(statement->operands, copy_names[i]) &&
+                statement->operands.bytes > strlen(copy_names[i]) &&
+                statement->operands.text[strlen(copy_names[i])] == ',')
+                return place->copies[i];
         return ASM_UNKNOWN;
     }
     const struct isa_access *address = &insn->isa.accesses[0];
@@ -83,8 +104,9 @@ static int32_t adjusted(const struct asm_statement *statement, int32_t depth)
 }
 
 static struct asm_stack behind_insn(const struct asm_statement *statement,
-                                    const struct asm_insn *insn, struct asm_stack at)
+                                    const struct asm_insn *insn, const struct place *place)
 {
+    struct asm_stack at = place->at;
     bool rsp = insn->writes & 1u << BASE_RSP, rbp = insn->writes & 1u << BASE_RBP;
     if (insn->isa.flow == ISA_CALL || insn->isa.flow == ISA_RETURN || (!rsp && !rbp))
         return at;
@@ -101,9 +123,9 @@ static struct asm_stack behind_insn(const struct asm_statement *statement,
         at.rbp = ASM_UNKNOWN;
     } else if (rsp && !rbp) {
         bool sums = is_mnemonic(statement, "sub") || is_mnemonic(statement, "add");
-        at.rsp = sums ? adjusted(statement, at.rsp) : computed(statement, insn, at);
+        at.rsp = sums ? adjusted(statement, at.rsp) : computed(statement, insn, place);
     } else {
-        at.rbp = rsp ? ASM_UNKNOWN : computed(statement, insn, at);
+        at.rbp = rsp ? ASM_UNKNOWN : computed(statement, insn, place);
         at.rsp = rsp ? ASM_UNKNOWN : at.rsp;
     }
     return at;
@@ -122,20 +144,34 @@ static struct asm_stack behind_region(const struct asm_insn *insn, struct asm_st
     return at;
 }
 
+/* Callees preserve them. */
+static void copies_behind(const struct asm_statement *statement, const struct asm_insn *insn,
+                          struct place *place)
+{
+    bool copying = statement->kind == ASM_INSTRUCTION && is_mnemonic(statement, "mov") &&
+                   insn->isa.access_count == 0;
+    int32_t value = copying ? computed(statement, insn, place) : ASM_UNKNOWN;
+    for (int i = 0; i < COPIES; i++)
+        if (insn->writes & 1u << copy_registers[i])
+            place->copies[i] = insn->isa.flow == ISA_CALL ? place->copies[i] : value;
+}
+
 /* A region that writes the stack pointer gives it back in the end, or the compiler's own code would
  * fail. */
-static struct asm_stack behind(const struct solver *solver, uint32_t number, struct asm_stack at)
+static struct place behind(const struct solver *solver, uint32_t number, struct place place)
 {
     const struct asm_statement *statement = &solver->file->statements[number];
-    struct asm_stack before = at;
+    int32_t before = place.at.rsp;
     for (uint32_t i = 0; i < statement->insns_count; i++) {
         const struct asm_insn *insn = &solver->file->insns[statement->insns + i];
-        at = statement->kind == ASM_INLINE ? behind_region(insn, at)
-                                           : behind_insn(statement, insn, at);
+        struct asm_stack at = statement->kind == ASM_INLINE ? behind_region(insn, place.at)
+                                                            : behind_insn(statement, insn, &place);
+        copies_behind(statement, insn, &place);
+        place.at = at;
     }
     if (statement->kind == ASM_INLINE)
-        at.rsp = before.rsp;
-    return at;
+        place.at.rsp = before;
+    return place;
 }
 
 static int32_t join(int32_t known, int32_t more)
@@ -145,56 +181,78 @@ static int32_t join(int32_t known, int32_t more)
     return known == more ? known : ASM_UNKNOWN;
 }
 
-static void arrive(struct solver *solver, uint32_t block, struct asm_stack at)
+static void arrive(struct solver *solver, uint32_t block, const struct place *place)
 {
-    struct asm_stack *known = &solver->enter[block];
-    struct asm_stack joined = {join(known->rsp, at.rsp), join(known->rbp, at.rbp)};
-    solver->changed |= joined.rsp != known->rsp || joined.rbp != known->rbp;
+    struct place *known = &solver->enter[block];
+    struct place joined = {{join(known->at.rsp, place->at.rsp), join(known->at.rbp, place->at.rbp)},
+                           {0}};
+    for (int i = 0; i < COPIES; i++)
+        joined.copies[i] = join(known->copies[i], place->copies[i]);
+    solver->changed |= memcmp(&joined, known, sizeof joined) != 0;
     *known = joined;
 }
 
-static void throw_from(struct solver *solver, uint32_t statement, struct asm_stack at)
+static bool calls(const struct asm_file *file, uint32_t number)
 {
-    at.rsp = moved(at.rsp, -(int64_t)solver->pushed[asm_index(solver->function, statement)]);
+    const struct asm_statement *statement = &file->statements[number];
+    for (uint32_t i = 0; i < statement->insns_count; i++)
+        if (file->insns[statement->insns + i].isa.flow == ISA_CALL)
+            return true;
+    return false;
+}
+
+/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they tell: a
+   range may have an epilogue in its midst. */
+static void throw_from(struct solver *solver, uint32_t statement, struct place place)
+{
+    bool call = calls(solver->file, statement);
+    place.at.rsp =
+        moved(place.at.rsp, -(int64_t)solver->pushed[asm_index(solver->function, statement)]);
     for (uint32_t i = 0; i < solver->ranges_count; i++) {
         const struct asm_range *range = &solver->file->private->ranges[solver->ranges[i]];
-        if (statement >= range->first && statement < range->end)
-            arrive(solver, solver->pads[i], at);
+        if (statement >= range->first && statement < range->end &&
+            (call || !solver->called[solver->pads[i]]))
+            arrive(solver, solver->pads[i], &place);
     }
+}
+
+static struct place place_of(int32_t rsp, int32_t others)
+{
+    return (struct place){{rsp, others}, {others, others, others, others, others}};
 }
 
 static void run_block(struct solver *solver, uint32_t number, struct asm_stack *out)
 {
     const struct asm_file *file = solver->file;
     const struct asm_block *block = &file->blocks[solver->function->first_block + number];
-    struct asm_stack at = solver->enter[number];
-    if (at.rsp == UNVISITED)
-        at = (struct asm_stack){ASM_UNKNOWN, ASM_UNKNOWN};
+    struct place place = solver->enter[number];
+    if (place.at.rsp == UNVISITED)
+        place = place_of(ASM_UNKNOWN, ASM_UNKNOWN);
     for (uint32_t i = block->first; i <= block->last; i++) {
         const struct asm_statement *statement = &file->statements[i];
         if (out)
-            out[asm_index(solver->function, i)] = at;
+            out[asm_index(solver->function, i)] = place.at;
         if (statement->function != solver->number || !asm_is_code(statement))
             continue;
         if (!out)
-            throw_from(solver, i, at);
-        at = behind(solver, i, at);
+            throw_from(solver, i, place);
+        place = behind(solver, i, place);
     }
     for (uint32_t i = 0; i < block->edges && !out; i++) {
         if (file->edges[block->first_edge + i].to != ASM_NONE)
-            arrive(solver, file->edges[block->first_edge + i].to, at);
+            arrive(solver, file->edges[block->first_edge + i].to, &place);
     }
 }
 
 static void solve(struct solver *solver)
 {
     for (uint32_t i = 0; i < solver->function->blocks; i++)
-        solver->enter[i] = (struct asm_stack){UNVISITED, UNVISITED};
-    solver->enter[0] = (struct asm_stack){0, ASM_UNKNOWN};
+        solver->enter[i] = place_of(UNVISITED, UNVISITED);
+    solver->enter[0] = place_of(0, ASM_UNKNOWN);
     do {
         solver->changed = false;
         for (uint32_t i = 0; i < solver->function->blocks; i++) {
-            if (solver->enter[i].rsp != UNVISITED)
+            if (solver->enter[i].at.rsp != UNVISITED)
                 run_block(solver, i, NULL);
         }
     } while (solver->changed);
@@ -206,7 +264,8 @@ static bool find_pads(struct solver *solver)
     const struct asm_private *private = solver->file->private;
     solver->ranges = malloc((private->ranges_count + 1) * sizeof *solver->ranges);
     solver->pads = malloc((private->ranges_count + 1) * sizeof *solver->pads);
-    if (!solver->ranges || !solver->pads)
+    solver->called = calloc(solver->function->blocks + 1, 1);
+    if (!solver->ranges || !solver->pads || !solver->called)
         return false;
     for (uint32_t i = 0; i < private->ranges_count; i++) {
         uint32_t pad = private->ranges[i].pad;
@@ -219,6 +278,9 @@ static bool find_pads(struct solver *solver)
                 continue;
             solver->ranges[solver->ranges_count] = i;
             solver->pads[solver->ranges_count++] = k;
+            for (uint32_t s = private->ranges[i].first; s < private->ranges[i].end; s++)
+                solver->called[k] |=
+                    asm_is_code(&solver->file->statements[s]) && calls(solver->file, s);
         }
     }
     return true;
@@ -310,6 +372,7 @@ enum base_status asm_stack_depths(const struct asm_file *file, uint32_t number,
     free(solver.pushed);
     free(solver.ranges);
     free(solver.pads);
+    free(solver.called);
     free(known);
     return fine ? BASE_OK : BASE_NO_MEMORY;
 }

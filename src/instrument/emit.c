@@ -82,15 +82,22 @@ void claim(struct site *site, uint32_t number)
     site->busy |= BIT(number);
 }
 
-/* Any register but those in `avoid`. */
-static uint32_t take(struct site *site, uint32_t avoid)
+/* Registers that are no scratch, dead or not. */
+static uint32_t reserved(const struct site *site)
 {
     const struct work *work = site->work;
-    avoid |= site->busy | BIT(BASE_RSP);
+    uint32_t avoid = site->busy | BIT(BASE_RSP);
     if (work->storage == STORE_REGISTER || work->storage == STORE_SAVED)
         avoid |= BIT(work->path_register);
     if (site->rbp != ASM_UNKNOWN)
         avoid |= BIT(BASE_RBP);
+    return avoid;
+}
+
+/* Any register but those in `avoid`. */
+static uint32_t take(struct site *site, uint32_t avoid)
+{
+    avoid |= reserved(site);
     for (size_t i = 0; i < 2 * BASE_COUNT(preferred); i++) {
         uint32_t number = preferred[i % BASE_COUNT(preferred)];
         if (avoid & BIT(number))
@@ -109,6 +116,26 @@ static uint32_t take(struct site *site, uint32_t avoid)
 void give(struct site *site, uint32_t number)
 {
     site->busy &= ~BIT(number);
+}
+
+/* The same before there are slots. On entry nothing stands below the stack pointer yet, and signals
+   leave 128 bytes there alone: what is live is kept in them, up to give_on_entry; no call between.
+ */
+static uint32_t take_on_entry(struct site *site)
+{
+    if (site->dead & ~reserved(site))
+        return take(site, 0);
+    text_add(site->out, "\tmovq\t%s, -8(%%rsp)\n", names64[BASE_RAX]);
+    site->busy |= BIT(BASE_RAX);
+    return BASE_RAX;
+}
+
+/* Leaves flags as they are. */
+static void give_on_entry(struct site *site, uint32_t number)
+{
+    if (!(site->dead & BIT(number)))
+        text_add(site->out, "\tmovq\t-8(%%rsp), %s\n", names64[number]);
+    give(site, number);
 }
 
 void save_flags(struct site *site)
@@ -377,10 +404,10 @@ static void emit_begin(struct site *site)
     struct work *work = site->work;
     unsigned number = work->number;
     if (work->options->shared) {
-        uint32_t scratch = take(site, 0);
+        uint32_t scratch = take_on_entry(site);
         load_delta(site, scratch);
         text_add(site->out, "\ttestq\t%s, %s\n", names64[scratch], names64[scratch]);
-        give(site, scratch);
+        give_on_entry(site, scratch);
     } else {
         text_add(site->out, "\tcmpq\t$0, %%fs:headroom_delta@tpoff\n");
     }
@@ -422,20 +449,21 @@ static void emit_find_record(struct site *site)
     struct work *work = site->work;
     unsigned number = work->number;
     claim(site, BASE_R11);
-    uint32_t own = take(site, 0);
     load_slot(site, BASE_R11);
     text_add(site->out,
              "\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n"
-             "\tmovq\t(%%r11), %%r11\n\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n"
-             "\tleaq\t" LABEL_FORMAT "(%%rip), %s\n\tcmpq\t%s, (%%r11)\n\tjne\t" LABEL_FORMAT
-             "\n" LABEL_FORMAT ":\n",
-             number, "n", 0U, number, "n", 0U, number, "m", 0U, names64[own], names64[own], number,
-             "n", 0U, number, "a", 0U);
+             "\tmovq\t(%%r11), %%r11\n\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n",
+             number, "n", 0U, number, "n", 0U);
+    uint32_t own = take_on_entry(site);
+    text_add(site->out, "\tleaq\t" LABEL_FORMAT "(%%rip), %s\n\tcmpq\t%s, (%%r11)\n", number, "m",
+             0U, names64[own], names64[own]);
+    give_on_entry(site, own);
+    text_add(site->out, "\tjne\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "n", 0U, number,
+             "a", 0U);
     text_add(&work->stubs,
              LABEL_FORMAT ":\n\tleaq\t" LABEL_FORMAT
                           "(%%rip), %%r11\n\tcall\theadroom_enter\n\tjmp\t" LABEL_FORMAT "\n",
              number, "n", 0U, number, "m", 0U, number, "a", 0U);
-    give(site, own);
 }
 
 static void emit_frame(struct site *site)

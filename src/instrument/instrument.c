@@ -42,30 +42,72 @@ static void release(struct work *work)
     paths_free(work->paths);
 }
 
+static bool returns(const struct work *work, const struct asm_block *block)
+{
+    for (uint32_t i = 0; i < block->edges; i++)
+        if (edges_of(work, block)[i].kind == ASM_RETURN)
+            return true;
+    return false;
+}
+
+/* Registers pushed in the block, or popped, by the depth of the stack when they are on it. */
+struct saves {
+    uint32_t registers;
+    int32_t depths[16];
+};
+
+static void find_saves(const struct work *work, const struct asm_block *block, bool pushes,
+                       struct saves *saves)
+{
+    for (uint32_t i = block->first; i <= block->last; i++) {
+        const struct asm_statement *statement = &work->file->statements[i];
+        if (statement->kind != ASM_INSTRUCTION || !statement->insns_count ||
+            statement->name.bytes < 3 || !statement->operands.bytes ||
+            *statement->operands.text != '%' ||
+            memcmp(statement->name.text, pushes ? "pus" : "pop", 3) != 0)
+            continue;
+        const struct asm_insn *insn = &work->file->insns[statement->insns];
+        uint32_t moved = (pushes ? insn->reads : insn->writes) & ~(1U << BASE_RSP);
+        int32_t depth = work->stack[asm_index(work->function, i)].rsp;
+        if (!moved || (pushes && saves->registers & moved))
+            continue;
+        saves->registers |= moved;
+        saves->depths[__builtin_ctz(moved)] = depth == ASM_UNKNOWN || !pushes ? depth : depth + 8;
+    }
+}
+
 /*
- * interrupt handlers and the like preserve what others may change: what is dead where they return
- * is not known. Others pop such registers, too, but do not push the same: arguments are taken off
- * the stack that way.
+ * Interrupt handlers and the like preserve what others may change: what is dead where they return
+ * is not known. Others push and pop such registers, too, arguments, but not from one place in the
+ * stack on entry and before a return.
  */
 static bool preserves_all(const struct work *work)
 {
-    uint32_t pushed = 0, popped = 0;
     const uint32_t unusual = 1U << BASE_RCX | 1U << BASE_RDX | 1U << BASE_RSI | 1U << BASE_RDI |
                              1U << BASE_R8 | 1U << BASE_R9 | 1U << BASE_R10 | 1U << BASE_R11;
-    for (uint32_t i = work->function->first; i < work->function->end; i++) {
-        const struct asm_statement *statement = &work->file->statements[i];
-        if (statement->kind != ASM_INSTRUCTION || !statement->insns_count ||
-            statement->name.bytes < 3)
+    struct saves pushed = {0};
+    if (work->function->blocks)
+        find_saves(work, &work->blocks[0], true, &pushed);
+    for (uint32_t b = 0; b < work->function->blocks; b++) {
+        struct saves popped = {0};
+        uint32_t same = 0;
+        for (uint32_t i = work->blocks[b].first; i <= work->blocks[b].last; i++) {
+            struct asm_slice name = work->file->statements[i].name;
+            if (work->file->statements[i].kind == ASM_INSTRUCTION && name.bytes >= 4 &&
+                !memcmp(name.text, "iret", 4))
+                return true;
+        }
+        if (!returns(work, &work->blocks[b]))
             continue;
-        if (!memcmp(statement->name.text, "pop", 3))
-            popped |= work->file->insns[statement->insns].writes & unusual;
-        if (!memcmp(statement->name.text, "pus", 3) && statement->operands.bytes &&
-            *statement->operands.text == '%')
-            pushed |= work->file->insns[statement->insns].reads & unusual;
-        if (!memcmp(statement->name.text, "iret", statement->name.bytes < 4 ? 3 : 4))
+        find_saves(work, &work->blocks[b], false, &popped);
+        for (int r = 0; r < 16; r++)
+            same += pushed.registers & popped.registers & unusual & 1U << r &&
+                    (pushed.depths[r] == popped.depths[r] || popped.depths[r] == ASM_UNKNOWN ||
+                     pushed.depths[r] == ASM_UNKNOWN);
+        if (same >= 4)
             return true;
     }
-    return __builtin_popcount(pushed & popped) >= 4;
+    return false;
 }
 
 static uint32_t used_registers(const struct work *work)

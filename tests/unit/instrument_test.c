@@ -59,8 +59,10 @@ static uint8_t *read_all(const char *path, size_t *bytes)
     return data;
 }
 
-/* Rewrites one function f with this body for counting paths. Its reason (enum built_reason); *text
-   gets the new text, which assembles. */
+static uint32_t modes = BUILT_PATHS;
+
+/* Rewrites one function f with this body for counting paths, or by `modes`. Its reason (enum
+   built_reason); *text gets the new text, which assembles. */
 static uint32_t rewrite(const char *body, char **text)
 {
     char source[8192], object[64];
@@ -79,7 +81,7 @@ static uint32_t rewrite(const char *body, char **text)
     uint8_t *data = read_all(object, &bytes);
     assert_int_equal(asm_decode(file, data, bytes), BASE_OK);
     free(data);
-    struct instrument_options options = {.modes = BUILT_PATHS, .gnu = true};
+    struct instrument_options options = {.modes = modes, .gnu = true};
     struct instrument_counts counts = {0};
     assert_int_equal(instrument_file(file, &options, &counts), BASE_OK);
     assert_int_equal(counts.functions, 1);
@@ -187,6 +189,67 @@ static void handlers_are_left_alone(void **state)
         BUILT_WHOLE);
 }
 
+/* What is pushed on entry and popped before the return is no argument if the stack was another. */
+static void arguments_taken_off_are_none_to_preserve(void **state)
+{
+    assert_int_equal(reason_of(ENTRY
+                               "\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n" TWO_PATHS
+                               "\tpopq %rdi\n\tpopq %rsi\n\tpopq %rdx\n\tpopq %rcx\n" EXIT),
+                     BUILT_WHOLE);
+    assert_int_equal(
+        reason_of("\ttestl %edi, %edi\n\tje .L3\n\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n"
+                  "\tpushq %rcx\n" TWO_PATHS
+                  "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n.L3:\n\tret\n"),
+        BUILT_WHOLE);
+}
+
+/* va_start without vector registers: everything it writes has to be there. */
+#define SAVED "\tmovq %rdx, -24(%rsp)\n"
+#define LIST(gp, area, list)                                                                       \
+    "\tleaq 8(%rsp), %rax\n\tmovl $" gp ", -88(%rsp)\n\tmovq %rax, -80(%rsp)\n\tleaq " area        \
+    "(%rsp), %rax\n\tmovq %rax, " list "(%rsp)\n"
+#define USED                                                                                       \
+    "\tmovl -88(%rsp), %eax\n\ttestl %esi, %esi\n\tje .L2\n\tincl %eax\n.L2:\n\taddq %rbx, %rax\n" \
+    "\taddl %ecx, %edx\n\taddl %esi, %edi\n\taddl %r8d, %r9d\n\taddl %r10d, %r11d\n"               \
+    "\taddl %ebp, %r12d\n\taddl %r13d, %r14d\n\taddl %r15d, %r14d\n\tret\n"
+static void variable_arguments_move(void **state)
+{
+    char *text;
+    assert_int_equal(rewrite(SAVED LIST("16", "-40", "-72") USED, &text), BUILT_WHOLE);
+    assert_null(strstr(text, "\tleaq 8(%rsp), %rax\n"));
+    assert_non_null(strstr(text, "\tleaq -40(%rsp), %rax\n"));
+    free(text);
+    assert_int_equal(reason_of(LIST("16", "-40", "-72") USED), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("24", "-40", "-72") USED), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("16", "-48", "-72") USED), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("16", "-40", "-64") USED), BUILT_SKIP_ARGUMENTS);
+}
+
+/* A copy of the stack pointer is put back, or what no longer is one. */
+static void copies_of_the_stack_pointer_are_known(void **state)
+{
+    assert_int_equal(reason_of(ENTRY
+                               "\tmovq %rsp, %r14\n\tpushq 8(%rdi)\n\tpushq (%rdi)\n" TWO_PATHS
+                               "\tmovq %r14, %rsp\n" EXIT),
+                     BUILT_WHOLE);
+    assert_int_equal(reason_of(ENTRY
+                               "\tmovq %rsp, %r14\n\tpushq 8(%rdi)\n\tpushq (%rdi)\n" TWO_PATHS
+                               "\tleaq 16(%r14), %r14\n\tmovq %r14, %rsp\n" EXIT),
+                     BUILT_SKIP_STACK);
+}
+
+/* All registers hold arguments of the function that it ends by jumping to. */
+static void entries_need_no_free_register(void **state)
+{
+    char *text;
+    modes = BUILT_PATHS | BUILT_CONTEXTS;
+    assert_int_equal(rewrite("\tmovl %edx, %edx\n\tjmp h\n", &text), BUILT_WHOLE);
+    modes = BUILT_PATHS;
+    assert_non_null(strstr(text, "\tmovq\t%rax, -8(%rsp)\n"));
+    assert_non_null(strstr(text, "\tmovq\t-8(%rsp), %rax\n"));
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +259,10 @@ int main(void)
         cmocka_unit_test(arguments_move),
         cmocka_unit_test(addresses_of_arguments_are_left_alone),
         cmocka_unit_test(handlers_are_left_alone),
+        cmocka_unit_test(arguments_taken_off_are_none_to_preserve),
+        cmocka_unit_test(variable_arguments_move),
+        cmocka_unit_test(copies_of_the_stack_pointer_are_known),
+        cmocka_unit_test(entries_need_no_free_register),
     };
     return cmocka_run_group_tests(tests, start, end);
 }
