@@ -40,7 +40,7 @@ PROGRAMS = {
              None, None),
     "sqlite3": ("sqlite3", "creates, joins, updates in memory", "{b}/sqlite3 :memory: '.read {i}/tables.sql'", "sqlite3",
                 "gcc -O2 -g -DSQLITE_THREADSAFE=1 -o {o} shell.c sqlite3.c -lm -lpthread -ldl"),
-    "tcc": ("tcc", "compiles 6,000 functions", "{b}/tcc -nostdinc -w -c -o /dev/null {i}/tables.c", None, None),
+    "tcc": ("tcc", "compiles 6,000 functions", "{b}/tcc -nostdinc -w -c -o {t}/tcc.o {i}/tables.c", None, None),
     "minisat": ("minisat2", "refutes a random formula, 200 variables", "{b}/minisat -verb=0 {i}/hard.tables", "minisat2",
                 MINISAT),
     "cadical": ("cadical", "satisfies a random formula, 30,000 variables", "{b}/cadical -q {i}/easy.tables", "cadical",
