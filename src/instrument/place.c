@@ -366,6 +366,52 @@ static enum ending ending_of(const struct work *work, uint32_t statement, uint32
 }
 
 /* Where a call may return again, the time before it is another activation's, as with paths. */
+/* Functions of the C library that call nothing of the program's: what their slot would be is of no
+   account. Not those of memory, which programs replace. */
+static bool calls_nobody(const struct asm_statement *call)
+{
+    static const char *const names[] = {"memcpy",
+                                        "memmove",
+                                        "memset",
+                                        "memcmp",
+                                        "memchr",
+                                        "strlen",
+                                        "strcmp",
+                                        "strncmp",
+                                        "strchr",
+                                        "strrchr",
+                                        "strcpy",
+                                        "strncpy",
+                                        "strstr",
+                                        "strspn",
+                                        "strcspn",
+                                        "strpbrk",
+                                        "__ctype_b_loc",
+                                        "__ctype_tolower_loc",
+                                        "__ctype_toupper_loc",
+                                        "__errno_location",
+                                        "pow",
+                                        "exp",
+                                        "log",
+                                        "sin",
+                                        "cos",
+                                        "tan",
+                                        "sqrt",
+                                        "floor",
+                                        "ceil",
+                                        "fmod",
+                                        "atan2",
+                                        "_setjmp",
+                                        "__tls_get_addr"};
+    uint32_t bytes = 0;
+    while (bytes < call->operands.bytes && is_symbol(call->operands.text[bytes]))
+        bytes++;
+    for (size_t i = 0; i < BASE_COUNT(names); i++)
+        if (bytes == strlen(names[i]) && !memcmp(names[i], call->operands.text, bytes))
+            return true;
+    return false;
+}
+
 static void place_call(void *context, uint32_t statement, uint32_t block)
 {
     struct calls_placed *placed = context;
@@ -377,8 +423,11 @@ static void place_call(void *context, uint32_t statement, uint32_t block)
         cycles_pause(&site);
     else if (ending == RETURNS_TWICE)
         cycles_end_activation(&site);
-    if (has_contexts(work))
-        emit_call(&site, placed->count++);
+    if (has_contexts(work)) {
+        if (!calls_nobody(&work->file->statements[statement]))
+            emit_call(&site, placed->count);
+        placed->count++;
+    }
     site_end(&site);
     work_edit(work, statement, EDIT_BEFORE, &text);
 }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 9 };
+enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 12 };
 static const uint64_t most_hash_default = UINT64_C(1) << 40;
 
 static bool ends_path(const struct work *work, const struct asm_edge *edge)

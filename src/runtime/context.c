@@ -12,8 +12,17 @@
  * overflow record in the process: slots of those lead to such records only.
  */
 #include "runtime/runtime.h"
+#include "runtime/stubs.h"
 
 #include <asm/unistd.h>
+
+_Static_assert(offsetof(struct built_record, function) == 0 &&
+                   offsetof(struct built_record, parent) == STUBS_RECORD_PARENT &&
+                   offsetof(struct built_record, slots) == STUBS_RECORD_SLOTS &&
+                   sizeof(struct built_record) == STUBS_RECORD_BYTES &&
+                   offsetof(struct runtime_thread, lately) == STUBS_THREAD_LATELY &&
+                   RUNTIME_LATELY == STUBS_LATELY_MASK + 1,
+               "headroom_enter in stubs.S knows these");
 
 enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
 
@@ -326,7 +335,7 @@ static bool is_signal_return(struct runtime_module *module, uint64_t address)
  * Long lists of children, and recursion, which is in no list: interpreters spent half of their time
  * there. By slot, so that call sites stay apart where they are to.
  */
-static uint64_t place_of(uint64_t slot, uint64_t entry)
+static uint64_t place_of(uint64_t slot, uint64_t entry) /* as in stubs.S */
 {
     uint64_t mixed = (slot >> 3) * 31 + (entry >> 2);
     return (mixed ^ mixed >> 10) % RUNTIME_LATELY;

@@ -4,6 +4,8 @@
  * stack may have any alignment. C is compiled for general registers only, which leaves vector registers,
  * x87 and their control words alone.
  */
+#include "runtime/stubs.h"
+
         .text
 
         .macro  entry name
@@ -60,8 +62,77 @@
         ret
         end     headroom_thread_begin
 
-/* %r11: entry of the map. Called before the function changed its stack. %r11: its record. */
+/*
+ * %r11: entry of the map. Called before the function changed its stack. %r11: its record. What was found lately
+ * (struct runtime_thread) is found here as well: interpreters and virtual calls come this way all the time.
+ */
         entry   headroom_enter
+        pushq   %rax
+        .cfi_adjust_cfa_offset 8
+        pushq   %rcx
+        .cfi_adjust_cfa_offset 8
+        pushq   %rdx
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        movq    headroom_slot@gottpoff(%rip), %rax
+        movq    %fs:(%rax), %rax
+        testq   %rax, %rax
+        je      1f
+        movq    (%rax), %rcx
+        testq   %rcx, %rcx
+        je      1f
+        movq    STUBS_RECORD_PARENT(%rcx), %rcx
+        testq   %rcx, %rcx
+        je      1f
+        leaq    STUBS_RECORD_BYTES(%rcx), %rdx
+        movq    %rax, %rsi
+        subq    %rdx, %rsi
+        movl    STUBS_RECORD_SLOTS(%rcx), %edx
+        shlq    $3, %rdx
+        cmpq    %rdx, %rsi
+        jae     1f
+        movq    %rax, %rsi
+        shrq    $3, %rax
+        imulq   $31, %rax, %rax
+        movq    %r11, %rdx
+        shrq    $2, %rdx
+        addq    %rdx, %rax
+        movq    %rax, %rdx
+        shrq    $10, %rdx
+        xorq    %rdx, %rax
+        andl    $STUBS_LATELY_MASK, %eax
+        shlq    $4, %rax
+        movq    runtime_thread@gottpoff(%rip), %rdx
+        movq    %fs:(%rdx), %rdx
+        testq   %rdx, %rdx
+        je      1f
+        addq    %rax, %rdx
+        cmpq    STUBS_THREAD_LATELY(%rdx), %rcx
+        jne     1f
+        movq    STUBS_THREAD_LATELY + 8(%rdx), %rdx
+        cmpq    %r11, (%rdx)
+        jne     1f
+        movq    %rdx, (%rsi)
+        movq    %rdx, %r11
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdx
+        .cfi_adjust_cfa_offset -8
+        popq    %rcx
+        .cfi_adjust_cfa_offset -8
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
+        ret
+        .cfi_adjust_cfa_offset 32
+1:      popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdx
+        .cfi_adjust_cfa_offset -8
+        popq    %rcx
+        .cfi_adjust_cfa_offset -8
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
         save
         movq    %r11, %rdi
         leaq    16(%rbp), %rsi

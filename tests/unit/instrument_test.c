@@ -167,10 +167,19 @@ static void arguments_move(void **state)
     free(text);
 }
 
+/* Those of local variables might be of the end of an array: then they must not move. */
 static void addresses_of_arguments_are_left_alone(void **state)
 {
-    assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n" EXIT),
-                     BUILT_SKIP_ARGUMENTS);
+    const char *local = "\tleaq 96(%rsp), %rax\n\tmovq %rsp, %rdi\n";
+    char body[1024];
+    snprintf(body, sizeof body, "%s%s%s%s", ENTRY, TWO_PATHS, local, EXIT);
+    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(
+        reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n\tleaq 8(%rsp), %rdi\n" EXIT),
+        BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(
+        reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n\tmovq 8(%rsp), %rdi\n" EXIT),
+        BUILT_WHOLE);
     assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 32(%rsp), %rax\n" EXIT), BUILT_WHOLE);
 }
 
@@ -238,6 +247,25 @@ static void copies_of_the_stack_pointer_are_known(void **state)
                      BUILT_SKIP_STACK);
 }
 
+/* What comes out of a range of calls arrives as the calls leave it, not the epilogue in their
+ * midst. */
+static void landing_pads_have_the_stack_of_calls(void **state)
+{
+    const char *table = "\t.section .gcc_except_table,\"a\",@progbits\n.LLSDA0:\n\t.byte 0xff\n"
+                        "\t.byte 0xff\n\t.byte 0x1\n\t.uleb128 .LLSDACSE0-.LLSDACSB0\n.LLSDACSB0:\n"
+                        "\t.uleb128 .LEHB0-.LFB0\n\t.uleb128 .LEHE0-.LEHB0\n\t.uleb128 .L9-.LFB0\n"
+                        "\t.uleb128 0\n.LLSDACSE0:\n\t.text\n";
+    const char *code = ".LFB0:\n\t.cfi_lsda 0x1b,.LLSDA0\n" ENTRY ".LEHB0:\n" TWO_PATHS
+                       "\ttestl %ebx, %ebx\n\tje .L5\n" EXIT
+                       ".L5:\n\tcall h\n.LEHE0:\n\tjmp .L2\n.L9:\n\tmovq %rax, %rdi\n"
+                       "\ttestl %ebx, %ebx\n\tje .L8\n\tcall h\n.L8:\n\tcall abort\n";
+    char body[4096];
+    snprintf(body, sizeof body, "%s%s", code, table);
+    modes = BUILT_PATHS | BUILT_CONTEXTS;
+    assert_int_equal(reason_of(body), BUILT_WHOLE);
+    modes = BUILT_PATHS;
+}
+
 /* All registers hold arguments of the function that it ends by jumping to. */
 static void entries_need_no_free_register(void **state)
 {
@@ -262,6 +290,7 @@ int main(void)
         cmocka_unit_test(arguments_taken_off_are_none_to_preserve),
         cmocka_unit_test(variable_arguments_move),
         cmocka_unit_test(copies_of_the_stack_pointer_are_known),
+        cmocka_unit_test(landing_pads_have_the_stack_of_calls),
         cmocka_unit_test(entries_need_no_free_register),
     };
     return cmocka_run_group_tests(tests, start, end);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Shapes of control flow and of stack frames, each in a function of its own, and what they computed. */
+/* Shapes of control flow and of stack frames, each in a function of its own, and what they
+ * computed. */
 #include <alloca.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -10,7 +11,10 @@
 
 #define APART __attribute__((noinline, noclone, noipa))
 
-APART int straight(int a, int b) { return a * 3 + b; }
+APART int straight(int a, int b)
+{
+    return a * 3 + b;
+}
 
 APART int diamond(int a)
 {
@@ -56,9 +60,15 @@ APART int many(int op, int a, int b)
     return a + op;
 }
 
-APART unsigned long fibonacci(unsigned n) { return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2); }
+APART unsigned long fibonacci(unsigned n)
+{
+    return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
 
-APART int tail_callee(int a, int b, int c) { return a - 2 * b + c; }
+APART int tail_callee(int a, int b, int c)
+{
+    return a - 2 * b + c;
+}
 APART int tail(int a, int b)
 {
     if (a > b)
@@ -85,8 +95,14 @@ APART long by_value(struct large x, int n)
     return r;
 }
 APART long first_of(struct large *x);
-APART long first_of(struct large *x) { return x->values[0] + x->values[11]; }
-APART long passes_address(struct large x) { return first_of(&x) + 1; }
+APART long first_of(struct large *x)
+{
+    return x->values[0] + x->values[11];
+}
+APART long passes_address(struct large x)
+{
+    return first_of(&x) + 1;
+}
 
 APART int sum_of(int n, ...)
 {
@@ -216,7 +232,10 @@ APART int with_assembly(int a)
     for (int i = 0; i < a; i++) {
         int low;
         __asm__("leal (%1,%1,2), %0\n\taddl $1, %0" : "=r"(low) : "r"(i) : "cc");
-        __asm__ volatile("testl %1, %1\n\tje 1f\n\taddl $2, %0\n1:" : "+r"(r) : "r"(low & 1) : "cc");
+        __asm__ volatile("testl %1, %1\n\tje 1f\n\taddl $2, %0\n1:"
+                         : "+r"(r)
+                         : "r"(low & 1)
+                         : "cc");
         r += low;
     }
     return r;
@@ -276,6 +295,43 @@ APART void leaves(int code)
     printf("leaves %d\n", code);
 }
 
+/* Reads no floating-point arguments: its register save area has no vector registers. */
+APART long numbers(int count, ...)
+{
+    va_list list, again;
+    long sum = 0;
+    va_start(list, count);
+    va_copy(again, list);
+    for (int i = 0; i < count; i++)
+        sum = 3 * sum + va_arg(list, int);
+    for (int i = 0; i < count; i += 2)
+        sum += va_arg(again, int);
+    va_end(again);
+    va_end(list);
+    return sum;
+}
+
+APART int first_number(int which, ...)
+{
+    va_list list;
+    int number = which;
+    if (which & 1) {
+        va_start(list, which);
+        number += va_arg(list, int);
+        va_end(list);
+    }
+    return number;
+}
+
+/* Passes on the address of its argument, and nothing of its own. */
+APART long only_address(struct large large, int n)
+{
+    long sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += passes_address(large) % (i + 7);
+    return sum + (n > 3 ? first_of(&large) : 0);
+}
+
 int main(void)
 {
     struct large large;
@@ -291,6 +347,8 @@ int main(void)
            passes_address(large));
     printf("%d %d %d\n", sum_of(5, 1, 2, 3.5, 4, 5), sum_of(0),
            sum_of(9, 1, 2, 3.0, 4, 5, 6.0, 7, 8, 9.0));
+    printf("%ld %ld %ld\n", numbers(9, 1, 2, 3, 4, 5, 6, 7, 8, 9), numbers(3, 7, 8, 9), numbers(0));
+    printf("%d %d %ld\n", first_number(3, 4), first_number(2, 4), only_address(large, 9));
     printf("%d %d\n", dynamic(7), dynamic(20));
     printf("%d\n", returns_twice(4));
     printf("%d\n", interrupted(20));

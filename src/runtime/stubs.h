@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* Layouts as assembly knows them; context.c holds them against the structures. */
+#ifndef HEADROOM_RUNTIME_STUBS_H
+#define HEADROOM_RUNTIME_STUBS_H
+
+#define STUBS_RECORD_PARENT 8
+#define STUBS_RECORD_SLOTS  52
+#define STUBS_RECORD_BYTES  64
+#define STUBS_THREAD_LATELY 56
+#define STUBS_LATELY_MASK   1023
+
+#endif
