@@ -281,8 +281,8 @@ static const struct option_spec compile_options[] = {
      .help = "Record calling contexts: which function was called from where, as a tree. With "
              "--paths: the paths of each context apart."},
     {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1,
-     .help = "Contexts that differ in the place of a call in its function are different ones. "
-             "Implies --contexts."},
+     .help = "Tell calls of the same function from different places of its caller apart. Implies "
+             "--contexts."},
     {"count", 0, OPTION_FLAG, FIELD(count_accesses), .value = 1,
      .help = "Count memory accesses exactly, as a source of samples for 'headroom waste' and "
              "'headroom reuse'."},
@@ -294,7 +294,8 @@ static const struct option_spec compile_options[] = {
     {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,
-     .help = "Tell on standard error, a line for each object, how many functions were rewritten."},
+     .help = "Tell on standard error, a line for each object, how many functions count, and how "
+             "many were left alone."},
     OPTION_HELP,
     OPTION_END,
 };
@@ -377,7 +378,8 @@ const struct verb verbs[] = {
         .arguments = "[--] COMMAND [ARGUMENT...]",
         .description =
             "Runs COMMAND, which 'headroom cc' built with --paths or --contexts, and reports how "
-            "often each path through each function was taken, and in which calling contexts. "
+            "often each path through each function was taken, from the entry or a loop's head to "
+            "the exit or the next loop's head, and in which calling contexts. "
             "Programs that COMMAND starts are counted too if they were built so; all others run as "
             "always.\n\n"
             "Every execution is counted, by the program itself in memory of headroom's: also what "
@@ -407,16 +409,15 @@ const struct verb verbs[] = {
         .description =
             "Runs COMPILER (gcc, g++, gfortran, clang, clang++, by whatever name; default: cc) and "
             "adds counters to the assembly it makes, for 'headroom paths'. In builds: "
-            "CC=\"headroom cc --paths --\", the same with c++ for CXX, and use it for linking, "
-            "too. "
-            "A program built so behaves as always when it is run by itself.\n\n"
-            "Options, messages, dependency files and exit status are the compiler's own. Inline "
-            "assembly, assembly files and libraries are left as they are; functions that cannot be "
-            "rewritten stay as they are and are listed in reports. Refused, in one sentence: "
-            "-flto, "
-            "other machines than x86-64 Linux, -masm=intel, -pg and other profilers, "
-            "-mcmodel=large, -fsplit-stack, and -gsplit-dwarf by clang. Compilation to assembly "
-            "(-S) gives the compiler's own.\n\n"
+            "CC=\"headroom cc --paths --\", CXX=\"headroom c++ --paths --\", FC=\"headroom fortran "
+            "--paths --\", for compiling and for linking. Add -g to see source lines. A program "
+            "built so behaves as always when it is run by itself.\n\n"
+            "Options, messages, dependency files and exit status are the compiler's own; gcc is "
+            "given -fno-ipa-ra as well. Inline assembly, assembly files and libraries are left as "
+            "they are; functions to which nothing can be added safely stay as they are and are "
+            "listed in reports. Refused, in one sentence: -flto, other machines than x86-64 Linux, "
+            "-masm=intel, -pg and other profilers, -mcmodel=medium and large, -fsplit-stack, and "
+            "-gsplit-dwarf by clang. Compilation to assembly (-S) gives the compiler's own.\n\n"
             "Without --paths, --contexts or --count the assembly is only taken apart and put "
             "together again: the objects are those that COMPILER makes by itself.",
         .exit_status = COMPILE_STATUS,
@@ -429,7 +430,8 @@ const struct verb verbs[] = {
         .name = "c++",
         .summary = "compile C++ with counters",
         .arguments = "[--] [COMPILER] ARGUMENT...",
-        .description = "The same as 'headroom cc', where the default for COMPILER is c++.",
+        .description = "The same as 'headroom cc', where the default for COMPILER is c++. "
+                       "'headroom help cc' tells what is done.",
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
         .usage_code = 2,
@@ -440,7 +442,8 @@ const struct verb verbs[] = {
         .name = "fortran",
         .summary = "compile Fortran with counters",
         .arguments = "[--] [COMPILER] ARGUMENT...",
-        .description = "The same as 'headroom cc', where the default for COMPILER is gfortran.",
+        .description = "The same as 'headroom cc', where the default for COMPILER is gfortran. "
+                       "'headroom help cc' tells what is done.",
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
         .usage_code = 2,

@@ -176,7 +176,7 @@ static bool describe(struct import_exact_paths *paths, struct known_function *fu
     struct import_routes_function described = {
         .module = function->module,
         .address = function->entry,
-        .table_kind = PROFILE_TABLE_HASH,
+        .table_kind = PROFILE_TABLE_ARRAY, /* as if: nothing is hashed, nothing cut */
         .reason = PROFILE_PATH_WHOLE,
         .potential = potential <= INT64_MAX ? potential : 0,
         .potential_log2 = paths_log2(graph->paths),

@@ -30,8 +30,8 @@ static void print_shape(struct printer *printer, const struct paths_contexts *co
     snprintf(text, sizeof text, "%.2f for each context that calls", contexts->mean_degree);
     print_figure(printer, "callees", text);
     paths_name(printer, contexts->most_replicated, CHAIN_NAME, name);
-    snprintf(text, sizeof text, "%s of %s", print_grouped(contexts->max_replication, a), name);
-    print_figure(printer, "most contexts", text);
+    snprintf(text, sizeof text, "%s: %s", print_grouped(contexts->max_replication, a), name);
+    print_figure(printer, "most of one function", text);
     if (contexts->call_sites == 0)
         return;
     snprintf(text, sizeof text, "%s, of which %s were used", print_grouped(contexts->call_sites, a),

@@ -30,6 +30,7 @@ struct paths_sum { /* of a class */
     uint64_t paths, procedures;
     uint64_t procedure_paths; /* executed paths of those procedures */
     double paths_metric, procedures_metric;
+    double paths_instructions, procedures_instructions;
 };
 
 enum { PATHS_THRESHOLDS = 4, PATHS_COVERS = 4 };

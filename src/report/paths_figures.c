@@ -103,6 +103,7 @@ static bool rank_paths(struct paths_figures *figures)
         figures->classes[i] = (uint8_t) class;
         figures->sums[class].paths++;
         figures->sums[class].paths_metric += metric;
+        figures->sums[class].paths_instructions += (double)path->instructions;
     }
     qsort_r(figures->ranked, profile->paths_count, sizeof *figures->ranked, compare_paths, figures);
     return true;
@@ -168,6 +169,8 @@ static bool rank_functions(struct paths_figures *figures)
         figures->sums[function->class].procedures++;
         figures->sums[function->class].procedure_paths += function->executed;
         figures->sums[function->class].procedures_metric += metric;
+        figures->sums[function->class].procedures_instructions +=
+            function->totals[REPORT_INSTRUCTIONS];
     }
     qsort_r(figures->functions, figures->functions_count, sizeof *figures->functions,
             compare_functions, figures);

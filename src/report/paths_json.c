@@ -237,6 +237,7 @@ static void paths_member(struct json *json, const struct paths_figures *figures,
 static void classes_member(struct json *json, const struct paths_figures *figures)
 {
     double all = figures->totals[figures->metric];
+    double instructions = figures->totals[REPORT_INSTRUCTIONS];
     json_key(json, "classes");
     json_open(json, '{');
     for (unsigned c = 0; c < PATHS_CLASSES; c++) {
@@ -245,8 +246,12 @@ static void classes_member(struct json *json, const struct paths_figures *figure
         json_open(json, '{');
         json_count(json, "paths", sum->paths);
         json_real(json, "paths_share", paths_share(sum->paths_metric, all), 9);
+        json_real(json, "paths_instructions_share",
+                  paths_share(sum->paths_instructions, instructions), 9);
         json_count(json, "functions", sum->procedures);
         json_real(json, "functions_share", paths_share(sum->procedures_metric, all), 9);
+        json_real(json, "functions_instructions_share",
+                  paths_share(sum->procedures_instructions, instructions), 9);
         json_real(json, "mean_paths",
                   paths_share((double)sum->procedure_paths, (double)sum->procedures), 9);
         json_close(json, '}');

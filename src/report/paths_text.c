@@ -70,6 +70,22 @@ static void print_cells(struct printer *printer, enum tone tone, const char *lab
 /* ---- totals -------------------------------------------------------------------------------------
  */
 
+/* Misses of what? */
+static void add_cache(const struct paths_figures *figures, char *text, size_t bytes)
+{
+    const struct profile *profile = figures->profile;
+    const struct profile_path_run *run = profile->path_runs_count ? &profile->path_runs[0] : NULL;
+    char number[32];
+    if (!run || !run->cache_bytes)
+        return;
+    print_add(text, bytes, "%sMisses are those of a simulated data cache of %s", text[0] ? " " : "",
+              print_bytes((double)run->cache_bytes, number));
+    if (run->cache_ways)
+        print_add(text, bytes, ", %" PRIu32 " ways.", run->cache_ways);
+    else
+        print_add(text, bytes, ", fully associative.");
+}
+
 static void print_totals(struct printer *printer, const struct paths_figures *figures)
 {
     char text[TEXT_BYTES] = "", number[32];
@@ -82,11 +98,11 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
     }
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
-    snprintf(text, sizeof text, "%s different paths in %s of %s functions%s",
+    snprintf(text, sizeof text, "%s different paths in %s of %s %sfunctions",
              print_quantity((double)figures->profile->paths_count, number),
              print_grouped(figures->functions_count, (char[32]){0}),
              print_grouped(figures->instrumented, (char[32]){0}),
-             strcmp(printer->profile->run.engine, "built") == 0 ? " instrumented" : "");
+             strcmp(printer->profile->run.engine, "built") == 0 ? "instrumented " : "");
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
     text[0] = 0;
@@ -96,9 +112,10 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
                   metric_word(figures->metric));
     if (!figures->density)
         print_add(text, sizeof text,
-                  "%sWithout cycles or misses to set against instructions there is no density: hot "
-                  "paths are not told apart.",
+                  "%sDense and sparse hot paths are told apart by cycles or misses only.",
                   text[0] ? " " : "");
+    if (figures->measured[REPORT_MISSES])
+        add_cache(figures, text, sizeof text);
     if (!text[0])
         return;
     fprintf(printer->out, "  ");
@@ -385,10 +402,15 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
         return;
     print_heading(printer, "What was counted");
     if (counted >= 0) {
-        snprintf(text, sizeof text,
-                 "The paths' own cycles are %.0f %% of the CPU time; the rest went to code that "
-                 "is not instrumented (libraries, the kernel) and to counting.",
-                 100 * counted);
+        if (counted < 1)
+            snprintf(text, sizeof text,
+                     "The paths' own cycles are %.0f %% of the CPU time; the rest went to code "
+                     "that is not instrumented (libraries, the kernel) and to counting.",
+                     100 * counted);
+        else
+            snprintf(text, sizeof text,
+                     "The paths' own cycles are more than the CPU time: paths had to wait for the "
+                     "processor, and that is in their cycles.");
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2, text);
     }

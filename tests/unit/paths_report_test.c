@@ -367,6 +367,13 @@ static void json_holds_it_all(void **state)
     assert_string_equal(json_string_value(json_object_get(second, "begins")), "landing-pad");
     assert_string_equal(json_string_value(json_object_get(json_array_get(list, 3), "class")),
                         "cold");
+    json_t *classes = json_object_get(paths, "classes");
+    json_t *dense = json_object_get(classes, "hot-dense");
+    json_t *sparse = json_object_get(classes, "hot-sparse");
+    close_to(number(dense, "paths_instructions_share"), 0.1);
+    close_to(number(sparse, "paths_instructions_share"), 0.85);
+    close_to(number(dense, "functions_instructions_share"), 0.2);
+    close_to(number(sparse, "functions_instructions_share"), 0.8);
     json_decref(json);
     profile_free(profile);
 }
@@ -450,7 +457,7 @@ static const char expected[] =
     "Paths\n"
     "\n"
     "  17 executions of paths, 1,000 instructions, 1,000 cycles\n"
-    "  4 different paths in 2 of 4 functions instrumented\n"
+    "  4 different paths in 2 of 4 instrumented functions\n"
     "\n"
     "  hot: at least 1 %           paths     cycles  functions     cycles paths each\n"
     "  hot, dense                      1     60.0 %          1     68.0 %        2.0\n"
@@ -492,7 +499,7 @@ static const char expected[] =
     "  contexts                6, 360 bytes, 60 bytes each\n"
     "  height                  2.3 on average, 3 at most\n"
     "  callees                 1.33 for each context that calls\n"
-    "  most contexts           3 of beta\n"
+    "  most of one function    3: beta\n"
     "  call sites in contexts  4, of which 4 were used, 2 of them reached by one path\n"
     "                          only\n"
     "\n"
@@ -599,13 +606,29 @@ static void text_tells_what_cannot_be_told(void **state)
     free(text);
     options.metric = 1 + REPORT_INSTRUCTIONS;
     text = text_of(profile, &options);
-    has(text, "there is no density");
-    assert_null(strstr(text, "sparse"));
+    has(text, "told apart by cycles or misses only");
+    assert_null(strstr(text, ", sparse"));
     assert_null(strstr(text, ", dense"));
+    assert_null(strstr(text, "cache of"));
     free(text);
     options = (struct report_options){.hot = 0.9};
     text = text_of(profile, &options);
     has(text, "No path has 90 % of the cycles. Try a smaller --hot.");
+    free(text);
+    profile->run.cpu_s = 4e-7; /* 800 cycles */
+    text = text_of(profile, &options);
+    has(text, "are more than the CPU time: paths had to wait");
+    assert_null(strstr(text, "100 % of the CPU time"));
+    free(text);
+    profile->paths[0].misses = 2;
+    profile->path_runs[0].cache_bytes = 48 << 10;
+    profile->path_runs[0].cache_ways = 12;
+    text = text_of(profile, &options);
+    has(text, "Misses are those of a simulated data cache of 48.0 KiB, 12 ways.");
+    free(text);
+    profile->path_runs[0].cache_ways = 0;
+    text = text_of(profile, &options);
+    has(text, "of 48.0 KiB, fully associative.");
     free(text);
     /* Contexts alone. */
     profile->paths_count = profile->path_steps_count = 0;
