@@ -187,11 +187,11 @@ static void tell_elsewhere(struct recording *recording)
     double share = result->ticks ? (double)result->ticks_elsewhere / (double)result->ticks : 0;
     if (result->source != WIRE_SOURCE_COUNT || share < 0.005)
         return;
-    snprintf(
-        sentence, sizeof sentence,
-        "about %.0f %% of the CPU time went to code that was not built by 'headroom cc --count'; its "
-        "accesses are not in this profile",
-        100 * share);
+    snprintf(sentence, sizeof sentence,
+             "about %.0f %% of the CPU time went to code that was not built by 'headroom cc "
+             "--count'; its "
+             "accesses are not in this profile",
+             100 * share);
     recording_degraded(recording, sentence);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* One case of calling contexts each; the functions of nodes.S with everything else uninstrumented in between. */
+/* One case of calling contexts each; the functions of nodes.S with everything else uninstrumented
+ * in between. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -206,10 +207,10 @@ static void wide(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"plain", plain},         {"indirect", indirect}, {"recursion", recursion},
-             {"callback", callback},   {"jumps", jumps},       {"signals", signals},
-             {"threads", threads},     {"sites", sites},       {"paths", paths},
-             {"forks", forks},         {"wide", wide}};
+} cases[] = {{"plain", plain},       {"indirect", indirect}, {"recursion", recursion},
+             {"callback", callback}, {"jumps", jumps},       {"signals", signals},
+             {"threads", threads},   {"sites", sites},       {"paths", paths},
+             {"forks", forks},       {"wide", wide}};
 
 int main(int argc, char **argv)
 {

@@ -8,7 +8,10 @@ enum { COUNT = 1 << 14 };
 static int table[COUNT];
 static unsigned seed = 1;
 
-static int compare(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
+static int compare(const void *a, const void *b)
+{
+    return *(const int *)a - *(const int *)b;
+}
 
 static void fill(void)
 {

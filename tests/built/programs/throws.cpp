@@ -11,7 +11,10 @@ struct Shape {
     virtual int area(int n) const = 0;
 };
 struct Square : Shape {
-    int area(int n) const override { return n * n; }
+    int area(int n) const override
+    {
+        return n * n;
+    }
 };
 struct Line : Shape {
     int area(int n) const override
@@ -23,8 +26,13 @@ struct Line : Shape {
 };
 
 struct Guard {
-    explicit Guard(int *count) : count(count) {}
-    ~Guard() { ++*count; }
+    explicit Guard(int *count) : count(count)
+    {
+    }
+    ~Guard()
+    {
+        ++*count;
+    }
     int *count;
 };
 
