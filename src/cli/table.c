@@ -289,8 +289,8 @@ static const struct option_spec compile_options[] = {
     {"cycles", 0, OPTION_FLAG, FIELD(cycles), .value = 1,
      .help =
          "Measure time stamp cycles of each path or context, too: its own, without those of the "
-         "functions that it calls, but with the time that it waits for the processor. Where paths "
-         "are short, programs take several times as long."},
+         "functions that it calls, but with the time that it waits for the processor. A sample: "
+         "about one execution in 64 is measured."},
     {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_FORKS = 64, CHUNK_CELLS = 512 };
+enum { MOST_FORKS = 64, CHUNK_CELLS = 3 * 170 };
 
 /* A counter above that was not counted: 2^48 executions take a day at the least. */
 static const uint64_t most_plausible = UINT64_C(1) << 48;
@@ -173,14 +173,18 @@ static double read_cost(struct built_import *import, uint32_t process)
 }
 
 /* What the runtime takes off for calls may have been more than there was. */
-double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t count)
+void built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t measured,
+                  struct import_routes_cost *cost)
 {
-    return fmax(0, (double)(int64_t)cycles - (double)count * read_cost(import, process));
+    cost->measured = measured;
+    if (measured)
+        cost->cycles =
+            fmax(0, (double)(int64_t)cycles - (double)measured * read_cost(import, process));
 }
 
 static bool count_one(struct built_import *import, uint32_t process,
                       const struct built_entry *entry, uint32_t vertex, uint64_t number,
-                      uint64_t count, uint64_t cycles)
+                      uint64_t count, uint64_t cycles, uint64_t measured)
 {
     struct import_routes_cost cost = IMPORT_UNMEASURED;
     if (count > most_plausible || number > INT64_MAX) {
@@ -188,9 +192,10 @@ static bool count_one(struct built_import *import, uint32_t process,
         return true;
     }
     if (entry->modes & BUILT_CYCLES) {
-        bool plausible = cycles + most_plausible * 64 <= most_plausible * 128;
+        bool plausible = measured <= count && cycles + most_plausible * 64 <= most_plausible * 128;
         import->damaged += !plausible;
-        cost.cycles = plausible ? built_cycles(import, process, cycles, count) : 0;
+        if (plausible)
+            built_cycles(import, process, cycles, measured, &cost);
     }
     return import_routes_count(import->routes, vertex, entry->id, number, count, &cost);
 }
@@ -215,8 +220,8 @@ bool built_count_hash(struct built_import *import, uint32_t process,
         }
         if (!built_source_read(&import->source, at, &cell, sizeof cell))
             return true;
-        if (cell.key &&
-            !count_one(import, process, entry, vertex, cell.key - 1, cell.count, cell.cycles))
+        if (cell.key && !count_one(import, process, entry, vertex, cell.key - 1, cell.count,
+                                   cell.cycles, cell.measured))
             return false;
     }
     return true;
@@ -226,7 +231,7 @@ static bool count_array(struct built_import *import, uint32_t process,
                         const struct built_entry *entry, uint64_t offset, uint32_t vertex)
 {
     uint64_t cells[CHUNK_CELLS], end = offset + 8 * (uint64_t)entry->cells;
-    uint32_t step = entry->modes & BUILT_CYCLES ? 2 : 1;
+    uint32_t step = entry->modes & BUILT_CYCLES ? 3 : 1;
     for (uint32_t at = 0; at + step <= entry->cells;) {
         uint64_t data = built_source_data(&import->source, offset + 8 * (uint64_t)at, end);
         if (data >= end)
@@ -237,7 +242,7 @@ static bool count_array(struct built_import *import, uint32_t process,
             break;
         for (uint32_t i = 0; i + step <= count; i += step)
             if (cells[i] && !count_one(import, process, entry, vertex, (at + i) / step, cells[i],
-                                       step == 2 ? cells[i + 1] : 0))
+                                       step == 3 ? cells[i + 1] : 0, step == 3 ? cells[i + 2] : 0))
                 return false;
         at += count;
     }

@@ -132,8 +132,9 @@ bool built_count_hash(struct built_import *import, uint32_t process,
                       const struct built_entry *entry, uint64_t offset, uint64_t bytes,
                       uint32_t vertex);
 
-double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles,
-                    uint64_t count);
+/* Of the executions that were measured, without what measuring adds. */
+void built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t measured,
+                  struct import_routes_cost *cost);
 
 /* All calling contexts and, with them, their paths. False: no memory. */
 bool built_records_import(struct built_import *import);

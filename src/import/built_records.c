@@ -14,7 +14,7 @@
 
 struct record {
     uint64_t address, bytes, offset; /* offset: in the region */
-    uint64_t parent, count, cycles;
+    uint64_t parent, count, cycles, measured;
     uint64_t cells;                  /* offset of its path counts from its start */
     const struct built_entry *entry; /* NULL: a root, or not known */
     uint32_t process, slot, vertex;
@@ -58,6 +58,7 @@ static bool add_record(struct built_import *import, const struct built_found *pi
         .parent = record->parent,
         .count = record->count,
         .cycles = record->cycles,
+        .measured = record->measured,
         .cells = sizeof *record + 8 * (uint64_t)record->slots,
         .entry = record->function ? entry_of(import, piece->process, record->function) : NULL,
         .process = piece->process,
@@ -203,8 +204,8 @@ static bool count_record(struct built_import *import, const struct record *recor
     struct import_routes_cost cost = IMPORT_UNMEASURED;
     if (!entry || record->count > INT64_MAX)
         return true;
-    if (entry->modes & BUILT_CYCLES && !has_paths(entry))
-        cost.cycles = built_cycles(import, record->process, record->cycles, record->count);
+    if (entry->modes & BUILT_CYCLES && !has_paths(entry) && record->measured <= record->count)
+        built_cycles(import, record->process, record->cycles, record->measured, &cost);
     import_routes_activate(import->routes, record->vertex, record->count, record->bytes + grown,
                            &cost);
     if (!has_paths(entry))

@@ -31,6 +31,12 @@ static void add_measure(double *sum, double value)
         *sum = (*sum < 0 ? 0 : *sum) + value;
 }
 
+/* Of all executions, by those that were measured. */
+static double scaled(double cycles, uint64_t measured, uint64_t count)
+{
+    return measured && cycles >= 0 ? cycles / (double)measured * (double)count : -1;
+}
+
 struct import_routes *import_routes_new(struct profile *profile)
 {
     struct import_routes *routes = calloc(1, sizeof *routes);
@@ -113,6 +119,7 @@ void import_routes_activate(struct import_routes *routes, uint32_t vertex, uint6
     item->count = add(item->count, count);
     item->bytes = bytes > item->bytes && bytes <= most_counted ? bytes : item->bytes;
     add_measure(&item->cycles, cost->cycles);
+    item->measured = add(item->measured, cost->measured);
     add_measure(&item->misses, cost->misses);
 }
 
@@ -131,7 +138,7 @@ static bool equal_use(const void *items, uint32_t item, const void *key)
 static bool count_in_context(struct import_routes *routes, uint32_t vertex, uint32_t item,
                              uint64_t count, const struct import_routes_cost *cost)
 {
-    struct routes_use key = {.vertex = vertex, .item = item};
+    struct routes_use key = {.vertex = vertex, .item = item, .cycles = -1};
     uint32_t use;
     bool found;
     if (!import_room((void **)&routes->uses, &routes->uses_capacity, routes->uses_count,
@@ -142,7 +149,8 @@ static bool count_in_context(struct import_routes *routes, uint32_t vertex, uint
     if (!found)
         routes->uses[routes->uses_count++] = key;
     routes->uses[use].count = add(routes->uses[use].count, count);
-    add_measure(&routes->profile->vertices[vertex].cycles, cost->cycles);
+    add_measure(&routes->uses[use].cycles, cost->cycles);
+    routes->uses[use].measured = add(routes->uses[use].measured, cost->measured);
     add_measure(&routes->profile->vertices[vertex].misses, cost->misses);
     return true;
 }
@@ -165,6 +173,7 @@ bool import_routes_count(struct import_routes *routes, uint32_t vertex, uint32_t
     struct routes_item *counted = &routes->items[item];
     counted->count = add(counted->count, count);
     add_measure(&counted->cost.cycles, cost->cycles);
+    counted->cost.measured = add(counted->cost.measured, cost->measured);
     add_measure(&counted->cost.misses, cost->misses);
     add_measure(&counted->cost.events, cost->events);
     return !vertex || count_in_context(routes, vertex, item, count, cost);
@@ -202,7 +211,9 @@ static bool add_path(struct order *order, struct routes_item *item, uint32_t fla
                                 .flags = flags,
                                 .number = item->number,
                                 .count = item->count,
-                                .cycles = item->cost.cycles,
+                                .cycles =
+                                    scaled(item->cost.cycles, item->cost.measured, item->count),
+                                .measured = item->cost.measured,
                                 .misses = item->cost.misses,
                                 .events = item->cost.events,
                                 .first_step = (uint32_t)profile->path_steps_count,
@@ -306,11 +317,27 @@ static int compare_vertex_paths(const void *left, const void *right)
     return (a->path > b->path) - (a->path < b->path);
 }
 
+/* What a path took in a context where it was never measured is taken to be what it took in others.
+ */
+static void add_time(struct profile_vertex *vertex, const struct routes_use *use,
+                     const struct profile_path *path)
+{
+    double cycles = use->measured
+                        ? scaled(use->cycles, use->measured, use->count)
+                        : scaled(path->cycles, path->measured ? path->count : 0, use->count);
+    add_measure(&vertex->cycles, cycles);
+    vertex->measured = add(vertex->measured, use->measured);
+}
+
 static bool order_uses(struct import_routes *routes)
 {
     struct profile *profile = routes->profile;
-    for (size_t i = 1; i < profile->vertices_count && routes->uses_count; i++)
-        profile->vertices[i].instructions = 0;
+    for (size_t i = 1; i < profile->vertices_count; i++) {
+        struct profile_vertex *vertex = &profile->vertices[i];
+        vertex->cycles = scaled(vertex->cycles, vertex->measured, vertex->count);
+        if (routes->uses_count)
+            vertex->instructions = 0;
+    }
     for (size_t i = 0; i < routes->uses_count; i++) {
         const struct routes_use *use = &routes->uses[i];
         uint32_t path = routes->items[use->item].path;
@@ -323,6 +350,7 @@ static bool order_uses(struct import_routes *routes)
         *row = (struct profile_vertex_path){use->vertex, path, use->count};
         profile->vertices[use->vertex].instructions +=
             (double)use->count * (double)known->instructions / (double)known->count;
+        add_time(&profile->vertices[use->vertex], use, known);
     }
     if (profile->vertex_paths_count)
         qsort(profile->vertex_paths, profile->vertex_paths_count, sizeof *profile->vertex_paths,

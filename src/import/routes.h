@@ -43,8 +43,9 @@ struct import_routes_function {
 /* What a number of executions cost altogether. Negative: not measured. */
 struct import_routes_cost {
     double cycles, misses, events;
+    uint64_t measured; /* executions that `cycles` are of: the others are taken to be like them */
 };
-#define IMPORT_UNMEASURED ((struct import_routes_cost){-1, -1, -1})
+#define IMPORT_UNMEASURED ((struct import_routes_cost){-1, -1, -1, 0})
 
 /* NULL: no memory. */
 struct import_routes *import_routes_new(struct profile *profile);

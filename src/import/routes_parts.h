@@ -14,7 +14,8 @@ struct routes_item {
 
 struct routes_use {
     uint32_t vertex, item;
-    uint64_t count;
+    uint64_t count, measured;
+    double cycles; /* of the measured */
 };
 
 struct import_routes {

@@ -39,7 +39,6 @@ struct site site_before(struct work *work, uint32_t statement, struct text *out)
         .rbp = work->stack[index].rbp,
         .cfa_is_stack = work->cfa_is_stack[index],
         .flags_in = -1,
-        .elapsed = -1,
     };
     return site;
 }
@@ -138,15 +137,31 @@ static void give_on_entry(struct site *site, uint32_t number)
     give(site, number);
 }
 
+/* Registers that reading the time takes later, when others are in use. */
+static uint32_t of_rdtsc(const struct work *work)
+{
+    return has_cycles(work) ? BIT(BASE_RAX) | BIT(BASE_RDX) : 0;
+}
+
 void save_flags(struct site *site)
 {
     if (!site->flags || site->flags_in >= 0)
         return;
     claim(site, BASE_RAX);
-    uint32_t kept = take(site, BIT(BASE_R11));
+    uint32_t kept = take(site, BIT(BASE_R11) | of_rdtsc(site->work));
     text_add(site->out, "\tlahf\n\tseto\t%%al\n\tmovq\t%%rax, %s\n", names64[kept]);
     site->flags_in = (int)kept;
     give(site, BASE_RAX);
+}
+
+/* Gives back all but the first `left`. */
+static void unspill(struct site *site, uint32_t left)
+{
+    while (site->spilled_count > left) {
+        uint32_t number = site->spilled[--site->spilled_count];
+        struct operand slot = slot_at(site, (enum slot_use)(SLOT_SPILL + site->spilled_count));
+        text_add(site->out, "\tmovq\t%s, %s\n", slot.text, names64[number]);
+    }
 }
 
 void site_end(struct site *site)
@@ -157,11 +172,17 @@ void site_end(struct site *site)
         give(site, (uint32_t)site->flags_in);
         site->flags_in = -1;
     }
-    while (site->spilled_count) {
-        uint32_t number = site->spilled[--site->spilled_count];
-        struct operand slot = slot_at(site, (enum slot_use)(SLOT_SPILL + site->spilled_count));
-        text_add(site->out, "\tmovq\t%s, %s\n", slot.text, names64[number]);
-    }
+    unspill(site, 0);
+}
+
+struct site site_branch(const struct site *site)
+{
+    return *site;
+}
+
+void site_join(struct site *branch, const struct site *site)
+{
+    unspill(branch, site->spilled_count);
 }
 
 /* ---- operations on paths
@@ -286,26 +307,13 @@ static void thread_cell(struct site *site, const char *address, uint32_t number)
     }
 }
 
-/* The path's cycles are in the cell behind its count. */
-static void add_elapsed(struct site *site, int path, const char *address, uint32_t base)
-{
-    if (site->elapsed < 0)
-        return;
-    text_add(site->out, "\taddq\t%s, 8%s%s(%s", names64[site->elapsed], *address ? "+" : "",
-             address, names64[base]);
-    if (path < 0)
-        text_add(site->out, ")\n");
-    else
-        text_add(site->out, ",%s,8)\n", names64[path]);
-}
-
 /* count[path + value]++, or count[value]++ if path < 0. */
 static void count_in_array(struct site *site, int path, int64_t value)
 {
     struct work *work = site->work;
     char address[64];
     cell(work, value, address);
-    uint32_t base = take(site, 0);
+    uint32_t base = take(site, of_rdtsc(work));
     if (has_contexts(work)) {
         struct operand record = slot_at(site, SLOT_RECORD);
         text_add(site->out, "\tmovq\t%s, %s\n", record.text, names64[base]);
@@ -315,16 +323,17 @@ static void count_in_array(struct site *site, int path, int64_t value)
         thread_cell(site, address, base);
         address[0] = 0;
     }
+    char registers[24];
     if (path < 0)
-        text_add(site->out, "\tincq\t%s(%s)\n", address, names64[base]);
+        snprintf(registers, sizeof registers, "(%s)", names64[base]);
     else
-        text_add(site->out, "\tincq\t%s(%s,%s,8)\n", address, names64[base], names64[path]);
-    add_elapsed(site, path, address, base);
+        snprintf(registers, sizeof registers, "(%s,%s,8)", names64[base], names64[path]);
+    text_add(site->out, "\tincq\t%s%s\n", address, registers);
+    cycles_end(site, address, registers);
     give(site, base);
 }
 
-/* A call of the runtime's, which preserves all but rax, r11 and flags. */
-static void call_runtime(struct site *site, const char *name)
+void call_runtime(struct site *site, const char *name)
 {
     bool below = site->work->function->flags & ASM_LEAF; /* data below the stack pointer */
     if (below)
@@ -341,6 +350,7 @@ static void count_in_hash(struct site *site, int path, int64_t value)
     struct work *work = site->work;
     char address[64];
     cell(work, 0, address);
+    cycles_elapsed(site);
     claim(site, BASE_RAX);
     claim(site, BASE_R11);
     if (path < 0) {
@@ -356,27 +366,27 @@ static void count_in_hash(struct site *site, int path, int64_t value)
     } else {
         thread_cell(site, address, BASE_R11);
     }
-    call_runtime(site, site->elapsed >= 0 ? "headroom_count_path_cycles" : "headroom_count_path");
+    call_runtime(site, has_cycles(work) ? "headroom_count_path_cycles" : "headroom_count_path");
     give(site, BASE_RAX);
     give(site, BASE_R11);
+    if (has_cycles(work))
+        give(site, BASE_RDX);
 }
 
 static void emit_count(struct site *site, bool has_number, int64_t value)
 {
     int path = -1;
-    cycles_end(site);
     save_flags(site);
     if (has_number)
-        path = (int)path_number(site, BIT(BASE_R11) | BIT(BASE_RAX));
+        path = (int)path_number(site, BIT(BASE_R11) | BIT(BASE_RAX) | of_rdtsc(site->work));
     if (site->work->table_kind == BUILT_TABLE_HASH)
         count_in_hash(site, path, value);
     else
         count_in_array(site, path, value);
     if (has_number)
         give_number(site, (uint32_t)path);
-    if (site->elapsed >= 0)
-        give(site, (uint32_t)site->elapsed);
-    site->elapsed = -1;
+    if (!site->leaves)
+        cycles_next(site);
 }
 
 void emit_operations(struct site *site, uint32_t place)
@@ -509,7 +519,7 @@ void emit_entry(struct site *site)
         give(site, BASE_R11);
     }
     emit_operations(site, PATHS_AT_ROOT);
-    cycles_begin(site);
+    cycles_begin(site, true);
 }
 
 void emit_exit(struct site *site)

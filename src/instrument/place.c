@@ -87,7 +87,7 @@ static void put_root(struct site *site, uint32_t number)
 {
     emit_operations(site, PATHS_AT_ROOT + number);
     if (measures_anew(site->work, number))
-        cycles_begin(site);
+        cycles_begin(site, false);
     site_end(site);
 }
 

@@ -86,6 +86,7 @@ struct work {
 
     bool counts_here;             /* a path ends in this function: it needs the thread's counters */
     uint32_t call_sites;          /* of the function: slots of its records */
+    uint32_t skips;               /* labels behind code that is executed seldom */
     struct text stubs;            /* code for the end of the main part */
     struct edit *edits;
     uint32_t edits_count, edits_capacity;
@@ -109,7 +110,7 @@ static inline bool has_cycles(const struct work *work)
 /* Cells of a path in an array. */
 static inline uint32_t cells_per_path(const struct work *work)
 {
-    return work->table_kind == BUILT_TABLE_ARRAY && work->options->modes & BUILT_CYCLES ? 2 : 1;
+    return work->table_kind == BUILT_TABLE_ARRAY && work->options->modes & BUILT_CYCLES ? 3 : 1;
 }
 static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
 {
@@ -151,13 +152,15 @@ struct site {
     uint32_t spilled_count;
     int flags_in;             /* register with saved flags, -1                         */
     bool leaves;              /* nothing of the function is executed behind it         */
-    int elapsed;              /* register with the cycles of the path that ends, -1    */
 };
 
 /* What holds before `statement`; out: where the text goes. */
 struct site site_before(struct work *work, uint32_t statement, struct text *out);
 /* Gives spilled registers back. */
 void site_end(struct site *site);
+/* Code that may be jumped over: registers that it spills are given back where it ends. */
+struct site site_branch(const struct site *site);
+void site_join(struct site *branch, const struct site *site);
 
 /* For other files: this register, whatever is in it; may be used for other things; flags may be changed from
    here on; the operand of a slot. */
@@ -167,6 +170,8 @@ void save_flags(struct site *site);
 struct operand {
     char text[40];
 };
+/* A call of the runtime's; changes flags and what the stub says. */
+void call_runtime(struct site *site, const char *name);
 struct operand slot_at(struct site *site, enum slot_use use);
 
 void emit_operations(struct site *site, uint32_t place);
@@ -180,10 +185,15 @@ void emit_call(struct site *site, uint32_t call_site);
 
 /* ---- cycles.c ----------------------------------------------------------------------------------- */
 
-/* Each does nothing without cycles. A path, or an activation, begins: */
-void cycles_begin(struct site *site);
-/* It ends, another begins (unless site->leaves): the cycles of the first are in site->elapsed, to be given back. */
-void cycles_end(struct site *site);
+/* Each does nothing without cycles. A path, or an activation, begins; entry: of the function. */
+void cycles_begin(struct site *site, bool entry);
+/* It ends, flags being saved: to the two cells behind the one at address(registers), neither rax nor rdx, are
+   added its cycles and 1, if it is measured. */
+void cycles_end(struct site *site, const char *address, const char *registers);
+/* The same, its cycles left in rdx, which is to be given back; 0: not measured. */
+void cycles_elapsed(struct site *site);
+/* Where one has ended another begins. Flags are saved. */
+void cycles_next(struct site *site);
 /* An activation ends: adds to its record, unless paths are measured. */
 void cycles_end_activation(struct site *site);
 /* Before and after a call. */

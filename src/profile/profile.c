@@ -364,7 +364,8 @@ static bool check_path_blocks(const struct profile *profile)
 
 static bool check_path(const struct profile *profile, const struct profile_path *path)
 {
-    uint64_t counts[] = {path->count, path->instructions, path->loads, path->stores};
+    uint64_t counts[] = {path->count, path->instructions, path->loads, path->stores,
+                         path->measured};
     uint32_t from = PROFILE_PATH_FROM_ROOT | PROFILE_PATH_FROM_CUT;
     if (path->function == 0 || path->function >= profile->path_functions_count ||
         path->flags > (PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT) || (path->flags & from) == from)
@@ -375,9 +376,9 @@ static bool check_path(const struct profile *profile, const struct profile_path 
             profile->path_blocks[block].function != path->function)
             return false;
     }
-    return path->steps && path->count && path->number <= INT64_MAX &&
-           counts_ok(counts, BASE_COUNT(counts)) && measure_ok(path->cycles) &&
-           measure_ok(path->misses) && measure_ok(path->events);
+    return path->steps && path->count && path->measured <= path->count &&
+           path->number <= INT64_MAX && counts_ok(counts, BASE_COUNT(counts)) &&
+           measure_ok(path->cycles) && measure_ok(path->misses) && measure_ok(path->events);
 }
 
 static bool check_paths(const struct profile *profile)
@@ -401,7 +402,7 @@ static bool check_vertices(const struct profile *profile)
         return false;
     for (size_t i = 1; i < profile->vertices_count; i++) {
         const struct profile_vertex *vertex = &profile->vertices[i];
-        uint64_t counts[] = {vertex->count, vertex->bytes, vertex->call_sites};
+        uint64_t counts[] = {vertex->count, vertex->bytes, vertex->call_sites, vertex->measured};
         if (vertex->parent >= i || vertex->function >= profile->path_functions_count ||
             !counts_ok(counts, BASE_COUNT(counts)) ||
             vertex->call_sites_used > vertex->call_sites ||

@@ -291,6 +291,7 @@ struct profile_path {
     uint64_t count;       /* > 0                                                             */
     uint64_t instructions, loads, stores; /* count times what one execution does             */
     double cycles;        /* own, without callees; negative: not measured                    */
+    uint64_t measured;    /* executions that the cycles of all were reckoned from            */
     double misses;        /* simulated misses of the first-level data cache; negative: not measured */
     double events;        /* of the pmu metric; negative: not measured                       */
     uint32_t first_step, steps; /* path_steps[first_step ...]: its blocks in order, at least one; the
@@ -314,6 +315,7 @@ struct profile_vertex {
     uint64_t call_sites_used, call_sites_one_path; /* of these: called something here; reached by
                             one executed path only, known with paths                         */
     double instructions, cycles, misses; /* own; negative: not measured                      */
+    uint64_t measured;   /* activations, or paths of them, that cycles were reckoned from    */
 };
 
 /* Path counts by context: which vertex executed which path (ids) how often. By vertex, path. */

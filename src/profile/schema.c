@@ -229,6 +229,7 @@ static const struct schema_column path_columns[] = {
     COLUMN(path, loads, COUNT64),
     COLUMN(path, stores, COUNT64),
     COLUMN(path, cycles, REAL),
+    COLUMN(path, measured, COUNT64),
     COLUMN(path, misses, REAL),
     COLUMN(path, events, REAL),
     COLUMN(path, first_step, COUNT32),
@@ -254,6 +255,7 @@ static const struct schema_column vertex_columns[] = {
     COLUMN(vertex, instructions, REAL),
     COLUMN(vertex, cycles, REAL),
     COLUMN(vertex, misses, REAL),
+    COLUMN(vertex, measured, COUNT64),
 };
 
 static const struct schema_column vertex_path_columns[] = {
@@ -388,7 +390,8 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, "
                 "number INTEGER NOT NULL, count INTEGER NOT NULL, instructions INTEGER NOT "
                 "NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, cycles REAL NOT NULL, "
-                "misses REAL NOT NULL, events REAL NOT NULL, first_step INTEGER NOT NULL, "
+                "measured INTEGER NOT NULL, misses REAL NOT NULL, events REAL NOT NULL, first_step "
+                "INTEGER NOT NULL, "
                 "steps INTEGER NOT NULL)"),
     TABLE_SINCE(4, "path_step", path_steps, path_step, 0,
                 "id INTEGER PRIMARY KEY, block INTEGER NOT NULL)"),
@@ -397,7 +400,7 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "site INTEGER NOT NULL, site_line INTEGER NOT NULL, count INTEGER NOT NULL, "
                 "bytes INTEGER NOT NULL, call_sites INTEGER NOT NULL, call_sites_used INTEGER "
                 "NOT NULL, call_sites_one_path INTEGER NOT NULL, instructions REAL NOT NULL, "
-                "cycles REAL NOT NULL, misses REAL NOT NULL)"),
+                "cycles REAL NOT NULL, misses REAL NOT NULL, measured INTEGER NOT NULL)"),
     TABLE_SINCE(4, "vertex_path", vertex_paths, vertex_path, 0,
                 "vertex INTEGER NOT NULL, path INTEGER NOT NULL, count INTEGER NOT NULL, "
                 "PRIMARY KEY(vertex, path)) WITHOUT ROWID"),

@@ -192,6 +192,9 @@ static size_t hot_shown(const struct printer *printer, const struct paths_figure
     return limit && hot > limit ? limit : hot;
 }
 
+/* Executions measured of which the average may be some tenths off. */
+enum { FEW = 100 };
+
 /* What one execution costs. */
 static void print_each(struct printer *printer, const struct paths_figures *figures,
                        const struct profile_path *path)
@@ -217,7 +220,11 @@ static void print_each(struct printer *printer, const struct paths_figures *figu
         print_add(text, sizeof text, "%s %s %s", first ? "" : ",", print_quantity(value, number),
                   word);
         first = false;
+        if (each[i] == REPORT_CYCLES && path->measured && path->measured < FEW)
+            print_add(text, sizeof text, " (\xc2\xb1%.0f %%)", 100 / sqrt((double)path->measured));
     }
+    if (figures->measured[REPORT_CYCLES] && path->cycles < 0)
+        print_add(text, sizeof text, ", cycles not measured");
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);
 }

@@ -126,7 +126,8 @@ static void describe_built(const struct printer *printer, char *line, size_t byt
     snprintf(line, bytes, "engine built, every execution of instrumented code was counted");
     if (run && run->cycles_per_read > 0)
         print_add(line, bytes,
-                  "; reading the cycle counter costs %.0f cycles, which are taken off each path",
+                  "; cycles are a sample of about one path in 64, without the %.0f that reading "
+                  "the counter costs",
                   run->cycles_per_read);
 }
 

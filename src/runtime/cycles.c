@@ -20,15 +20,16 @@ static uint64_t read_counter(void)
 
 #define READ "rdtsc\n\tshlq $32, %%rdx\n\torq %%rdx, %%rax\n\t"
 
-/* What added code does where a path ends and another begins (instrument/cycles.c, emit.c); the
-   cycles of all are added up. */
+/* What added code does where a path that is measured begins and ends (instrument/cycles.c, emit.c);
+   the cycles of all are added up. */
 static uint64_t count_many(void)
 {
-    uint64_t begin = read_counter(), cells[2] = {0};
+    uint64_t begin = 0, cells[3] = {0};
     for (int i = 0; i < READINGS; i++)
-        __asm__ volatile(READ "movq %%rax, %%rdx\n\tsubq %0, %%rdx\n\tmovq %%rax, %0\n\t"
-                              "incq %1\n\taddq %%rdx, %2"
-                         : "+m"(begin), "+m"(cells[0]), "+m"(cells[1])
+        __asm__ volatile(READ "movq %%rax, %0\n\tincq %1\n\tcmpq $0, %0\n\tje 1f\n\t" READ
+                              "subq %0, %%rax\n\tmovq $0, %0\n\t"
+                              "addq %%rax, %2\n\tincq %3\n1:"
+                         : "+m"(begin), "+m"(cells[0]), "+m"(cells[1]), "+m"(cells[2])
                          :
                          : "rax", "rdx", "cc");
     return cells[1];
@@ -39,7 +40,8 @@ static uint64_t call_many(void)
 {
     uint64_t begin = read_counter();
     for (int i = 0; i < READINGS; i++)
-        __asm__ volatile(READ "subq %%rax, %0\n\t" READ "addq %%rax, %0"
+        __asm__ volatile("cmpq $0, %0\n\tje 1f\n\t" READ
+                         "subq %%rax, %0\n1:\tcmpq $0, %0\n\tje 2f\n\t" READ "addq %%rax, %0\n2:"
                          : "+m"(begin)
                          :
                          : "rax", "rdx", "cc");

@@ -12,7 +12,7 @@ _Static_assert(offsetof(struct built_hash, next) == 0 &&
                    offsetof(struct built_hash, capacity_mask) == 16 &&
                    offsetof(struct built_hash, cells) == 24,
                "layout of tables");
-_Static_assert(sizeof(struct built_hash_cell) == 24 && BUILT_HASH_CELLS == 256, "layout of cells");
+_Static_assert(sizeof(struct built_hash_cell) == 32 && BUILT_HASH_CELLS == 256, "layout of cells");
 
 static uint64_t mask_of(const struct built_hash *hash)
 {
@@ -50,8 +50,10 @@ static bool count(struct built_hash *table, uint64_t key, uint64_t cycles)
         }
         if (found == key) {
             add(&cell->count, 1);
-            if (cycles)
+            if (cycles) {
                 add(&cell->cycles, cycles);
+                add(&cell->measured, 1);
+            }
             return true;
         }
     }

@@ -34,12 +34,18 @@ extern RUNTIME_SHARED __thread struct built_accesses headroom_left;
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;
 
+/* Before the next path is measured so many of the thread are not; below 0: it is this one. And what
+   headroom_sample draws the next from. */
+extern __thread int32_t headroom_countdown;
+extern __thread uint32_t headroom_seed;
+
 /* Stubs (stubs.S, due.S), see there for registers: */
 void headroom_thread_begin(void);
 void headroom_count_path(void);
 void headroom_count_path_cycles(void);
 void headroom_enter(void);
 void headroom_access_due(void);
+void headroom_sample(void);
 
 struct runtime_module;
 

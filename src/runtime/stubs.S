@@ -176,13 +176,18 @@
         shrq    $31, %r11
         xorq    %r11, %rdx
 2:      andq    %rsi, %rdx
-        leaq    (%rdx,%rdx,2), %r11     /* cells of 24 bytes, from 24 on */
-        cmpq    %rax, 24(%rcx,%r11,8)
+        movq    %rdx, %r11              /* cells of 32 bytes, from 24 on */
+        shlq    $5, %r11
+        cmpq    %rax, 24(%rcx,%r11)
         jne     3f
-        incq    32(%rcx,%r11,8)
+        incq    32(%rcx,%r11)
         .if     \cycles
         movq    16(%rsp), %rdx
-        addq    %rdx, 40(%rcx,%r11,8)
+        testq   %rdx, %rdx
+        je      4f
+        addq    %rdx, 40(%rcx,%r11)
+        incq    48(%rcx,%r11)
+4:
         .endif
         leaq    8(%rsp), %rsp
         popq    %rsi
@@ -192,7 +197,7 @@
         ret
         .cfi_def_cfa_offset 40
 3:      incq    %rdx
-        cmpq    $0, 24(%rcx,%r11,8)
+        cmpq    $0, 24(%rcx,%r11)
         jne     2b
         popq    %r11
         popq    %rsi
@@ -214,7 +219,28 @@
 
         count_path headroom_count_path, 0
 
-/* %rdx: cycles of the path, which survive. */
+/* %rdx: cycles of the path, which survive; 0: it was not measured. */
         count_path headroom_count_path_cycles, 1
+
+/*
+ * Nothing in, nothing out: how many paths of the thread begin before the next that is measured, 0 to 127. The upper
+ * bits of a linear congruential generator of period 2^32: what is measured has no step in common with any loop.
+ */
+        entry   headroom_sample
+        pushq   %rax
+        pushq   %rcx
+        .cfi_def_cfa_offset 24
+        movq    headroom_seed@gottpoff(%rip), %rcx
+        imull   $747796405, %fs:(%rcx), %eax
+        addl    $1403630843, %eax
+        movl    %eax, %fs:(%rcx)
+        shrl    $25, %eax
+        movq    headroom_countdown@gottpoff(%rip), %rcx
+        movl    %eax, %fs:(%rcx)
+        popq    %rcx
+        popq    %rax
+        .cfi_def_cfa_offset 8
+        ret
+        end     headroom_sample
 
         .section .note.GNU-stack,"",@progbits

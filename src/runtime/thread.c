@@ -12,6 +12,8 @@
 enum { TRIES = 8, NO_SUCH = -3 /* -ESRCH */ };
 
 __thread uint64_t headroom_delta __attribute__((tls_model("initial-exec")));
+__thread int32_t headroom_countdown __attribute__((tls_model("initial-exec")));
+__thread uint32_t headroom_seed __attribute__((tls_model("initial-exec")));
 RUNTIME_SHARED __thread uint64_t headroom_slot __attribute__((tls_model("initial-exec")));
 __thread struct runtime_thread *runtime_thread __attribute__((tls_model("initial-exec")));
 
@@ -74,6 +76,15 @@ static struct runtime_thread *make_thread(struct runtime_module *module, uint64_
     return thread;
 }
 
+/* Each thread measures others of its paths: of many short ones that do the same all are seen. The
+   same ones whenever the program is run again. */
+static void seed(void)
+{
+    static _Atomic uint32_t begun;
+    headroom_seed = (uint32_t)base_mix64(atomic_fetch_add(&begun, 1) + UINT64_C(1));
+    headroom_countdown = (int32_t)(headroom_seed >> 25);
+}
+
 void runtime_begin(void)
 {
     struct runtime_module *module = runtime_module_begin();
@@ -90,6 +101,7 @@ void runtime_begin(void)
         return;
     }
     /* A signal handler may have begun the thread meanwhile; what it counted stays where it is. */
+    seed();
     runtime_thread = thread;
     headroom_delta = (uint64_t)(thread->counters + 1) - module->counters;
 }

@@ -40,7 +40,7 @@ enum built_modes { /* of compilation, combined */
 
 enum built_table {
     BUILT_TABLE_NONE,    /* nothing is counted: see `reason`                         */
-    BUILT_TABLE_ARRAY,   /* cell[path]; with cycles cell[2 * path], cell[2 * path + 1] */
+    BUILT_TABLE_ARRAY,   /* cell[path]; with cycles three: count, cycles, measured */
     BUILT_TABLE_HASH,    /* struct built_hash                                        */
 };
 
@@ -107,8 +107,9 @@ struct built_call {
  * three quarters are in use the runtime takes a piece (BUILT_PIECE_HASH) of twice the size and goes on there;
  * counts of the same path in several tables add up.
  */
+/* cycles: of `measured` executions out of `count`. */
 struct built_hash_cell {
-    uint64_t key, count, cycles;
+    uint64_t key, count, cycles, measured;
 };
 struct built_hash {
     uint64_t next;          /* address of the table in use; 0: this one              */
@@ -132,7 +133,8 @@ struct built_record {
     uint64_t sibling;       /* next child of the same parent                         */
     uint64_t children;      /* first child                                           */
     uint64_t count;         /* activations                                           */
-    uint64_t cycles;        /* own time, with BUILT_CYCLES                           */
+    uint64_t cycles;        /* own time, with BUILT_CYCLES and without BUILT_PATHS;  */
+    uint64_t measured;      /* of so many activations                                */
     uint32_t slot;          /* of the parent, in which it was met first; or BUILT_SLOT_OVERFLOW */
     uint32_t slots;
     uint64_t bytes;         /* of the record with all that follows; less than 4 GiB  */

@@ -98,6 +98,24 @@ APART long many_paths(long x, unsigned bits)
         BIT(16) return x;
 }
 
+/* Two paths that take turns, `half` rounds each: a sample that kept step with them would see one.
+ */
+#define TAKES_TURNS(name, half)                                                                    \
+    APART long name(long x, long n)                                                                \
+    {                                                                                              \
+        for (long i = 0; i < n; i++) {                                                             \
+            if (i / half % 2) {                                                                    \
+                LONG(x)                                                                            \
+            } else {                                                                               \
+                SHORT(x)                                                                           \
+            }                                                                                      \
+        }                                                                                          \
+        return x;                                                                                  \
+    }
+TAKES_TURNS(turns_of_2, 1)
+TAKES_TURNS(turns_of_32, 16)
+TAKES_TURNS(turns_of_64, 32)
+
 APART long empty_loop(long n)
 {
     for (long i = 0; i < n; i++)
@@ -112,12 +130,14 @@ int main(int count, char **arguments)
     long sum = 0, only = count > 1 ? atol(arguments[1]) : 0;
     for (long i = 0; i < only; i++)
         sum += two_ways(i, i & 1);
-    for (int i = 0; i < 200 && !only; i++) {
+    for (int i = 0; i < 4000 && !only; i++) {
         sum += two_ways(i, 0) + two_ways(i, 1) + only_calls(i) + only_calls_outside(i);
         sum += around_calls(i) + calls_back(i) + returns_twice(i) + many_paths(i, (unsigned)i % 8);
         sum += catches(i) + calls_nothing(i);
     }
-    sum += empty_loop(only ? 0 : 20000);
+    if (!only)
+        sum += turns_of_2(1, 19200) + turns_of_32(1, 19200) + turns_of_64(1, 19200);
+    sum += empty_loop(only ? 0 : 40000);
     printf("%ld\n", sum);
     return 0;
 }

@@ -11,7 +11,7 @@ PATHS, CONTEXTS, CALL_SITES = 1, 2, 4
 OVERFLOW = 0xFFFFFFFF
 HEADER = struct.Struct("<QIIQQI")
 PIECE = struct.Struct("<IIIIQQQQQQ")
-RECORD = struct.Struct("<QQQQQQIIQ")
+RECORD = struct.Struct("<QQQQQQQIIQ")
 ENTRY = struct.Struct("<IIiiIHBBIIIIf")
 
 
@@ -113,7 +113,7 @@ def functions_of(module):
 
 def table_counts(words, counts, word=1):
     """Of a struct built_hash, as a list of its words; word 2: cycles."""
-    for at in range(3, len(words) - 2, 3):
+    for at in range(3, len(words) - 3, 4):
         if words[at]:
             counts[words[at] - 1] = counts.get(words[at] - 1, 0) + words[at + word]
 
@@ -232,5 +232,5 @@ class Record:
     """A calling context: name, count, paths {path: count}."""
 
     def __init__(self, fields):
-        (self.function, self.parent, self.sibling, self.children, self.count, self.cycles, self.slot, self.slots,
-         self.bytes) = fields
+        (self.function, self.parent, self.sibling, self.children, self.count, self.cycles, self.measured, self.slot,
+         self.slots, self.bytes) = fields

@@ -103,8 +103,8 @@ unit_end:
 
         .section headroom_counters, "aw", @nobits
         .skip 16                /* what nobody owns */
-work_cells:     .skip 8 * 8 * 2
-hashed_cells:   .skip 24 + 24 * 256
+work_cells:     .skip 8 * 8 * 3
+hashed_cells:   .skip 24 + 32 * 256
 outer_cells:    .skip 8 * 2
 inner_cells:    .skip 8
 
@@ -126,7 +126,7 @@ inner_cells:    .skip 8
         .long 0
         .endm
 
-        HEAD work work_end "work_cells - ." 16 9 1 0 6 8 0 3 3.0
+        HEAD work work_end "work_cells - ." 24 9 1 0 6 8 0 3 3.0
         MAPPED work 0 5 1 2
         MAPPED work 1 2 1 0
         MAPPED work 2 7 3 1
@@ -144,7 +144,7 @@ inner_cells:    .skip 8
 work_end:
         .long 0                 /* padding */
 
-        HEAD hashed hashed_end "hashed_cells - ." 771 1 2 1 3 4 0 0 60.5
+        HEAD hashed hashed_end "hashed_cells - ." 1027 1 2 1 3 4 0 0 60.5
         MAPPED hashed 0 1 0 0
         MAPPED hashed 1 10 0 0
         MAPPED hashed 2 1 0 0

@@ -182,16 +182,17 @@ static uint64_t number_of(enum function function, uint32_t ends, const uint32_t 
               sizeof(uint32_t[]){__VA_ARGS__} / sizeof(uint32_t))
 
 static void put_path(const struct region *region, uint64_t piece, uint64_t number, uint64_t count,
-                     uint64_t cycles)
+                     uint64_t measured, uint64_t cycles)
 {
-    put_word(region, piece + cells_of(WORK) + 16 * number, count);
-    put_word(region, piece + cells_of(WORK) + 16 * number + 8, cycles);
+    put_word(region, piece + cells_of(WORK) + 24 * number, count);
+    put_word(region, piece + cells_of(WORK) + 24 * number + 8, cycles);
+    put_word(region, piece + cells_of(WORK) + 24 * number + 16, measured);
 }
 
 static void put_hashed(const struct region *region, uint64_t table, uint32_t slot, uint64_t number,
                        uint64_t count)
 {
-    struct built_hash_cell cell = {number + 1, count, 0};
+    struct built_hash_cell cell = {number + 1, count, 0, 0};
     put(region, table + sizeof(struct built_hash) + slot * sizeof cell, &cell, sizeof cell);
 }
 
@@ -324,19 +325,19 @@ static struct region counted_region(const struct numbers *n)
     add_module(&region, 1, FIXTURE);
     add_overhead(&region, 10);
     uint64_t first = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
-    put_path(&region, first, n->entered, 3, 300);
-    put_path(&region, first, n->around, 10, 1000);
-    put_path(&region, first, n->left, 3, 90);
+    put_path(&region, first, n->entered, 3, 3, 300);
+    put_path(&region, first, n->around, 10, 4, 1000);
+    put_path(&region, first, n->left, 3, 0, 0);
     put_hashed(&region, first + cells_of(HASHED), 17, n->through, 4);
     put_word(&region, first + sizeof(struct built_piece), 12345); /* nobody's */
-    uint64_t hash = add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 24,
+    uint64_t hash = add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 32,
                               address_of(first + cells_of(HASHED)));
     put_word(&region, hash + sizeof(struct built_piece) + 16, 511);
     put_hashed(&region, hash + sizeof(struct built_piece), 0, n->through, 6);
     put_hashed(&region, hash + sizeof(struct built_piece), 511, n->across, 1);
     add_module(&region, 2, FIXTURE);
     uint64_t second = add_piece(&region, BUILT_PIECE_COUNTERS, 2, 102, fixture.counters_bytes, 0);
-    put_path(&region, second, n->around, 5, 100);
+    put_path(&region, second, n->around, 5, 1, 100);
     return region;
 }
 
@@ -351,17 +352,19 @@ static void counters_of_all_threads_and_processes_add_up(void **state)
     assert_int_equal(path->instructions, 3 * (5 + 2 + 7 + 3));
     assert_int_equal(path->loads, 3 * (1 + 1 + 3));
     assert_int_equal(path->stores, 3 * (2 + 1));
-    assert_true(path->cycles == 270 && path->misses < 0 && path->events < 0);
+    assert_true(path->cycles == 270 && path->measured == 3);
+    assert_true(path->misses < 0 && path->events < 0);
     assert_int_equal(path->flags, PROFILE_PATH_TO_CUT);
     assert_string_equal(lines_of(profile, path), "10 11|12|13|16");
     path = path_of(profile, "work", n.around);
     assert_int_equal(path->count, 15);
     assert_int_equal(path->instructions, 15 * 16);
-    assert_true(path->cycles == 900 + 50);
+    /* 15 by the 5 that were measured, each without 10. */
+    assert_true(path->measured == 5 && path->cycles == (960 + 90) / 5 * 15);
     assert_int_equal(path->flags, PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT);
     assert_string_equal(lines_of(profile, path), "12|15|16");
     path = path_of(profile, "work", n.left);
-    assert_true(path->cycles == 60 && path->flags == PROFILE_PATH_FROM_CUT);
+    assert_true(path->cycles < 0 && path->measured == 0 && path->flags == PROFILE_PATH_FROM_CUT);
     assert_string_equal(lines_of(profile, path), "12|13|16|18");
     path = path_of(profile, "hashed", n.through);
     assert_int_equal(path->count, 10);
@@ -436,6 +439,7 @@ static uint64_t put_record(const struct region *region, struct written *written,
         .parent = parent,
         .count = count,
         .cycles = cycles,
+        .measured = cycles ? count / 2 : 0,
         .slot = slot,
         .slots = slots,
         .bytes = sizeof record + 8 * (slots + cells),
@@ -517,7 +521,8 @@ static void equal_contexts_are_one_vertex(void **state)
     assert_true(vertex->instructions == 2 * 6 + 1 * 3 && vertex->cycles < 0);
     assert_true(profile->vertices[first].count == 3 && profile->vertices[first].site_line == 40);
     assert_true(profile->vertices[second].count == 1 && profile->vertices[second].site_line == 41);
-    assert_true(profile->vertices[plain].count == 4 && profile->vertices[plain].cycles == 360);
+    assert_true(profile->vertices[plain].count == 4 && profile->vertices[plain].cycles == 760);
+    assert_int_equal(profile->vertices[plain].measured, 2);
     assert_true(profile->vertices[plain].instructions == 0);
     assert_int_equal(path_of(profile, "outer", both)->count, 2);
     assert_int_equal(path_of(profile, "outer", one)->count, 1);
@@ -545,7 +550,7 @@ static void another_file_is_left_out(void **state)
     struct region region = new_region();
     add_module(&region, 1, "/bin/sh");
     uint64_t piece = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
-    put_path(&region, piece, 0, 3, 300);
+    put_path(&region, piece, 0, 3, 3, 300);
     struct profile *profile = import(&region);
     assert_true(says(profile, "/bin/sh could not be read as it was"));
     assert_int_equal(profile->paths_count, 0);
@@ -559,10 +564,10 @@ static void what_makes_no_sense_is_left_out(void **state)
     uint64_t cells = UINT64_MAX;
     uint64_t last = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 103, fixture.counters_bytes, 0);
     put(&region, last + cells_of(WORK) + 16 * n.around, &cells, 8);
-    put_path(&region, last, n.entered, 7, 0);
+    put_path(&region, last, n.entered, 7, 0, 0);
     /* No such path, and a table of nobody's. */
     put_hashed(&region, last + cells_of(HASHED), 3, 99, 5);
-    add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 24, 0x1234);
+    add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 32, 0x1234);
     struct profile *profile = import(&region);
     assert_true(says(profile, "makes no sense"));
     assert_int_equal(path_of(profile, "work", n.around)->count, 15);

@@ -182,11 +182,12 @@ static void add_version_4(struct profile *profile)
     *profile_add_path_lines(profile) = (struct profile_path_line){"/src/a.c", NULL, 40};
     *profile_add_path_lines(profile) = (struct profile_path_line){"/src/a.h", "inlined", 7};
     *profile_add_path_lines(profile) = (struct profile_path_line){NULL, NULL, 0};
-    *profile_add_paths(profile) = (struct profile_path){1, 0, 0, 10, 60, 10, 20, 1.5, -1, -1, 0, 2};
-    *profile_add_paths(profile) = (struct profile_path){
-        1, PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT, 1, 7, 35, 7, 14, 0.5, -1, -1, 2, 1};
     *profile_add_paths(profile) =
-        (struct profile_path){2, PROFILE_PATH_FROM_ROOT, INT64_MAX, 1, 3, 3, 3, 9e9, -1, -1, 3, 1};
+        (struct profile_path){1, 0, 0, 10, 60, 10, 20, 1.5, 9, -1, -1, 0, 2};
+    *profile_add_paths(profile) = (struct profile_path){
+        1, PROFILE_PATH_FROM_CUT | PROFILE_PATH_TO_CUT, 1, 7, 35, 7, 14, 0.5, 0, -1, -1, 2, 1};
+    *profile_add_paths(profile) = (struct profile_path){
+        2, PROFILE_PATH_FROM_ROOT, INT64_MAX, 1, 3, 3, 3, 9e9, 1, -1, -1, 3, 1};
     for (uint32_t i = 0; i < 4; i++)
         profile_add_path_steps(profile)->block = (uint32_t[]){0, 1, 0, 2}[i];
     *profile_add_vertices(profile) = (struct profile_vertex){.site = UINT32_MAX,
@@ -196,7 +197,7 @@ static void add_version_4(struct profile *profile)
                                                              .cycles = -1,
                                                              .misses = -1};
     *profile_add_vertices(profile) =
-        (struct profile_vertex){1, 1, 0, 0, 10, 120, 2, 1, 1, 95, 2, -1};
+        (struct profile_vertex){1, 1, 0, 0, 10, 120, 2, 1, 1, 95, 2, -1, 9};
     *profile_add_vertices(profile) =
         (struct profile_vertex){2, 2, 0, 41, 1, 96, 0, 0, 0, 3, 9e9, -1};
     *profile_add_vertex_paths(profile) = (struct profile_vertex_path){2, 0, 10};
@@ -643,6 +644,7 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->paths[0].count, UINT64_MAX);
     PLANT(profile->paths[0].instructions, UINT64_MAX);
     PLANT(profile->paths[0].cycles, NAN);
+    PLANT(profile->paths[0].measured, 11);
     PLANT(profile->paths[0].misses, INFINITY);
     PLANT(profile->paths[0].events, 1e31);
     PLANT(profile->paths[0].steps, 0);
@@ -662,6 +664,7 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->vertices[2].call_sites_used, 3);
     PLANT(profile->vertices[2].call_sites_one_path, 2);
     PLANT(profile->vertices[3].cycles, NAN);
+    PLANT(profile->vertices[3].measured, UINT64_MAX);
     PLANT(profile->vertices[3].misses, INFINITY);
     PLANT(profile->vertices[3].instructions, 1e31);
     PLANT(profile->vertex_paths[0].vertex, 0);
