@@ -388,10 +388,13 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
     size_t at = end_of_objects(ready->at, ready->count);
     words_insert(ready, at, runtime);
     /* Libraries that are loaded later share these with the program, for one tree through all
-     * modules. */
-    words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
-    words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
-    words_insert(ready, at, "--export-dynamic-symbol=headroom_left");
+       modules. A static program loads none, and a relocatable one could not relocate them itself.
+     */
+    if (words_find(step, "-static") < 0 && words_find(step, "--no-dynamic-linker") < 0) {
+        words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
+        words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
+        words_insert(ready, at, "--export-dynamic-symbol=headroom_left");
+    }
     if ((words_find(step, "--gc-sections") >= 0 || words_find(step, "-gc-sections") >= 0) &&
         knows_start_stop(step)) {
         words_insert(ready, at, "start-stop-gc");

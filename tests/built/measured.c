@@ -94,7 +94,8 @@ APART long many_paths(long x, unsigned bits)
     BIT(0)
     BIT(1)
     BIT(2)
-    BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
+    BIT(3)
+    BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
         BIT(16) return x;
 }
 

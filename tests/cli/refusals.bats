@@ -51,12 +51,6 @@ load common
     one_sentence "--output needs a value"
 }
 
-@test "waste: sources that are not there" {
-    try 125 "$HEADROOM" waste --source count touch started
-    one_sentence "count"
-    [ ! -e started ]
-}
-
 @test "unknown program" {
     try 127 "$HEADROOM" waste no-such-program
     one_sentence "no-such-program"
