@@ -33,7 +33,8 @@ stop:
     return a * 1000 + steps;
 }
 
-/* clang-format off: it does not come to rest over lines of macros */
+/* It does not come to rest over lines of macros. */
+/* clang-format off */
 /* 2^24 paths: hashed. */
 __attribute__((noinline)) static unsigned bits(unsigned x)
 {
@@ -44,29 +45,22 @@ __attribute__((noinline)) static unsigned bits(unsigned x)
     else                                                                                           \
         r ^= n << 3;                                                                               \
     __asm__ volatile("" : "+r"(r));
-    BIT(0)
-    BIT(1)
-    BIT(2)
-    BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
-        BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23) return r;
+    BIT(0) BIT(1) BIT(2) BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11)
+    BIT(12) BIT(13) BIT(14) BIT(15) BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23)
+    return r;
 }
 
 /* 2^48 paths: cut into pieces. */
 __attribute__((noinline)) static unsigned more_bits(unsigned x)
 {
     unsigned r = 1;
-    BIT(0)
-    BIT(1)
-    BIT(2)
-    BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
-        BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23) x = x * 2654435761u;
-    BIT(0)
-    BIT(1)
-    BIT(2)
-    BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11) BIT(12) BIT(13) BIT(14) BIT(15)
-        BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23) return r;
+    BIT(0) BIT(1) BIT(2) BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11)
+    BIT(12) BIT(13) BIT(14) BIT(15) BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23)
+    x = x * 2654435761u;
+    BIT(0) BIT(1) BIT(2) BIT(3) BIT(4) BIT(5) BIT(6) BIT(7) BIT(8) BIT(9) BIT(10) BIT(11)
+    BIT(12) BIT(13) BIT(14) BIT(15) BIT(16) BIT(17) BIT(18) BIT(19) BIT(20) BIT(21) BIT(22) BIT(23)
+    return r;
 }
-
 /* clang-format on */
 
 int main(void)
