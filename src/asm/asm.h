@@ -36,6 +36,20 @@ struct asm_slice {
     uint32_t bytes;
 };
 
+bool asm_is(struct asm_slice slice, const char *text);
+bool asm_same(struct asm_slice left, struct asm_slice right);
+bool asm_begins(struct asm_slice slice, const char *text);
+bool asm_holds(struct asm_slice slice, const char *text); /* letters of any case; text is lower case */
+
+static inline bool asm_symbol_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '.' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* The next symbol in *rest, without registers, numbers and what stands behind @; advances. */
+bool asm_next_symbol(struct asm_slice *rest, struct asm_slice *symbol);
+
 struct asm_statement {
     struct asm_slice text;      /* all of it, with the separator behind it               */
     struct asm_slice name;      /* label, directive with its dot, mnemonic (prefixes skipped) */
@@ -46,6 +60,11 @@ struct asm_statement {
     uint32_t function;          /* ASM_NONE: in none                                     */
     uint32_t insns, insns_count; /* decoded: INSTRUCTION 1 (0 if it assembles to none), INLINE any */
 };
+
+static inline bool asm_is_code(const struct asm_statement *statement)
+{
+    return statement->kind == ASM_INSTRUCTION || statement->kind == ASM_INLINE;
+}
 
 struct asm_section {
     struct asm_slice name, flags, type; /* flags as written, "" for .text, .data, .bss   */
@@ -205,6 +224,13 @@ static inline uint32_t asm_index(const struct asm_function *function, uint32_t s
     return statement >= function->first && statement < function->end
                ? statement - function->first
                : statement - function->cold_first + (function->end - function->first);
+}
+
+/* How many statements both parts have. */
+static inline uint32_t asm_index_count(const struct asm_function *function)
+{
+    uint32_t cold = function->cold_first == ASM_NONE ? 0 : function->cold_end - function->cold_first;
+    return function->end - function->first + cold;
 }
 
 /* ---- edits ------------------------------------------------------------------------------------------- */

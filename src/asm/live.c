@@ -268,9 +268,7 @@ static void run_all(struct solver *solver, struct asm_live *out, uint8_t *known)
 enum base_status asm_liveness(const struct asm_file *file, uint32_t number, struct asm_live **out)
 {
     const struct asm_function *function = &file->functions[number];
-    uint32_t count = function->end - function->first;
-    if (function->cold_first != ASM_NONE)
-        count += function->cold_end - function->cold_first;
+    uint32_t count = asm_index_count(function);
     struct solver solver = {.file = file, .function = function, .number = number};
     solver.live = calloc(count + 1, sizeof *solver.live);
     solver.enter = calloc(function->blocks + 1, sizeof *solver.enter);

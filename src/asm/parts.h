@@ -19,20 +19,6 @@ uint32_t asm_names_find(const struct asm_names *names, struct asm_slice name); /
 bool asm_names_set(struct asm_names *names, struct asm_slice name, uint32_t value);
 void asm_names_free(struct asm_names *names);
 
-bool asm_is(struct asm_slice slice, const char *text);
-bool asm_same(struct asm_slice left, struct asm_slice right);
-bool asm_begins(struct asm_slice slice, const char *text);
-bool asm_holds(struct asm_slice slice, const char *text); /* letters of any case; text is lower case */
-
-static inline bool asm_symbol_char(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '$' || (unsigned char)c >= 0x80;
-}
-
-/* The next symbol in *rest, without registers, numbers and what stands behind @; advances. */
-bool asm_next_symbol(struct asm_slice *rest, struct asm_slice *symbol);
-
 /* ---- the file's other half -------------------------------------------------------------------- */
 
 enum asm_mark {
@@ -103,11 +89,6 @@ bool asm_room(void *array, uint32_t *room, uint32_t count, size_t bytes);
 static inline uint32_t asm_label(const struct asm_file *file, struct asm_slice name)
 {
     return asm_names_find(&file->private->labels, name);
-}
-
-static inline bool asm_is_code(const struct asm_statement *statement)
-{
-    return statement->kind == ASM_INSTRUCTION || statement->kind == ASM_INLINE;
 }
 
 /* The last instruction of a decoded statement, or NULL. */

@@ -349,9 +349,7 @@ enum base_status asm_stack_depths(const struct asm_file *file, uint32_t number,
                                   struct asm_stack **out)
 {
     const struct asm_function *function = &file->functions[number];
-    uint32_t count = function->end - function->first;
-    if (function->cold_first != ASM_NONE)
-        count += function->cold_end - function->cold_first;
+    uint32_t count = asm_index_count(function);
     struct solver solver = {.file = file, .function = function, .number = number};
     solver.stack = malloc((count + 1) * sizeof *solver.stack);
     solver.enter = malloc((function->blocks + 1) * sizeof *solver.enter);

@@ -22,13 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BIT(number) (UINT32_C(1) << (number))
-
-enum {
-    AHEAD_MOST = 48,
-    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
-                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11)
-};
+enum { AHEAD_MOST = 48 };
 
 struct segment {
     uint32_t first, last; /* statements                                       */
@@ -197,8 +191,7 @@ static uint32_t directions(const struct isa_insn *insn)
 
 static bool is_code(const struct work *work, uint32_t number)
 {
-    uint32_t kind = work->file->statements[number].kind;
-    return kind == ASM_INSTRUCTION || kind == ASM_INLINE;
+    return asm_is_code(&work->file->statements[number]);
 }
 
 /* Accesses for each iteration of a repeated string instruction; 0: it is none. Inside of inline
@@ -337,7 +330,7 @@ static bool can_stand(struct work *work, uint32_t number)
     if (!is_code(work, number))
         return false;
     struct site site = site_before(work, number, NULL);
-    uint32_t used = work->path_register >= 0 ? 1U << work->path_register : 0;
+    uint32_t used = work->path_register >= 0 ? BIT(work->path_register) : 0;
     return !site.flags && (!work->options->shared || site.dead & CALLER_SAVED & ~used);
 }
 

@@ -21,8 +21,6 @@ static const uint8_t preferred[] = {BASE_R11, BASE_RCX, BASE_RSI, BASE_RDI, BASE
                                     BASE_R9,  BASE_R10, BASE_RDX, BASE_RAX, BASE_RBX,
                                     BASE_R12, BASE_R13, BASE_R14, BASE_R15, BASE_RBP};
 
-#define BIT(number) (UINT32_C(1) << (number))
-
 /* ---- sites ------------------------------------------------------------------------------------
  */
 
@@ -30,7 +28,7 @@ struct site site_before(struct work *work, uint32_t statement, struct text *out)
 {
     uint32_t index = asm_index(work->function, statement);
     const struct asm_live *live = &work->live[index];
-    struct site site = {
+    return (struct site){
         .work = work,
         .out = out,
         .dead = ~live->registers & 0xffff & ~BIT(BASE_RSP),
@@ -40,7 +38,6 @@ struct site site_before(struct work *work, uint32_t statement, struct text *out)
         .cfa_is_stack = work->cfa_is_stack[index],
         .flags_in = -1,
     };
-    return site;
 }
 
 struct operand slot_at(struct site *site, enum slot_use use)
@@ -267,6 +264,16 @@ static void give_number(struct site *site, uint32_t number)
         give(site, number);
 }
 
+/* A thread-local word of the runtime's. */
+static void load_word(struct site *site, const char *name, uint32_t number)
+{
+    if (site->work->options->shared)
+        text_add(site->out, "\tmovq\t%s@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n", name,
+                 names64[number], names64[number], names64[number]);
+    else
+        text_add(site->out, "\tmovq\t%%fs:%s@tpoff, %s\n", name, names64[number]);
+}
+
 /* Bytes from a record's start to the function's cells. */
 static long long record_cells(const struct work *work)
 {
@@ -282,22 +289,12 @@ static void cell(const struct work *work, int64_t value, char out[64])
         snprintf(out, 64, LABEL_FORMAT "+%lld", work->number, "t", 0U, 8 * (long long)value);
 }
 
-/* headroom_delta in a register. */
-static void load_delta(struct site *site, uint32_t number)
-{
-    if (site->work->options->shared)
-        text_add(site->out, "\tmovq\theadroom_delta@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
-                 names64[number], names64[number], names64[number]);
-    else
-        text_add(site->out, "\tmovq\t%%fs:headroom_delta@tpoff, %s\n", names64[number]);
-}
-
 /* The address of this thread's cell `address` in a register. Changes flags. */
 static void thread_cell(struct site *site, const char *address, uint32_t number)
 {
     if (site->work->options->shared) {
         uint32_t scratch = take(site, 0);
-        load_delta(site, number);
+        load_word(site, "headroom_delta", number);
         text_add(site->out, "\tleaq\t%s(%%rip), %s\n\taddq\t%s, %s\n", address, names64[scratch],
                  names64[scratch], names64[number]);
         give(site, scratch);
@@ -318,7 +315,7 @@ static void count_in_array(struct site *site, int path, int64_t value)
         struct operand record = slot_at(site, SLOT_RECORD);
         text_add(site->out, "\tmovq\t%s, %s\n", record.text, names64[base]);
     } else if (work->options->absolute) {
-        load_delta(site, base);
+        load_word(site, "headroom_delta", base);
     } else {
         thread_cell(site, address, base);
         address[0] = 0;
@@ -415,7 +412,7 @@ static void emit_begin(struct site *site)
     unsigned number = work->number;
     if (work->options->shared) {
         uint32_t scratch = take_on_entry(site);
-        load_delta(site, scratch);
+        load_word(site, "headroom_delta", scratch);
         text_add(site->out, "\ttestq\t%s, %s\n", names64[scratch], names64[scratch]);
         give_on_entry(site, scratch);
     } else {
@@ -426,15 +423,6 @@ static void emit_begin(struct site *site)
     text_add(&work->stubs,
              LABEL_FORMAT ":\n\tcall\theadroom_thread_begin\n\tjmp\t" LABEL_FORMAT "\n", number,
              "n", 0U, number, "a", 0U);
-}
-
-static void load_slot(struct site *site, uint32_t number)
-{
-    if (site->work->options->shared)
-        text_add(site->out, "\tmovq\theadroom_slot@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n",
-                 names64[number], names64[number], names64[number]);
-    else
-        text_add(site->out, "\tmovq\t%%fs:headroom_slot@tpoff, %s\n", names64[number]);
 }
 
 static void store_slot(struct site *site, uint32_t number)
@@ -459,7 +447,7 @@ static void emit_find_record(struct site *site)
     struct work *work = site->work;
     unsigned number = work->number;
     claim(site, BASE_R11);
-    load_slot(site, BASE_R11);
+    load_word(site, "headroom_slot", BASE_R11);
     text_add(site->out,
              "\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n"
              "\tmovq\t(%%r11), %%r11\n\ttestq\t%%r11, %%r11\n\tje\t" LABEL_FORMAT "\n",
@@ -513,7 +501,7 @@ void emit_entry(struct site *site)
         }
         if (work->call_sites) {
             struct operand entry = slot_at(site, SLOT_ENTRY);
-            load_slot(site, BASE_R11);
+            load_word(site, "headroom_slot", BASE_R11);
             text_add(site->out, "\tmovq\t%%r11, %s\n", entry.text);
         }
         give(site, BASE_R11);

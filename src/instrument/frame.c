@@ -8,12 +8,6 @@
  *
  * Rejected: a shadow stack in thread-local storage, which all of these get out of step.
  *
- * An operand is known to be an argument if its address is a constant above the return address.
- * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
- * from the end of a local array: such functions are left alone, but for the two sequences whose
- * meaning is certain, va_start and the argument pointer of a realigned stack, and for functions
- * that compute no address of a local variable at all.
- *
  * Where frame pointers are chained (push %rbp; mov %rsp, %rbp), a copy of the return address stands
  * below the slots, so that those who follow the chain still find one.
  */
@@ -21,14 +15,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-#define BIT(number) (UINT32_C(1) << (number))
-
-enum {
-    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
-                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11),
-    CALLEE_SAVED = BIT(BASE_RBX) | BIT(BASE_R12) | BIT(BASE_R13) | BIT(BASE_R14) | BIT(BASE_R15)
-};
 
 /* ---- slots -------------------------------------------------------------------------------------
  */
@@ -97,383 +83,6 @@ void frame_choose(struct work *work)
     work->frame_bytes = (work->frame_bytes + 15) & ~15U;
 }
 
-/* ---- text of operands
- * ------------------------------------------------------------------------------ */
-
-/* "disp(base,index,scale)" with the stack pointer or the frame pointer in it. */
-struct stack_operand {
-    size_t at, bytes; /* of the displacement in the operands' text */
-    long long displacement;
-    bool frame_pointer, indexed;
-    bool symbolic; /* the displacement is no plain number */
-};
-
-static bool find_stack_operand(struct asm_slice operands, size_t from, struct stack_operand *found)
-{
-    const char *text = operands.text;
-    for (size_t i = from; i + 6 <= operands.bytes; i++) {
-        if (text[i] != '(')
-            continue;
-        bool sp = !memcmp(text + i, "(%rsp", 5), bp = !memcmp(text + i, "(%rbp", 5);
-        bool second = false;
-        if (!sp && !bp) { /* an index may be rbp, or the base be missing */
-            size_t end = i;
-            while (end < operands.bytes && text[end] != ')')
-                end++;
-            for (size_t k = i; k + 5 <= end; k++)
-                second |= !memcmp(text + k, ",%rbp", 5) || !memcmp(text + k, ",%rsp", 5);
-            if (!second)
-                continue;
-        }
-        size_t start = i;
-        while (start > 0 && text[start - 1] != ',' && text[start - 1] != ' ' &&
-               text[start - 1] != '\t' && text[start - 1] != '*' && text[start - 1] != ':')
-            start--;
-        char number[32] = "";
-        size_t bytes = i - start;
-        if (bytes < sizeof number)
-            memcpy(number, text + start, bytes);
-        char *end = number;
-        long long value = strtoll(number, &end, 0);
-        *found = (struct stack_operand){
-            .at = start,
-            .bytes = bytes,
-            .displacement = value,
-            .frame_pointer = bp || second, /* the stack pointer is never an index */
-            .indexed = second || (i + 5 < operands.bytes && text[i + 5] == ','),
-            .symbolic = bytes >= sizeof number || *end || second,
-        };
-        return true;
-    }
-    return false;
-}
-
-/* ---- arguments on the stack
- * -------------------------------------------------------------------------- */
-
-enum { FAR_INDEX = 256 }; /* bytes by which an index into an argument might be shifted */
-
-static bool is(struct asm_slice slice, const char *name)
-{
-    return slice.bytes == strlen(name) && !memcmp(slice.text, name, slice.bytes);
-}
-
-/* `leaq 8(%rsp), %r10; andq $-N, %rsp`: r10 is the address of the arguments. */
-static bool is_argument_pointer(const struct work *work, uint32_t number)
-{
-    const struct asm_statement *lea = &work->file->statements[number];
-    if (!is(lea->operands, "8(%rsp), %r10"))
-        return false;
-    for (uint32_t i = number + 1; i < work->function->end; i++) {
-        const struct asm_statement *next = &work->file->statements[i];
-        if (next->kind == ASM_INSTRUCTION)
-            return is(next->name, "andq") && next->operands.bytes > 5 &&
-                   !memcmp(next->operands.text + next->operands.bytes - 4, "%rsp", 4);
-    }
-    return false;
-}
-
-/* ---- va_start ----
- */
-
-/* The operand's place, from the return address up. */
-static bool place_of(const struct work *work, uint32_t number, const struct stack_operand *operand,
-                     long long *offset)
-{
-    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
-    int32_t depth = operand->frame_pointer ? stack->rbp : stack->rsp;
-    if (depth == ASM_UNKNOWN || operand->symbolic || operand->indexed)
-        return false;
-    *offset = operand->displacement - depth;
-    return true;
-}
-
-/* "SOURCE, PLACE" of a store with this name. */
-static bool is_store(const struct work *work, uint32_t number, const char *name,
-                     struct asm_slice *source, long long *offset)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    struct asm_slice operands = statement->operands;
-    struct stack_operand operand;
-    const char *comma = memchr(operands.text, ',', operands.bytes);
-    if (statement->kind != ASM_INSTRUCTION || !is(statement->name, name) || !comma ||
-        !find_stack_operand(operands, 0, &operand) ||
-        operand.at < (size_t)(comma - operands.text) || operands.text[operands.bytes - 1] != ')')
-        return false;
-    *source = (struct asm_slice){operands.text, (uint32_t)(comma - operands.text)};
-    return place_of(work, number, &operand, offset);
-}
-
-static bool is_address(const struct work *work, uint32_t number, long long *offset)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    struct stack_operand operand;
-    return statement->kind == ASM_INSTRUCTION && is(statement->name, "leaq") &&
-           find_stack_operand(statement->operands, 0, &operand) &&
-           place_of(work, number, &operand, offset);
-}
-
-static uint32_t registers_of(const struct work *work, uint32_t number, bool reads)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    uint32_t all = 0;
-    if (statement->kind != ASM_INSTRUCTION && statement->kind != ASM_INLINE)
-        return 0;
-    for (uint32_t i = 0; i < statement->insns_count; i++) {
-        const struct asm_insn *insn = &work->file->insns[statement->insns + i];
-        all |= insn->writes | (reads ? insn->reads : 0);
-    }
-    return all;
-}
-
-static const struct asm_block *block_of(const struct work *work, uint32_t number)
-{
-    for (uint32_t i = 0; i < work->function->blocks; i++)
-        if (number >= work->blocks[i].first && number <= work->blocks[i].last)
-            return &work->blocks[i];
-    return NULL;
-}
-
-/* Where the address in the first register that the store at `number` reads comes from. */
-static bool stored_address(const struct work *work, const struct asm_block *block, uint32_t number,
-                           long long *offset)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    uint32_t source =
-        statement->insns_count ? work->file->insns[statement->insns].reads & ~BIT(BASE_RSP) : 0;
-    if (work->stack[asm_index(work->function, number)].rbp != ASM_UNKNOWN)
-        source &= ~BIT(BASE_RBP);
-    for (uint32_t i = number; i-- > block->first;)
-        if (registers_of(work, i, false) & source)
-            return is_address(work, i, offset);
-    return false;
-}
-
-static const char *const argument_names[] = {"%rdi", "%rsi", "%rdx", "%rcx", "%r8", "%r9"};
-
-/* Argument registers, a bit each, that are stored where a va_list with this area reads them. */
-static uint32_t saved_arguments(const struct work *work, long long area)
-{
-    uint32_t saved = 0;
-    for (uint32_t i = work->function->first; i < work->function->end; i++) {
-        struct asm_slice source;
-        long long offset;
-        if (!is_store(work, i, "movq", &source, &offset) || offset < area || offset > area + 40 ||
-            (offset - area) % 8)
-            continue;
-        uint32_t number = (uint32_t)(offset - area) / 8;
-        if (is(source, argument_names[number]))
-            saved |= BIT(number);
-    }
-    return saved;
-}
-
-/*
- * Is there a va_list at `list`, but for its pointer to arguments on the stack? It holds the offset
- * of the first variable argument in an area, and that area's address; that argument's register is
- * stored just there. Where the offset is not seen, two registers have to be.
- */
-static bool is_list(const struct work *work, const struct asm_block *block, long long list)
-{
-    long long first = -1, area = 1;
-    for (uint32_t i = block->first; i <= block->last; i++) {
-        struct asm_slice source;
-        long long offset;
-        if (is_store(work, i, "movl", &source, &offset) && offset == list && first < 0 &&
-            *source.text == '$')
-            first = strtoll(source.text + 1, NULL, 0);
-        if (is_store(work, i, "movq", &source, &offset) && offset == list + 16 && area > 0 &&
-            !stored_address(work, block, i, &area))
-            return false;
-    }
-    if (area > 0)
-        return false;
-    uint32_t saved = saved_arguments(work, area);
-    if (first < 0)
-        return (saved & saved >> 1) != 0;
-    return first >= 8 && first <= 40 && first % 8 == 0 && saved & BIT(first / 8);
-}
-
-/* The address `lea` computes is first of all stored into a va_list. */
-static bool is_va_start(const struct work *work, uint32_t number)
-{
-    const struct asm_block *block = block_of(work, number);
-    uint32_t result = registers_of(work, number, false);
-    struct asm_slice source;
-    long long offset;
-    for (uint32_t i = number + 1; block && i <= block->last; i++)
-        if (registers_of(work, i, true) & result)
-            return is_store(work, i, "movq", &source, &offset) && *source.text == '%' &&
-                   is_list(work, block, offset - 8);
-    return false;
-}
-
-/* Where the unnamed arguments on the stack begin, from the return address up; 0: there are none. Of
-   functions that read no vector registers, by which other variadic ones are known. */
-static long long unnamed_arguments(const struct work *work)
-{
-    for (uint32_t i = work->function->first; i < work->function->end; i++) {
-        long long offset;
-        if (is_address(work, i, &offset) && offset >= 8)
-            return is_va_start(work, i) ? offset : 0;
-    }
-    return 0;
-}
-
-/* ---- addresses of arguments ----
- */
-
-static bool names_register(struct asm_slice operands, const char *name)
-{
-    size_t bytes = strlen(name);
-    for (size_t i = 0; i + bytes <= operands.bytes; i++)
-        if (!memcmp(operands.text + i, name, bytes) && (i == 0 || operands.text[i - 1] != '('))
-            return true;
-    return false;
-}
-
-static bool is_frame_change(const struct asm_statement *statement)
-{
-    struct asm_slice operands = statement->operands;
-    bool to_stack = operands.bytes > 6 && !memcmp(operands.text + operands.bytes - 6, ", %rsp", 6);
-    if (is(statement->name, "movq"))
-        return is(operands, "%rsp, %rbp") || is(operands, "%rbp, %rsp");
-    return to_stack && (is(statement->name, "leaq") ||
-                        ((is(statement->name, "subq") || is(statement->name, "addq")) &&
-                         *operands.text == '$'));
-}
-
-/* Does the statement compute an address below the return address, or might it? */
-static bool points_below(const struct work *work, uint32_t number)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
-    struct stack_operand operand;
-    bool frame_pointer = stack->rbp != ASM_UNKNOWN;
-    if (statement->kind != ASM_INSTRUCTION)
-        return statement->kind == ASM_INLINE;
-    if (is_frame_change(statement) || statement->operands.bytes < 4)
-        return false;
-    if (names_register(statement->operands, "%rsp") ||
-        (frame_pointer && names_register(statement->operands, "%rbp") &&
-         !is(statement->operands, "%rbp"))) /* pushed or popped */
-        return true;
-    for (size_t from = 0; find_stack_operand(statement->operands, from, &operand);
-         from = operand.at + operand.bytes + 1) {
-        long long offset;
-        bool lea = statement->name.bytes >= 3 && !memcmp(statement->name.text, "lea", 3);
-        if (operand.frame_pointer && !frame_pointer)
-            continue;
-        if (!place_of(work, number, &operand, &offset) || (lea && offset <= 0))
-            return true;
-    }
-    return false;
-}
-
-/*
- * Without any address within the frame there is none that a loop over a local array could end at:
- * all that are computed are of arguments.
- */
-static bool has_local_addresses(const struct work *work)
-{
-    const struct asm_function *function = work->function;
-    for (uint32_t i = function->first; i < function->end; i++)
-        if (points_below(work, i))
-            return true;
-    for (uint32_t i = function->cold_first; i != ASM_NONE && i < function->cold_end; i++)
-        if (points_below(work, i))
-            return true;
-    return false;
-}
-
-struct scan {
-    bool arguments;       /* some operand is a stack argument                     */
-    bool near_index;      /* an indexed operand might be one                      */
-    bool local_addresses; /* see has_local_addresses                          */
-    long long unnamed;    /* see unnamed_arguments                              */
-};
-
-/* What the operand is, and whether it has to move. */
-static bool has_to_move(struct work *work, uint32_t number, const struct stack_operand *operand,
-                        struct scan *scan)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
-    int32_t depth = operand->frame_pointer ? stack->rbp : stack->rsp;
-    /* An ordinary register; or a frame of unknown size, where only what the function put there
-       itself is addressed by the stack pointer. */
-    if (depth == ASM_UNKNOWN)
-        return false;
-    if (operand->symbolic) {
-        work->reason = BUILT_SKIP_ARGUMENTS;
-        return false;
-    }
-    long long offset = operand->displacement - depth; /* from the return address */
-    bool lea = statement->name.bytes >= 3 && !memcmp(statement->name.text, "lea", 3);
-    if (operand->indexed) {
-        if (offset >= 0)
-            work->reason = BUILT_SKIP_ARGUMENTS;
-        scan->near_index |= offset > -FAR_INDEX;
-        return false;
-    }
-    if (offset < 0 || (lea && offset == 0))
-        return false;
-    if (lea && !(work->function->flags & ASM_VARIADIC) && offset != scan->unnamed &&
-        scan->local_addresses && !is_argument_pointer(work, number)) {
-        work->reason = BUILT_SKIP_ARGUMENTS;
-        return false;
-    }
-    if (statement->name.bytes >= 3 &&
-        (!memcmp(statement->name.text, "pop", 3) || !memcmp(statement->name.text, "jmp", 3)))
-        work->reason =
-            BUILT_SKIP_ARGUMENTS; /* addressed when the stack pointer has moved already */
-    scan->arguments = true;
-    return true;
-}
-
-static void move_operands(struct work *work, uint32_t number, struct scan *scan)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    struct stack_operand operand, moving;
-    bool moves = false;
-    for (size_t from = 0; find_stack_operand(statement->operands, from, &operand);
-         from = operand.at + operand.bytes + 1) {
-        if (!has_to_move(work, number, &operand, scan))
-            continue;
-        if (moves)
-            work->reason = BUILT_SKIP_ARGUMENTS; /* two at once: nothing that compilers emit */
-        moving = operand;
-        moves = true;
-    }
-    if (!moves)
-        return;
-    struct text text = {0};
-    size_t lead = (size_t)(statement->operands.text - statement->text.text) + moving.at;
-    text_add(&text, "%.*s%lld", (int)lead, statement->text.text,
-             moving.displacement + (long long)work->frame_bytes);
-    text_add(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
-             statement->text.text + lead + moving.bytes);
-    work_edit(work, number, EDIT_REPLACE, &text);
-}
-
-/* Inline assembly cannot be edited: it must not touch arguments on the stack. */
-static void check_inline(struct work *work, uint32_t number)
-{
-    const struct asm_statement *statement = &work->file->statements[number];
-    const struct asm_stack *stack = &work->stack[asm_index(work->function, number)];
-    for (uint32_t i = 0; i < statement->insns_count; i++) {
-        const struct isa_insn *insn = &work->file->insns[statement->insns + i].isa;
-        for (uint32_t a = 0; a < insn->access_count; a++) {
-            const struct isa_access *access = &insn->accesses[a];
-            int32_t depth = access->base == BASE_RSP   ? stack->rsp
-                            : access->base == BASE_RBP ? stack->rbp
-                                                       : ASM_UNKNOWN;
-            if (depth != ASM_UNKNOWN && access->displacement - depth >= 0)
-                work->reason = BUILT_SKIP_ARGUMENTS;
-        }
-    }
-}
-
 /* ---- call frame information
  * ----------------------------------------------------------------------------- */
 
@@ -510,13 +119,14 @@ static void follow(struct cfi_state *state, const struct asm_statement *statemen
     char operands[64];
     if (statement->kind != ASM_DIRECTIVE || !copy(statement->operands, operands, sizeof operands))
         return;
-    if (is(statement->name, ".cfi_startproc"))
+    if (asm_is(statement->name, ".cfi_startproc"))
         state->reg = 7;
-    else if (is(statement->name, ".cfi_def_cfa") || is(statement->name, ".cfi_def_cfa_register"))
+    else if (asm_is(statement->name, ".cfi_def_cfa") ||
+             asm_is(statement->name, ".cfi_def_cfa_register"))
         state->reg = cfi_register(operands);
-    else if (is(statement->name, ".cfi_remember_state") && state->depth < CFI_DEPTH)
+    else if (asm_is(statement->name, ".cfi_remember_state") && state->depth < CFI_DEPTH)
         state->kept[state->depth++] = state->reg;
-    else if (is(statement->name, ".cfi_restore_state") && state->depth)
+    else if (asm_is(statement->name, ".cfi_restore_state") && state->depth)
         state->reg = state->kept[--state->depth];
 }
 
@@ -544,22 +154,21 @@ static void adjust_directive(struct work *work, uint32_t number, const struct cf
     char operands[64];
     struct text text = {0};
     long long bytes = work->frame_bytes;
-    if (name.bytes < 5 || memcmp(name.text, ".cfi_", 5) ||
-        !copy(statement->operands, operands, sizeof operands))
+    if (!asm_begins(name, ".cfi_") || !copy(statement->operands, operands, sizeof operands))
         return;
     char *comma = strchr(operands, ',');
     bool near = state->reg == 7 || state->reg == 6;
-    if (is(name, ".cfi_def_cfa_offset") && near) {
+    if (asm_is(name, ".cfi_def_cfa_offset") && near) {
         text_add(&text, "\t.cfi_def_cfa_offset %lld\n", strtoll(operands, NULL, 0) + bytes);
-    } else if (is(name, ".cfi_def_cfa") && comma) {
+    } else if (asm_is(name, ".cfi_def_cfa") && comma) {
         int reg = cfi_register(operands);
         if (reg == 7 || reg == 6)
             text_add(&text, "\t.cfi_def_cfa %d, %lld\n", reg, strtoll(comma + 1, NULL, 0) + bytes);
-    } else if (is(name, ".cfi_offset") && comma) {
+    } else if (asm_is(name, ".cfi_offset") && comma) {
         long long offset = strtoll(comma + 1, NULL, 0) - bytes;
         *comma = 0;
         text_add(&text, "\t.cfi_offset %s, %lld\n", operands, offset);
-    } else if (is(name, ".cfi_escape") || is(name, ".cfi_val_offset")) {
+    } else if (asm_is(name, ".cfi_escape") || asm_is(name, ".cfi_val_offset")) {
         work->reason = BUILT_SKIP_STACK;
     }
     work_edit(work, number, EDIT_REPLACE, &text);
@@ -578,21 +187,15 @@ static void adjust_cold_start(struct work *work, uint32_t number)
     work_edit(work, number, EDIT_AFTER, &text);
 }
 
-static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool cold,
-                        struct scan *scan)
+static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool cold)
 {
     struct cfi_state state = {.reg = 7};
     for (uint32_t i = first; i < end && work->reason == BUILT_WHOLE; i++) {
         const struct asm_statement *statement = &work->file->statements[i];
-        if (statement->kind == ASM_INSTRUCTION)
-            move_operands(work, i, scan);
-        else if (statement->kind == ASM_INLINE)
-            check_inline(work, i);
-        else if (statement->kind == ASM_DIRECTIVE) {
+        if (statement->kind == ASM_DIRECTIVE)
             adjust_directive(work, i, &state);
-            if (cold && is(statement->name, ".cfi_startproc"))
-                adjust_cold_start(work, i);
-        }
+        if (cold && statement->kind == ASM_DIRECTIVE && asm_is(statement->name, ".cfi_startproc"))
+            adjust_cold_start(work, i);
         follow(&state, statement);
     }
 }
@@ -602,11 +205,8 @@ void frame_adjust(struct work *work)
     const struct asm_function *function = work->function;
     if (!work->framed)
         return;
-    struct scan scan = {.local_addresses = has_local_addresses(work),
-                        .unnamed = unnamed_arguments(work)};
-    adjust_part(work, function->first, function->end, false, &scan);
+    arguments_move(work);
+    adjust_part(work, function->first, function->end, false);
     if (function->cold_first != ASM_NONE)
-        adjust_part(work, function->cold_first, function->cold_end, true, &scan);
-    if (scan.arguments && scan.near_index && work->reason == BUILT_WHOLE)
-        work->reason = BUILT_SKIP_ARGUMENTS;
+        adjust_part(work, function->cold_first, function->cold_end, true);
 }

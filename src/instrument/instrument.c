@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
+/* Functions one after the other. With each: analyses, then attempts with more and more spill slots
+   until one is enough, then its edits all at once, and its entry in the map whatever became of it.
+ */
 #include "instrument/work.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- one function -----------------------------------------------------------------------------
  */
@@ -62,12 +64,11 @@ static void find_saves(const struct work *work, const struct asm_block *block, b
     for (uint32_t i = block->first; i <= block->last; i++) {
         const struct asm_statement *statement = &work->file->statements[i];
         if (statement->kind != ASM_INSTRUCTION || !statement->insns_count ||
-            statement->name.bytes < 3 || !statement->operands.bytes ||
-            *statement->operands.text != '%' ||
-            memcmp(statement->name.text, pushes ? "pus" : "pop", 3) != 0)
+            !asm_begins(statement->operands, "%") ||
+            !asm_begins(statement->name, pushes ? "push" : "pop"))
             continue;
         const struct asm_insn *insn = &work->file->insns[statement->insns];
-        uint32_t moved = (pushes ? insn->reads : insn->writes) & ~(1U << BASE_RSP);
+        uint32_t moved = (pushes ? insn->reads : insn->writes) & ~BIT(BASE_RSP);
         int32_t depth = work->stack[asm_index(work->function, i)].rsp;
         if (!moved || (pushes && saves->registers & moved))
             continue;
@@ -83,8 +84,7 @@ static void find_saves(const struct work *work, const struct asm_block *block, b
  */
 static bool preserves_all(const struct work *work)
 {
-    const uint32_t unusual = 1U << BASE_RCX | 1U << BASE_RDX | 1U << BASE_RSI | 1U << BASE_RDI |
-                             1U << BASE_R8 | 1U << BASE_R9 | 1U << BASE_R10 | 1U << BASE_R11;
+    const uint32_t unusual = CALLER_SAVED & ~BIT(BASE_RAX);
     struct saves pushed = {0};
     if (work->function->blocks)
         find_saves(work, &work->blocks[0], true, &pushed);
@@ -92,16 +92,15 @@ static bool preserves_all(const struct work *work)
         struct saves popped = {0};
         uint32_t same = 0;
         for (uint32_t i = work->blocks[b].first; i <= work->blocks[b].last; i++) {
-            struct asm_slice name = work->file->statements[i].name;
-            if (work->file->statements[i].kind == ASM_INSTRUCTION && name.bytes >= 4 &&
-                !memcmp(name.text, "iret", 4))
+            const struct asm_statement *statement = &work->file->statements[i];
+            if (statement->kind == ASM_INSTRUCTION && asm_begins(statement->name, "iret"))
                 return true;
         }
         if (!returns(work, &work->blocks[b]))
             continue;
         find_saves(work, &work->blocks[b], false, &popped);
         for (int r = 0; r < 16; r++)
-            same += pushed.registers & popped.registers & unusual & 1U << r &&
+            same += pushed.registers & popped.registers & unusual & BIT(r) &&
                     (pushed.depths[r] == popped.depths[r] || popped.depths[r] == ASM_UNKNOWN ||
                      pushed.depths[r] == ASM_UNKNOWN);
         if (same >= 4)
@@ -113,12 +112,10 @@ static bool preserves_all(const struct work *work)
 static uint32_t used_registers(const struct work *work)
 {
     const struct asm_function *function = work->function;
-    uint32_t used = 1U << BASE_RSP, count = function->end - function->first;
-    if (function->cold_first != ASM_NONE)
-        count += function->cold_end - function->cold_first;
+    uint32_t used = BIT(BASE_RSP),
+             count = function->flags & ASM_LEAF ? asm_index_count(function) : 0;
     for (uint32_t i = 0; i < count; i++) /* arguments that are only passed on, too */
-        if (function->flags & ASM_LEAF)
-            used |= work->live[i].registers & ~(1U << BASE_RBX | 0xf000U | 1U << BASE_RBP);
+        used |= work->live[i].registers & CALLER_SAVED;
     for (uint32_t b = 0; b < function->blocks; b++)
         for (uint32_t i = work->blocks[b].first; i <= work->blocks[b].last; i++) {
             const struct asm_statement *statement = &work->file->statements[i];
@@ -132,10 +129,7 @@ static uint32_t used_registers(const struct work *work)
 static bool analyse(struct work *work)
 {
     const struct asm_function *function = work->function;
-    uint32_t count = function->end - function->first;
-    if (function->cold_first != ASM_NONE)
-        count += function->cold_end - function->cold_first;
-    work->cfa_is_stack = calloc(count + 1, sizeof *work->cfa_is_stack);
+    work->cfa_is_stack = calloc(asm_index_count(function) + 1, sizeof *work->cfa_is_stack);
     if (!work->cfa_is_stack || asm_liveness(work->file, work->number, &work->live) != BASE_OK ||
         asm_stack_depths(work->file, work->number, &work->stack) != BASE_OK) {
         work->out_of_memory = true;

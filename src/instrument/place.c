@@ -26,7 +26,7 @@ static const char *const inverses[][2] = {
 static const char *inverse_of(struct asm_slice name)
 {
     for (size_t i = 0; i < BASE_COUNT(inverses); i++)
-        if (strlen(inverses[i][0]) == name.bytes && !memcmp(inverses[i][0], name.text, name.bytes))
+        if (asm_is(name, inverses[i][0]))
             return inverses[i][1];
     return NULL;
 }
@@ -80,6 +80,14 @@ static void put_operations(struct site *site, uint32_t place)
 {
     emit_operations(site, place);
     site_end(site);
+}
+
+static void put_before(struct work *work, uint32_t statement, uint32_t place)
+{
+    struct text text = {0};
+    struct site site = site_before(work, statement, &text);
+    put_operations(&site, place);
+    work_edit(work, statement, EDIT_BEFORE, &text);
 }
 
 /* The same where control enters from elsewhere. */
@@ -153,8 +161,6 @@ static void place_exit(struct work *work, const struct asm_edge *edge, uint32_t 
 static void place_edge(struct work *work, const struct asm_edge *edge, uint32_t serial)
 {
     uint32_t place = work->edge_of[serial], count;
-    struct text text = {0};
-    struct site site;
     if (edge->to == ASM_NONE) {
         place_exit(work, edge, place);
         return;
@@ -162,24 +168,17 @@ static void place_edge(struct work *work, const struct asm_edge *edge, uint32_t 
     plan_at(work, place, &count);
     if (!count)
         return;
-    if (edge->kind == ASM_JUMP || edge->kind == ASM_GOTO) {
-        site = site_before(work, edge->statement, &text);
-        put_operations(&site, place);
-        work_edit(work, edge->statement, EDIT_BEFORE, &text);
-        return;
-    }
-    if (edge->kind == ASM_FALL && work->blocks[edge->to].flags & ASM_BLOCK_SETJMP) {
-        /* The path ends with the call, before it. */
-        site = site_before(work, edge->statement, &text);
-        put_operations(&site, place);
-        work_edit(work, edge->statement, EDIT_BEFORE, &text);
+    bool twice = edge->kind == ASM_FALL && work->blocks[edge->to].flags & ASM_BLOCK_SETJMP;
+    if (edge->kind == ASM_JUMP || edge->kind == ASM_GOTO || twice) { /* before such a call */
+        put_before(work, edge->statement, place);
         return;
     }
     if (edge->kind == ASM_TABLE && !entered_once(work, edge->to)) {
         place_table_edge(work, edge, place, serial);
         return;
     }
-    site = site_at_block(work, edge->to, &text);
+    struct text text = {0};
+    struct site site = site_at_block(work, edge->to, &text);
     put_operations(&site, place);
     if (edge->kind == ASM_FALL)
         work_edit(work, work->blocks[edge->from].last, EDIT_AFTER, &text);
@@ -209,12 +208,6 @@ static void place_edges(struct work *work)
 /* ---- roots
  * ------------------------------------------------------------------------------------------ */
 
-static bool is_symbol(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '$';
-}
-
 /* The statement with every `name` replaced. */
 static void rename_in(struct work *work, uint32_t number, struct asm_slice name, const char *label)
 {
@@ -222,8 +215,8 @@ static void rename_in(struct work *work, uint32_t number, struct asm_slice name,
     struct text text = {0};
     for (size_t i = 0; i < old.bytes;) {
         bool here = i + name.bytes <= old.bytes && !memcmp(old.text + i, name.text, name.bytes) &&
-                    (i == 0 || !is_symbol(old.text[i - 1])) &&
-                    (i + name.bytes == old.bytes || !is_symbol(old.text[i + name.bytes]));
+                    (i == 0 || !asm_symbol_char(old.text[i - 1])) &&
+                    (i + name.bytes == old.bytes || !asm_symbol_char(old.text[i + name.bytes]));
         if (here)
             text_add(&text, "%s", label);
         else
@@ -310,13 +303,8 @@ static void place_root(struct work *work, uint32_t number)
  */
 static bool is_thread_local(const struct asm_statement *statement)
 {
-    static const char name[] = "__tls_get_addr";
-    struct asm_slice operands = statement->operands;
-    if (operands.bytes && operands.text[0] == '*') {
-        operands.text++;
-        operands.bytes--;
-    }
-    return operands.bytes >= sizeof name - 1 && !memcmp(operands.text, name, sizeof name - 1);
+    struct asm_slice rest = statement->operands, symbol;
+    return asm_next_symbol(&rest, &symbol) && asm_begins(symbol, "__tls_get_addr");
 }
 
 bool place_is_call(const struct work *work, uint32_t number)
@@ -350,7 +338,8 @@ struct calls_placed {
     uint32_t count;
 };
 
-/* What becomes of the call: of the block's last statement its edges tell. */
+/* What becomes of the call: of the block's last statement its edges tell. Where it may return
+   again, the time before it is another activation's, as with paths. */
 enum ending { RETURNS, RETURNS_TWICE, NEVER_RETURNS };
 
 static enum ending ending_of(const struct work *work, uint32_t statement, uint32_t number)
@@ -364,10 +353,12 @@ static enum ending ending_of(const struct work *work, uint32_t statement, uint32
     return work->blocks[edge->to].flags & ASM_BLOCK_SETJMP ? RETURNS_TWICE : RETURNS;
 }
 
-/* Where a call may return again, the time before it is another activation's, as with paths. */
-/* Functions of the C library that call nothing of the program's: what their slot would be is of no
-   account. Not those of memory, which programs replace. */
-static bool calls_nobody(const struct asm_statement *call)
+/*
+ * Functions of the C library that call nothing of the program's: what their slot would be is of no
+ * account. Only those that nobody defines anew under the same name: not those of memory, which
+ * programs replace.
+ */
+static bool calls_nobody(const struct work *work, const struct asm_statement *call)
 {
     static const char *const names[] = {"memcpy",
                                         "memmove",
@@ -388,27 +379,16 @@ static bool calls_nobody(const struct asm_statement *call)
                                         "__ctype_b_loc",
                                         "__ctype_tolower_loc",
                                         "__ctype_toupper_loc",
-                                        "__errno_location",
-                                        "pow",
-                                        "exp",
-                                        "log",
-                                        "sin",
-                                        "cos",
-                                        "tan",
-                                        "sqrt",
-                                        "floor",
-                                        "ceil",
-                                        "fmod",
-                                        "atan2",
-                                        "_setjmp",
-                                        "__tls_get_addr"};
-    uint32_t bytes = 0;
-    while (bytes < call->operands.bytes && is_symbol(call->operands.text[bytes]))
-        bytes++;
+                                        "__errno_location"};
+    struct asm_slice rest = call->operands, symbol;
+    if (asm_begins(call->operands, "*") || !asm_next_symbol(&rest, &symbol))
+        return false;
+    bool listed = false;
     for (size_t i = 0; i < BASE_COUNT(names); i++)
-        if (bytes == strlen(names[i]) && !memcmp(names[i], call->operands.text, bytes))
-            return true;
-    return false;
+        listed |= asm_is(symbol, names[i]);
+    for (uint32_t i = 0; listed && i < work->file->functions_count; i++)
+        listed = !asm_same(work->file->functions[i].name, symbol);
+    return listed;
 }
 
 static void place_call(void *context, uint32_t statement, uint32_t block)
@@ -423,7 +403,7 @@ static void place_call(void *context, uint32_t statement, uint32_t block)
     else if (ending == RETURNS_TWICE)
         cycles_end_activation(&site);
     if (has_contexts(work)) {
-        if (!calls_nobody(&work->file->statements[statement]))
+        if (!calls_nobody(work, &work->file->statements[statement]))
             emit_call(&site, placed->count);
         placed->count++;
     }
@@ -462,11 +442,9 @@ static void place_stubs(struct work *work)
     uint32_t last = work->function->first;
     if (!work->stubs.count)
         return;
-    for (uint32_t i = work->function->first; i < work->function->end; i++) {
-        uint32_t kind = work->file->statements[i].kind;
-        if (kind == ASM_INSTRUCTION || kind == ASM_INLINE)
+    for (uint32_t i = work->function->first; i < work->function->end; i++)
+        if (asm_is_code(&work->file->statements[i]))
             last = i;
-    }
     text_add(&text, "\t.cfi_def_cfa %%rsp, 8\n");
     for (const char *const *name =
              (const char *const[]){"rbx", "rbp", "r12", "r13", "r14", "r15", NULL};

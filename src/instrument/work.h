@@ -5,6 +5,7 @@
  *   instrument.c  functions one after the other, what becomes of each
  *   plan.c        its graph for `paths`; tables
  *   frame.c       a place of its own for each activation: slots in the stack frame
+ *   arguments.c   what such slots move: arguments on the stack
  *   emit.c        the added instructions: operations on paths, calling contexts
  *   cycles.c      and those that measure time
  *   place.c       where they go: edges, entries, exits, calls
@@ -80,7 +81,7 @@ struct work {
     bool framed;
     uint32_t frame_bytes;
     int32_t slots[SLOT_USES];     /* offset in the frame, -1: none */
-    uint32_t spills;              /* slots to be had; */
+    uint32_t spills;              /* slots to be had       */
     uint32_t spills_wanted;       /* what the last attempt would have needed */
     bool chained;                 /* keeps a chain of frame pointers: a copy of the return address goes with it */
 
@@ -92,6 +93,14 @@ struct work {
     uint32_t edits_count, edits_capacity;
     bool out_of_memory;
     uint32_t reason;              /* enum built_reason: BUILT_WHOLE until something is found */
+};
+
+#define BIT(number) (UINT32_C(1) << (number))
+
+enum {
+    CALLER_SAVED = BIT(BASE_RAX) | BIT(BASE_RCX) | BIT(BASE_RDX) | BIT(BASE_RSI) | BIT(BASE_RDI) |
+                   BIT(BASE_R8) | BIT(BASE_R9) | BIT(BASE_R10) | BIT(BASE_R11),
+    CALLEE_SAVED = BIT(BASE_RBX) | BIT(BASE_R12) | BIT(BASE_R13) | BIT(BASE_R14) | BIT(BASE_R15)
 };
 
 static inline bool has_contexts(const struct work *work)
@@ -136,6 +145,11 @@ void frame_choose(struct work *work);
 void frame_adjust(struct work *work);
 /* Fills cfa_is_stack. */
 void frame_follow_cfi(struct work *work);
+
+/* ---- arguments.c ---------------------------------------------------------------------------------- */
+
+/* Keeps the edits of operands that lie above the function's frame; sets reason where it is not certain which do. */
+void arguments_move(struct work *work);
 
 /* ---- emit.c ------------------------------------------------------------------------------------ */
 
