@@ -44,13 +44,43 @@ static void fill_paths(struct profile *profile)
     *profile_add_path_blocks(profile) = (struct profile_path_block){1, 1, 0x20, 3, 1, 1, 2, 0};
     *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.c", NULL, 3};
     *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.h", "g", 4};
-    *profile_add_paths(profile) = (struct profile_path){1, 0, 0, 9, 54, 18, 18, 90, -1, -1, 0, 2};
-    *profile_add_paths(profile) = (struct profile_path){1, 6, 1, 3, 9, 3, 3, 7, -1, -1, 2, 1};
+    *profile_add_paths(profile) = (struct profile_path){.function = 1,
+                                                        .count = 9,
+                                                        .instructions = 54,
+                                                        .loads = 18,
+                                                        .stores = 18,
+                                                        .cycles = 90,
+                                                        .measured = 3,
+                                                        .misses = -1,
+                                                        .events = -1,
+                                                        .steps = 2};
+    *profile_add_paths(profile) = (struct profile_path){.function = 1,
+                                                        .flags = 6,
+                                                        .number = 1,
+                                                        .count = 3,
+                                                        .instructions = 9,
+                                                        .loads = 3,
+                                                        .stores = 3,
+                                                        .cycles = -1,
+                                                        .misses = 7,
+                                                        .events = 5,
+                                                        .first_step = 2,
+                                                        .steps = 1};
     for (uint32_t i = 0; i < 3; i++)
         profile_add_path_steps(profile)->block = i % 2;
-    *profile_add_vertices(profile) =
-        (struct profile_vertex){0, 1, UINT32_MAX, 0, 9, 80, 1, 1, 1, 63, 97, -1};
-    *profile_add_vertices(profile) = (struct profile_vertex){1, 1, 0, 3, 1, 80, 1, 0, 0, 0, 0, -1};
+    *profile_add_vertices(profile) = (struct profile_vertex){.function = 1,
+                                                             .site = UINT32_MAX,
+                                                             .count = 9,
+                                                             .bytes = 80,
+                                                             .call_sites = 1,
+                                                             .call_sites_used = 1,
+                                                             .call_sites_one_path = 1,
+                                                             .instructions = 63,
+                                                             .cycles = 97,
+                                                             .misses = -1,
+                                                             .measured = 2};
+    *profile_add_vertices(profile) = (struct profile_vertex){
+        .parent = 1, .function = 1, .site_line = 3, .count = 1, .bytes = 80, .call_sites = 1};
     *profile_add_vertex_paths(profile) = (struct profile_vertex_path){1, 0, 9};
     *profile_add_path_runs(profile) = (struct profile_path_run){.modes = 11, .cycles_per_ns = 2};
 }
