@@ -28,7 +28,7 @@ struct segment {
     uint32_t first, last; /* statements                                       */
     uint32_t start, end;  /* places                                           */
     bool fresh;           /* flags hold nothing at its start, whatever reads them   */
-    uint32_t weight;      /* by how often it is likely to be executed         */
+    double weight;        /* by how often it is likely to be executed         */
     int64_t accesses;
 };
 
@@ -40,8 +40,7 @@ struct counting {
     int64_t *offset;  /* ahead(place) - ahead(parent)                        */
     int64_t *lowest;  /* by representative: of ahead(place) - ahead(its), of all its places */
     int64_t *highest;
-    uint32_t *depth;  /* loops around a block                                */
-    bool *retreating; /* edges, numbered as in work->edge_of                 */
+    double *weight; /* of blocks: a guess of how often they are executed   */
 };
 
 /* ---- places -----------------------------------------------------------------------------------
@@ -86,9 +85,10 @@ static void unite(struct counting *counting, uint32_t a, uint32_t b)
         counting->parent[a] = b;
 }
 
-static uint32_t edge_number(const struct work *work, uint32_t block, uint32_t i)
+static bool goes_back(const struct work *work, uint32_t block, uint32_t i)
 {
-    return work->blocks[block].first_edge - work->blocks[0].first_edge + i;
+    uint32_t number = work->blocks[block].first_edge - work->blocks[0].first_edge + i;
+    return work->graph.edges[work->edge_of[number]].flags & PATHS_RETREATING;
 }
 
 static bool arrives_otherwise(const struct work *work, uint32_t block)
@@ -107,74 +107,11 @@ static void join_places(struct counting *counting)
             unite(counting, start_of(b), exact);
         for (uint32_t i = 0; i < work->blocks[b].edges; i++) {
             const struct asm_edge *edge = &edges_of(work, &work->blocks[b])[i];
-            bool free = edge->to != ASM_NONE && edge->kind != ASM_GOTO &&
-                        !counting->retreating[edge_number(work, b, i)];
+            bool free = edge->to != ASM_NONE && edge->kind != ASM_GOTO && !goes_back(work, b, i);
             unite(counting, end_of(b), free ? start_of(edge->to) : exact);
             if (edge->to != ASM_NONE && !free)
                 unite(counting, start_of(edge->to), exact);
         }
-    }
-}
-
-/* ---- loops -----------------------------------------------------------------------------------
- */
-
-/* Depth-first: edges to a block that is being visited go back. */
-static bool find_retreating(struct counting *counting)
-{
-    const struct work *work = counting->work;
-    uint32_t blocks = work->function->blocks, depth;
-    uint32_t *stack = calloc(blocks, sizeof *stack), *next = calloc(blocks, sizeof *next);
-    uint8_t *state = calloc(blocks, 1);
-    for (uint32_t root = 0; stack && next && state && root < blocks; root++) {
-        if (state[root])
-            continue;
-        stack[0] = root;
-        state[root] = 1;
-        for (depth = 1; depth;) {
-            uint32_t b = stack[depth - 1];
-            if (next[b] == work->blocks[b].edges) {
-                state[b] = 2;
-                depth--;
-                continue;
-            }
-            uint32_t i = next[b]++, to = edges_of(work, &work->blocks[b])[i].to;
-            if (to == ASM_NONE)
-                continue;
-            counting->retreating[edge_number(work, b, i)] = state[to] == 1;
-            if (!state[to]) {
-                state[to] = 1;
-                stack[depth++] = to;
-            }
-        }
-    }
-    bool good = stack && next && state;
-    free(stack);
-    free(next);
-    free(state);
-    return good;
-}
-
-/*
- * A guess at depths from the text: compilers lay loops out in one piece, so that an edge back
- * encloses its body. Rejected: bodies by predecessors, quadratic in functions of many loops for
- * what only decides which additions are saved.
- */
-static void guess_depths(struct counting *counting)
-{
-    const struct work *work = counting->work;
-    int32_t depth = 0, *change = (int32_t *)counting->depth;
-    for (uint32_t b = 0; b < work->function->blocks; b++)
-        for (uint32_t i = 0; i < work->blocks[b].edges; i++) {
-            uint32_t to = edges_of(work, &work->blocks[b])[i].to;
-            if (to == ASM_NONE || !counting->retreating[edge_number(work, b, i)] || to > b)
-                continue;
-            change[to]++;
-            change[b + 1]--;
-        }
-    for (uint32_t b = 0; b < work->function->blocks; b++) {
-        depth += change[b];
-        counting->depth[b] = (uint32_t)depth;
     }
 }
 
@@ -230,16 +167,6 @@ static bool add_segment(struct counting *counting, const struct segment *segment
     return true;
 }
 
-/* Blocks that many edges lead to are executed more often than their neighbours, cold ones hardly
- * ever. */
-static uint32_t weight_of(const struct counting *counting, uint32_t block)
-{
-    const struct work *work = counting->work;
-    uint32_t edges = work->incoming[block] < 15 ? work->incoming[block] : 15;
-    uint32_t depth = counting->depth[block] < 1000 ? counting->depth[block] : 1000;
-    return work->blocks[block].flags & ASM_BLOCK_COLD ? 0 : depth * 16 + edges;
-}
-
 static bool add_block(struct counting *counting, uint32_t number)
 {
     const struct work *work = counting->work;
@@ -248,7 +175,7 @@ static bool add_block(struct counting *counting, uint32_t number)
     struct segment segment = {.first = block->first,
                               .start = start_of(number),
                               .fresh = number == 0 || block->flags & ASM_BLOCK_LANDING,
-                              .weight = weight_of(counting, number)};
+                              .weight = counting->weight[number]};
     if (number == 0 && work->function->entry > segment.first)
         segment.first = work->function->entry;
     for (uint32_t i = block->first; i <= block->last; i++) {
@@ -453,20 +380,16 @@ static bool prepare(struct counting *counting)
 {
     const struct work *work = counting->work;
     uint32_t blocks = work->function->blocks, places = 2 * blocks + 1;
-    uint32_t edges = work->blocks[blocks - 1].first_edge + work->blocks[blocks - 1].edges -
-                     work->blocks[0].first_edge;
     counting->parent = calloc(places, sizeof *counting->parent);
     counting->offset = calloc(places, sizeof *counting->offset);
     counting->lowest = calloc(places, sizeof *counting->lowest);
     counting->highest = calloc(places, sizeof *counting->highest);
-    counting->depth = calloc(blocks + 1, sizeof *counting->depth);
-    counting->retreating = calloc(edges + 1, sizeof *counting->retreating);
+    counting->weight = calloc(blocks, sizeof *counting->weight);
     if (!counting->parent || !counting->offset || !counting->lowest || !counting->highest ||
-        !counting->depth || !counting->retreating || !find_retreating(counting))
+        !counting->weight || paths_frequencies(work->paths, counting->weight) != BASE_OK)
         return false;
     for (uint32_t i = 0; i < places; i++)
         counting->parent[i] = i;
-    guess_depths(counting);
     join_places(counting);
     for (uint32_t b = 0; b < blocks; b++)
         if (!add_block(counting, b))
@@ -488,6 +411,5 @@ void access_place(struct work *work)
     free(counting.offset);
     free(counting.lowest);
     free(counting.highest);
-    free(counting.depth);
-    free(counting.retreating);
+    free(counting.weight);
 }

@@ -31,8 +31,9 @@ enum paths_edge_flags {
 struct paths_edge {
     uint32_t from, to; /* blocks; several edges may join the same two (a switch)                */
     uint32_t flags;    /* enum paths_edge_flags                                                 */
-    float weight;      /* how often it is taken, any scale; < 0: guess from loop depth. Does not
-                          change numbers, only where operations are placed                      */
+    float weight;      /* how often it is taken, any scale; < 0: guess from loop depth, its share among
+                          the ways that its block may go being -weight. Does not change numbers,
+                          only where operations are placed                                      */
 };
 
 enum paths_block_flags {
@@ -72,6 +73,9 @@ uint64_t paths_count(const struct paths *paths);
 
 /* Logarithm to base 2 of the number of potential paths, also of 2^214. */
 double paths_log2(const struct paths *paths);
+
+/* A guess of how often each block is executed, from the edges' weights; blocks: room for as many as the graph has. */
+enum base_status paths_frequencies(const struct paths *paths, double *blocks);
 
 /* ---- operations ------------------------------------------------------------------------- */
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * How often edges are taken. Where nobody knows: loops run ten times, ways that stay in a loop are
- * equally likely, those that leave it are taken as often as it was entered.
+ * likely by their shares, those that leave it are taken as often as it was entered.
  */
 #include "paths/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* ---- loops ----------------------------------------------------------------------------------- */
 
@@ -142,22 +143,29 @@ static bool gets_stuck(const struct weigher *weigher, const struct paths_edge *e
     return !paths_ends(edge) && !weigher->useful[edge->to];
 }
 
-/* Ways among which a block's executions are shared out: those that stay in its loop, or else all.
- */
-static uint32_t count_ways(const struct weigher *weigher, uint32_t block)
+static double share(const struct paths_edge *edge)
 {
-    const struct paths *paths = weigher->paths;
-    uint32_t stay = 0;
-    for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
-        const struct paths_edge *edge = &paths->edges[paths->out[k]];
-        stay += !leaves(weigher, edge) && !gets_stuck(weigher, edge);
-    }
-    return stay ? stay : paths->first_out[block + 1] - paths->first_out[block];
+    return edge->weight < 0 && isfinite(edge->weight) ? -(double)edge->weight : 1;
 }
 
-static double guess(const struct weigher *weigher, const struct paths_edge *edge, uint32_t ways)
+/* The shares among which a block's executions are divided: of ways that stay in its loop, or else
+   of all. */
+static double sum_shares(const struct weigher *weigher, uint32_t block)
 {
-    double weight = weigher->blocks[edge->from] / ways;
+    const struct paths *paths = weigher->paths;
+    double stay = 0, all = 0;
+    for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
+        const struct paths_edge *edge = &paths->edges[paths->out[k]];
+        all += share(edge);
+        if (!leaves(weigher, edge) && !gets_stuck(weigher, edge))
+            stay += share(edge);
+    }
+    return stay > 0 ? stay : all;
+}
+
+static double guess(const struct weigher *weigher, const struct paths_edge *edge, double shares)
+{
+    double weight = weigher->blocks[edge->from] * share(edge) / shares;
     return gets_stuck(weigher, edge) ? RARELY * weight
                                      : weight * pow(LOOP_RUNS, -(double)leaves(weigher, edge));
 }
@@ -165,13 +173,13 @@ static double guess(const struct weigher *weigher, const struct paths_edge *edge
 static void weigh_block(struct weigher *weigher, uint32_t block)
 {
     const struct paths *paths = weigher->paths;
-    uint32_t ways = count_ways(weigher, block);
+    double shares = sum_shares(weigher, block);
     if (weigher->heads[block])
         weigher->blocks[block] *= LOOP_RUNS;
     weigher->blocks[block] = fmin(weigher->blocks[block], MOST_WEIGHT);
     for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
         const struct paths_edge *edge = &paths->edges[paths->out[k]];
-        double weight = is_given(edge) ? (double)edge->weight : guess(weigher, edge, ways);
+        double weight = is_given(edge) ? (double)edge->weight : guess(weigher, edge, shares);
         weigher->edges[paths->out[k]] = weight;
         if (edge->to != PATHS_EXIT && !(edge->flags & PATHS_RETREATING))
             weigher->blocks[edge->to] += weight;
@@ -205,23 +213,49 @@ static void weigh(struct weigher *weigher, double *roots)
         roots[b] = paths->kinds[b] & START_ROOT ? entered(weigher, b) : 0;
 }
 
-enum base_status paths_weigh(const struct paths *paths, const bool *useful, double *edges,
-                             double *roots)
+/* blocks: room for as many, zeroed. */
+static enum base_status weigh_with(const struct paths *paths, const bool *useful, double *edges,
+                                   double *blocks, double *roots)
 {
     size_t count = paths->blocks_count;
     struct weigher weigher = {.paths = paths,
                               .useful = useful,
                               .edges = edges,
-                              .blocks = paths_room(count, sizeof(double)),
+                              .blocks = blocks,
                               .depths = paths_room(count, sizeof(uint32_t)),
                               .heads = paths_room(count, sizeof(bool))};
     enum base_status status = BASE_NO_MEMORY;
-    if (weigher.blocks && weigher.depths && weigher.heads)
+    if (weigher.depths && weigher.heads)
         status = paths_loops(paths, weigher.depths, weigher.heads);
     if (status == BASE_OK)
         weigh(&weigher, roots);
-    free(weigher.blocks);
     free(weigher.depths);
     free(weigher.heads);
+    return status;
+}
+
+enum base_status paths_weigh(const struct paths *paths, const bool *useful, double *edges,
+                             double *roots)
+{
+    double *blocks = paths_room(paths->blocks_count, sizeof *blocks);
+    enum base_status status =
+        blocks ? weigh_with(paths, useful, edges, blocks, roots) : BASE_NO_MEMORY;
+    free(blocks);
+    return status;
+}
+
+enum base_status paths_frequencies(const struct paths *paths, double *blocks)
+{
+    size_t count = paths->blocks_count;
+    double *edges = paths_room(paths->edges_count + count, sizeof *edges);
+    bool *useful = paths_room(count, sizeof *useful);
+    enum base_status status = BASE_NO_MEMORY;
+    if (edges && useful) {
+        memset(blocks, 0, count * sizeof *blocks);
+        paths_useful(paths, useful);
+        status = weigh_with(paths, useful, edges, blocks, edges + paths->edges_count);
+    }
+    free(edges);
+    free(useful);
     return status;
 }
