@@ -302,7 +302,7 @@ static void find_static_storage(void)
 static void choose_source(void)
 {
     struct wire_region *region = agent.region;
-    void *built = dlsym(RTLD_DEFAULT, "headroom_left");
+    void *built = dlsym(RTLD_DEFAULT, "headroom_accesses");
     bool own = !built && agent.access_counter != AGENT_NOWHERE;
     agent.counted = static_storage(built);
     uint32_t source = region->config.source, undecided = 0;

@@ -20,8 +20,6 @@
 #include <string.h>
 
 enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 10000000 };
-static const int64_t far_away = INT64_MAX / 4;
-
 static struct built_accesses *thread_accesses(void)
 {
     return agent.counted == AGENT_NOWHERE
@@ -32,9 +30,13 @@ static struct built_accesses *thread_accesses(void)
 bool count_read(uint64_t *count)
 {
     const struct built_accesses *accesses = thread_accesses();
-    if (accesses)
-        *count = (uint64_t)(accesses->left + accesses->due);
-    return accesses != NULL;
+    if (!accesses)
+        return false;
+    int64_t sum = accesses->before;
+    for (unsigned i = 0; i < BUILT_LANES; i++)
+        sum += accesses->left[i];
+    *count = (uint64_t)sum;
+    return true;
 }
 
 void count_ignore(struct forecast_goal *goal)
@@ -42,26 +44,33 @@ void count_ignore(struct forecast_goal *goal)
     if (agent.counted == AGENT_NOWHERE)
         return;
     goal->ignored_start = (uint64_t)thread_accesses();
-    goal->ignored_bytes = sizeof(int64_t);
+    goal->ignored_bytes = sizeof((struct built_accesses *)NULL)->left;
     goal->ignored_value = (uint64_t)agent.counted;
 }
 
 /* ---- waiting -----------------------------------------------------------------------------------
  */
 
-/* The next access to be taken is `step` behind the last one. */
-static void wait_for(struct built_accesses *accesses, uint64_t step)
+/* The lane's next access to be taken is `step` behind the last one. */
+static void wait_for(struct built_accesses *accesses, unsigned lane, int64_t step)
 {
-    accesses->due += (int64_t)step;
-    accesses->left -= (int64_t)step;
+    accesses->before += step;
+    accesses->left[lane] -= step;
 }
 
 static void wait_again(struct agent_thread *self, struct built_accesses *accesses)
 {
     uint64_t period = agent.region->config.period;
-    do
-        wait_for(accesses, period / 4 * 3 + base_random_below(&self->random, period / 2) + 1);
-    while (accesses->left >= 0);
+    for (unsigned i = 0; i < BUILT_LANES; i++)
+        while (accesses->left[i] >= 0)
+            wait_for(accesses, i,
+                     (int64_t)(period / 4 * 3 + base_random_below(&self->random, period / 2) + 1));
+}
+
+static void wait_for_nothing(struct built_accesses *accesses)
+{
+    for (unsigned i = 0; i < BUILT_LANES; i++)
+        wait_for(accesses, i, accesses->left[i] + BUILT_FAR_AWAY);
 }
 
 bool count_start(struct agent_thread *self)
@@ -69,10 +78,10 @@ bool count_start(struct agent_thread *self)
     struct built_accesses *accesses = thread_accesses();
     if (!accesses)
         return true; /* said at the start of the process */
-    uint64_t so_far = (uint64_t)(accesses->left + accesses->due);
-    accesses->due = (int64_t)so_far;
-    accesses->left = 0;
-    wait_for(accesses, base_random_below(&self->random, agent.region->config.period) + 1);
+    for (unsigned i = 0; i < BUILT_LANES; i++) {
+        uint64_t first = base_random_below(&self->random, agent.region->config.period) + 1;
+        wait_for(accesses, i, accesses->left[i] + (int64_t)first);
+    }
     accesses->agent = (uint64_t)AGENT_DUE;
     self->counting = true;
     if (os_tick_start(&self->ticks, SHARE_TICK_NS, (uint64_t)SAMPLE_COOKIE_MAGIC << 32))
@@ -87,7 +96,7 @@ void count_stop(struct agent_thread *self)
     if (!accesses || !accesses->agent)
         return;
     accesses->agent = 0;
-    wait_for(accesses, (uint64_t)(accesses->left + far_away));
+    wait_for_nothing(accesses);
 }
 
 /* ---- what goes elsewhere
@@ -158,8 +167,8 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
    program calls when the count is at BUILT_LAG before it. */
 static uint32_t to_skip(const struct built_accesses *accesses)
 {
-    int64_t executed = accesses->left + accesses->due - accesses->now->ahead;
-    int64_t skip = accesses->due + BUILT_LAG - executed - 1;
+    const struct built_due *now = accesses->now;
+    int64_t skip = BUILT_LAG - 1 + now->ahead - accesses->left[now->lane];
     return skip < 0 ? 0 : skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX;
 }
 

@@ -393,7 +393,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
     if (words_find(step, "-static") < 0 && words_find(step, "--no-dynamic-linker") < 0) {
         words_insert(ready, at, "--export-dynamic-symbol=headroom_slot");
         words_insert(ready, at, "--export-dynamic-symbol=headroom_process");
-        words_insert(ready, at, "--export-dynamic-symbol=headroom_left");
+        words_insert(ready, at, "--export-dynamic-symbol=headroom_accesses");
     }
     if ((words_find(step, "--gc-sections") >= 0 || words_find(step, "-gc-sections") >= 0) &&
         knows_start_stop(step)) {

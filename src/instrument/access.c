@@ -197,12 +197,18 @@ static bool add_block(struct counting *counting, uint32_t number)
     return true;
 }
 
+static int earlier(const void *a, const void *b)
+{
+    const struct segment *x = a, *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
 static int heavier(const void *a, const void *b)
 {
     const struct segment *x = a, *y = b;
     if (x->weight != y->weight)
         return x->weight < y->weight ? 1 : -1;
-    return (x->first > y->first) - (x->first < y->first); /* the same on every run */
+    return earlier(a, b); /* the same on every run */
 }
 
 /*
@@ -266,6 +272,13 @@ static uint32_t next_code(const struct work *work, uint32_t number, uint32_t las
     while (number < last && !is_code(work, number))
         number++;
     return number;
+}
+
+/* Additions that are near each other in the text, or at the entries of functions that are, go to
+   different lanes. */
+static uint32_t lane_of(const struct work *work, uint32_t serial)
+{
+    return (work->number + serial) % BUILT_LANES;
 }
 
 static void place_at(struct work *work, uint32_t statement, bool fresh, struct access *access)
@@ -356,6 +369,7 @@ static void place_segment(struct counting *counting, const struct segment *segme
     uint32_t from = segment->first;
     for (uint32_t i = segment->first; i <= segment->last; i++) {
         access.serial = *serial;
+        access.lane = lane_of(work, *serial);
         if (i == at) {
             access.value = value;
             access.ahead += value;
@@ -366,6 +380,7 @@ static void place_segment(struct counting *counting, const struct segment *segme
         }
         access.each = repeats(work, i);
         access.serial = *serial;
+        access.lane = lane_of(work, *serial);
         if (access.each) {
             place_repeated(work, i, from, &access);
             from = i + 1;
@@ -395,6 +410,7 @@ static bool prepare(struct counting *counting)
         if (!add_block(counting, b))
             return false;
     choose_tree(counting);
+    qsort(counting->segments, counting->count, sizeof *counting->segments, earlier);
     return true;
 }
 

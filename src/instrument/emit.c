@@ -555,14 +555,16 @@ void emit_call(struct site *site, uint32_t call_site)
 /* ---- accesses
  * -------------------------------------------------------------------------------------- */
 
-/* The operand of the thread's count. */
-static struct operand access_count(struct site *site)
+/* The operand of a lane of the thread's count. */
+static struct operand access_count(struct site *site, uint32_t lane)
 {
-    struct operand operand = {"%fs:headroom_left@tpoff"};
+    struct operand operand;
+    unsigned offset = lane * (unsigned)sizeof(int64_t);
+    snprintf(operand.text, sizeof operand.text, "%%fs:headroom_accesses@tpoff+%u", offset);
     if (site->work->options->shared) {
         uint32_t scratch = take(site, 0);
-        text_add(site->out, "\tmovq\theadroom_left@gottpoff(%%rip), %s\n", names64[scratch]);
-        snprintf(operand.text, sizeof operand.text, "%%fs:(%s)", names64[scratch]);
+        text_add(site->out, "\tmovq\theadroom_accesses@gottpoff(%%rip), %s\n", names64[scratch]);
+        snprintf(operand.text, sizeof operand.text, "%%fs:%u(%s)", offset, names64[scratch]);
         give(site, scratch); /* nothing else is taken before the count has been used */
     }
     return operand;
@@ -597,7 +599,8 @@ static void emit_due(struct site *site, const struct access *access)
         say_frame(&work->stubs, site, 128);
     }
     text_add(&work->stubs, "\tpushq\t$%lld\n\tcall\theadroom_access_due\n",
-             (long long)access->ahead * BUILT_DUE_EACH + access->each);
+             ((long long)access->ahead * BUILT_LANES + access->lane) * BUILT_DUE_EACH +
+                 access->each);
     if (below)
         text_add(&work->stubs, "\tleaq\t128(%%rsp), %%rsp\n");
     text_add(&work->stubs, "\tjmp\t" LABEL_FORMAT "\n", number, "g", serial);
@@ -616,7 +619,7 @@ void emit_access(struct site *site, const struct access *access)
     } else if (!access->each) {
         snprintf(amount.text, sizeof amount.text, "$%lld", (long long)access->value);
     }
-    struct operand count = access_count(site);
+    struct operand count = access_count(site, access->lane);
     text_add(site->out, "\t%s\t%s, %s\n", access->back ? "subq" : "addq", amount.text, count.text);
     if (!access->back && (access->each || access->value > 0))
         emit_due(site, access);

@@ -221,6 +221,7 @@ struct access {
     bool back;                /* or that much taken away                               */
     int64_t ahead;            /* how far the count is ahead afterwards, without each   */
     uint32_t serial;          /* of the function: names its labels                     */
+    uint32_t lane;            /* below BUILT_LANES                                     */
 };
 void emit_access(struct site *site, const struct access *access);
 

@@ -10,9 +10,12 @@
 #include <asm/unistd.h>
 
 enum { TRAP = 5, QUEUED = -1, /* SIGTRAP, SI_QUEUE */ AGAIN = 1 << 20 };
+_Static_assert(BUILT_LANES == 4, "initial values");
 
-RUNTIME_SHARED __thread struct built_accesses headroom_left
-    __attribute__((tls_model("initial-exec"))) = {.left = -(INT64_MAX / 2), .due = INT64_MAX / 2};
+RUNTIME_SHARED __thread struct built_accesses headroom_accesses
+    __attribute__((tls_model("initial-exec"))) = {
+        .left = {-BUILT_FAR_AWAY, -BUILT_FAR_AWAY, -BUILT_FAR_AWAY, -BUILT_FAR_AWAY},
+        .before = BUILT_LANES * BUILT_FAR_AWAY};
 
 /* siginfo_t, which is the C library's. */
 struct signal {
@@ -33,10 +36,14 @@ static void tell_agent(struct built_accesses *accesses)
 /* general: as in struct built_due. what: see BUILT_DUE_EACH. */
 void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
 {
-    struct built_accesses *accesses = &headroom_left;
+    struct built_accesses *accesses = &headroom_accesses;
     int64_t each = what & (BUILT_DUE_EACH - 1);
-    struct built_due due = {
-        .ip = ip, .ahead = (what - each) / BUILT_DUE_EACH + each * (int64_t)general[BASE_RCX]};
+    int64_t lane = (what - each) / BUILT_DUE_EACH & (BUILT_LANES - 1);
+    int64_t low = lane * BUILT_DUE_EACH + each;
+    struct built_due due = {.ip = ip,
+                            .ahead = (what - low) / (BUILT_LANES * BUILT_DUE_EACH) +
+                                     each * (int64_t)general[BASE_RCX],
+                            .lane = (uint64_t)lane};
     for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)
         due.general[i] = general[i];
     if (accesses->agent) {
@@ -44,9 +51,10 @@ void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
         tell_agent(accesses);
         *(const struct built_due *volatile *)&accesses->now = NULL;
     }
-    if (accesses->left >= 0) { /* nobody took it */
-        int64_t later = accesses->left + (accesses->agent ? AGAIN : INT64_MAX / 4);
-        accesses->left -= later;
-        accesses->due += later;
+    int64_t *left = &accesses->left[lane];
+    if (*left >= 0) { /* nobody took it */
+        int64_t later = *left + (accesses->agent ? AGAIN : BUILT_FAR_AWAY);
+        *left -= later;
+        accesses->before += later;
     }
 }

@@ -29,7 +29,7 @@ extern __thread uint64_t headroom_delta;
 extern RUNTIME_SHARED __thread uint64_t headroom_slot;
 
 /* The thread's count of accesses (access.c). */
-extern RUNTIME_SHARED __thread struct built_accesses headroom_left;
+extern RUNTIME_SHARED __thread struct built_accesses headroom_accesses;
 
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;

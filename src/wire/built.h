@@ -149,14 +149,16 @@ struct built_record {
 /* ---- access counters --------------------------------------------------------------------------- */
 
 /*
- * With BUILT_COUNT, thread-local, one in a process, dynamic symbol headroom_left: accesses of the thread so far
- * = left + due. At calls, at function entries, behind calls and returns, and where loops go round, that is exact;
+ * With BUILT_COUNT, thread-local, one in a process, dynamic symbol headroom_accesses: accesses of the thread so far
+ * = before + the sum of left. Each addition goes to one of a few lanes, so that those that follow one another need not
+ * wait for each other: through one word in memory each takes some five cycles. At calls, at function entries, behind calls and returns, and where loops go round, that is exact;
  * in between it may run ahead. Inserted code adds to `left`; when that is no longer negative, it lets the agent know by a
  * SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
  */
+enum { BUILT_LANES = 4 };
 struct built_accesses {
-    int64_t left;
-    int64_t due;                /* the number of the access that is waited for, from 1    */
+    int64_t left[BUILT_LANES];  /* < 0: so many more are counted there until the agent is told */
+    int64_t before;
     uint64_t agent;
     const struct built_due *now; /* while the signal is sent; else NULL                    */
 };
@@ -166,13 +168,18 @@ struct built_due {
     uint64_t general[16];       /* as enum base_register                                  */
     uint64_t ip;
     int64_t ahead;              /* accesses counted already, but not yet executed         */
+    uint64_t lane;              /* whose turn it is                                       */
 };
 
 /* The count lags behind execution by no more than this, but in code that handlers of signals interrupt. */
 enum { BUILT_LAG = 16 };
 
-/* ahead * BUILT_DUE_EACH + accesses for each of the iterations in rcx, at most two: argument of headroom_access_due. */
+/* Argument of headroom_access_due: (ahead * BUILT_LANES + lane) * BUILT_DUE_EACH + accesses for each of the iterations
+   in rcx, at most two. */
 enum { BUILT_DUE_EACH = 4 };
+
+/* A lane is that far from being due while nobody waits. */
+#define BUILT_FAR_AWAY (INT64_MAX / 16)
 /* What such modules have as a note (PT_NOTE): its name, its type. */
 #define BUILT_NOTE_NAME "headroom"
 enum { BUILT_NOTE_COUNT = 1 };

@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,7 +118,7 @@ static void find_distance(const struct image *image)
         if (segments[i].p_type == PT_TLS)
             bytes = (segments[i].p_memsz + segments[i].p_align - 1) & -segments[i].p_align;
     for (size_t i = 0; i < table->sh_size / sizeof *symbols; i++)
-        if (!strcmp(image->data + text->sh_offset + symbols[i].st_name, "headroom_left")) {
+        if (!strcmp(image->data + text->sh_offset + symbols[i].st_name, "headroom_accesses")) {
             distance = symbols[i].st_value - bytes;
             found_count = true;
         }
@@ -159,9 +160,26 @@ static const struct range *range_of(uint64_t ip)
     return NULL;
 }
 
+/* What cannot be read, such as what lies behind the last page of code, is 0. */
+static void read_child(uint64_t address, void *to, size_t bytes)
+{
+    struct iovec here = {to, bytes};
+    struct iovec pieces[2] = {{(void *)address, bytes}};
+    size_t first = 4096 - address % 4096, count = 1;
+    memset(to, 0, bytes);
+    if (first < bytes) { /* pages are read wholly or not at all */
+        pieces[0].iov_len = first;
+        pieces[1] = (struct iovec){(void *)(address + first), bytes - first};
+        count = 2;
+    }
+    (void)!process_vm_readv(child, &here, 1, pieces, count, 0);
+}
+
 static uint64_t word_at(uint64_t address)
 {
-    return (uint64_t)ptrace(PTRACE_PEEKDATA, child, address, 0);
+    uint64_t word;
+    read_child(address, &word, sizeof word);
+    return word;
 }
 
 static void to_registers(const struct user_regs_struct *from, struct base_registers *to)
@@ -183,14 +201,15 @@ static bool is_inserted(const struct isa_insn *insn, const struct base_registers
     if (insn->access_count != 1 ||
         !isa_effective_address(insn, &insn->accesses[0], registers, &address))
         return false;
-    return address == registers->fs_base + distance ||
+    return address - registers->fs_base - distance < BUILT_LANES * sizeof(int64_t) ||
            (insn->accesses[0].direction == ISA_LOAD && insn->accesses[0].bytes == 8 &&
             word_at(address) == distance);
 }
 
 static enum isa_flow count(const struct base_registers *registers)
 {
-    uint64_t code[2] = {word_at(registers->ip), word_at(registers->ip + 8)};
+    uint64_t code[2];
+    read_child(registers->ip, code, sizeof code);
     struct isa_insn insn;
     if (isa_decode((const uint8_t *)code, sizeof code, registers->ip, &insn) != BASE_OK)
         fail("an instruction is not known");
@@ -203,8 +222,12 @@ static enum isa_flow count(const struct base_registers *registers)
 
 static int64_t deviation(const struct base_registers *registers)
 {
-    uint64_t place = registers->fs_base + distance;
-    return (int64_t)(word_at(place) + word_at(place + 8) - accesses);
+    uint64_t words[BUILT_LANES + 1]; /* left, before */
+    read_child(registers->fs_base + distance, words, sizeof words);
+    int64_t sum = -(int64_t)accesses;
+    for (size_t i = 0; i < BASE_COUNT(words); i++)
+        sum += (int64_t)words[i];
+    return sum;
 }
 
 static void compare(const struct base_registers *registers, uint64_t from)
