@@ -180,8 +180,7 @@ static void fill_gaps(const struct solver *solver, const uint8_t *known, uint32_
     }
 }
 
-/* ---- what is passed on
- * --------------------------------------------------------------------------- */
+/* ---- what is passed on ----------------------------------------------------------------------- */
 
 /*
  * A function may pass arguments on that it has got itself, so calls read all of their registers.

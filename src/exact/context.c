@@ -168,8 +168,7 @@ VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
     block->context = exact_current;
 }
 
-/* ---- stacks -----------------------------------------------------------------------------------
- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Where an activation is. */
 struct place {
@@ -446,8 +445,7 @@ VG_REGPARM(1) void exact_on_jump(Addr sp)
     settle(sp);
 }
 
-/* ---- threads and signals ------------------------------------------------------------------------
- */
+/* ---- threads and signals --------------------------------------------------------------------- */
 
 static struct thread *thread_of(ThreadId tid)
 {
@@ -575,8 +573,7 @@ void exact_thread_ends(ThreadId tid)
     }
 }
 
-/* ---- what was met
- * ---------------------------------------------------------------------------------- */
+/* ---- what was met ---------------------------------------------------------------------------- */
 
 void exact_contexts_init(void)
 {

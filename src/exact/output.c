@@ -224,8 +224,7 @@ static Bool nodes_begin(void)
     return context_nodes && id_nodes;
 }
 
-/* ---- counts ------------------------------------------------------------------------------------
- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 {

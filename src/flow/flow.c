@@ -147,8 +147,7 @@ static bool make(struct walk *walk, struct flow *flow)
     return graph_link(flow) && graph_analyse(flow);
 }
 
-/* ---- whole functions --------------------------------------------------------------------------
- */
+/* ---- whole functions ------------------------------------------------------------------------- */
 
 static struct flow *new_flow(void)
 {
@@ -233,8 +232,7 @@ void flow_free(struct flow *flow)
     free(flow);
 }
 
-/* ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 /* Blocks within each other are rare and start close together: the last one that starts before. */
 uint32_t flow_block_at(const struct flow *flow, uint64_t address)
@@ -275,8 +273,7 @@ bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b)
     return b == a;
 }
 
-/* ---- check --------------------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 static bool check_block(const struct flow *flow, uint32_t number)
 {

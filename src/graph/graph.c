@@ -282,8 +282,7 @@ static bool split_at_targets(struct builder *builder)
     return true;
 }
 
-/* ---- the graph --------------------------------------------------------------------------------
- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static int compare_pieces(const void *left, const void *right)
 {

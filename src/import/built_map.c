@@ -30,8 +30,7 @@ _Static_assert((int)BUILT_PATHS == PROFILE_PATHS && (int)BUILT_CONTEXTS == PROFI
                    (int)BUILT_REASONS < PROFILE_PATH_REASONS,
                "profiles have the same numbers");
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool head_ok(const struct built_function *head, size_t left)
 {
@@ -100,8 +99,7 @@ static bool add_sums(struct built_file *file, const struct built_function *head,
     return true;
 }
 
-/* ---- functions --------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static uint64_t target(const struct built_file *file, size_t word)
 {
@@ -220,8 +218,7 @@ static bool fill(struct built_file *file, struct import_routes *routes)
     return true;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 bool built_file_load(struct built_file *file, const struct binary_options *symbols,
                      struct import_routes *routes)

@@ -114,8 +114,7 @@ static struct record *record_at(const struct built_records *records, uint32_t pr
                                                                                          : NULL;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static struct record *parent_of(struct built_import *import, const struct record *record)
 {

@@ -533,8 +533,7 @@ static bool count_leaves(struct import_exact_paths *paths)
     return good;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *left, const void *right, void *context)
 {

@@ -104,8 +104,7 @@ void import_index_free(struct import_index *index)
     *index = (struct import_index){0};
 }
 
-/* ---- first pass: processes, modules, threads --------------------------------------------------
- */
+/* ---- first pass: processes, modules, threads ------------------------------------------------- */
 
 bool import_no_memory(struct import_gather *gather)
 {
@@ -295,8 +294,7 @@ static bool visit_fact(void *context, const struct import_frame *frame,
     return true;
 }
 
-/* ---- second pass: contexts, samples, findings --------------------------------------------------
- */
+/* ---- second pass: contexts, samples, findings ------------------------------------------------ */
 
 /* A forked child that logged no module of that id has its parent's. */
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)

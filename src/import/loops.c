@@ -258,8 +258,7 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
     return found;
 }
 
-/* ---- functions --------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
 {

@@ -272,16 +272,14 @@ bool import_exact_tell(struct import_gather *gather);
 /* Makes room for index `count` in an array. False: no memory. */
 bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Frames and contexts of the profile from the nodes; pairs and sampled then name contexts.
    Also the modules' build-ids and details, and what to say about missing detail. */
 bool import_name(struct import_gather *gather, const struct binary_options *symbols,
                  uint64_t start_ns, struct import_teller *teller);
 
-/* ---- run --------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 bool import_describe(struct import_gather *gather, const struct import_run *run);
 

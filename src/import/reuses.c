@@ -145,8 +145,7 @@ static void add_histograms(struct estimate *estimate)
     fold_last(estimate->elapsed);
 }
 
-/* ---- how much there is ------------------------------------------------------------------------
- */
+/* ---- how much there is ----------------------------------------------------------------------- */
 
 /* Of the threads of the process: CPU time of the program itself, outside the kernel and handlers.
  */

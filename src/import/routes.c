@@ -306,8 +306,7 @@ static bool order_paths(struct order *order, struct import_teller *teller)
     return good;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static int compare_vertex_paths(const void *left, const void *right)
 {

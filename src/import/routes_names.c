@@ -146,8 +146,7 @@ static bool name_blocks(struct namer *namer, struct binary *binary, uint32_t fun
     return good;
 }
 
-/* ---- call sites -------------------------------------------------------------------------------
- */
+/* ---- call sites ------------------------------------------------------------------------------ */
 
 /* In the caller's own source, not in what was inlined into it. */
 static void name_site(struct namer *namer, struct profile_vertex *vertex)
@@ -164,8 +163,7 @@ static void name_site(struct namer *namer, struct profile_vertex *vertex)
         vertex->site_line = frames[count - 1].line;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool tell_details(const struct namer *namer)
 {

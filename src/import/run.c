@@ -194,8 +194,7 @@ static bool store_accounts(struct import_gather *gather, const struct accounts *
     return true;
 }
 
-/* ---- degradations that the log itself shows ---------------------------------------------------
- */
+/* ---- degradations that the log itself shows -------------------------------------------------- */
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -251,8 +250,7 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
     return good;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static const char *cpu_model(struct profile *profile)
 {

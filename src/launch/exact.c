@@ -305,8 +305,7 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     return outcome;
 }
 
-/* ---- trying ------------------------------------------------------------------------------------
- */
+/* ---- trying ---------------------------------------------------------------------------------- */
 
 /* Valgrind's first words, before it knows its options, go to standard error. */
 static int redirect_errors(int to)
@@ -373,8 +372,7 @@ enum launch_outcome launch_exact_try(const struct launch_exact_request *like, ch
     return good ? LAUNCH_OK : LAUNCH_FAILED;
 }
 
-/* ---- the whole
- * ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 enum launch_outcome launch_exact(const struct launch_exact_request *request,
                                  struct launch_result *result, char *error)

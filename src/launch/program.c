@@ -83,8 +83,7 @@ void launch_signals_pass(const struct launch_signals *signals, pid_t child)
             kill(child, (int)info.ssi_signo);
 }
 
-/* ---- limits, time, the end ---------------------------------------------------------------------
- */
+/* ---- limits, time, the end ------------------------------------------------------------------- */
 
 /* A limit on file sizes binds what is done with the log, but neither it nor its lifting the
  * program. */

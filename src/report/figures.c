@@ -177,8 +177,7 @@ double figures_agreement(const struct reuse_figures *figures)
     return reuse_similarity(coarse[0], coarse[1]);
 }
 
-/* ---- caches -----------------------------------------------------------------------------------
- */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 /* Weight at distances of at least `units`; within a bin distances are taken as uniform. */
 static double beyond(const double *histogram, double units)

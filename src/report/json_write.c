@@ -144,8 +144,7 @@ void json_texts(struct json *json, const char *name, const struct profile_text *
     json_close(json, ']');
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 void json_frame(struct json *json, const struct profile *profile, const struct profile_frame *frame)
 {

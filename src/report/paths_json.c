@@ -58,8 +58,7 @@ static void function_members(struct json *json, const struct profile *profile, u
     address_member(json, function->address);
 }
 
-/* ---- functions ----------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static const char *state_of(const struct profile_path_function *function)
 {
@@ -167,8 +166,7 @@ static void functions_member(struct json *json, const struct paths_figures *figu
     json_close(json, ']');
 }
 
-/* ---- paths
- * ---------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static void step_object(struct json *json, const struct profile *profile,
                         const struct profile_path_block *block)
@@ -231,8 +229,7 @@ static void paths_member(struct json *json, const struct paths_figures *figures,
     json_close(json, ']');
 }
 
-/* ---- summaries
- * -------------------------------------------------------------------------------------- */
+/* ---- summaries ------------------------------------------------------------------------------- */
 
 static void classes_member(struct json *json, const struct paths_figures *figures)
 {
@@ -316,8 +313,7 @@ static void run_members(struct json *json, const struct paths_figures *figures)
     json_close(json, '}');
 }
 
-/* ---- contexts
- * ----------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 /* A chain is as deep as the program has functions, and a million vertices may share one. */
 enum { MOST_CHAIN = 256, VERTICES_UNASKED = 1000 };

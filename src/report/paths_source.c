@@ -72,8 +72,7 @@ static void collect(const struct profile *profile, const struct profile_path *pa
     }
 }
 
-/* ---- printing -----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_quoted(struct printer *printer, const char *text, unsigned used)
 {

@@ -85,8 +85,7 @@ static bool classify_frames(struct ranking *ranking)
     return true;
 }
 
-/* ---- places ------------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static uint32_t fold(const struct ranking *ranking, uint32_t parent, uint32_t class)
 {
@@ -130,8 +129,7 @@ static bool make_places(struct ranking *ranking, bool fold_recursion)
     return true;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static void add_pair(struct rank_pair *to, const struct profile_pair *pair)
 {
@@ -237,8 +235,7 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
     return true;
 }
 
-/* ---- reuse pairs -------------------------------------------------------------------------------
- */
+/* ---- reuse pairs ----------------------------------------------------------------------------- */
 
 /*
  * What makes a pair worth looking at is how far its reuses lie beyond what a cache of its own core

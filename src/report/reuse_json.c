@@ -80,8 +80,7 @@ static void ratios_member(struct json *json, const struct reuse_figures *figures
     json_close(json, ']');
 }
 
-/* ---- caches -------------------------------------------------------------------------------------
- */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 static void caches_member(struct json *json, const struct profile *profile,
                           const struct reuse_figures *figures)
@@ -146,8 +145,7 @@ static void pace_member(struct json *json, const struct reuse_figures *figures)
     json_close(json, '}');
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Innermost first, as contexts are. */
 static void loops_member(struct json *json, const char *name, const struct profile *profile,

@@ -195,8 +195,7 @@ static void print_basis(struct printer *printer, const struct reuse_figures *fig
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-/* ---- quantiles ---------------------------------------------------------------------------------
- */
+/* ---- quantiles ------------------------------------------------------------------------------- */
 
 static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
 
@@ -281,8 +280,7 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
                        room_text);
 }
 
-/* ---- histograms --------------------------------------------------------------------------------
- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
 /* 0, 1, [2, 4), [4, 8), ... */
 static unsigned octave_of(unsigned bin)
@@ -424,8 +422,7 @@ static void print_histogram(struct printer *printer, const struct reuse_figures 
     print_rows(printer, figures->paced ? "accesses" : "distance", &rows);
 }
 
-/* ---- CPU time ----------------------------------------------------------------------------------
- */
+/* ---- CPU time -------------------------------------------------------------------------------- */
 
 /* Weight in [low, end); within a bin distances are taken as uniform. */
 static double weight_between(const double *histogram, double low, double end)
@@ -503,8 +500,7 @@ static void print_elapsed(struct printer *printer, const struct reuse_figures *f
     print_time_rows(printer, figures, elapsed);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What the model says where the stack distances are known too, and how far it can be trusted where
    they are not. */

@@ -94,8 +94,7 @@ static struct shape_loops nest(const struct profile *profile, uint32_t frame)
     return result;
 }
 
-/* ---- segments ----------------------------------------------------------------------------------
- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 /* Index behind the segment that begins at `first`. */
 static size_t segment_end(const struct profile *profile, const struct path *path, size_t first)
@@ -163,8 +162,7 @@ static void find_loops(const struct ranking *ranking, const struct path *use,
     add_rest(profile, reuse, reuse_end, &shape->reuse);
 }
 
-/* ---- ancestor ----------------------------------------------------------------------------------
- */
+/* ---- ancestor -------------------------------------------------------------------------------- */
 
 static bool is_active_below(const struct profile *profile, const struct path *path, size_t ancestor)
 {

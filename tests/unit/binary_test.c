@@ -1045,8 +1045,7 @@ static void large_programs_compile_in_time(void **state)
     }
 }
 
-/* ---- hostile files ----------------------------------------------------------------------------
- */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
 static void try_everything(const char *path)
 {

@@ -879,8 +879,7 @@ static void large_traces_and_their_samples(void **state)
     }
 }
 
-/* ---- the miss-ratio curve ---------------------------------------------------------------------
- */
+/* ---- the miss-ratio curve -------------------------------------------------------------------- */
 
 /*
  * A fully associative cache of c lines with replacement of the least recently used misses what is

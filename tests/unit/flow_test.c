@@ -325,8 +325,7 @@ static void test_prefix(void **state)
     flow_free(flow);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The body of each: a loop around a switch with four cases and a default. */
 #define CASES(name)                                                                                \

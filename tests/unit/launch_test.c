@@ -1002,8 +1002,7 @@ static void test_exact_examine(void **state)
     assert_non_null(strstr(error, "interpreters of interpreters"));
 }
 
-/* ---- parts -------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void test_search_as_execvp(void **state)
 {

@@ -692,8 +692,7 @@ static void check_sees_every_fault(void **state)
     profile_free(profile);
 }
 
-/* ---- hostile files ----------------------------------------------------------------------------
- */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
 static void edit(const char *path, const char *sql)
 {
@@ -1148,8 +1147,7 @@ static void flipped_bits_never_crash(void **state)
     free(copy);
 }
 
-/* ---- statistics -------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static void shares_have_wilson_intervals(void **state)
 {
