@@ -12,10 +12,10 @@ static void pair_object(struct json *json, const struct profile *profile,
 {
     json_item(json);
     json_open(json, '{');
-    json_real(json, "share", pair->share.share, 6);
+    json_decimal(json, "share", pair->share.share, 6);
     json_interval(json, &pair->share);
-    json_real(json, "waste_bytes", pair->waste_bytes, 15);
-    json_real(json, "use_bytes", pair->use_bytes, 15);
+    json_decimal(json, "waste_bytes", pair->waste_bytes, 15);
+    json_decimal(json, "use_bytes", pair->use_bytes, 15);
     json_count(json, "traps", pair->waste_traps + pair->use_traps);
     json_count(json, "kernel_traps", pair->kernel_traps);
     json_count(json, "likely_traps", pair->likely_traps);
@@ -43,8 +43,8 @@ static void kind_object(struct json *json, const struct profile *profile,
         json_raw(json, "null");
     else
         json_number(json, kind->fraction.effective, 6);
-    json_real(json, "waste_bytes", totals->waste_bytes, 15);
-    json_real(json, "use_bytes", totals->use_bytes, 15);
+    json_decimal(json, "waste_bytes", totals->waste_bytes, 15);
+    json_decimal(json, "use_bytes", totals->use_bytes, 15);
     json_count(json, "samples", totals->samples);
     json_count(json, "armed", totals->armed);
     json_count(json, "traps", totals->traps);
@@ -105,7 +105,7 @@ static void accounts(struct json *json, const struct profile *profile)
     json_open(json, '{');
     for (size_t i = 0; i < profile->drops_count; i++) {
         json_item(json);
-        json_string(json, profile->drops[i].reason);
+        json_quote(json, profile->drops[i].reason);
         fprintf(json->out, ":%" PRIu64, profile->drops[i].count);
     }
     json_close(json, '}');
@@ -162,7 +162,7 @@ static void head(struct json *json, const struct profile *profile)
     json_count(json, "period", run->period);
     json_count(json, "registers", run->registers);
     json_flag(json, "kernel_accesses", run->watch_kernel != 0);
-    json_real(json, "fp_tolerance", run->fp_tolerance, 6);
+    json_decimal(json, "fp_tolerance", run->fp_tolerance, 6);
     json_count(json, "handler_ns", run->handler_ns);
     accounts(json, profile);
     if (profile->exacts_count)

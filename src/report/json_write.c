@@ -14,7 +14,7 @@ void json_raw(struct json *json, const char *text)
 
 /* Invalid bytes become U+FFFD; control characters, quotes and backslashes are escaped. DEL and
    line separators are legal in JSON. */
-void json_string(struct json *json, const char *text)
+void json_quote(struct json *json, const char *text)
 {
     if (!text) {
         json_raw(json, "null");
@@ -79,7 +79,7 @@ void json_close(struct json *json, char bracket)
 void json_text(struct json *json, const char *name, const char *value)
 {
     json_key(json, name);
-    json_string(json, value);
+    json_quote(json, value);
 }
 
 void json_count(struct json *json, const char *name, uint64_t value)
@@ -88,7 +88,7 @@ void json_count(struct json *json, const char *name, uint64_t value)
     fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_real(struct json *json, const char *name, double value, int digits)
+void json_decimal(struct json *json, const char *name, double value, int digits)
 {
     json_key(json, name);
     json_number(json, value, digits);
@@ -139,7 +139,7 @@ void json_texts(struct json *json, const char *name, const struct profile_text *
     json_open(json, '[');
     for (size_t i = 0; i < count; i++) {
         json_item(json);
-        json_string(json, texts[i].text);
+        json_quote(json, texts[i].text);
     }
     json_close(json, ']');
 }

@@ -25,9 +25,10 @@ static void metrics_member(struct json *json, const struct paths_figures *figure
         if (!figures->measured[m])
             continue;
         if (shares)
-            json_real(json, paths_metric_names[m], paths_share(values[m], figures->totals[m]), 9);
+            json_decimal(json, paths_metric_names[m], paths_share(values[m], figures->totals[m]),
+                         9);
         else
-            json_real(json, paths_metric_names[m], values[m], 15);
+            json_decimal(json, paths_metric_names[m], values[m], 15);
     }
     json_close(json, '}');
 }
@@ -77,7 +78,7 @@ static void potential_members(struct json *json, const struct profile_path_funct
         fprintf(json->out, "%" PRIu64, function->potential);
     else
         json_raw(json, "null");
-    json_real(json, "potential_log2", function->potential_log2, 9);
+    json_decimal(json, "potential_log2", function->potential_log2, 9);
 }
 
 /* Blocks that some path runs through, once for all paths. */
@@ -242,15 +243,15 @@ static void classes_member(struct json *json, const struct paths_figures *figure
         json_key(json, paths_class_names[c]);
         json_open(json, '{');
         json_count(json, "paths", sum->paths);
-        json_real(json, "paths_share", paths_share(sum->paths_metric, all), 9);
-        json_real(json, "paths_instructions_share",
-                  paths_share(sum->paths_instructions, instructions), 9);
+        json_decimal(json, "paths_share", paths_share(sum->paths_metric, all), 9);
+        json_decimal(json, "paths_instructions_share",
+                     paths_share(sum->paths_instructions, instructions), 9);
         json_count(json, "functions", sum->procedures);
-        json_real(json, "functions_share", paths_share(sum->procedures_metric, all), 9);
-        json_real(json, "functions_instructions_share",
-                  paths_share(sum->procedures_instructions, instructions), 9);
-        json_real(json, "mean_paths",
-                  paths_share((double)sum->procedure_paths, (double)sum->procedures), 9);
+        json_decimal(json, "functions_share", paths_share(sum->procedures_metric, all), 9);
+        json_decimal(json, "functions_instructions_share",
+                     paths_share(sum->procedures_instructions, instructions), 9);
+        json_decimal(json, "mean_paths",
+                     paths_share((double)sum->procedure_paths, (double)sum->procedures), 9);
         json_close(json, '}');
     }
     json_close(json, '}');
@@ -263,9 +264,9 @@ static void coverage_members(struct json *json, const struct paths_figures *figu
     for (size_t i = 0; i < PATHS_THRESHOLDS; i++) {
         json_item(json);
         json_open(json, '{');
-        json_real(json, "threshold", figures->thresholds[i].least, 9);
+        json_decimal(json, "threshold", figures->thresholds[i].least, 9);
         json_count(json, "paths", figures->thresholds[i].paths);
-        json_real(json, "share", figures->thresholds[i].covered, 9);
+        json_decimal(json, "share", figures->thresholds[i].covered, 9);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -274,7 +275,7 @@ static void coverage_members(struct json *json, const struct paths_figures *figu
     for (size_t i = 0; i < PATHS_COVERS; i++) {
         json_item(json);
         json_open(json, '{');
-        json_real(json, "share", figures->covers[i].share, 9);
+        json_decimal(json, "share", figures->covers[i].share, 9);
         json_count(json, "paths", figures->covers[i].paths);
         json_close(json, '}');
     }
@@ -286,7 +287,7 @@ static void run_members(struct json *json, const struct paths_figures *figures)
     const struct profile_path_run *run =
         figures->profile->path_runs_count ? &figures->profile->path_runs[0] : NULL;
     json_text(json, "metric", paths_metric_names[figures->metric]);
-    json_real(json, "hot", figures->hot, 9);
+    json_decimal(json, "hot", figures->hot, 9);
     real_or_null(json, "average_per_instruction", figures->average, figures->density);
     metrics_member(json, figures, "totals", figures->totals, false);
     json_text(json, "event", run ? run->event : NULL);
@@ -329,8 +330,8 @@ static void vertex_object(struct json *json, const struct paths_figures *figures
     real_or_null(json, "instructions", vertex->instructions, vertex->instructions >= 0);
     real_or_null(json, "cycles", vertex->cycles, vertex->cycles >= 0);
     real_or_null(json, "misses", vertex->misses, vertex->misses >= 0);
-    json_real(json, "share",
-              paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
+    json_decimal(json, "share",
+                 paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
     json_key(json, "chain");
     json_open(json, '[');
     for (unsigned depth = 0; depth < MOST_CHAIN && id && paths_is_vertex(&profile->vertices[id]);
@@ -357,9 +358,9 @@ static void cct_member(struct json *json, const struct paths_figures *figures, u
     json_open(json, '{');
     json_count(json, "nodes", contexts->nodes);
     json_count(json, "bytes", contexts->bytes);
-    json_real(json, "mean_node_bytes", contexts->mean_node_bytes, 9);
-    json_real(json, "mean_degree", contexts->mean_degree, 9);
-    json_real(json, "height_mean", contexts->height_mean, 9);
+    json_decimal(json, "mean_node_bytes", contexts->mean_node_bytes, 9);
+    json_decimal(json, "mean_degree", contexts->mean_degree, 9);
+    json_decimal(json, "height_mean", contexts->height_mean, 9);
     json_count(json, "height_max", contexts->height_max);
     json_count(json, "max_replication", contexts->max_replication);
     json_text(json, "most_replicated",

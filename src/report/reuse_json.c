@@ -19,7 +19,7 @@ static void bin_object(struct json *json, uint64_t low, uint64_t end, double sha
     json_open(json, '{');
     json_count(json, "lo", readable(low));
     json_count(json, "hi", readable(end));
-    json_real(json, "share", share, 9);
+    json_decimal(json, "share", share, 9);
     json_close(json, '}');
 }
 
@@ -57,10 +57,10 @@ static void ratio_members(struct json *json, const struct reuse_figures *figures
                           double bytes)
 {
     struct reuse_ratio ratio = figures_miss_ratio(figures, bytes);
-    json_real(json, name, ratio.ratio, 9);
+    json_decimal(json, name, ratio.ratio, 9);
     if (figures->sampled) {
-        json_real(json, "low", ratio.low, 9);
-        json_real(json, "high", ratio.high, 9);
+        json_decimal(json, "low", ratio.low, 9);
+        json_decimal(json, "high", ratio.high, 9);
     }
 }
 
@@ -73,7 +73,7 @@ static void ratios_member(struct json *json, const struct reuse_figures *figures
         double bytes = (double)units * figures->totals.unit_bytes;
         json_item(json);
         json_open(json, '{');
-        json_real(json, "bytes", bytes, 17);
+        json_decimal(json, "bytes", bytes, 17);
         ratio_members(json, figures, "ratio", bytes);
         json_close(json, '}');
     }
@@ -119,7 +119,7 @@ static void what_if_member(struct json *json, const struct profile *profile,
         json_count(json, "line_bytes", cache->line_bytes);
         json_count(json, "accesses", cache->accesses);
         json_count(json, "misses", cache->misses);
-        json_real(json, "ratio", (double)cache->misses / accesses, 9);
+        json_decimal(json, "ratio", (double)cache->misses / accesses, 9);
         json_key(json, "curve_ratio");
         if (cache->line_bytes == figures->totals.unit_bytes)
             json_number(json, figures_miss_ratio(figures, (double)cache->bytes).ratio, 9);
@@ -136,12 +136,12 @@ static void pace_member(struct json *json, const struct reuse_figures *figures)
         return;
     json_key(json, "pace");
     json_open(json, '{');
-    json_real(json, "accesses_per_ns", figures->pace.accesses_per_ns, 9);
-    json_real(json, "low", figures->pace.low, 9);
-    json_real(json, "high", figures->pace.high, 9);
+    json_decimal(json, "accesses_per_ns", figures->pace.accesses_per_ns, 9);
+    json_decimal(json, "low", figures->pace.low, 9);
+    json_decimal(json, "high", figures->pace.high, 9);
     json_text(json, "calibration", figures->pace.calibration);
-    json_real(json, "trap_ns", figures->pace.trap_ns, 9);
-    json_real(json, "floor_ns", figures->pace.floor_ns, 9);
+    json_decimal(json, "trap_ns", figures->pace.trap_ns, 9);
+    json_decimal(json, "floor_ns", figures->pace.floor_ns, 9);
     json_close(json, '}');
 }
 
@@ -222,8 +222,8 @@ static void saves_member(struct json *json, const struct ranking *ranking,
         json_item(json);
         json_open(json, '{');
         json_count(json, "bytes", ranking->caches[i].bytes);
-        json_real(json, "ratio", figures_miss_ratio(figures, bytes).ratio, 9);
-        json_real(json, "ratio_without", figures_ratio_without(figures, pair, bytes), 9);
+        json_decimal(json, "ratio", figures_miss_ratio(figures, bytes).ratio, 9);
+        json_decimal(json, "ratio_without", figures_ratio_without(figures, pair, bytes), 9);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -244,12 +244,12 @@ static void pair_object(struct json *json, const struct ranking *ranking,
 {
     json_item(json);
     json_open(json, '{');
-    json_real(json, "share", pair->share, 6);
+    json_decimal(json, "share", pair->share, 6);
     if (figures->sampled)
         json_interval(json, &pair->interval);
-    json_real(json, "far_share", pair->far_share, 6);
+    json_decimal(json, "far_share", pair->far_share, 6);
     json_count(json, "count", pair->count);
-    json_real(json, "reuses", pair->weight, 15);
+    json_decimal(json, "reuses", pair->weight, 15);
     mean_member(json, "time_mean", pair->time, pair->weight, true);
     mean_member(json, "stack_mean", pair->stack, pair->weight, ranking->distances);
     json_context(json, "use", ranking->profile, pair->use);
@@ -284,12 +284,12 @@ static void reuse_totals(struct json *json, const struct profile_reuse *totals)
     const char *unit = totals->unit_bytes == 1 ? "byte" : totals->unit_bytes == 8 ? "word" : "line";
     json_text(json, "unit", unit);
     json_count(json, "unit_bytes", totals->unit_bytes);
-    json_real(json, "accesses", totals->accesses, 15);
-    json_real(json, "reuses", totals->reuses, 15);
-    json_real(json, "locations", totals->locations, 15);
-    json_real(json, "never_reused", totals->never_reused, 15);
-    json_real(json, "sample_locations", totals->share_first, 9);
-    json_real(json, "sample_locations_end", totals->share_last, 9);
+    json_decimal(json, "accesses", totals->accesses, 15);
+    json_decimal(json, "reuses", totals->reuses, 15);
+    json_decimal(json, "locations", totals->locations, 15);
+    json_decimal(json, "never_reused", totals->never_reused, 15);
+    json_decimal(json, "sample_locations", totals->share_first, 9);
+    json_decimal(json, "sample_locations_end", totals->share_last, 9);
     json_count(json, "kept_accesses", totals->kept_accesses);
     json_count(json, "kept_locations", totals->kept_locations);
 }
@@ -315,7 +315,7 @@ static void agreement_members(struct json *json, const struct reuse_figures *fig
     json_key(json, "model_agreement");
     json_number(json, reuse_similarity(figures->from_time, figures->expected), 6);
     if (figures->totals.stack)
-        json_real(json, "stack_agreement", figures_agreement(figures), 6);
+        json_decimal(json, "stack_agreement", figures_agreement(figures), 6);
 }
 
 bool json_reuse(struct json *json, const struct ranking *ranking,
