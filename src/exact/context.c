@@ -638,13 +638,6 @@ const struct exact_activation *exact_activations(UInt *count)
 
 const struct exact_activation *exact_activation_of(UInt id)
 {
-    UInt low = 0, high = activations_count;
-    while (high - low > 1) {
-        UInt middle = low + (high - low) / 2;
-        if (activations[middle].base <= id)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &activations[low];
+    UInt next = BASE_FIRST(i, activations_count, activations[i].base > id);
+    return &activations[next ? next - 1 : 0];
 }

@@ -62,14 +62,7 @@ static bool make_blocks(struct maker *maker)
 
 static uint32_t block_from(const struct flow *flow, uint64_t start)
 {
-    uint32_t low = 0, high = flow->blocks_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (flow->blocks[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = BASE_FIRST(i, flow->blocks_count, flow->blocks[i].start >= start);
     return low < flow->blocks_count && flow->blocks[low].start == start ? low : FLOW_NONE;
 }
 
@@ -238,14 +231,7 @@ void flow_free(struct flow *flow)
 uint32_t flow_block_at(const struct flow *flow, uint64_t address)
 {
     enum { MOST_BACK = 16 };
-    uint32_t low = 0, high = flow->blocks_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (flow->blocks[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = BASE_FIRST(i, flow->blocks_count, flow->blocks[i].start > address);
     for (uint32_t back = 0; back < MOST_BACK && low > back; back++)
         if (address < flow->blocks[low - back - 1].end)
             return low - back - 1;

@@ -254,28 +254,18 @@ void built_file_free(struct built_file *file)
 
 const struct built_entry *built_entry_at(const struct built_file *file, uint64_t offset)
 {
-    size_t low = 0;
-    for (size_t high = file->entries_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (file->entries[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < file->entries_count && file->entries[low].offset == offset ? &file->entries[low]
-                                                                            : NULL;
+    size_t found = BASE_FIRST(i, file->entries_count, file->entries[i].offset >= offset);
+    bool known = found < file->entries_count && file->entries[found].offset == offset;
+    return known ? &file->entries[found] : NULL;
+}
+
+static uint64_t end_of_table(const struct built_entry *entry)
+{
+    return entry->table + 8 * (uint64_t)entry->cells;
 }
 
 size_t built_entry_behind(const struct built_file *file, uint64_t offset)
 {
-    size_t low = 0;
-    for (size_t high = file->by_table_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const struct built_entry *entry = &file->entries[file->by_table[middle]];
-        if (entry->table + 8 * (uint64_t)entry->cells <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BASE_FIRST(i, file->by_table_count,
+                      end_of_table(&file->entries[file->by_table[i]]) > offset);
 }

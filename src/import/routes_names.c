@@ -74,15 +74,8 @@ static bool sort_starts(struct namer *namer, const struct import_routes_function
 static uint64_t end_of_block(const struct namer *namer, struct binary *binary, uint64_t address)
 {
     uint64_t start, end;
-    size_t low = 0;
-    for (size_t high = namer->starts_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (namer->starts[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint64_t limit = low < namer->starts_count ? namer->starts[low] : UINT64_MAX;
+    size_t next = BASE_FIRST(i, namer->starts_count, namer->starts[i] > address);
+    uint64_t limit = next < namer->starts_count ? namer->starts[next] : UINT64_MAX;
     if (binary_function(binary, address, &start, &end) != BASE_OK)
         end = address + 1;
     limit = end < limit ? end : limit;

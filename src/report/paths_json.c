@@ -110,18 +110,13 @@ static void block_object(struct json *json, const struct profile *profile,
 /* Blocks stand function by function. */
 static void blocks_member(struct json *json, const struct profile *profile, uint32_t id)
 {
-    size_t low = 0;
-    for (size_t high = profile->path_blocks_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (profile->path_blocks[middle].function < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t count = profile->path_blocks_count;
+    const struct profile_path_block *blocks = profile->path_blocks;
     json_key(json, "executed_blocks");
     json_open(json, '[');
-    for (; low < profile->path_blocks_count && profile->path_blocks[low].function == id; low++)
-        block_object(json, profile, &profile->path_blocks[low]);
+    for (size_t at = BASE_FIRST(i, count, blocks[i].function >= id);
+         at < count && blocks[at].function == id; at++)
+        block_object(json, profile, &blocks[at]);
     json_close(json, ']');
 }
 

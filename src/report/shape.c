@@ -45,17 +45,10 @@ static bool same_function(const struct profile *profile, uint32_t a, uint32_t b)
 
 static uint32_t loop_of(const struct profile *profile, uint32_t frame)
 {
-    size_t low = 0, end = profile->frame_loops_count;
-    while (low < end) {
-        size_t middle = low + (end - low) / 2;
-        if (profile->frame_loops[middle].frame < frame)
-            low = middle + 1;
-        else
-            end = middle;
-    }
-    return low < profile->frame_loops_count && profile->frame_loops[low].frame == frame
-               ? profile->frame_loops[low].loop
-               : 0;
+    size_t count = profile->frame_loops_count;
+    size_t found = BASE_FIRST(i, count, profile->frame_loops[i].frame >= frame);
+    bool known = found < count && profile->frame_loops[found].frame == frame;
+    return known ? profile->frame_loops[found].loop : 0;
 }
 
 bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b)
