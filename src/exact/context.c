@@ -363,7 +363,8 @@ static __attribute__((noinline)) void settle(Addr sp)
     pop_below(sp);
 }
 
-VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block)
+/* Mostly near below the innermost call; else on another stack, or calls above have been left. */
+static inline __attribute__((always_inline)) void push_call(Addr sp)
 {
     if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
         if (elsewhere(sp))
@@ -372,6 +373,11 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
             pop_below(sp + 1);
     }
     push(sp);
+}
+
+VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block)
+{
+    push_call(sp);
     if (LIKELY(block->call_context == exact_current)) {
         exact_current = block->call_child;
         return;
@@ -401,13 +407,7 @@ VG_REGPARM(3) void exact_path_call(Addr sp, Addr return_address, struct exact_si
     struct exact_state *called = exact_path_called(site);
     if (UNLIKELY(site->stops))
         exact_path_stop();
-    if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
-        if (elsewhere(sp))
-            switch_strand(sp, FAR);
-        if (exact_top <= sp)
-            pop_below(sp + 1);
-    }
-    push(sp);
+    push_call(sp);
     exact_misses = 0;
     exact_path = called;
     strand->calls[strand->count - 1].called = (UInt)(exact_path - exact_states);

@@ -5,7 +5,7 @@
  * the graphs are numbered again to turn path numbers into blocks.
  */
 #include "import/built.h"
-#include "import/loops.h"
+#include "import/parts.h"
 
 #include <math.h>
 #include <stdio.h>

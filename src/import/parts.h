@@ -287,6 +287,9 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
 bool import_describe_run(struct profile *profile, const struct import_run *run);
 void import_describe_machine(struct profile *profile);
 
+/* Adds the caches of this machine to a recording of reuse (caches.c). False: no memory. */
+bool import_caches(struct profile *profile);
+
 /* Adds a sentence to profile->degraded unless it is there. */
 __attribute__((format(printf, 2, 3))) bool import_degraded(struct profile *profile,
                                                            const char *format, ...);

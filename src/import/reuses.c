@@ -91,11 +91,6 @@ static struct span span_of(const struct estimate *estimate, const struct import_
 
 /* ---- the histogram --------------------------------------------------------------------------- */
 
-static double middle(uint32_t bin)
-{
-    return ((double)distance_bin_low(bin) + (double)distance_bin_low(bin + 1) - 1) / 2;
-}
-
 static unsigned bin_of(double distance)
 {
     return distance_bin((uint64_t)fmax(0, fmin(distance, 0x1p61)));
@@ -269,7 +264,7 @@ static void find_locations(struct estimate *estimate)
 {
     double reused = reuse_sum(estimate->time), distances = 0;
     for (unsigned bin = 1; bin < DISTANCE_BINS - 1; bin++)
-        distances += estimate->time[bin] * middle(bin);
+        distances += estimate->time[bin] * reuse_bin_middle(bin);
     double last = fmax(0, 1 - reused / estimate->sampled) * estimate->accesses;
     double at_least = distances / estimate->sampled;
     estimate->locations = fmin(estimate->accesses, fmax(last, at_least));

@@ -4,7 +4,6 @@
  * accounts of the samples. Every attempted sample is stored or dropped for a
  * reason; a thread that was killed in mid-sample leaves one "unfinished".
  */
-#include "import/loops.h"
 #include "import/parts.h"
 
 #include <inttypes.h>

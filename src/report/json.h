@@ -26,6 +26,10 @@ void json_key(struct json *json, const char *name);
 void json_open(struct json *json, char bracket);
 void json_close(struct json *json, char bracket);
 
+/* Opens a member; an object as an item of an array. */
+void json_begin(struct json *json, const char *name, char bracket);
+void json_begin_item(struct json *json);
+
 /* ---- members -------------------------------------------------------------------------------- */
 
 void json_text(struct json *json, const char *name, const char *value);

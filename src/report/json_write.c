@@ -76,6 +76,18 @@ void json_close(struct json *json, char bracket)
     json->comma = true;
 }
 
+void json_begin(struct json *json, const char *name, char bracket)
+{
+    json_key(json, name);
+    json_open(json, bracket);
+}
+
+void json_begin_item(struct json *json)
+{
+    json_item(json);
+    json_open(json, '{');
+}
+
 void json_text(struct json *json, const char *name, const char *value)
 {
     json_key(json, name);
@@ -135,8 +147,7 @@ void json_interval(struct json *json, const struct profile_share *share)
 
 void json_texts(struct json *json, const char *name, const struct profile_text *texts, size_t count)
 {
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (size_t i = 0; i < count; i++) {
         json_item(json);
         json_quote(json, texts[i].text);
@@ -148,8 +159,7 @@ void json_texts(struct json *json, const char *name, const struct profile_text *
 
 void json_frame(struct json *json, const struct profile *profile, const struct profile_frame *frame)
 {
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_text(json, "function", frame->function);
     json_text(json, "file", frame->file);
     json_key(json, "line");
@@ -171,8 +181,7 @@ void json_frame(struct json *json, const struct profile *profile, const struct p
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context)
 {
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (; context; context = profile->contexts[context].parent)
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');

@@ -29,16 +29,11 @@ static void make_path(const struct profile *profile, uint32_t context, struct pa
         path->frames[--left] = profile->contexts[context].frame;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_function(const struct profile *profile, uint32_t a, uint32_t b)
 {
     const struct profile_frame *one = &profile->frames[a], *other = &profile->frames[b];
     return one->function && one->module == other->module &&
-           same_text(one->function, other->function);
+           profile_same_text(one->function, other->function);
 }
 
 /* ---- loops --------------------------------------------------------------------------------- */
@@ -57,7 +52,8 @@ bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b)
     if (a == b)
         return true;
     return one->line && one->line == other->line && one->module == other->module &&
-           same_text(one->file, other->file) && same_text(one->function, other->function);
+           profile_same_text(one->file, other->file) &&
+           profile_same_text(one->function, other->function);
 }
 
 static void push(struct shape_loops *to, uint32_t loop)
@@ -185,7 +181,7 @@ static void find_ancestor(const struct ranking *ranking, const struct path *use,
     shape->use_called = at + 1 < use->count;
     shape->reuse_called = at + 1 < reuse->count;
     shape->recursive = is_active_below(profile, use, at) || is_active_below(profile, reuse, at);
-    if (a->line && b->line && same_text(a->file, b->file)) {
+    if (a->line && b->line && profile_same_text(a->file, b->file)) {
         shape->forward = a->line < b->line;
         shape->backward = a->line > b->line;
     }
