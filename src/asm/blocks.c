@@ -88,8 +88,8 @@ static void aim(struct asm_walk *walk, uint32_t place, bool conditional)
         file->private->marks[label] |= MARK_ARRIVAL;
         return;
     }
-    /* A label at the end of a function, behind all code: a compiler that knows nobody comes there.
-     */
+    /* A label at the end of a function, behind all code: a compiler that knows nobody
+     * comes there. */
     if (file->statements[label].function != walk->number)
         stop_with(walk, ASM_PROBLEM_JUMP_OUT);
     walk->control[place] = conditional ? CONTROL_TAIL_BRANCH : CONTROL_TAIL;

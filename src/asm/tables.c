@@ -184,8 +184,8 @@ bool asm_find_tables(struct asm_file *file)
 
 /* ---- which jump uses which table ----------------------------------------------------------- */
 
-/* A table of the function that the statement's operands name; GOTO: a label whose address is taken.
- */
+/* A table of the function that the statement's operands name; GOTO: a label whose
+ * address is taken. */
 static uint32_t named_table(const struct asm_walk *walk, uint32_t place, bool *foreign)
 {
     const struct asm_file *file = walk->file;

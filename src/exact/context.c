@@ -199,8 +199,8 @@ static void go(const struct place *place)
 
 static const struct place nowhere;
 
-/* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0: not known.
- */
+/* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0:
+ * not known. */
 struct strand {
     struct call *calls;
     UInt count, capacity;

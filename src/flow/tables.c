@@ -45,8 +45,8 @@ struct insn {
     struct isa_operation does;
 };
 
-/* A table that a jump reads: entries of `bytes` bytes (8: absolute) at address, relative to base.
- */
+/* A table that a jump reads: entries of `bytes` bytes (8: absolute) at address,
+ * relative to base. */
 struct table {
     uint64_t address, base;
     uint32_t load; /* offset of the instruction that reads it */

@@ -344,8 +344,8 @@ static enum match match_string(struct machine *machine, struct search *search,
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-/* Two instructions of one path that lie a multiple of 4 GiB apart at the same place do not happen.
- */
+/* Two instructions of one path that lie a multiple of 4 GiB apart at the same place do
+ * not happen. */
 static uint32_t folded(uint64_t address)
 {
     return (uint32_t)(address ^ address >> 32);

@@ -55,8 +55,8 @@ static bool parts_ok(const struct built_function *head, const uint32_t *words)
     return true;
 }
 
-/* Walks the entries whose parts make sense. Linkers may leave zeros between the parts of a section.
- */
+/* Walks the entries whose parts make sense. Linkers may leave zeros between the parts
+ * of a section. */
 typedef bool visit_entry(struct built_file *file, const struct built_function *head, size_t at,
                          void *context);
 

@@ -151,8 +151,8 @@ static bool visit_process(struct import_gather *gather, const struct wire_proces
                                       item, sizeof *gather->parent_pids))
         return import_no_memory(gather);
     gather->parent_pids[item] = record->ppid;
-    /* The first image was started with what the user typed. The exact engine's ids tell no order.
-     */
+    /* The first image was started with what the user typed. The exact engine's ids
+     * tell no order. */
     if (item > 0 && !(gather->exact && process->start_ns < gather->first_start_ns))
         return true;
     gather->first_start_ns = process->start_ns;

@@ -142,8 +142,8 @@ static void add_histograms(struct estimate *estimate)
 
 /* ---- how much there is ----------------------------------------------------------------------- */
 
-/* Of the threads of the process: CPU time of the program itself, outside the kernel and handlers.
- */
+/* Of the threads of the process: CPU time of the program itself, outside the kernel
+ * and handlers. */
 static double program_ns(const struct estimate *estimate)
 {
     const struct import_gather *gather = estimate->gather;

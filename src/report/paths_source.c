@@ -30,8 +30,8 @@ static bool same_place(const struct profile_path_line *a, const struct profile_p
     return profile_same_text(a->file, b->file) && profile_same_text(a->function, b->function);
 }
 
-/* Behind the lines of the same function that are not greater; functions stand as they first appear.
- */
+/* Behind the lines of the same function that are not greater; functions stand as they
+ * first appear. */
 static void insert(struct profile_path_line *sorted, size_t *count,
                    const struct profile_path_line *line)
 {

@@ -79,8 +79,8 @@ static double cut_rate(double mean)
     return low;
 }
 
-/* Share of the locations whose last touch lies t or more before the end, t as a share of the run.
- */
+/* Share of the locations whose last touch lies t or more before the end, t as a share
+ * of the run. */
 static double cut_beyond(double rate, double t)
 {
     if (t >= 1)
@@ -117,8 +117,8 @@ void reuse_curve_prepare(const double *time, double first_touches, struct reuse_
         memset(curve, 0, sizeof *curve);
         return;
     }
-    /* Share of locations × accesses before the first touch and after the last: two stretches each.
-     */
+    /* Share of locations × accesses before the first touch and after the last: two
+     * stretches each. */
     double outside = first_touches > 0 ? 1 - distance_sum(time) / (first_touches * total) : 0;
     bool closed = outside > 0;
     double rate = closed ? cut_rate(outside / 2) : 0;

@@ -635,8 +635,8 @@ struct bench {
     unsigned compared, unknown_registers, unknown_flags, wrong;
 };
 
-/* Stores on the way vary (loops, cmpxchg): the probe is the store at the probe's last instruction.
- */
+/* Stores on the way vary (loops, cmpxchg): the probe is the store at the probe's last
+ * instruction. */
 static enum forecast_result forecast_probe(struct bench *bench, const struct base_registers *before,
                                            uint64_t probe_store, uint64_t *value)
 {

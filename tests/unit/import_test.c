@@ -886,8 +886,8 @@ static void uses_alone_are_folded(void **state)
     log_totals(&image, 10, 0);
     image_end(&log, &image);
     struct profile *profile = import_and_read(&log, NULL);
-    /* Dead: all uses. Load: the wasting pair, the other uses of its first context, all other uses.
-     */
+    /* Dead: all uses. Load: the wasting pair, the other uses of its first context, all
+     * other uses. */
     assert_int_equal(profile->pairs_count, 4);
     static const double uses[] = {8, 7, 6, 5};
     for (size_t i = 0; i < 4; i++) {

@@ -128,8 +128,8 @@ struct measured {
     struct distance_totals totals;
 };
 
-/* phase: not 0: in so many accesses the locations are a few of all, then others; not independent.
- */
+/* phase: not 0: in so many accesses the locations are a few of all, then others; not
+ * independent. */
 static void measure(const struct source *source, uint64_t seed, uint64_t phase,
                     struct measured *measured)
 {

@@ -1400,8 +1400,8 @@ static void estimates_have_bands(void **state)
     assert_true(NUMBER(root, "reuse.pairs.0.ci95.1") > 1.0 / 3);
     assert_float_equal(NUMBER(root, "reuse.pairs.0.stack_mean"), 4000, 1e-6);
     json_decref(root);
-    /* What was found by looking ahead does not hang on the pace: 150 accesses stay below the floor.
-     */
+    /* What was found by looking ahead does not hang on the pace: 150 accesses stay
+     * below the floor. */
     profile->bins[0].bin = distance_bin(150);
     profile->bins[0].lo = distance_bin_low(profile->bins[0].bin);
     profile->bins[0].hi = distance_bin_low(profile->bins[0].bin + 1);
