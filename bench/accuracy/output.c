@@ -51,8 +51,7 @@ static void write_trace(FILE *out, const struct simulation *simulation)
             counts->out_of_range, counts->complete ? "true" : "false");
 }
 
-/* ---- truth
- * ---------------------------------------------------------------------------------------- */
+/* ---- truth ----------------------------------------------------------------------------------- */
 
 /* Where the leaf is: module and address in its file. */
 static void write_node(FILE *out, const char *key, const struct nodes *nodes, uint32_t number)
@@ -164,8 +163,7 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
     fputs("}", out);
 }
 
-/* ---- samplers
- * ----------------------------------------------------------------------------------------- */
+/* ---- samplers -------------------------------------------------------------------------------- */
 
 static const char *const policies[] = {
     [DETECT_RESERVOIR] = "reservoir",

@@ -30,8 +30,7 @@ void settle_note(struct sampler *sampler, const struct ended *ended)
     sampler->ended[sampler->ended_count++] = *ended;
 }
 
-/* ---- by chance ---------------------------------------------------------------------------------
- */
+/* ---- by chance ------------------------------------------------------------------------------- */
 
 /* As import does: the samples of a watch context in proportion to 1 / chance of its traps. */
 static void share_by_chance(const struct sampler *sampler, struct tally *tally, unsigned kind)
@@ -55,8 +54,7 @@ void settle_shared(struct sampler *sampler)
     share_by_chance(sampler, &sampler->bins, DETECT_DEAD);
 }
 
-/* ---- from all watches
- * ---------------------------------------------------------------------------- */
+/* ---- from all watches ------------------------------------------------------------------------ */
 
 /* Of one sampler and kind. */
 struct settling {

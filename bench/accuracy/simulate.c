@@ -27,8 +27,7 @@ struct options {
     bool units[UNITS];
 };
 
-/* ---- the set of samplers ----------------------------------------------------------------------
- */
+/* ---- the set of samplers --------------------------------------------------------------------- */
 
 /* What is watched with one number of registers and one policy. */
 static size_t list_watched(const struct options *options, struct sampler_settings common,
@@ -150,8 +149,7 @@ static bool init_samplers(struct simulation *simulation, const struct options *o
     return true;
 }
 
-/* ---- events -------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static void touch_found(struct simulation *simulation, size_t count, const struct access *access)
 {
@@ -323,8 +321,7 @@ static bool run(struct simulation *simulation, struct source *source, struct cop
     return true;
 }
 
-/* ---- options
- * ---------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 static void usage(FILE *out)
 {

@@ -114,8 +114,7 @@ static void add_box(struct vector at, struct vector size, int inward, double ref
     }
 }
 
-/* ---- what sees what
- * ------------------------------------------------------------------------------ */
+/* ---- what sees what -------------------------------------------------------------------------- */
 
 static int hits(const struct polygon *polygon, struct vector from, struct vector along)
 {
@@ -169,8 +168,7 @@ static double form_factor(const struct element *a, const struct element *b)
     return cosine_a * cosine_b * b->area / (M_PI * square + b->area);
 }
 
-/* ---- quadtrees
- * ------------------------------------------------------------------------------------- */
+/* ---- quadtrees ------------------------------------------------------------------------------- */
 
 static void split(struct element *element)
 {
@@ -252,8 +250,7 @@ static unsigned long leaves(const struct element *element)
     return sum;
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static struct polygon *take(void)
 {

@@ -2,6 +2,8 @@
 /* Control flow: what each instruction does to it, blocks, edges. */
 #include "asm/parts.h"
 
+#include "binary/binary.h"
+
 #include <stdlib.h>
 
 enum { MOST_CODE = 1 << 20, MOST_EDGES = 1 << 22, MOST_ROUNDS = 8 };
@@ -16,68 +18,9 @@ static struct asm_slice callee(const struct asm_statement *statement)
     return symbol;
 }
 
-static bool is_one_of(struct asm_slice name, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (asm_is(name, names[i]))
-            return true;
-    }
-    return false;
-}
-
 static bool never_returns(struct asm_slice name)
 {
-    static const char *const names[] = {
-        "abort",
-        "exit",
-        "_exit",
-        "_Exit",
-        "quick_exit",
-        "__stack_chk_fail",
-        "__assert_fail",
-        "__assert",
-        "__assert_perror_fail",
-        "__fortify_fail",
-        "__chk_fail",
-        "longjmp",
-        "_longjmp",
-        "siglongjmp",
-        "__longjmp_chk",
-        "pthread_exit",
-        "err",
-        "errx",
-        "verr",
-        "verrx",
-        "thrd_exit",
-        "__cxa_throw",
-        "__cxa_rethrow",
-        "_Unwind_Resume",
-        "__cxa_bad_cast",
-        "__cxa_bad_typeid",
-        "__cxa_throw_bad_array_new_length",
-        "__cxa_throw_bad_array_length",
-        "__cxa_pure_virtual",
-        "__cxa_call_unexpected",
-        "_ZSt9terminatev",
-        "__clang_call_terminate",
-        "__libc_fatal",
-        "__libc_start_call_main",
-        "__builtin_unreachable",
-    };
-    static const char *const beginnings[] = {
-        "_ZSt16__throw_",     "_ZSt17__throw_",  "_ZSt18__throw_",       "_ZSt19__throw_",
-        "_ZSt20__throw_",     "_ZSt21__throw_",  "_ZSt22__throw_",       "_ZSt23__throw_",
-        "_ZSt24__throw_",     "_ZSt25__throw_",  "_ZSt26__throw_",       "_ZSt27__throw_",
-        "_ZSt28__throw_",     "_gfortran_stop_", "_gfortran_error_stop", "_gfortran_runtime_error",
-        "_gfortran_os_error",
-    };
-    if (is_one_of(name, names, BASE_COUNT(names)))
-        return !asm_is(name, "_gfortran_runtime_error_at_return");
-    for (size_t i = 0; i < BASE_COUNT(beginnings); i++) {
-        if (asm_begins(name, beginnings[i]))
-            return true;
-    }
-    return false;
+    return binary_never_returns(name.text, name.bytes);
 }
 
 static bool returns_twice(struct asm_slice name)
@@ -85,11 +28,14 @@ static bool returns_twice(struct asm_slice name)
     static const char *const names[] = {"setjmp",       "_setjmp", "__sigsetjmp", "sigsetjmp",
                                         "__setjmp",     "vfork",   "__vfork",     "getcontext",
                                         "__getcontext", "savectx", "swapcontext"};
-    return is_one_of(name, names, BASE_COUNT(names));
+    for (size_t i = 0; i < BASE_COUNT(names); i++) {
+        if (asm_is(name, names[i]))
+            return true;
+    }
+    return false;
 }
 
-/* A function of this file that no other can take the place of, and that was found never to return.
- */
+/* A function of this file, found never to return, that no other can take the place of. */
 static bool stops_here(const struct asm_walk *walk, const struct asm_statement *call)
 {
     const struct asm_file *file = walk->file;
@@ -142,8 +88,8 @@ static void aim(struct asm_walk *walk, uint32_t place, bool conditional)
         file->private->marks[label] |= MARK_ARRIVAL;
         return;
     }
-    /* A label at the end of a function, behind all code: a compiler that knows nobody comes there.
-     */
+    /* A label at the end of a function, behind all code: a compiler that knows nobody
+     * comes there. */
     if (file->statements[label].function != walk->number)
         stop_with(walk, ASM_PROBLEM_JUMP_OUT);
     walk->control[place] = conditional ? CONTROL_TAIL_BRANCH : CONTROL_TAIL;

@@ -70,10 +70,8 @@ static struct asm_live before_insn(const struct asm_insn *insn, struct asm_live 
 }
 
 /* Inline assembly with jumps within: what it writes may stay unwritten. */
-static struct asm_live before_region(const struct solver *solver,
-                                     const struct asm_statement *statement, struct asm_live live)
+static bool is_straight(const struct asm_statement *statement, const struct asm_insn *insns)
 {
-    const struct asm_insn *insns = &solver->file->insns[statement->insns];
     for (uint32_t i = 0; i < statement->insns_count; i++) {
         switch (insns[i].isa.flow) {
         case ISA_NEXT:
@@ -81,29 +79,23 @@ static struct asm_live before_region(const struct solver *solver,
         case ISA_CALL:
             if (is_called(statement, "__tls_get_addr"))
                 break;
-            return (struct asm_live){ALL, true};
-        default: return (struct asm_live){ALL, true};
+            return false;
+        default: return false;
         }
     }
-    for (uint32_t i = statement->insns_count; i-- > 0;)
-        live = insns[i].isa.flow == ISA_CALL ? before_call(solver, statement, &insns[i], live)
-                                             : before_insn(&insns[i], live);
-    return live;
+    return true;
 }
 
 static struct asm_live before_statement(const struct solver *solver, uint32_t number,
                                         struct asm_live live)
 {
     const struct asm_statement *statement = &solver->file->statements[number];
-    if (statement->kind == ASM_INLINE) {
-        live = before_region(solver, statement, live);
-    } else {
-        for (uint32_t i = statement->insns_count; i-- > 0;) {
-            const struct asm_insn *insn = &solver->file->insns[statement->insns + i];
-            live = insn->isa.flow == ISA_CALL ? before_call(solver, statement, insn, live)
-                                              : before_insn(insn, live);
-        }
-    }
+    const struct asm_insn *insns = &solver->file->insns[statement->insns];
+    if (statement->kind == ASM_INLINE && !is_straight(statement, insns))
+        return (struct asm_live){ALL, true};
+    for (uint32_t i = statement->insns_count; i-- > 0;)
+        live = insns[i].isa.flow == ISA_CALL ? before_call(solver, statement, &insns[i], live)
+                                             : before_insn(&insns[i], live);
     live.registers |= solver->thrown | RSP;
     return live;
 }
@@ -124,8 +116,8 @@ static struct asm_live leaving(const struct solver *solver, const struct asm_blo
                                   ? (uint32_t)ALL
                                   : (uint32_t)(ARGUMENTS | SAVED);
         } else {
-            live.registers |=
-                SAVED; /* the callers' landing pads find theirs by way of this frame */
+            /* The callers' landing pads find theirs by way of this frame. */
+            live.registers |= SAVED;
         }
     }
     return live;
@@ -180,8 +172,7 @@ static void fill_gaps(const struct solver *solver, const uint8_t *known, uint32_
     }
 }
 
-/* ---- what is passed on
- * --------------------------------------------------------------------------- */
+/* ---- what is passed on ----------------------------------------------------------------------- */
 
 /*
  * A function may pass arguments on that it has got itself, so calls read all of their registers.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* From text to single statements. Labels with something behind them on their line end at the colon.
- */
+/* From text to single statements. Labels with something behind them on their line end
+ * at the colon. */
 #include "asm/parts.h"
 
 struct cursor {

@@ -184,8 +184,8 @@ bool asm_find_tables(struct asm_file *file)
 
 /* ---- which jump uses which table ----------------------------------------------------------- */
 
-/* A table of the function that the statement's operands name; GOTO: a label whose address is taken.
- */
+/* A table of the function that the statement's operands name; GOTO: a label whose
+ * address is taken. */
 static uint32_t named_table(const struct asm_walk *walk, uint32_t place, bool *foreign)
 {
     const struct asm_file *file = walk->file;
@@ -260,6 +260,16 @@ static uint32_t trace_back(const struct asm_walk *walk, uint32_t jump, struct tr
     return TABLE_NONE;
 }
 
+/* One more table to be the only one; false: there are several. */
+static bool only(uint32_t *found, uint32_t table)
+{
+    if (table == TABLE_NONE || table == *found)
+        return true;
+    bool first = *found == TABLE_NONE;
+    *found = first ? table : TABLE_ANY;
+    return first;
+}
+
 /* Addresses of tables are often computed outside of the loop: the only statement of the function
    that puts one into a register which the jump depends on. */
 static uint32_t hoisted(const struct asm_walk *walk, uint32_t registers)
@@ -267,14 +277,9 @@ static uint32_t hoisted(const struct asm_walk *walk, uint32_t registers)
     uint32_t found = TABLE_NONE;
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct asm_insn *insn = asm_last_insn(walk->file, walk->code[i]);
-        if (!insn || !(insn->writes & registers) || walk->control[i] != CONTROL_NEXT)
-            continue;
-        uint32_t table = named_table(walk, i, NULL);
-        if (table == TABLE_NONE || table == found)
-            continue;
-        if (found != TABLE_NONE)
-            return TABLE_ANY;
-        found = table;
+        if (insn && insn->writes & registers && walk->control[i] == CONTROL_NEXT &&
+            !only(&found, named_table(walk, i, NULL)))
+            break;
     }
     return found;
 }
@@ -282,14 +287,8 @@ static uint32_t hoisted(const struct asm_walk *walk, uint32_t registers)
 static uint32_t only_table(const struct asm_walk *walk)
 {
     uint32_t found = TABLE_NONE;
-    for (uint32_t i = 0; i < walk->count; i++) {
-        uint32_t table = named_table(walk, i, NULL);
-        if (table == TABLE_NONE || table == found)
-            continue;
-        if (found != TABLE_NONE)
-            return TABLE_ANY;
-        found = table;
-    }
+    for (uint32_t i = 0; i < walk->count && only(&found, named_table(walk, i, NULL));)
+        i++;
     return found;
 }
 

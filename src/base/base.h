@@ -16,6 +16,23 @@
 
 #define BASE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/*
+ * By halves: the first index of [0, count) at which `holds`, an expression in `index`, is true; behind it
+ * it must be true everywhere. count if it is true nowhere.
+ */
+#define BASE_FIRST(index, count, holds)                                          \
+    ({                                                                           \
+        size_t base_low = 0;                                                     \
+        for (size_t base_high = (count); base_low < base_high;) {                \
+            size_t index = base_low + (base_high - base_low) / 2;                \
+            if (holds)                                                           \
+                base_high = index;                                               \
+            else                                                                 \
+                base_low = index + 1;                                            \
+        }                                                                        \
+        base_low;                                                                \
+    })
+
 /* Outcome of an operation that can fail. Outputs are untouched unless BASE_OK. */
 enum base_status {
     BASE_OK = 0,

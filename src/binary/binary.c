@@ -347,18 +347,12 @@ size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t
 {
     struct unit *unit = unit_of(binary, start);
     Dwarf_Lines *rows;
-    size_t total, count = 0, low = 0;
+    size_t total, count = 0;
     if (!unit || dwarf_getsrclines(&unit->die, &rows, &total) != 0)
         return 0;
-    for (size_t high = total; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (address_of_row(rows, middle) < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < total && count < capacity; low++) {
-        uint64_t address = address_of_row(rows, low);
+    for (size_t row = BASE_FIRST(i, total, address_of_row(rows, i) >= start);
+         row < total && count < capacity; row++) {
+        uint64_t address = address_of_row(rows, row);
         if (address < start || address >= end)
             break;
         if (count == 0 || addresses[count - 1] != address)
@@ -367,19 +361,29 @@ size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t
     return count;
 }
 
+/* The section behind that one that has a name; the first one behind NULL. */
+static Elf_Scn *next_section(struct binary *binary, Elf_Scn *section, GElf_Shdr *header,
+                             const char **name)
+{
+    Elf *elf = binary->main.elf;
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    while ((section = elf_nextscn(elf, section))) {
+        *name = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+        if (*name)
+            return section;
+    }
+    return NULL;
+}
+
 enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
                                 uint64_t *bytes)
 {
-    Elf *elf = binary->main.elf;
     GElf_Shdr header;
-    size_t names;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return BASE_NOT_FOUND;
-    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
-        const char *found = gelf_getshdr(section, &header) && header.sh_flags & SHF_ALLOC
-                                ? elf_strptr(elf, names, header.sh_name)
-                                : NULL;
-        if (found && strcmp(found, name) == 0) {
+    const char *found;
+    for (Elf_Scn *section = NULL; (section = next_section(binary, section, &header, &found));) {
+        if (header.sh_flags & SHF_ALLOC && strcmp(found, name) == 0) {
             *vaddr = header.sh_addr;
             *bytes = header.sh_size;
             return BASE_OK;
@@ -467,17 +471,11 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr)
 /* Stubs of the procedure linkage table are described as one range. */
 static bool in_stubs(struct binary *binary, uint64_t vaddr)
 {
-    Elf *elf = binary->main.elf;
-    size_t names;
     GElf_Shdr header;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return false;
-    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
-        if (!gelf_getshdr(section, &header) || vaddr < header.sh_addr ||
-            vaddr - header.sh_addr >= header.sh_size)
-            continue;
-        const char *name = elf_strptr(elf, names, header.sh_name);
-        if (name && strncmp(name, ".plt", 4) == 0)
+    const char *name;
+    for (Elf_Scn *section = NULL; (section = next_section(binary, section, &header, &name));) {
+        if (vaddr >= header.sh_addr && vaddr - header.sh_addr < header.sh_size &&
+            strncmp(name, ".plt", 4) == 0)
             return true;
     }
     return false;

@@ -125,4 +125,7 @@ enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uin
 /* Linkage name of the symbol that starts at vaddr, or NULL. */
 const char *binary_symbol(struct binary *binary, uint64_t vaddr);
 
+/* Is this linkage name one of a library's function that never returns (exit, longjmp, what throws)? */
+bool binary_never_returns(const char *linkage, size_t bytes);
+
 #endif

@@ -47,16 +47,7 @@ void intervals_sort(struct intervals *intervals)
 /* How many start before the address. */
 static size_t starting_before(const struct intervals *intervals, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = intervals->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (intervals->items[middle].start < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BASE_FIRST(i, intervals->count, intervals->items[i].start >= address);
 }
 
 const struct interval *intervals_next(const struct intervals *intervals, uint64_t address)

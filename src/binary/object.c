@@ -137,15 +137,9 @@ const uint8_t *object_section(const struct object *object, uint32_t section, siz
 
 bool object_relocated(const struct object *object, uint32_t section, uint64_t from, uint64_t to)
 {
-    size_t low = 0, high = object->relocated_count;
     struct place key = {section, from};
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_places(&object->relocated[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        BASE_FIRST(i, object->relocated_count, compare_places(&object->relocated[i], &key) >= 0);
     return low < object->relocated_count && object->relocated[low].section == section &&
            object->relocated[low].offset < to;
 }

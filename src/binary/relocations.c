@@ -73,15 +73,7 @@ enum base_status relocations_load(Elf *elf, struct relocations *relocations)
 /* Number of the first at or after an address. */
 static size_t first_from(const struct relocations *relocations, uint64_t vaddr)
 {
-    size_t low = 0, high = relocations->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (relocations->items[middle].at < vaddr)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BASE_FIRST(i, relocations->count, relocations->items[i].at >= vaddr);
 }
 
 const char *relocations_name(const struct relocations *relocations, uint64_t vaddr)

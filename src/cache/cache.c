@@ -30,8 +30,8 @@ size_t cache_bytes(const struct cache_shape *shape)
 
 /* ---- few ways ------------------------------------------------------------------------------ */
 
-/* Each way's line goes to the next one, until the place where it came from, or the first empty one.
- */
+/* Each way's line goes to the next one, until the place where it came from, or the
+ * first empty one. */
 static void few_touch(struct cache *cache, uint32_t line)
 {
     uint32_t *tags = cache->tags + (size_t)cache_set_of(cache, line) * cache->ways;

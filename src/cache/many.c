@@ -86,8 +86,7 @@ static void become_newest(struct cache *cache, struct cache_set *set, uint32_t s
     set->newest = slot;
 }
 
-/* ---- accesses ----------------------------------------------------------------------------------
- */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static uint32_t make_room(struct cache *cache, struct cache_set *set)
 {
@@ -151,8 +150,7 @@ void cache_many_forget(struct cache *cache, uint32_t first, uint32_t last)
     }
 }
 
-/* ---- checking
- * ------------------------------------------------------------------------------------ */
+/* ---- checking -------------------------------------------------------------------------------- */
 
 static bool check_set(const struct cache *cache, uint32_t s)
 {

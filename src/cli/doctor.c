@@ -316,8 +316,6 @@ static bool print_json(const struct examination *examination, bool works)
     json_t *checks = json_array();
     for (size_t i = 0; i < examination->count; i++) {
         const struct check *check = &examination->checks[i];
-        /* Not by json_string: the room report has a function of that name, which would be called.
-         */
         const char *remedy = check->remedy[0] ? check->remedy : NULL;
         json_array_append_new(checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", check->name,
                                                 "state", state_names[check->state], "finding",

@@ -101,8 +101,7 @@ static enum base_status show_raw_log(const char *path, const struct settings *se
     return status;
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------
- */
+/* ---- the verb -------------------------------------------------------------------------------- */
 
 int report_run(const struct settings *settings, int count, char **operands)
 {

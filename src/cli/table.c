@@ -32,16 +32,14 @@ static const char *const kind_names[] = {"dead", "silent", "load",
         "limit", 0, OPTION_NUMBER, FIELD(limit),                                                   \
             .low = 0, .high = 1000000, .argument = "N",                                            \
             .help = "Show the N largest findings of each kind; 0 shows all. Default: 10 in text, " \
-                    "all in "                                                                      \
-                    "JSON."                                                                        \
+                    "all in JSON."                                                                 \
     }
 #define OPTION_COLOR                                                                               \
     {                                                                                              \
         "color", 0, OPTION_CHOICE, FIELD(color),                                                   \
             .choices = color_names, .argument = "auto|always|never",                               \
             .help = "Colours in the text report. auto, the default: on a terminal, unless "        \
-                    "NO_COLOR is "                                                                 \
-                    "set."                                                                         \
+                    "NO_COLOR is set."                                                             \
     }
 #define OPTION_DEBUGINFOD                                                                          \
     {                                                                                              \
@@ -130,21 +128,36 @@ static const char *const kind_names[] = {"dead", "silent", "load",
                 "misses, events. best, the default: cycles if they were measured, else "           \
                 "misses, else instructions."                                                       \
     }
+#define OPTION_OUTPUT(verb)                                                                        \
+    {                                                                                              \
+        "output", 'o', OPTION_FILE, FIELD(output),                                                 \
+            .argument = "FILE",                                                                    \
+            .help = "Write the profile to FILE; an existing profile is kept as FILE.old. "         \
+                    "Default: " verb ".headroom."                                                  \
+    }
+#define OPTION_EXACT                                                                               \
+    {                                                                                              \
+        "exact", 0, OPTION_FLAG, FIELD(exact),                                                     \
+            .value = 1,                                                                            \
+            .help = "Observe every access instead of a sample, with Valgrind: exact figures, "     \
+                    "repeatable, but COMMAND runs many times slower. Static programs can be "      \
+                    "observed as well."                                                            \
+    }
 #define OPTION_END                                                                                 \
     {                                                                                              \
         .name = NULL                                                                               \
     }
 
+/* What recordings have in common: on their reports, and last. */
+#define OPTIONS_REPORT OPTION_DEBUGINFOD, OPTION_REPORT, OPTION_FORMAT, OPTION_LIMIT
+#define OPTIONS_LAST   OPTION_COLOR, OPTION_QUIET, OPTION_HELP, OPTION_END
+
 static const struct option_spec waste_options[] = {
-    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
-     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
-             "waste.headroom."},
+    OPTION_OUTPUT("waste"),
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "What to look for, out of dead,silent,load: dead stores, silent stores, redundant "
              "loads. Default: all three."},
-    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
-     .help = "Observe every access instead of a sample, with Valgrind: exact figures, repeatable, "
-             "but COMMAND runs many times slower. Static programs can be observed as well."},
+    OPTION_EXACT,
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
      .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
      .help =
@@ -159,31 +172,20 @@ static const struct option_spec waste_options[] = {
     OPTION_FOLLOW,
     OPTION_SEED,
     OPTION_TRACE,
-    OPTION_DEBUGINFOD,
-    OPTION_REPORT,
-    OPTION_FORMAT,
-    OPTION_LIMIT,
-    OPTION_COLOR,
-    OPTION_QUIET,
-    OPTION_HELP,
-    OPTION_END,
+    OPTIONS_REPORT,
+    OPTIONS_LAST,
 };
 
 static const struct option_spec reuse_options[] = {
-    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
-     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
-             "reuse.headroom."},
-    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
-     .help = "Observe every access instead of a sample, with Valgrind: exact figures, repeatable, "
-             "but COMMAND runs many times slower. Static programs can be observed as well."},
+    OPTION_OUTPUT("reuse"),
+    OPTION_EXACT,
     {"source", 0, OPTION_CHOICE, FIELD(source), .choices = source_names,
      .argument = "auto|pmu|clock|count", .engine = ENGINE_LIVE,
      .help =
          "What tells how far apart two uses are. clock: CPU time, works everywhere; distances "
          "in accesses are estimates. count: counters that the program was built with ('headroom cc "
-         "--count'). pmu: the "
-         "processor's counters and precise memory events, not yet tried on hardware. auto, the "
-         "default: count if the program has such counters, else clock."},
+         "--count'). pmu: the processor's counters and precise memory events, not yet tried on "
+         "hardware. auto, the default: count if the program has such counters, else clock."},
     OPTION_RATE,
     {"access-rate", 0, OPTION_REAL, FIELD(access_rate), .low = 1e-3, .high = 1e3, .argument = "R",
      .engine = ENGINE_LIVE,
@@ -208,21 +210,13 @@ static const struct option_spec reuse_options[] = {
              "the time distances by a model."},
     OPTION_FOLLOW,
     OPTION_TRACE,
-    OPTION_DEBUGINFOD,
-    OPTION_REPORT,
-    OPTION_FORMAT,
-    OPTION_LIMIT,
+    OPTIONS_REPORT,
     OPTION_PAPER_BINS,
-    OPTION_COLOR,
-    OPTION_QUIET,
-    OPTION_HELP,
-    OPTION_END,
+    OPTIONS_LAST,
 };
 
 static const struct option_spec paths_options[] = {
-    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
-     .help = "Write the profile to FILE; an existing profile is kept as FILE.old. Default: "
-             "paths.headroom."},
+    OPTION_OUTPUT("paths"),
     {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
      .help =
          "Observe an unmodified program with Valgrind: exact figures, and misses of a simulated "
@@ -243,15 +237,9 @@ static const struct option_spec paths_options[] = {
      .help = "Leave out calling contexts: paths only."},
     {"no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0, .engine = ENGINE_EXACT,
      .help = "Follow paths of the started program only, not of those that it starts."},
-    OPTION_DEBUGINFOD,
-    OPTION_REPORT,
-    OPTION_FORMAT,
-    OPTION_LIMIT,
+    OPTIONS_REPORT,
     OPTION_HOT,
-    OPTION_COLOR,
-    OPTION_QUIET,
-    OPTION_HELP,
-    OPTION_END,
+    OPTIONS_LAST,
 };
 
 static const struct option_spec report_options[] = {
@@ -312,6 +300,14 @@ static const struct option_spec top_options[] = {
     OPTION_END,
 };
 
+#define COMMAND_STATUS                                                                             \
+    "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "       \
+    "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, 127 "   \
+    "when it cannot be found."
+#define COMMAND_END                                                                                \
+    "\n\nThe recording ends when COMMAND itself ends; children that live on are not waited for. "  \
+    "Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent to headroom " \
+    "are passed on to it."
 #define COMPILE_STATUS                                                                             \
     "That of the compiler. If it did not get as far: 1 when the code cannot be rewritten or "      \
     "headroom itself failed, 2 for wrong options, 126 when COMPILER cannot be executed, 127 when " \
@@ -332,14 +328,8 @@ const struct verb verbs[] = {
             "is watched with the processor's debug registers, at a cost of a few per cent; "
             "with --exact every access is looked at, at many times the run time. Its input, "
             "output and exit status stay its own; the report goes to standard error when it has "
-            "ended. Options end at the first word that is not one.\n\n"
-            "The recording ends when COMMAND itself ends; children that live on are not waited "
-            "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
-            "to headroom are passed on to it.",
-        .exit_status =
-            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
-            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
-            "127 when it cannot be found.",
+            "ended. Options end at the first word that is not one." COMMAND_END,
+        .exit_status = COMMAND_STATUS,
         .options = waste_options,
         .usage_code = 125,
         .command = true,
@@ -363,10 +353,7 @@ const struct verb verbs[] = {
             "it with -g to see source lines. Its input, output and exit status stay its own; the "
             "report goes to standard error when it has ended. Options end at the first word that "
             "is not one.",
-        .exit_status =
-            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
-            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
-            "127 when it cannot be found.",
+        .exit_status = COMMAND_STATUS,
         .options = reuse_options,
         .usage_code = 125,
         .command = true,
@@ -389,14 +376,8 @@ const struct verb verbs[] = {
             "With --exact COMMAND needs no preparation, but symbols; compile it with -g to see "
             "source lines. Its paths are followed under Valgrind, at many times the run time, and "
             "each is told with the misses that a simulated first-level data cache has in it, "
-            "without what it calls. Programs that COMMAND starts are followed as well.\n\n"
-            "The recording ends when COMMAND itself ends; children that live on are not waited "
-            "for. Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent "
-            "to headroom are passed on to it.",
-        .exit_status =
-            "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "
-            "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, "
-            "127 when it cannot be found.",
+            "without what it calls. Programs that COMMAND starts are followed as well." COMMAND_END,
+        .exit_status = COMMAND_STATUS,
         .options = paths_options,
         .usage_code = 125,
         .command = true,

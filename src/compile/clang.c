@@ -17,8 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- what -### prints
- * ------------------------------------------------------------------------------- */
+/* ---- what -### prints ------------------------------------------------------------------------ */
 
 static struct words *jobs_add(struct compile_jobs *jobs)
 {
@@ -65,8 +64,7 @@ void compile_jobs_parse(struct compile_jobs *jobs, char *text, struct words *oth
     }
 }
 
-/* ---- one compilation in two
- * --------------------------------------------------------------------------- */
+/* ---- one compilation in two ------------------------------------------------------------------ */
 
 /* What -cc1 and -cc1as have in common. */
 static const char *const shared_valued[] = {
@@ -122,8 +120,7 @@ static void compiler_of(struct words *job, char *const *step, const char *assemb
     }
 }
 
-/* ---- the folder for temporary files
- * ---------------------------------------------------------------------- */
+/* ---- the folder for temporary files ---------------------------------------------------------- */
 
 static volatile sig_atomic_t signalled;
 
@@ -164,8 +161,7 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* ---- the driver
- * ---------------------------------------------------------------------------------------- */
+/* ---- the driver ------------------------------------------------------------------------------ */
 
 /* Diagnostics are coloured if the driver sees a terminal, and it sees a file of ours. */
 static bool colored(void)
@@ -256,8 +252,7 @@ static bool interesting(const struct compile_jobs *jobs)
     return false;
 }
 
-/* ---- running
- * ---------------------------------------------------------------------------------------------- */
+/* ---- running --------------------------------------------------------------------------------- */
 
 /* An object appears whole or not at all, as clang itself does it. */
 static const char *aside(struct words *ready, char path[PATH_MAX])

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- which compiler
- * ------------------------------------------------------------------------------ */
+/* ---- which compiler -------------------------------------------------------------------------- */
 
 static bool find_program(const char *name, char path[PATH_MAX])
 {
@@ -39,8 +38,7 @@ static enum compile_family recognise(const char *name)
     return family;
 }
 
-/* ---- gcc
- * ------------------------------------------------------------------------------------------- */
+/* ---- gcc ------------------------------------------------------------------------------------- */
 
 /* gcc divides what -wrapper is given at commas, and there is no quoting. */
 static bool wrapper_option(char *text, size_t bytes, int file, char *error)
@@ -89,8 +87,7 @@ static int run_gcc(struct compile_work *work, char *const *command, char *const 
     return compile_exec(words.at, work->error);
 }
 
-/* ---- all
- * --------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 static int run_compiler(const struct compile_request *request, enum compile_family family,
                         char *const *command, char *error)

@@ -76,8 +76,7 @@ const char *compile_refusal(char *const *step)
     return other_machine(step) ? compile_other_machine : NULL;
 }
 
-/* ---- where the code may be placed
- * ----------------------------------------------------------------------- */
+/* ---- where the code may be placed ------------------------------------------------------------ */
 
 static const struct {
     const char *option;

@@ -12,8 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ---- processes
- * ------------------------------------------------------------------------------------- */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 int compile_exec(char *const *command, char *error)
 {
@@ -52,8 +51,7 @@ int compile_spawn(char *const *command, int output, int errors)
     _exit(errno == ENOENT ? COMPILE_NOT_FOUND : COMPILE_NOT_EXECUTABLE);
 }
 
-/* ---- files
- * -------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 char *compile_read(int file, size_t *bytes)
 {

@@ -5,8 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- names of compilers -------------------------------------------------------------------------
- */
+/* ---- names of compilers ---------------------------------------------------------------------- */
 
 static const struct {
     const char *name;
@@ -41,8 +40,7 @@ enum compile_family compile_family(const char *path)
     return COMPILE_UNKNOWN;
 }
 
-/* ---- options
- * ------------------------------------------------------------------------------------- */
+/* ---- options --------------------------------------------------------------------------------- */
 
 /* Take the next word as their value. */
 static const char *const valued[] = {

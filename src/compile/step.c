@@ -26,8 +26,7 @@ static int refuse(struct compile_work *work, const char *sentence, const char *w
     return COMPILE_REFUSED;
 }
 
-/* ---- kinds
- * ---------------------------------------------------------------------------------------- */
+/* ---- kinds ----------------------------------------------------------------------------------- */
 
 static bool named(const char *program, const char *name)
 {
@@ -63,8 +62,7 @@ enum compile_kind compile_kind(char *const *step)
     return any_named(program, linkers) ? STEP_LINK : STEP_OTHER;
 }
 
-/* ---- state
- * ------------------------------------------------------------------------------------------ */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 enum base_status compile_state_create(const struct compile_request *request, bool shared,
                                       struct compile_work *work)
@@ -129,8 +127,7 @@ static size_t find_compiled(struct compile_work *work, char *const *step, struct
     return found;
 }
 
-/* ---- compilation
- * -------------------------------------------------------------------------------------- */
+/* ---- compilation ----------------------------------------------------------------------------- */
 
 static int prepare_compile(struct compile_work *work, char *const *step, struct words *ready)
 {
@@ -154,8 +151,7 @@ static int prepare_compile(struct compile_work *work, char *const *step, struct 
     return 0;
 }
 
-/* ---- assembly
- * ------------------------------------------------------------------------------------------- */
+/* ---- assembly -------------------------------------------------------------------------------- */
 
 struct assembler {
     char *const *step;
@@ -350,8 +346,7 @@ static int prepare_assembly(struct compile_work *work, char *const *step, struct
     return prepare_rewritten(work, &assembler, &compiled, ready);
 }
 
-/* ---- linking
- * -------------------------------------------------------------------------------------------- */
+/* ---- linking --------------------------------------------------------------------------------- */
 
 static bool starts_with(const char *word, const char *start)
 {
@@ -403,9 +398,7 @@ static int prepare_link(struct compile_work *work, char *const *step, struct wor
     return 0;
 }
 
-/* ---- all
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- all ------------------------------------------------------------------------------------- */
 
 int compile_prepare(struct compile_work *work, char *const *step, struct words *ready)
 {

@@ -59,8 +59,7 @@ const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* ---- response files
- * ------------------------------------------------------------------------------ */
+/* ---- response files -------------------------------------------------------------------------- */
 
 static bool blank(char c)
 {

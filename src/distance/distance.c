@@ -350,6 +350,15 @@ void distance_histograms(const struct distance *distance, double *time, double *
         stack[bin] = distance->stacks[bin] + distance->weight * (double)distance->stack_counts[bin];
 }
 
+void distance_adjust(double *histogram, unsigned shortest, double lacking)
+{
+    histogram[shortest] += lacking;
+    for (unsigned bin = shortest; bin + 1 < DISTANCE_BINS && histogram[bin] < 0; bin++) {
+        histogram[bin + 1] += histogram[bin];
+        histogram[bin] = 0;
+    }
+}
+
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor)
 {
     while (*cursor < distance_pairs_capacity(&distance->pairs)) {

@@ -12,7 +12,7 @@
  * are kept, each stands for 1 / share locations. Time distances are exact even so; stack
  * distances are counts of kept locations times 1 / share, to the nearest. Where few locations have
  * many of the accesses, totals.accesses is off by chance; the caller, who knows the true
- * number, adds the difference to stack distance 0 before deriving miss ratios (their SHARDS_adj).
+ * number, has the difference made good before deriving miss ratios (distance_adjust, their SHARDS_adj).
  *
  * An access that touches several locations uses all of them at the same time, in ascending order.
  *
@@ -110,6 +110,14 @@ void distance_reset_counts(struct distance *distance);
 /* Results; weighted counts. bins: DISTANCE_BINS each; stack untouched if not asked for. */
 void distance_totals(const struct distance *distance, struct distance_totals *totals);
 void distance_histograms(const struct distance *distance, double *time, double *stack);
+
+/*
+ * A few locations with most of the accesses are in the sample or not: their short distances are
+ * estimated badly, the rest well. So what the estimate lacks of the true number of accesses is put
+ * at the shortest distance (1 in time, 0 in stack), and what it has too much, lacking < 0, is taken from there
+ * on. For units of which an access touches one: lines, but for accesses that straddle two.
+ */
+void distance_adjust(double *histogram, unsigned shortest, double lacking);
 
 /* Next pair from *cursor (0 at first); NULL at the end. Order unspecified, each once. */
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor);

@@ -168,8 +168,7 @@ VG_REGPARM(1) void exact_enter_block(struct exact_block *block)
     block->context = exact_current;
 }
 
-/* ---- stacks -----------------------------------------------------------------------------------
- */
+/* ---- stacks ---------------------------------------------------------------------------------- */
 
 /* Where an activation is. */
 struct place {
@@ -200,8 +199,8 @@ static void go(const struct place *place)
 
 static const struct place nowhere;
 
-/* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0: not known.
- */
+/* One stack of calls. highest: the largest sp seen. low, high: bounds of the stack, 0:
+ * not known. */
 struct strand {
     struct call *calls;
     UInt count, capacity;
@@ -364,7 +363,8 @@ static __attribute__((noinline)) void settle(Addr sp)
     pop_below(sp);
 }
 
-VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block)
+/* Mostly near below the innermost call; else on another stack, or calls above have been left. */
+static inline __attribute__((always_inline)) void push_call(Addr sp)
 {
     if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
         if (elsewhere(sp))
@@ -373,6 +373,11 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
             pop_below(sp + 1);
     }
     push(sp);
+}
+
+VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_block *block)
+{
+    push_call(sp);
     if (LIKELY(block->call_context == exact_current)) {
         exact_current = block->call_child;
         return;
@@ -402,13 +407,7 @@ VG_REGPARM(3) void exact_path_call(Addr sp, Addr return_address, struct exact_si
     struct exact_state *called = exact_path_called(site);
     if (UNLIKELY(site->stops))
         exact_path_stop();
-    if (UNLIKELY(exact_top - sp - 1 >= EXACT_NEAR)) {
-        if (elsewhere(sp))
-            switch_strand(sp, FAR);
-        if (exact_top <= sp)
-            pop_below(sp + 1);
-    }
-    push(sp);
+    push_call(sp);
     exact_misses = 0;
     exact_path = called;
     strand->calls[strand->count - 1].called = (UInt)(exact_path - exact_states);
@@ -446,8 +445,7 @@ VG_REGPARM(1) void exact_on_jump(Addr sp)
     settle(sp);
 }
 
-/* ---- threads and signals ------------------------------------------------------------------------
- */
+/* ---- threads and signals --------------------------------------------------------------------- */
 
 static struct thread *thread_of(ThreadId tid)
 {
@@ -575,8 +573,7 @@ void exact_thread_ends(ThreadId tid)
     }
 }
 
-/* ---- what was met
- * ---------------------------------------------------------------------------------- */
+/* ---- what was met ---------------------------------------------------------------------------- */
 
 void exact_contexts_init(void)
 {
@@ -641,13 +638,6 @@ const struct exact_activation *exact_activations(UInt *count)
 
 const struct exact_activation *exact_activation_of(UInt id)
 {
-    UInt low = 0, high = activations_count;
-    while (high - low > 1) {
-        UInt middle = low + (high - low) / 2;
-        if (activations[middle].base <= id)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &activations[low];
+    UInt next = BASE_FIRST(i, activations_count, activations[i].base > id);
+    return &activations[next ? next - 1 : 0];
 }

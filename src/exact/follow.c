@@ -12,8 +12,7 @@
 
 #include <libvex_guest_amd64.h>
 
-/* ---- outside ----------------------------------------------------------------------------------
- */
+/* ---- outside --------------------------------------------------------------------------------- */
 
 static void add_to(IRSB *out, ULong *counter, UInt amount)
 {
@@ -45,8 +44,7 @@ static void go_outside(struct exact_follow *follow)
     CALL(out, 0, exact_path_outside, mkIRExprVec_0(), within);
 }
 
-/* ---- within ------------------------------------------------------------------------------------
- */
+/* ---- within ---------------------------------------------------------------------------------- */
 
 static IRExpr *and_word(IRSB *out, IRExpr *left, IRExpr *right)
 {
@@ -179,8 +177,7 @@ void exact_follow_instruction(struct exact_follow *follow, Addr ip)
         CALL(follow->out, 0, exact_path_stop, mkIRExprVec_0(), NULL);
 }
 
-/* ---- accesses
- * ------------------------------------------------------------------------------------ */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static Bool has_first_way(void)
 {
@@ -235,8 +232,7 @@ void exact_follow_access(struct exact_follow *follow, IRExpr *address, UInt byte
     CALL(out, 2, exact_l1, mkIRExprVec_2(address, constant(bytes)), guard);
 }
 
-/* ---- ends
- * ------------------------------------------------------------------------------------------- */
+/* ---- ends ------------------------------------------------------------------------------------ */
 
 void exact_follow_end(struct exact_follow *follow, Addr after)
 {

@@ -184,14 +184,7 @@ Bool exact_graph_find(Addr ip, struct exact_place *place)
     if (!graphs)
         return False;
     Addr bias = exact_module_number(module)->bias;
-    UInt low = 0, high = graphs->blocks_count;
-    while (low < high) {
-        UInt middle = low + (high - low) / 2;
-        if (graphs->blocks[middle].start <= ip - bias)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    UInt low = BASE_FIRST(i, graphs->blocks_count, graphs->blocks[i].start > ip - bias);
     if (low == 0 || ip - bias - graphs->blocks[low - 1].start >= graphs->blocks[low - 1].bytes)
         return False;
     *place = (struct exact_place){.block = &graphs->blocks[low - 1],
@@ -202,15 +195,7 @@ Bool exact_graph_find(Addr ip, struct exact_place *place)
 
 static const struct graphs *graphs_with(UInt block)
 {
-    UInt low = 0, high = known_count;
-    while (low < high) { /* the last one that begins at or before the block */
-        UInt middle = low + (high - low) / 2;
-        if (known[middle]->first_block <= block)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return known[low - 1];
+    return known[BASE_FIRST(i, known_count, known[i]->first_block > block) - 1];
 }
 
 const struct wire_graph_block *exact_graph_block(UInt block)
@@ -232,15 +217,9 @@ const struct wire_graph_edge *exact_graph_edge(UInt from, UInt to)
     const struct wire_graph_block *b = &graphs->blocks[to - graphs->first_block];
     const struct wire_graph_function *function = &graphs->functions[a->function];
     const struct wire_graph_edge *edges = graphs->edges + function->first_edge;
-    UInt low = 0, high = function->edges;
-    while (low < high) {
-        UInt middle = low + (high - low) / 2;
-        const struct wire_graph_edge *edge = &edges[middle];
-        if (edge->from < a->number || (edge->from == a->number && edge->to < b->number))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    UInt low = BASE_FIRST(i, function->edges,
+                          edges[i].from > a->number ||
+                              (edges[i].from == a->number && edges[i].to >= b->number));
     return low < function->edges && edges[low].from == a->number && edges[low].to == b->number
                ? &edges[low]
                : NULL;

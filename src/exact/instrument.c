@@ -334,8 +334,8 @@ static void add_reuse(struct builder *builder, IRExpr *address, IRExpr *id, UInt
     CALL(builder->out, 3, exact_reuse, mkIRExprVec_3(address, id, constant(packed)), keeps);
 }
 
-/* The access has happened. before: I64 for a store of at most 8 bytes; else exact_scratch holds it.
- */
+/* The access has happened. before: I64 for a store of at most 8 bytes; else
+ * exact_scratch holds it. */
 static void add_access(struct builder *builder, IRExpr *address, IRExpr *before, IRExpr *guard)
 {
     static void *const loads[9] = {

@@ -187,8 +187,7 @@ static void moved(Addr from, Addr to, SizeT bytes)
     gone(to, bytes);
 }
 
-/* ---- system calls -----------------------------------------------------------------------------
- */
+/* ---- system calls ---------------------------------------------------------------------------- */
 
 static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count)
 {

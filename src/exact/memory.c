@@ -7,24 +7,13 @@
  */
 #include "exact/exact.h"
 
+#include "base/syscall.h"
+
 #include <pub_tool_libcbase.h>
 #include <pub_tool_vki.h>
 #include <pub_tool_vkiscnums.h>
 
 static Addr next_free = 0x200000000000; /* 32 TiB */
-
-static long system_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
 
 enum {
     FIXED_NOREPLACE = 0x100000,
@@ -37,8 +26,9 @@ enum {
 void *exact_reserve(SizeT bytes)
 {
     bytes = VG_PGROUNDUP(bytes);
-    long at = system_call(__NR_mmap, (long)next_free, (long)bytes, VKI_PROT_READ | VKI_PROT_WRITE,
-                          VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
+    long at =
+        base_syscall6(__NR_mmap, (long)next_free, (long)bytes, VKI_PROT_READ | VKI_PROT_WRITE,
+                      VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
     if (at != (long)next_free)
         return NULL;
     next_free = (next_free + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
@@ -52,15 +42,15 @@ static void *map(void *context, size_t bytes, bool reserve)
     /* Tables are used whole and at random. What lies at a fixed distance from the program's memory
        is as sparse as that is: small programs would take several times as much. */
     if (memory && !reserve)
-        system_call(__NR_madvise, (long)memory, (long)VG_PGROUNDUP(bytes), ADVISE_HUGEPAGE, 0, 0,
-                    0);
+        base_syscall6(__NR_madvise, (long)memory, (long)VG_PGROUNDUP(bytes), ADVISE_HUGEPAGE, 0, 0,
+                      0);
     return memory;
 }
 
 static void unmap(void *context, void *memory, size_t bytes)
 {
     (void)context;
-    system_call(__NR_munmap, (long)memory, (long)VG_PGROUNDUP(bytes), 0, 0, 0, 0);
+    base_syscall6(__NR_munmap, (long)memory, (long)VG_PGROUNDUP(bytes), 0, 0, 0, 0);
 }
 
 /* Whole pages go back to the kernel; a few are cheaper to write than to fault in again. */
@@ -74,7 +64,7 @@ static void clear(void *context, void *start, size_t bytes)
     }
     VG_(memset)(start, 0, from - (Addr)start);
     VG_(memset)((void *)to, 0, (Addr)start + bytes - to);
-    system_call(__NR_madvise, (long)from, (long)(to - from), ADVISE_DONTNEED, 0, 0, 0);
+    base_syscall6(__NR_madvise, (long)from, (long)(to - from), ADVISE_DONTNEED, 0, 0, 0);
 }
 
 const struct shadow_memory exact_memory = {.map = map, .unmap = unmap, .clear = clear};

@@ -224,8 +224,7 @@ static Bool nodes_begin(void)
     return context_nodes && id_nodes;
 }
 
-/* ---- counts ------------------------------------------------------------------------------------
- */
+/* ---- counts ---------------------------------------------------------------------------------- */
 
 static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 {
@@ -317,22 +316,6 @@ static void put_histogram(UInt which, const double *weights)
 
 static ULong time_before; /* exact_time when counts were reset */
 
-/*
- * A few locations with most of the accesses are in the sample or not: their short distances are
- * estimated badly, the rest well. So what the estimate lacks of the true number of accesses is put
- * at the shortest distance, and what it has too much is taken from there on (SHARDS_adj,
- * Waldspurger et al. 2015). Of lines only: there an access touches one location, but for the few
- * that straddle.
- */
-static void adjust(double *histogram, UInt shortest, double lacking)
-{
-    histogram[shortest] += lacking;
-    for (UInt bin = shortest; bin + 1 < DISTANCE_BINS && histogram[bin] < 0; bin++) {
-        histogram[bin + 1] += histogram[bin];
-        histogram[bin] = 0;
-    }
-}
-
 static void put_reuse(void)
 {
     static double time[DISTANCE_BINS], stack[DISTANCE_BINS];
@@ -343,8 +326,8 @@ static void put_reuse(void)
     if (totals.share < 1 && exact_options.unit_shift == 6 && totals.reuses + lacking > 0) {
         totals.accesses += lacking;
         totals.reuses += lacking;
-        adjust(time, 1, lacking);
-        adjust(stack, 0, lacking);
+        distance_adjust(time, 1, lacking);
+        distance_adjust(stack, 0, lacking);
     }
     struct wire_reuse_totals *made = record(WIRE_REUSE_TOTALS, sizeof *made);
     made->unit_bytes = 1U << exact_options.unit_shift;

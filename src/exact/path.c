@@ -262,8 +262,7 @@ void exact_path_stop(void)
     exact_path = &exact_states[exact_options.contexts ? vertices[vertex].call : 0];
 }
 
-/* ---- steps ------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 /* First states are children of the vertex's own call state. */
 static UInt first_state(UInt vertex, UInt block, UInt kind)
@@ -361,8 +360,7 @@ VG_REGPARM(1) struct exact_state *exact_path_step(ULong block)
     return step((UInt)block);
 }
 
-/* ---- the simulated cache -----------------------------------------------------------------------
- */
+/* ---- the simulated cache --------------------------------------------------------------------- */
 
 /* Reached for accesses that are not all in the line touched last. */
 VG_REGPARM(2) void exact_l1(Addr address, ULong bytes)
@@ -379,8 +377,7 @@ VG_REGPARM(2) void exact_l1(Addr address, ULong bytes)
     exact_path_totals.misses += cache->misses - before;
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------
- */
+/* ---- the rest -------------------------------------------------------------------------------- */
 
 void exact_path_init(void)
 {

@@ -62,14 +62,7 @@ static bool make_blocks(struct maker *maker)
 
 static uint32_t block_from(const struct flow *flow, uint64_t start)
 {
-    uint32_t low = 0, high = flow->blocks_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (flow->blocks[middle].start < start)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = BASE_FIRST(i, flow->blocks_count, flow->blocks[i].start >= start);
     return low < flow->blocks_count && flow->blocks[low].start == start ? low : FLOW_NONE;
 }
 
@@ -147,8 +140,7 @@ static bool make(struct walk *walk, struct flow *flow)
     return graph_link(flow) && graph_analyse(flow);
 }
 
-/* ---- whole functions --------------------------------------------------------------------------
- */
+/* ---- whole functions ------------------------------------------------------------------------- */
 
 static struct flow *new_flow(void)
 {
@@ -233,21 +225,13 @@ void flow_free(struct flow *flow)
     free(flow);
 }
 
-/* ---- questions --------------------------------------------------------------------------------
- */
+/* ---- questions ------------------------------------------------------------------------------- */
 
 /* Blocks within each other are rare and start close together: the last one that starts before. */
 uint32_t flow_block_at(const struct flow *flow, uint64_t address)
 {
     enum { MOST_BACK = 16 };
-    uint32_t low = 0, high = flow->blocks_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (flow->blocks[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = BASE_FIRST(i, flow->blocks_count, flow->blocks[i].start > address);
     for (uint32_t back = 0; back < MOST_BACK && low > back; back++)
         if (address < flow->blocks[low - back - 1].end)
             return low - back - 1;
@@ -275,8 +259,7 @@ bool flow_dominates(const struct flow *flow, uint32_t a, uint32_t b)
     return b == a;
 }
 
-/* ---- check --------------------------------------------------------------------------------------
- */
+/* ---- check ----------------------------------------------------------------------------------- */
 
 static bool check_block(const struct flow *flow, uint32_t number)
 {

@@ -64,8 +64,7 @@ bool graph_link(struct flow *flow)
     return true;
 }
 
-/* ---- order ------------------------------------------------------------------------------------
- */
+/* ---- order ----------------------------------------------------------------------------------- */
 
 struct search {
     struct flow *flow;
@@ -138,9 +137,7 @@ static void search_all(struct search *search)
     }
 }
 
-/* ---- dominators
- * ----------------------------------------------------------------------------------
- */
+/* ---- dominators ------------------------------------------------------------------------------ */
 
 /* Numbers here are those in which the search leaves blocks: dominators have greater ones. */
 struct dominators {

@@ -3,9 +3,10 @@
  * Where jumps through tables go, for the forms that compilers for x86-64 make of switch and
  * computed goto:
  *
- *     lea table(%rip),%b; movslq (%b,%i,4),%t; add %b,%t; jmp *%t      entries relative to the
- * table mov table(,%i,8),%t; jmp *%t       jmp *table(,%i,8)      jmp *(%b,%i,8)     absolute
- * entries
+ *     entries relative to the table:   lea table(%rip),%b; movslq (%b,%i,4),%t; add %b,%t; jmp *%t
+ *     absolute entries:                mov table(,%i,8),%t; jmp *%t
+ *                                      jmp *table(,%i,8)
+ *                                      jmp *(%b,%i,8)
  *
  * Found backwards from the jump, by definitions of registers along all paths known so far; the base
  * is often set long before, outside of the loop. The number of entries follows from the comparison
@@ -44,8 +45,8 @@ struct insn {
     struct isa_operation does;
 };
 
-/* A table that a jump reads: entries of `bytes` bytes (8: absolute) at address, relative to base.
- */
+/* A table that a jump reads: entries of `bytes` bytes (8: absolute) at address,
+ * relative to base. */
 struct table {
     uint64_t address, base;
     uint32_t load; /* offset of the instruction that reads it */
@@ -210,8 +211,7 @@ static bool constant(struct walk *walk, uint32_t at, int8_t name, unsigned copie
     return true;
 }
 
-/* ---- how many entries --------------------------------------------------------------------------
- */
+/* ---- how many entries ------------------------------------------------------------------------ */
 
 struct guard {
     int8_t index;    /* register that holds the index here; -1: not known */

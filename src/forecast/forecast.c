@@ -244,8 +244,7 @@ static enum match match(struct machine *machine, struct search *search, const st
     return MATCH_NONE;
 }
 
-/* ---- matching accesses of string instructions -------------------------------------------------
- */
+/* ---- matching accesses of string instructions ------------------------------------------------ */
 
 /* Iterations [first, end) in which an access matches. */
 struct iterations {
@@ -343,11 +342,10 @@ static enum match match_string(struct machine *machine, struct search *search,
     return ended ? MATCH_NONE : match(machine, search, entry);
 }
 
-/* ---- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
-/* Two instructions of one path that lie a multiple of 4 GiB apart at the same place do not happen.
- */
+/* Two instructions of one path that lie a multiple of 4 GiB apart at the same place do
+ * not happen. */
 static uint32_t folded(uint64_t address)
 {
     return (uint32_t)(address ^ address >> 32);
@@ -445,8 +443,7 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
     return result;
 }
 
-/* ---- the state at the hit ----------------------------------------------------------------------
- */
+/* ---- the state at the hit -------------------------------------------------------------------- */
 
 /* Reads through the cache of blocks: unwinding reads what the forecast has mostly read before. */
 static bool read_then(void *context, uint64_t address, void *out, size_t bytes)

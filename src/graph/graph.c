@@ -282,8 +282,7 @@ static bool split_at_targets(struct builder *builder)
     return true;
 }
 
-/* ---- the graph --------------------------------------------------------------------------------
- */
+/* ---- the graph ------------------------------------------------------------------------------- */
 
 static int compare_pieces(const void *left, const void *right)
 {
@@ -382,21 +381,14 @@ static enum base_status make_blocks(struct builder *builder)
 static uint32_t block_at(const struct builder *builder, uint64_t address, bool end)
 {
     for (uint32_t p = 0, low = 0; p < builder->parts_count; p++) {
-        uint32_t high = low;
-        while (high < builder->pieces_count && builder->pieces[high].part == p)
-            high++;
-        uint32_t next = high;
-        while (low < high) {
-            uint32_t middle = low + (high - low) / 2;
-            uint64_t here = end ? builder->pieces[middle].end : builder->pieces[middle].start;
-            if (here == address)
-                return middle;
-            if (here < address)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        low = next;
+        const struct piece *pieces = builder->pieces + low;
+        uint32_t count = 0;
+        while (low + count < builder->pieces_count && pieces[count].part == p)
+            count++;
+        uint32_t found = BASE_FIRST(i, count, (end ? pieces[i].end : pieces[i].start) >= address);
+        if (found < count && (end ? pieces[found].end : pieces[found].start) == address)
+            return low + found;
+        low += count;
     }
     return PATHS_EXIT;
 }

@@ -15,72 +15,6 @@
 /* Of functions that jump to others. With FLOW_MOST_WAYS each: 1 + 4 + 16 looked at. */
 enum { MOST_DEPTH = 2 };
 
-/* What C and C++ libraries, the unwinder and Fortran's run-time offer to end a program or a
- * function. */
-static const char *const final_names[] = {
-    "_Exit",
-    "_Unwind_Resume",
-    "__assert",
-    "__assert_fail",
-    "__assert_perror_fail",
-    "__chk_fail",
-    "__cxa_bad_cast",
-    "__cxa_bad_typeid",
-    "__cxa_call_terminate",
-    "__cxa_call_unexpected",
-    "__cxa_pure_virtual",
-    "__cxa_rethrow",
-    "__cxa_throw",
-    "__cxa_throw_bad_array_length",
-    "__cxa_throw_bad_array_new_length",
-    "__fortify_fail",
-    "__longjmp_chk",
-    "__stack_chk_fail",
-    "_exit",
-    "_gfortran_error_stop_numeric",
-    "_gfortran_error_stop_string",
-    "_gfortran_exit_i4",
-    "_gfortran_exit_i8",
-    "_gfortran_os_error",
-    "_gfortran_os_error_at",
-    "_gfortran_runtime_error",
-    "_gfortran_runtime_error_at",
-    "_gfortran_stop_numeric",
-    "_gfortran_stop_string",
-    "_longjmp",
-    "_ZSt10unexpectedv",
-    "_ZSt9terminatev",
-    "abort",
-    "err",
-    "errx",
-    "exit",
-    "longjmp",
-    "pthread_exit",
-    "quick_exit",
-    "siglongjmp",
-    "thrd_exit",
-    "verr",
-    "verrx",
-};
-
-/* std::__throw_length_error(char const*) and its kin. */
-static bool is_standard_throw(const char *name)
-{
-    if (strncmp(name, "_ZSt", 4) != 0)
-        return false;
-    name += 4;
-    name += strspn(name, "0123456789");
-    return strncmp(name, "__throw_", 8) == 0;
-}
-
-static bool is_final(const char *name)
-{
-    for (size_t i = 0; i < BASE_COUNT(final_names); i++)
-        if (strcmp(final_names[i], name) == 0)
-            return true;
-    return is_standard_throw(name);
-}
-
 /* The cell that a stub jumps through: [endbr64] [bnd] jmp *cell(%rip). */
 static bool cell_of_stub(struct binary *binary, uint64_t stub, uint64_t *cell)
 {
@@ -125,7 +59,7 @@ static bool find_out(struct binary *binary, uint64_t callee, bool cell, unsigned
     if (!cell && !cell_of_stub(binary, callee, &place))
         return has_return(binary, callee, depth);
     const char *name = binary_import(binary, place);
-    return !name || !is_final(name);
+    return !name || !binary_never_returns(name, strlen(name));
 }
 
 const char *graph_callee(struct binary *binary, uint64_t callee, bool cell)

@@ -5,7 +5,7 @@
  * the graphs are numbered again to turn path numbers into blocks.
  */
 #include "import/built.h"
-#include "import/loops.h"
+#include "import/parts.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -287,8 +287,7 @@ static bool count_piece(struct built_import *import, const struct built_found *p
     return true;
 }
 
-/* ---- tables that took over ---------------------------------------------------------------------
- */
+/* ---- tables that took over ------------------------------------------------------------------- */
 
 /* Whose paths a table counts: what it continues lies in counters, in a record, or in another such
  * table. */
@@ -348,8 +347,7 @@ static bool count_all(struct built_import *import)
     return good;
 }
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 static const struct built_entry *entry_with(const struct built_import *import, uint32_t function,
                                             const struct built_file **file)
@@ -424,8 +422,7 @@ _Static_assert((int)PATHS_FROM_ROOT == PROFILE_PATH_FROM_ROOT &&
                    (int)PATHS_TO_CUT == PROFILE_PATH_TO_CUT,
                "paths and profiles call ends the same");
 
-/* ---- the run -----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static bool add_process(struct built_import *import, const struct built_mapping *mapping)
 {

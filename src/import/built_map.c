@@ -30,8 +30,7 @@ _Static_assert((int)BUILT_PATHS == PROFILE_PATHS && (int)BUILT_CONTEXTS == PROFI
                    (int)BUILT_REASONS < PROFILE_PATH_REASONS,
                "profiles have the same numbers");
 
-/* ---- entries ----------------------------------------------------------------------------------
- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static bool head_ok(const struct built_function *head, size_t left)
 {
@@ -56,8 +55,8 @@ static bool parts_ok(const struct built_function *head, const uint32_t *words)
     return true;
 }
 
-/* Walks the entries whose parts make sense. Linkers may leave zeros between the parts of a section.
- */
+/* Walks the entries whose parts make sense. Linkers may leave zeros between the parts
+ * of a section. */
 typedef bool visit_entry(struct built_file *file, const struct built_function *head, size_t at,
                          void *context);
 
@@ -100,8 +99,7 @@ static bool add_sums(struct built_file *file, const struct built_function *head,
     return true;
 }
 
-/* ---- functions --------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static uint64_t target(const struct built_file *file, size_t word)
 {
@@ -220,8 +218,7 @@ static bool fill(struct built_file *file, struct import_routes *routes)
     return true;
 }
 
-/* ---- the file ---------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 bool built_file_load(struct built_file *file, const struct binary_options *symbols,
                      struct import_routes *routes)
@@ -257,28 +254,18 @@ void built_file_free(struct built_file *file)
 
 const struct built_entry *built_entry_at(const struct built_file *file, uint64_t offset)
 {
-    size_t low = 0;
-    for (size_t high = file->entries_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (file->entries[middle].offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < file->entries_count && file->entries[low].offset == offset ? &file->entries[low]
-                                                                            : NULL;
+    size_t found = BASE_FIRST(i, file->entries_count, file->entries[i].offset >= offset);
+    bool known = found < file->entries_count && file->entries[found].offset == offset;
+    return known ? &file->entries[found] : NULL;
+}
+
+static uint64_t end_of_table(const struct built_entry *entry)
+{
+    return entry->table + 8 * (uint64_t)entry->cells;
 }
 
 size_t built_entry_behind(const struct built_file *file, uint64_t offset)
 {
-    size_t low = 0;
-    for (size_t high = file->by_table_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const struct built_entry *entry = &file->entries[file->by_table[middle]];
-        if (entry->table + 8 * (uint64_t)entry->cells <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return BASE_FIRST(i, file->by_table_count,
+                      end_of_table(&file->entries[file->by_table[i]]) > offset);
 }

@@ -100,22 +100,16 @@ static int compare_records(const void *left, const void *right)
 static struct record *record_at(const struct built_records *records, uint32_t process,
                                 uint64_t address)
 {
-    size_t low = 0;
-    for (size_t high = records->count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const struct record *record = &records->items[middle];
-        if (record->process < process || (record->process == process && record->address <= address))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    struct record *found = low ? &records->items[low - 1] : NULL;
+    const struct record *items = records->items;
+    size_t behind = BASE_FIRST(i, records->count,
+                               items[i].process > process ||
+                                   (items[i].process == process && items[i].address > address));
+    struct record *found = behind ? &records->items[behind - 1] : NULL;
     return found && found->process == process && address - found->address < found->bytes ? found
                                                                                          : NULL;
 }
 
-/* ---- the tree ---------------------------------------------------------------------------------
- */
+/* ---- the tree -------------------------------------------------------------------------------- */
 
 static struct record *parent_of(struct built_import *import, const struct record *record)
 {

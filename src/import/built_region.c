@@ -122,16 +122,11 @@ void built_source_close(struct built_source *source)
 const struct built_found *built_source_piece(const struct built_source *source, uint32_t process,
                                              uint64_t address)
 {
-    size_t low = 0;
-    for (size_t high = source->pieces_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        const struct built_found *piece = &source->pieces[middle];
-        if (piece->process < process || (piece->process == process && piece->address <= address))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    const struct built_found *found = low ? &source->pieces[low - 1] : NULL;
+    const struct built_found *pieces = source->pieces;
+    size_t behind = BASE_FIRST(i, source->pieces_count,
+                               pieces[i].process > process ||
+                                   (pieces[i].process == process && pieces[i].address > address));
+    const struct built_found *found = behind ? &pieces[behind - 1] : NULL;
     return found && found->process == process && address - found->address < found->bytes ? found
                                                                                          : NULL;
 }

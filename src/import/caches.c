@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The caches of this machine, for recordings that ask which cache would hold the data. */
-#include "import/loops.h"
+#include "import/parts.h"
 
 #include "machine/machine.h"
 

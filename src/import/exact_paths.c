@@ -389,17 +389,12 @@ bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
 
 static uint32_t edge_between(const struct paths_graph *graph, uint32_t from, uint32_t to)
 {
-    uint32_t low = 0, high = graph->edges_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (graph->edges[middle].from < from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (; low < graph->edges_count && graph->edges[low].from == from; low++)
-        if (graph->edges[low].to == to)
-            return low;
+    const struct paths_edge *edges = graph->edges;
+    uint32_t count = graph->edges_count;
+    for (uint32_t e = BASE_FIRST(i, count, edges[i].from >= from);
+         e < count && edges[e].from == from; e++)
+        if (edges[e].to == to)
+            return e;
     return UNKNOWN;
 }
 
@@ -533,8 +528,7 @@ static bool count_leaves(struct import_exact_paths *paths)
     return good;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static int compare_numbers(const void *left, const void *right, void *context)
 {
@@ -573,23 +567,23 @@ static uint32_t put_blocks(const struct import_exact_paths *paths, const struct 
     return count;
 }
 
+static bool is_before(const struct import_exact_paths *paths, const struct sequence *sequence,
+                      uint32_t function, uint64_t number)
+{
+    uint32_t id = paths->functions[sequence->function].id;
+    return id < function || (id == function && sequence->number < number);
+}
+
 static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uint32_t *blocks,
                           uint32_t room, uint32_t *flags)
 {
     const struct import_exact_paths *paths = context;
-    size_t low = 0, high = paths->sequences_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct sequence *sequence = &paths->sequences[paths->by_number[middle]];
-        uint32_t id = paths->functions[sequence->function].id;
-        if (id < function || (id == function && sequence->number < number))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == paths->sequences_count)
+    size_t first =
+        BASE_FIRST(i, paths->sequences_count,
+                   !is_before(paths, &paths->sequences[paths->by_number[i]], function, number));
+    if (first == paths->sequences_count)
         return 0;
-    const struct sequence *found = &paths->sequences[paths->by_number[low]];
+    const struct sequence *found = &paths->sequences[paths->by_number[first]];
     if (paths->functions[found->function].id != function || found->number != number ||
         found->count > room)
         return 0;

@@ -104,8 +104,7 @@ void import_index_free(struct import_index *index)
     *index = (struct import_index){0};
 }
 
-/* ---- first pass: processes, modules, threads --------------------------------------------------
- */
+/* ---- first pass: processes, modules, threads ------------------------------------------------- */
 
 bool import_no_memory(struct import_gather *gather)
 {
@@ -152,8 +151,8 @@ static bool visit_process(struct import_gather *gather, const struct wire_proces
                                       item, sizeof *gather->parent_pids))
         return import_no_memory(gather);
     gather->parent_pids[item] = record->ppid;
-    /* The first image was started with what the user typed. The exact engine's ids tell no order.
-     */
+    /* The first image was started with what the user typed. The exact engine's ids
+     * tell no order. */
     if (item > 0 && !(gather->exact && process->start_ns < gather->first_start_ns))
         return true;
     gather->first_start_ns = process->start_ns;
@@ -295,8 +294,7 @@ static bool visit_fact(void *context, const struct import_frame *frame,
     return true;
 }
 
-/* ---- second pass: contexts, samples, findings --------------------------------------------------
- */
+/* ---- second pass: contexts, samples, findings ------------------------------------------------ */
 
 /* A forked child that logged no module of that id has its parent's. */
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)

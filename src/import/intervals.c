@@ -11,6 +11,8 @@
  */
 #include "import/reuses.h"
 
+#include "reuse/reuse.h"
+
 #include <math.h>
 
 enum { ROUNDS = 3 };
@@ -61,17 +63,12 @@ void import_spread(double *histogram, const struct import_interval *intervals, s
         agree(known, histogram, intervals, count);
 }
 
-static double middle(uint32_t bin)
-{
-    return ((double)distance_bin_low(bin) + (double)distance_bin_low(bin + 1) - 1) / 2;
-}
-
 double import_interval_mean(const double *histogram, uint32_t first, uint32_t end)
 {
     double sum = 0, weight = 0;
     for (uint32_t bin = first; bin < end; bin++) {
-        sum += histogram[bin] * middle(bin);
+        sum += histogram[bin] * reuse_bin_middle(bin);
         weight += histogram[bin];
     }
-    return weight > 0 ? sum / weight : middle(first);
+    return weight > 0 ? sum / weight : reuse_bin_middle(first);
 }

@@ -155,11 +155,6 @@ static const struct binary_frame *level_of(const struct place *place, size_t lev
     return &place->frames[place->count - 1 - level];
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 /* Are both in the same function at this level, inlined at the same calls? */
 static bool same_instance(const struct place *a, const struct place *b, size_t level)
 {
@@ -167,7 +162,7 @@ static bool same_instance(const struct place *a, const struct place *b, size_t l
         return false;
     for (size_t i = 0; i <= level; i++) {
         const struct binary_frame *left = level_of(a, i), *right = level_of(b, i);
-        if (!same_text(left->function, right->function))
+        if (!profile_same_text(left->function, right->function))
             return false;
         if (i < level && (left->line != right->line || left->column != right->column))
             return false;
@@ -198,7 +193,7 @@ static uint32_t line_at(const struct place *guide, const struct place *place, si
     if (!same_instance(guide, place, level))
         return 0;
     const struct binary_frame *frame = level_of(place, level);
-    return same_text(frame->file, level_of(guide, level)->file) ? frame->line : 0;
+    return profile_same_text(frame->file, level_of(guide, level)->file) ? frame->line : 0;
 }
 
 /*
@@ -258,8 +253,7 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
     return found;
 }
 
-/* ---- functions --------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
 {

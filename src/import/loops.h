@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Private to import: loops around the frames of a recording, and the machine's caches; both only
-   for the verb "reuse", whose findings are told by them. */
+/* Private to import: loops around the frames of a recording, only for the verb "reuse", whose
+   findings are told by them. */
 #ifndef HEADROOM_IMPORT_LOOPS_H
 #define HEADROOM_IMPORT_LOOPS_H
 
@@ -24,8 +24,5 @@ bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, u
 
 /* After the last frame: says what was left out. False: no memory. */
 bool import_loops_tell(const struct import_loops *loops);
-
-/* Adds the caches of this machine. False: no memory. */
-bool import_caches(struct profile *profile);
 
 #endif

@@ -208,8 +208,7 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
     return good;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 /* Findings name nodes until their contexts are known. */
 static void name_contexts(struct profile *profile, const struct import_node *nodes)
@@ -287,8 +286,7 @@ static void sort_findings(struct profile *profile)
               compare_reuse_pairs);
 }
 
-/* ---- what was missing -------------------------------------------------------------------------
- */
+/* ---- what was missing ------------------------------------------------------------------------ */
 
 static const char *base_name(const char *path)
 {

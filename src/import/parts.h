@@ -272,22 +272,23 @@ bool import_exact_tell(struct import_gather *gather);
 /* Makes room for index `count` in an array. False: no memory. */
 bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 /* Frames and contexts of the profile from the nodes; pairs and sampled then name contexts.
    Also the modules' build-ids and details, and what to say about missing detail. */
 bool import_name(struct import_gather *gather, const struct binary_options *symbols,
                  uint64_t start_ns, struct import_teller *teller);
 
-/* ---- run --------------------------------------------------------------------------------------
- */
+/* ---- run ------------------------------------------------------------------------------------- */
 
 bool import_describe(struct import_gather *gather, const struct import_run *run);
 
 /* Of it, what needs no log: how the run went, the machine. */
 bool import_describe_run(struct profile *profile, const struct import_run *run);
 void import_describe_machine(struct profile *profile);
+
+/* Adds the caches of this machine to a recording of reuse (caches.c). False: no memory. */
+bool import_caches(struct profile *profile);
 
 /* Adds a sentence to profile->degraded unless it is there. */
 __attribute__((format(printf, 2, 3))) bool import_degraded(struct profile *profile,

@@ -91,11 +91,6 @@ static struct span span_of(const struct estimate *estimate, const struct import_
 
 /* ---- the histogram --------------------------------------------------------------------------- */
 
-static double middle(uint32_t bin)
-{
-    return ((double)distance_bin_low(bin) + (double)distance_bin_low(bin + 1) - 1) / 2;
-}
-
 static unsigned bin_of(double distance)
 {
     return distance_bin((uint64_t)fmax(0, fmin(distance, 0x1p61)));
@@ -145,11 +140,10 @@ static void add_histograms(struct estimate *estimate)
     fold_last(estimate->elapsed);
 }
 
-/* ---- how much there is ------------------------------------------------------------------------
- */
+/* ---- how much there is ----------------------------------------------------------------------- */
 
-/* Of the threads of the process: CPU time of the program itself, outside the kernel and handlers.
- */
+/* Of the threads of the process: CPU time of the program itself, outside the kernel
+ * and handlers. */
 static double program_ns(const struct estimate *estimate)
 {
     const struct import_gather *gather = estimate->gather;
@@ -270,7 +264,7 @@ static void find_locations(struct estimate *estimate)
 {
     double reused = reuse_sum(estimate->time), distances = 0;
     for (unsigned bin = 1; bin < DISTANCE_BINS - 1; bin++)
-        distances += estimate->time[bin] * middle(bin);
+        distances += estimate->time[bin] * reuse_bin_middle(bin);
     double last = fmax(0, 1 - reused / estimate->sampled) * estimate->accesses;
     double at_least = distances / estimate->sampled;
     estimate->locations = fmin(estimate->accesses, fmax(last, at_least));

@@ -306,8 +306,7 @@ static bool order_paths(struct order *order, struct import_teller *teller)
     return good;
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static int compare_vertex_paths(const void *left, const void *right)
 {
@@ -317,8 +316,8 @@ static int compare_vertex_paths(const void *left, const void *right)
     return (a->path > b->path) - (a->path < b->path);
 }
 
-/* What a path took in a context where it was never measured is taken to be what it took in others.
- */
+/* What a path took in a context where it was never measured is taken to be what it
+ * took in others. */
 static void add_time(struct profile_vertex *vertex, const struct routes_use *use,
                      const struct profile_path *path)
 {

@@ -74,15 +74,8 @@ static bool sort_starts(struct namer *namer, const struct import_routes_function
 static uint64_t end_of_block(const struct namer *namer, struct binary *binary, uint64_t address)
 {
     uint64_t start, end;
-    size_t low = 0;
-    for (size_t high = namer->starts_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (namer->starts[middle] <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    uint64_t limit = low < namer->starts_count ? namer->starts[low] : UINT64_MAX;
+    size_t next = BASE_FIRST(i, namer->starts_count, namer->starts[i] > address);
+    uint64_t limit = next < namer->starts_count ? namer->starts[next] : UINT64_MAX;
     if (binary_function(binary, address, &start, &end) != BASE_OK)
         end = address + 1;
     limit = end < limit ? end : limit;
@@ -146,8 +139,7 @@ static bool name_blocks(struct namer *namer, struct binary *binary, uint32_t fun
     return good;
 }
 
-/* ---- call sites -------------------------------------------------------------------------------
- */
+/* ---- call sites ------------------------------------------------------------------------------ */
 
 /* In the caller's own source, not in what was inlined into it. */
 static void name_site(struct namer *namer, struct profile_vertex *vertex)
@@ -164,8 +156,7 @@ static void name_site(struct namer *namer, struct profile_vertex *vertex)
         vertex->site_line = frames[count - 1].line;
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static bool tell_details(const struct namer *namer)
 {

@@ -4,7 +4,6 @@
  * accounts of the samples. Every attempted sample is stored or dropped for a
  * reason; a thread that was killed in mid-sample leaves one "unfinished".
  */
-#include "import/loops.h"
 #include "import/parts.h"
 
 #include <inttypes.h>
@@ -194,8 +193,7 @@ static bool store_accounts(struct import_gather *gather, const struct accounts *
     return true;
 }
 
-/* ---- degradations that the log itself shows ---------------------------------------------------
- */
+/* ---- degradations that the log itself shows -------------------------------------------------- */
 
 static double percent(uint64_t part, uint64_t whole)
 {
@@ -251,8 +249,7 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
     return good;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static const char *cpu_model(struct profile *profile)
 {

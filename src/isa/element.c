@@ -201,8 +201,8 @@ static bool skip_prefixes(const uint8_t *code, size_t bytes, size_t *at, enum pr
     return false;
 }
 
-/* The bytes after the prefixes. False: too short, or an encoding without floats (EVEX is not ours).
- */
+/* The bytes after the prefixes. False: too short, or an encoding without floats (EVEX
+ * is not ours). */
 static bool parse(const uint8_t *code, size_t bytes, struct opcode *opcode)
 {
     size_t at;

@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -21,12 +20,6 @@
 extern char **environ;
 
 enum { TICK_MS = 200 };
-
-static void fail(char *error, const char *step, int reason)
-{
-    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
-             strerror(reason));
-}
 
 /* Sealed: a program could otherwise kill another, and headroom, by making it smaller. -1: errno. */
 static int make_region(uint32_t metrics)
@@ -52,18 +45,14 @@ static bool prepare(uint32_t metrics, int *file, char ***environment, char *erro
     char variable[64];
     *file = make_region(metrics);
     if (*file < 0) {
-        fail(error,
-             errno == EFBIG ? "the file-size limit (ulimit -f) is too small for the memory "
-                              "shared with the program"
-                            : "memory shared with the program",
-             errno);
+        launch_fail_region(error);
         return false;
     }
     snprintf(variable, sizeof variable, "%s=%d:%d:%d", BUILT_ENVIRONMENT, (int)BUILT_VERSION,
              (int)getpid(), *file);
     *environment = launch_environment_with(environ, variable);
     if (!*environment)
-        fail(error, "memory", ENOMEM);
+        launch_fail(error, "memory", ENOMEM);
     return *environment != NULL;
 }
 
@@ -94,11 +83,8 @@ static enum launch_outcome run(const struct launch_request *request, char *const
     uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
     pid_t child;
     int reason;
-    if (!launch_start(request, environment, &signals->program, &child, &reason)) {
-        snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s': %s.", request->path,
-                 strerror(reason));
-        return reason == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;
-    }
+    if (!launch_start(request, environment, &signals->program, &child, &reason))
+        return launch_start_failed(request->path, reason, error);
     launch_signals_begin(signals);
     await(signals, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
@@ -119,7 +105,7 @@ enum launch_outcome launch_built(const struct launch_request *request, uint32_t 
     prctl(PR_SET_DUMPABLE, 1);
     bool prepared = launch_signals_prepare(&signals);
     if (!prepared)
-        fail(error, "signals", errno);
+        launch_fail(error, "signals", errno);
     launch_lift_limits(&signals.program);
     if (prepared && prepare(metrics, &file, &environment, error))
         outcome = run(request, environment, file, &signals, result, error);

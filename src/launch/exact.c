@@ -183,12 +183,6 @@ static void take_words(const struct exact_words *words, struct launch_result *re
         result->degraded |= WIRE_DEGRADED_UNOBSERVED_CHILD;
 }
 
-static void fail(char *error, const char *step, int reason)
-{
-    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
-             strerror(reason));
-}
-
 static bool memory_is_limited(void)
 {
     struct rlimit space, data;
@@ -212,7 +206,7 @@ static enum launch_outcome run_tool(struct run *run, char **command, char **envi
     pid_t child;
     int reason;
     if (!launch_start(&tool, environment, &run->signals.program, &child, &reason)) {
-        fail(error, "the exact engine", reason);
+        launch_fail(error, "the exact engine", reason);
         return LAUNCH_FAILED;
     }
     launch_signals_begin(&run->signals);
@@ -254,17 +248,17 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
     struct launch_log log;
     char messages_path[64];
     if (!launch_log_begin(&log, request->program.log, &request->program.config)) {
-        fail(error, "writing the raw log", log.failure);
+        launch_fail(error, "writing the raw log", log.failure);
         return false;
     }
     if (pipe2(run->messages, O_CLOEXEC) != 0 || fcntl(run->messages[0], F_SETFL, O_NONBLOCK) != 0) {
-        fail(error, "a pipe", errno);
+        launch_fail(error, "a pipe", errno);
         return false;
     }
     name_log(run);
     snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
     if (!exact_graphs_begin(&run->graphs, request)) {
-        fail(error, "a folder for control-flow graphs", errno);
+        launch_fail(error, "a folder for control-flow graphs", errno);
         return false;
     }
     run->words.ask = exact_graphs_answer;
@@ -272,7 +266,7 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
     *command = exact_command(request, run->log_path, messages_path, run->graphs.folder);
     *environment = exact_environment(environ, request->engine);
     if (!*command || !*environment) {
-        fail(error, "memory", ENOMEM);
+        launch_fail(error, "memory", ENOMEM);
         return false;
     }
     return true;
@@ -288,7 +282,7 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
     if (!launch_signals_prepare(&run.signals))
-        fail(error, "signals", errno);
+        launch_fail(error, "signals", errno);
     launch_lift_limits(&run.signals.program);
     if (run.signals.file >= 0 && prepare(&run, &command, &environment, error))
         outcome = run_tool(&run, command, environment, result, error);
@@ -305,8 +299,7 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     return outcome;
 }
 
-/* ---- trying ------------------------------------------------------------------------------------
- */
+/* ---- trying ---------------------------------------------------------------------------------- */
 
 /* Valgrind's first words, before it knows its options, go to standard error. */
 static int redirect_errors(int to)
@@ -373,8 +366,7 @@ enum launch_outcome launch_exact_try(const struct launch_exact_request *like, ch
     return good ? LAUNCH_OK : LAUNCH_FAILED;
 }
 
-/* ---- the whole
- * ----------------------------------------------------------------------------------- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 enum launch_outcome launch_exact(const struct launch_exact_request *request,
                                  struct launch_result *result, char *error)

@@ -62,8 +62,7 @@ static void add_format(struct words *words, const char *format, ...)
     add(words, word);
 }
 
-/* ---- programs that are not followed -----------------------------------------------------------
- */
+/* ---- programs that are not followed ---------------------------------------------------------- */
 
 /* Valgrind's patterns: no way to quote these. */
 static bool is_plain(const char *path)
@@ -119,8 +118,7 @@ static void add_skipped(struct words *words)
     add(words, text);
 }
 
-/* ---- the tool's options
- * -------------------------------------------------------------------------- */
+/* ---- the tool's options ---------------------------------------------------------------------- */
 
 /* The program gets the stack that it would get alone, as far as Valgrind can give it. */
 static void add_stack(struct words *words)
@@ -230,8 +228,7 @@ void exact_command_free(char **command)
     free(command);
 }
 
-/* ---- environment
- * ------------------------------------------------------------------------------------ */
+/* ---- environment ----------------------------------------------------------------------------- */
 
 static bool is_variable(const char *entry, const char *name)
 {

@@ -80,8 +80,8 @@ static int search_path(const char *name, char path[LAUNCH_PATH_BYTES])
                 memcpy(path, candidate, (size_t)printed + 1);
                 return 0;
             }
-            /* Unlike execvp's, a directory that may not be searched counts as empty, as in shells.
-             */
+            /* Unlike execvp's, a directory that may not be searched counts as empty,
+             * as in shells. */
             if (failure != EISDIR && access(candidate, F_OK) == 0)
                 reason = failure;
         }

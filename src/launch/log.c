@@ -50,8 +50,8 @@ static bool write_fully(struct launch_log *log, struct iovec *parts, int count)
             continue;
         if (written <= 0) {
             log->failure = written < 0 ? errno : ENOSPC;
-            /* If even this fails the reader stops at the torn frame, which has no valid checksum.
-             */
+            /* If even this fails the reader stops at the torn frame, which has no
+             * valid checksum. */
             int ignored = ftruncate(log->file, (off_t)log->bytes);
             (void)ignored;
             return false;

@@ -102,8 +102,18 @@ void launch_signals_end(struct launch_signals *signals, bool recorded);
 void launch_signals_pass(const struct launch_signals *signals, pid_t child);
 
 void launch_lift_limits(struct launch_inherited *program);
+
+/* ---- all recordings (program.c) --------------------------------------------------------------- */
+
 void launch_restore_limits(const struct launch_inherited *program);
 uint64_t launch_now_ns(clockid_t clock);
+
+/* error: of LAUNCH_ERROR_BYTES; reason: an errno, launch_fail_region's is the current one. */
+void launch_fail(char *error, const char *step, int reason);
+void launch_fail_region(char *error);
+/* After launch_start. */
+enum launch_outcome launch_start_failed(const char *path, int reason, char *error);
+
 bool launch_program_ended(pid_t child);
 /* Reaps it. Fills exited, exit_code, signal, cpu_s, peak_bytes. */
 void launch_take_status(pid_t child, struct launch_result *result);

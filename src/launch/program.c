@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What recordings without the agent do with signals, limits and the program's end. Signals arrive
- * through a signalfd that can be polled beside others; unlike the live engine's loop these wait for
- * nothing that only a futex could tell.
+ * What all recordings say and ask, and what those without the agent do with signals and limits.
+ * Signals arrive through a signalfd that can be polled beside others; unlike the live engine's loop
+ * these wait for nothing that only a futex could tell.
  */
 #include "launch/parts.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -83,8 +85,29 @@ void launch_signals_pass(const struct launch_signals *signals, pid_t child)
             kill(child, (int)info.ssi_signo);
 }
 
-/* ---- limits, time, the end ---------------------------------------------------------------------
- */
+/* ---- sentences on failures ------------------------------------------------------------------- */
+
+void launch_fail(char *error, const char *step, int reason)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
+             strerror(reason));
+}
+
+void launch_fail_region(char *error)
+{
+    const char *step = errno == EFBIG ? "the file-size limit (ulimit -f) is too small for the "
+                                        "memory shared with the program"
+                                      : "memory shared with the program";
+    launch_fail(error, step, errno);
+}
+
+enum launch_outcome launch_start_failed(const char *path, int reason, char *error)
+{
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s': %s.", path, strerror(reason));
+    return reason == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;
+}
+
+/* ---- limits, time, the end ------------------------------------------------------------------- */
 
 /* A limit on file sizes binds what is done with the log, but neither it nor its lifting the
  * program. */

@@ -22,7 +22,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -130,12 +129,6 @@ static void raise_limits(struct launch_inherited *program)
             setrlimit(launch_raised_limits[i], &all) != 0)
             setrlimit(launch_raised_limits[i], &most);
     }
-}
-
-static void restore_limits(const struct launch_inherited *program)
-{
-    for (size_t i = 0; i < BASE_COUNT(launch_raised_limits); i++)
-        setrlimit(launch_raised_limits[i], &program->limits[i]);
 }
 
 /* ---- region --------------------------------------------------------------------------- */
@@ -249,13 +242,6 @@ struct recording {
     bool told_failure;
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec now;
-    clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
 static void drain(struct recording *recording)
 {
     wire_drain(recording->region, launch_log_sink, &recording->log, &recording->corrupt);
@@ -283,23 +269,14 @@ static void sleep_on_doorbell(struct wire_region *region, uint32_t seen)
     syscall(SYS_futex, &region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
-/* True once the program has ended; looks without reaping, so that its pid stays its own while
-   signals may still be passed on to it. */
-static bool program_ended(pid_t child)
-{
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == child;
-}
-
 static void loop(struct recording *recording, pid_t child)
 {
-    uint64_t reaped = now_ns(CLOCK_MONOTONIC);
+    uint64_t reaped = launch_now_ns(CLOCK_MONOTONIC);
     for (;;) {
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
-        bool ended = program_ended(child);
+        bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
-        uint64_t now = now_ns(CLOCK_MONOTONIC);
+        uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
         if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
             reap(recording);
             reaped = now;
@@ -337,33 +314,7 @@ static void finish(struct recording *recording, struct launch_result *result)
         launch_log_source(&recording->log, result->source);
 }
 
-static void take_status(pid_t child, struct launch_result *result)
-{
-    int status = 0;
-    struct rusage usage = {0};
-    while (wait4(child, &status, 0, &usage) < 0 && errno == EINTR)
-        ;
-    result->exited = WIFEXITED(status);
-    result->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-    result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-                    1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
-}
-
 /* ---- all together --------------------------------------------------------------------------- */
-
-static void fail(char *error, const char *step, int reason)
-{
-    snprintf(error, LAUNCH_ERROR_BYTES, "cannot start the recording: %s: %s.", step,
-             strerror(reason));
-}
-
-static enum launch_outcome start_failed(const char *name, int reason, char *error)
-{
-    snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s': %s.", name, strerror(reason));
-    return reason == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;
-}
 
 static enum launch_outcome run(struct recording *recording, char *const *environment,
                                struct signal_state *signals, struct launch_result *result,
@@ -371,18 +322,18 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
 {
     pid_t child;
     int reason;
-    struct launch_result measured = {.start_ns = now_ns(CLOCK_REALTIME)};
-    uint64_t start = now_ns(CLOCK_MONOTONIC);
+    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
+    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
     if (!launch_start(recording->request, environment, &signals->program, &child, &reason))
-        return start_failed(recording->request->path, reason, error);
+        return launch_start_failed(recording->request->path, reason, error);
     recording->life.root = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
     signals_begin(signals, recording->region, child);
     loop(recording, child);
-    measured.wall_s = (double)(now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
     signal_child = 0;
-    take_status(child, &measured);
+    launch_take_status(child, &measured);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
     *result = measured;
@@ -394,22 +345,18 @@ static bool prepare(struct recording *recording, int *region_file, char ***envir
 {
     const struct wire_config *config = &recording->request->config;
     if (!launch_log_begin(&recording->log, recording->request->log, config)) {
-        fail(error, "writing the raw log", recording->log.failure);
+        launch_fail(error, "writing the raw log", recording->log.failure);
         return false;
     }
     recording->region = make_region(config, region_file);
     if (!recording->region) {
-        fail(error,
-             errno == EFBIG ? "the file-size limit (ulimit -f) is too small for the memory "
-                              "shared with the program"
-                            : "memory shared with the program",
-             errno);
+        launch_fail_region(error);
         return false;
     }
     recording->tables = malloc(sizeof *recording->tables);
     *environment = launch_environment(environ, config->agent_path, getpid(), *region_file);
     if (!recording->tables || !*environment) {
-        fail(error, "memory", ENOMEM);
+        launch_fail(error, "memory", ENOMEM);
         return false;
     }
     return true;
@@ -431,7 +378,7 @@ enum launch_outcome launch_record(const struct launch_request *request,
         outcome = run(&recording, environment, &signals, result, error);
     signals_end(&signals, outcome == LAUNCH_OK);
     if (outcome != LAUNCH_OK)
-        restore_limits(&signals.program);
+        launch_restore_limits(&signals.program);
     free(environment);
     free(recording.tables);
     if (recording.region)

@@ -5,6 +5,8 @@
  */
 #include "os/os.h"
 
+#include "base/syscall.h"
+
 #include <asm/siginfo.h>
 #include <asm/unistd.h>
 #include <linux/futex.h>
@@ -16,15 +18,7 @@ enum { PAGE_BYTES = 4096 };
 
 long os_syscall6(long number, long a, long b, long c, long d, long e, long f)
 {
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
+    return base_syscall6(number, a, b, c, d, e, f);
 }
 
 static bool failed(long result)

@@ -19,6 +19,8 @@
 
 #include "base/base.h"
 
+#include <string.h>
+
 enum { PROFILE_VERSION = 4, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
@@ -443,6 +445,12 @@ enum base_status profile_write(const struct profile *profile, const char *path, 
  */
 enum base_status profile_read(const char *path, struct profile **profile, char *error,
                               size_t error_bytes);
+
+/* Of strings in a profile, which are NULL if they are not known: two unknown ones are the same. */
+static inline bool profile_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
 
 /* ---- statistics ------------------------------------------------------------------------- */
 

@@ -134,8 +134,7 @@ static void print_machine(struct printer *printer, const struct reuse_figures *f
     print_wrap(printer, PLAIN, 2, 2, line);
 }
 
-/* ---- simulated caches ---------------------------------------------------------------------------
- */
+/* ---- simulated caches ------------------------------------------------------------------------ */
 
 static void print_what_if(struct printer *printer, const struct reuse_figures *figures,
                           const struct profile_what_if *cache)
@@ -180,8 +179,7 @@ static void print_what_ifs(struct printer *printer, const struct reuse_figures *
     }
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 static void print_assumptions(struct printer *printer, const struct reuse_figures *figures)
 {

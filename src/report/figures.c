@@ -177,26 +177,13 @@ double figures_agreement(const struct reuse_figures *figures)
     return reuse_similarity(coarse[0], coarse[1]);
 }
 
-/* ---- caches -----------------------------------------------------------------------------------
- */
-
-/* Weight at distances of at least `units`; within a bin distances are taken as uniform. */
-static double beyond(const double *histogram, double units)
-{
-    double far = 0;
-    for (unsigned bin = DISTANCE_BINS; bin-- > 0;) {
-        double low = (double)distance_bin_low(bin), end = (double)reuse_bin_end(bin);
-        if (end <= units)
-            break;
-        far += low >= units ? histogram[bin] : histogram[bin] * (end - units) / (end - low);
-    }
-    return far;
-}
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 static double miss_ratio(const double *stack, double first_touches, double units)
 {
     double accesses = reuse_sum(stack) + first_touches;
-    return accesses > 0 ? fmin(1, (beyond(stack, units) + first_touches) / accesses) : 0;
+    return accesses > 0 ? fmin(1, (reuse_weight(stack, units, 0x1p64) + first_touches) / accesses)
+                        : 0;
 }
 
 /* The band is made at powers of two; between them its width changes evenly. */
@@ -262,7 +249,7 @@ double figures_beyond(const struct reuse_figures *figures, const struct rank_reu
         return 0;
     double mean = pair->stack / pair->weight;
     double variance = fmax(0, pair->stack_squares / pair->weight - mean * mean);
-    double most = fmin(pair->weight, beyond(stack, units));
+    double most = fmin(pair->weight, reuse_weight(stack, units, 0x1p64));
     most = fmin(most, within_sum(stack, units, pair->stack, 1));
     most = fmin(most, within_sum(stack, units, pair->stack_squares, 2));
     if (mean < units)

@@ -10,12 +10,11 @@
 static void pair_object(struct json *json, const struct profile *profile,
                         const struct rank_pair *pair)
 {
-    json_item(json);
-    json_open(json, '{');
-    json_real(json, "share", pair->share.share, 6);
+    json_begin_item(json);
+    json_decimal(json, "share", pair->share.share, 6);
     json_interval(json, &pair->share);
-    json_real(json, "waste_bytes", pair->waste_bytes, 15);
-    json_real(json, "use_bytes", pair->use_bytes, 15);
+    json_decimal(json, "waste_bytes", pair->waste_bytes, 15);
+    json_decimal(json, "use_bytes", pair->use_bytes, 15);
     json_count(json, "traps", pair->waste_traps + pair->use_traps);
     json_count(json, "kernel_traps", pair->kernel_traps);
     json_count(json, "likely_traps", pair->likely_traps);
@@ -29,8 +28,7 @@ static void kind_object(struct json *json, const struct profile *profile,
                         const struct rank_kind *kind, bool exact, unsigned limit)
 {
     const struct profile_kind *totals = kind->totals;
-    json_key(json, profile_kind_names[totals->kind]);
-    json_open(json, '{');
+    json_begin(json, profile_kind_names[totals->kind], '{');
     json_key(json, "fraction");
     if (kind->fraction.known)
         json_number(json, kind->fraction.share, 6);
@@ -43,8 +41,8 @@ static void kind_object(struct json *json, const struct profile *profile,
         json_raw(json, "null");
     else
         json_number(json, kind->fraction.effective, 6);
-    json_real(json, "waste_bytes", totals->waste_bytes, 15);
-    json_real(json, "use_bytes", totals->use_bytes, 15);
+    json_decimal(json, "waste_bytes", totals->waste_bytes, 15);
+    json_decimal(json, "use_bytes", totals->use_bytes, 15);
     json_count(json, "samples", totals->samples);
     json_count(json, "armed", totals->armed);
     json_count(json, "traps", totals->traps);
@@ -57,8 +55,7 @@ static void kind_object(struct json *json, const struct profile *profile,
     else
         json_raw(json, "null");
     json_count(json, "pairs_total", kind->pairs_count);
-    json_key(json, "pairs");
-    json_open(json, '[');
+    json_begin(json, "pairs", '[');
     for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit); i++)
         pair_object(json, profile, &kind->pairs[i]);
     json_close(json, ']');
@@ -67,8 +64,7 @@ static void kind_object(struct json *json, const struct profile *profile,
 
 static void waste_member(struct json *json, const struct ranking *ranking, unsigned limit)
 {
-    json_key(json, "waste");
-    json_open(json, '{');
+    json_begin(json, "waste", '{');
     for (size_t i = 0; i < ranking->kinds_count; i++)
         kind_object(json, ranking->profile, &ranking->kinds[i], ranking->exact, limit);
     json_close(json, '}');
@@ -79,15 +75,13 @@ static void waste_member(struct json *json, const struct ranking *ranking, unsig
 static void modules_member(struct json *json, const struct profile *profile)
 {
     static const char *const details[PROFILE_DETAILS] = {"lines", "symbols", "exports", "none"};
-    json_key(json, "modules");
-    json_open(json, '[');
+    json_begin(json, "modules", '[');
     for (size_t i = 1; i < profile->modules_count; i++) {
         const struct profile_module *module = &profile->modules[i];
         char id[2 * PROFILE_BUILD_ID_BYTES + 1] = "";
         for (uint32_t b = 0; b < module->build_id_bytes; b++)
             snprintf(id + 2 * b, 3, "%02x", module->build_id[b]);
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_text(json, "path", module->path);
         json_text(json, "build_id", id[0] ? id : NULL);
         json_text(json, "detail", details[module->detail]);
@@ -101,11 +95,10 @@ static void accounts(struct json *json, const struct profile *profile)
     const struct profile_run *run = &profile->run;
     json_count(json, "attempted", run->attempted);
     json_count(json, "stored", run->stored);
-    json_key(json, "dropped");
-    json_open(json, '{');
+    json_begin(json, "dropped", '{');
     for (size_t i = 0; i < profile->drops_count; i++) {
         json_item(json);
-        json_string(json, profile->drops[i].reason);
+        json_quote(json, profile->drops[i].reason);
         fprintf(json->out, ":%" PRIu64, profile->drops[i].count);
     }
     json_close(json, '}');
@@ -118,8 +111,7 @@ static void accounts(struct json *json, const struct profile *profile)
 static void exact_member(struct json *json, const struct profile *profile)
 {
     struct profile_exact total = profile_exact_total(profile);
-    json_key(json, "exact");
-    json_open(json, '{');
+    json_begin(json, "exact", '{');
     json_count(json, "loads", total.loads);
     json_count(json, "stores", total.stores);
     json_count(json, "load_bytes", total.load_bytes);
@@ -143,8 +135,7 @@ static void head(struct json *json, const struct profile *profile)
     json_text(json, "source", run->source);
     json_text(json, "weighting", run->weighting);
     json_texts(json, "command", profile->arguments, profile->arguments_count);
-    json_key(json, "exit");
-    json_open(json, '{');
+    json_begin(json, "exit", '{');
     json_signed(json, "code", run->exit_code);
     json_signed(json, "signal", run->exit_signal);
     json_close(json, '}');
@@ -162,7 +153,7 @@ static void head(struct json *json, const struct profile *profile)
     json_count(json, "period", run->period);
     json_count(json, "registers", run->registers);
     json_flag(json, "kernel_accesses", run->watch_kernel != 0);
-    json_real(json, "fp_tolerance", run->fp_tolerance, 6);
+    json_decimal(json, "fp_tolerance", run->fp_tolerance, 6);
     json_count(json, "handler_ns", run->handler_ns);
     accounts(json, profile);
     if (profile->exacts_count)

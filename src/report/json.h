@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of the JSON report. Written by hand: the output is one fixed shape, and strings
- * may hold any bytes, which JSON libraries refuse.
+ * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's: a program's own
+ * functions come before those of shared libraries.
  */
 #ifndef HEADROOM_REPORT_JSON_H
 #define HEADROOM_REPORT_JSON_H
@@ -16,7 +17,7 @@ struct json {
 /* ---- values and structure ------------------------------------------------------------------ */
 
 void json_raw(struct json *json, const char *text);
-void json_string(struct json *json, const char *text);
+void json_quote(struct json *json, const char *text);
 void json_number(struct json *json, double value, int digits);
 
 /* Before each value of an array: the comma, if one is due. */
@@ -25,11 +26,15 @@ void json_key(struct json *json, const char *name);
 void json_open(struct json *json, char bracket);
 void json_close(struct json *json, char bracket);
 
+/* Opens a member; an object as an item of an array. */
+void json_begin(struct json *json, const char *name, char bracket);
+void json_begin_item(struct json *json);
+
 /* ---- members -------------------------------------------------------------------------------- */
 
 void json_text(struct json *json, const char *name, const char *value);
 void json_count(struct json *json, const char *name, uint64_t value);
-void json_real(struct json *json, const char *name, double value, int digits);
+void json_decimal(struct json *json, const char *name, double value, int digits);
 void json_flag(struct json *json, const char *name, bool value);
 void json_signed(struct json *json, const char *name, int64_t value);
 void json_seconds(struct json *json, const char *name, double value);

@@ -14,7 +14,7 @@ void json_raw(struct json *json, const char *text)
 
 /* Invalid bytes become U+FFFD; control characters, quotes and backslashes are escaped. DEL and
    line separators are legal in JSON. */
-void json_string(struct json *json, const char *text)
+void json_quote(struct json *json, const char *text)
 {
     if (!text) {
         json_raw(json, "null");
@@ -76,10 +76,22 @@ void json_close(struct json *json, char bracket)
     json->comma = true;
 }
 
+void json_begin(struct json *json, const char *name, char bracket)
+{
+    json_key(json, name);
+    json_open(json, bracket);
+}
+
+void json_begin_item(struct json *json)
+{
+    json_item(json);
+    json_open(json, '{');
+}
+
 void json_text(struct json *json, const char *name, const char *value)
 {
     json_key(json, name);
-    json_string(json, value);
+    json_quote(json, value);
 }
 
 void json_count(struct json *json, const char *name, uint64_t value)
@@ -88,7 +100,7 @@ void json_count(struct json *json, const char *name, uint64_t value)
     fprintf(json->out, "%" PRIu64, value);
 }
 
-void json_real(struct json *json, const char *name, double value, int digits)
+void json_decimal(struct json *json, const char *name, double value, int digits)
 {
     json_key(json, name);
     json_number(json, value, digits);
@@ -135,22 +147,19 @@ void json_interval(struct json *json, const struct profile_share *share)
 
 void json_texts(struct json *json, const char *name, const struct profile_text *texts, size_t count)
 {
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (size_t i = 0; i < count; i++) {
         json_item(json);
-        json_string(json, texts[i].text);
+        json_quote(json, texts[i].text);
     }
     json_close(json, ']');
 }
 
-/* ---- contexts ---------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 void json_frame(struct json *json, const struct profile *profile, const struct profile_frame *frame)
 {
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_text(json, "function", frame->function);
     json_text(json, "file", frame->file);
     json_key(json, "line");
@@ -172,8 +181,7 @@ void json_frame(struct json *json, const struct profile *profile, const struct p
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context)
 {
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (; context; context = profile->contexts[context].parent)
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');

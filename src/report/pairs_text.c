@@ -49,8 +49,7 @@ bool print_reuse_is_cut(const struct printer *printer)
     return pairs_shown(printer) < printer->ranking.reuse_pairs_count;
 }
 
-/* ---- head ---------------------------------------------------------------------------------------
- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static void add_distances(const struct printer *printer, const struct reuse_figures *figures,
                           const struct rank_reuse_pair *pair, char *line, size_t bytes)
@@ -88,8 +87,7 @@ static void print_head(struct printer *printer, const struct reuse_figures *figu
     print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
 }
 
-/* ---- places -------------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 /* "the loop at a.c:12", with its function if that is not the one at hand. */
 static void add_loop(const struct printer *printer, uint32_t id, const char *function, char *line,
@@ -189,8 +187,7 @@ static void print_places(struct printer *printer, const struct rank_reuse_pair *
     print_side(printer, &chains[1], common, "reused", remark);
 }
 
-/* ---- what to do ---------------------------------------------------------------------------------
- */
+/* ---- what to do ------------------------------------------------------------------------------ */
 
 static void print_saving(struct printer *printer, const struct reuse_figures *figures,
                          const struct rank_reuse_pair *pair)

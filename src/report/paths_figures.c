@@ -69,8 +69,7 @@ static enum paths_class classify(const struct paths_figures *figures, double met
                                                                           : PATHS_HOT_SPARSE;
 }
 
-/* ---- paths ------------------------------------------------------------------------------------
- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static int compare_doubles(double a, double b)
 {
@@ -133,8 +132,7 @@ static void find_coverage(struct paths_figures *figures)
     }
 }
 
-/* ---- procedures
- * ---------------------------------------------------------------------------------- */
+/* ---- procedures ------------------------------------------------------------------------------ */
 
 static int compare_functions(const void *left, const void *right, void *context)
 {
@@ -196,8 +194,7 @@ static void count_functions(struct paths_figures *figures)
         figures->measured[REPORT_CYCLES] && time > 0 ? fmin(1, cycles / time) : -1;
 }
 
-/* ---- contexts
- * -------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 double paths_vertex_metric(const struct profile_vertex *vertex, enum report_metric metric)
 {

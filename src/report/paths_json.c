@@ -19,15 +19,15 @@ static void real_or_null(struct json *json, const char *name, double value, bool
 static void metrics_member(struct json *json, const struct paths_figures *figures, const char *name,
                            const double values[REPORT_METRICS], bool shares)
 {
-    json_key(json, name);
-    json_open(json, '{');
+    json_begin(json, name, '{');
     for (unsigned m = 0; m < REPORT_METRICS; m++) {
         if (!figures->measured[m])
             continue;
         if (shares)
-            json_real(json, paths_metric_names[m], paths_share(values[m], figures->totals[m]), 9);
+            json_decimal(json, paths_metric_names[m], paths_share(values[m], figures->totals[m]),
+                         9);
         else
-            json_real(json, paths_metric_names[m], values[m], 15);
+            json_decimal(json, paths_metric_names[m], values[m], 15);
     }
     json_close(json, '}');
 }
@@ -58,8 +58,7 @@ static void function_members(struct json *json, const struct profile *profile, u
     address_member(json, function->address);
 }
 
-/* ---- functions ----------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 static const char *state_of(const struct profile_path_function *function)
 {
@@ -78,7 +77,7 @@ static void potential_members(struct json *json, const struct profile_path_funct
         fprintf(json->out, "%" PRIu64, function->potential);
     else
         json_raw(json, "null");
-    json_real(json, "potential_log2", function->potential_log2, 9);
+    json_decimal(json, "potential_log2", function->potential_log2, 9);
 }
 
 /* Blocks that some path runs through, once for all paths. */
@@ -86,18 +85,15 @@ static void block_object(struct json *json, const struct profile *profile,
                          const struct profile_path_block *block)
 {
     const struct profile_path_line *lines = &profile->path_lines[block->first_line];
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_count(json, "block", block->block);
     address_member(json, block->address);
     json_count(json, "instructions", block->instructions);
     json_count(json, "loads", block->loads);
     json_count(json, "stores", block->stores);
-    json_key(json, "lines");
-    json_open(json, '[');
+    json_begin(json, "lines", '[');
     for (uint32_t i = 0; i < block->lines; i++) {
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_text(json, "file", lines[i].file);
         line_member(json, lines[i].line);
         json_text(json, "inlined", lines[i].function);
@@ -110,18 +106,12 @@ static void block_object(struct json *json, const struct profile *profile,
 /* Blocks stand function by function. */
 static void blocks_member(struct json *json, const struct profile *profile, uint32_t id)
 {
-    size_t low = 0;
-    for (size_t high = profile->path_blocks_count; low < high;) {
-        size_t middle = low + (high - low) / 2;
-        if (profile->path_blocks[middle].function < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    json_key(json, "executed_blocks");
-    json_open(json, '[');
-    for (; low < profile->path_blocks_count && profile->path_blocks[low].function == id; low++)
-        block_object(json, profile, &profile->path_blocks[low]);
+    size_t count = profile->path_blocks_count;
+    const struct profile_path_block *blocks = profile->path_blocks;
+    json_begin(json, "executed_blocks", '[');
+    for (size_t at = BASE_FIRST(i, count, blocks[i].function >= id);
+         at < count && blocks[at].function == id; at++)
+        block_object(json, profile, &blocks[at]);
     json_close(json, ']');
 }
 
@@ -131,8 +121,7 @@ static void function_object(struct json *json, const struct paths_figures *figur
     static const struct paths_function none = {.class = PATHS_COLD};
     const struct profile_path_function *function = &figures->profile->path_functions[id];
     ran = ran ? ran : &none;
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     function_members(json, figures->profile, id);
     json_text(json, "state", state_of(function));
     json_text(json, "why", function->why);
@@ -153,8 +142,7 @@ static void function_object(struct json *json, const struct paths_figures *figur
 static void functions_member(struct json *json, const struct paths_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    json_key(json, "functions");
-    json_open(json, '[');
+    json_begin(json, "functions", '[');
     for (size_t i = 0; i < figures->functions_count; i++)
         function_object(json, figures, figures->functions[i].id, &figures->functions[i]);
     for (uint32_t id = 1, path = 0; id < profile->path_functions_count; id++) {
@@ -167,15 +155,13 @@ static void functions_member(struct json *json, const struct paths_figures *figu
     json_close(json, ']');
 }
 
-/* ---- paths
- * ---------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 static void step_object(struct json *json, const struct profile *profile,
                         const struct profile_path_block *block)
 {
     const struct profile_path_line *lines = &profile->path_lines[block->first_line];
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_text(json, "file", block->lines ? lines[0].file : NULL);
     line_member(json, block->lines ? lines[0].line : 0);
     json_count(json, "block", block->block);
@@ -189,8 +175,7 @@ static void path_object(struct json *json, const struct paths_figures *figures, 
     double values[REPORT_METRICS];
     for (unsigned m = 0; m < REPORT_METRICS; m++)
         values[m] = paths_metric(path, (enum report_metric)m);
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     function_members(json, profile, path->function);
     json_count(json, "number", path->number);
     json_count(json, "count", path->count);
@@ -199,8 +184,7 @@ static void path_object(struct json *json, const struct paths_figures *figures, 
               : path->flags & PROFILE_PATH_FROM_CUT ? "cut"
                                                     : "entry");
     json_text(json, "ends", path->flags & PROFILE_PATH_TO_CUT ? "cut" : "exit");
-    json_key(json, "blocks");
-    json_open(json, '[');
+    json_begin(json, "blocks", '[');
     for (uint32_t i = 0; i < path->steps; i++)
         step_object(json, profile,
                     &profile->path_blocks[profile->path_steps[path->first_step + i].block]);
@@ -220,8 +204,7 @@ static void paths_member(struct json *json, const struct paths_figures *figures,
     const struct profile *profile = figures->profile;
     size_t steps = 0;
     json_count(json, "paths_total", profile->paths_count);
-    json_key(json, "paths");
-    json_open(json, '[');
+    json_begin(json, "paths", '[');
     for (size_t i = 0; i < profile->paths_count && (limit == 0 || i < limit); i++) {
         steps += profile->paths[figures->ranked[i]].steps;
         if (limit == 0 && steps > STEPS_UNASKED)
@@ -231,29 +214,26 @@ static void paths_member(struct json *json, const struct paths_figures *figures,
     json_close(json, ']');
 }
 
-/* ---- summaries
- * -------------------------------------------------------------------------------------- */
+/* ---- summaries ------------------------------------------------------------------------------- */
 
 static void classes_member(struct json *json, const struct paths_figures *figures)
 {
     double all = figures->totals[figures->metric];
     double instructions = figures->totals[REPORT_INSTRUCTIONS];
-    json_key(json, "classes");
-    json_open(json, '{');
+    json_begin(json, "classes", '{');
     for (unsigned c = 0; c < PATHS_CLASSES; c++) {
         const struct paths_sum *sum = &figures->sums[c];
-        json_key(json, paths_class_names[c]);
-        json_open(json, '{');
+        json_begin(json, paths_class_names[c], '{');
         json_count(json, "paths", sum->paths);
-        json_real(json, "paths_share", paths_share(sum->paths_metric, all), 9);
-        json_real(json, "paths_instructions_share",
-                  paths_share(sum->paths_instructions, instructions), 9);
+        json_decimal(json, "paths_share", paths_share(sum->paths_metric, all), 9);
+        json_decimal(json, "paths_instructions_share",
+                     paths_share(sum->paths_instructions, instructions), 9);
         json_count(json, "functions", sum->procedures);
-        json_real(json, "functions_share", paths_share(sum->procedures_metric, all), 9);
-        json_real(json, "functions_instructions_share",
-                  paths_share(sum->procedures_instructions, instructions), 9);
-        json_real(json, "mean_paths",
-                  paths_share((double)sum->procedure_paths, (double)sum->procedures), 9);
+        json_decimal(json, "functions_share", paths_share(sum->procedures_metric, all), 9);
+        json_decimal(json, "functions_instructions_share",
+                     paths_share(sum->procedures_instructions, instructions), 9);
+        json_decimal(json, "mean_paths",
+                     paths_share((double)sum->procedure_paths, (double)sum->procedures), 9);
         json_close(json, '}');
     }
     json_close(json, '}');
@@ -261,23 +241,19 @@ static void classes_member(struct json *json, const struct paths_figures *figure
 
 static void coverage_members(struct json *json, const struct paths_figures *figures)
 {
-    json_key(json, "coverage");
-    json_open(json, '[');
+    json_begin(json, "coverage", '[');
     for (size_t i = 0; i < PATHS_THRESHOLDS; i++) {
-        json_item(json);
-        json_open(json, '{');
-        json_real(json, "threshold", figures->thresholds[i].least, 9);
+        json_begin_item(json);
+        json_decimal(json, "threshold", figures->thresholds[i].least, 9);
         json_count(json, "paths", figures->thresholds[i].paths);
-        json_real(json, "share", figures->thresholds[i].covered, 9);
+        json_decimal(json, "share", figures->thresholds[i].covered, 9);
         json_close(json, '}');
     }
     json_close(json, ']');
-    json_key(json, "covering");
-    json_open(json, '[');
+    json_begin(json, "covering", '[');
     for (size_t i = 0; i < PATHS_COVERS; i++) {
-        json_item(json);
-        json_open(json, '{');
-        json_real(json, "share", figures->covers[i].share, 9);
+        json_begin_item(json);
+        json_decimal(json, "share", figures->covers[i].share, 9);
         json_count(json, "paths", figures->covers[i].paths);
         json_close(json, '}');
     }
@@ -289,7 +265,7 @@ static void run_members(struct json *json, const struct paths_figures *figures)
     const struct profile_path_run *run =
         figures->profile->path_runs_count ? &figures->profile->path_runs[0] : NULL;
     json_text(json, "metric", paths_metric_names[figures->metric]);
-    json_real(json, "hot", figures->hot, 9);
+    json_decimal(json, "hot", figures->hot, 9);
     real_or_null(json, "average_per_instruction", figures->average, figures->density);
     metrics_member(json, figures, "totals", figures->totals, false);
     json_text(json, "event", run ? run->event : NULL);
@@ -299,15 +275,13 @@ static void run_members(struct json *json, const struct paths_figures *figures)
                  figures->instrumented_time >= 0);
     json_count(json, "lost_pieces", run ? run->lost_pieces : 0);
     if (run && run->cache_bytes) {
-        json_key(json, "cache");
-        json_open(json, '{');
+        json_begin(json, "cache", '{');
         json_count(json, "bytes", run->cache_bytes);
         json_count(json, "ways", run->cache_ways);
         json_count(json, "line_bytes", run->cache_line);
         json_close(json, '}');
     }
-    json_key(json, "instrumentation");
-    json_open(json, '{');
+    json_begin(json, "instrumentation", '{');
     json_count(json, "instrumented", figures->instrumented);
     json_count(json, "truncated", figures->truncated);
     json_count(json, "hashed", figures->hashed);
@@ -316,8 +290,7 @@ static void run_members(struct json *json, const struct paths_figures *figures)
     json_close(json, '}');
 }
 
-/* ---- contexts
- * ----------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 /* A chain is as deep as the program has functions, and a million vertices may share one. */
 enum { MOST_CHAIN = 256, VERTICES_UNASKED = 1000 };
@@ -327,20 +300,17 @@ static void vertex_object(struct json *json, const struct paths_figures *figures
     const struct profile *profile = figures->profile;
     const struct profile_vertex *vertex = &profile->vertices[id];
     const struct paths_contexts *contexts = &figures->contexts;
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_count(json, "count", vertex->count);
     real_or_null(json, "instructions", vertex->instructions, vertex->instructions >= 0);
     real_or_null(json, "cycles", vertex->cycles, vertex->cycles >= 0);
     real_or_null(json, "misses", vertex->misses, vertex->misses >= 0);
-    json_real(json, "share",
-              paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
-    json_key(json, "chain");
-    json_open(json, '[');
+    json_decimal(json, "share",
+                 paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
+    json_begin(json, "chain", '[');
     for (unsigned depth = 0; depth < MOST_CHAIN && id && paths_is_vertex(&profile->vertices[id]);
          depth++, id = profile->vertices[id].parent) {
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         function_members(json, profile, profile->vertices[id].function);
         json_key(json, "called_at_line");
         if (profile->vertices[id].site_line)
@@ -357,13 +327,12 @@ static void cct_member(struct json *json, const struct paths_figures *figures, u
 {
     const struct paths_contexts *contexts = &figures->contexts;
     size_t most = limit ? limit : VERTICES_UNASKED;
-    json_key(json, "cct");
-    json_open(json, '{');
+    json_begin(json, "cct", '{');
     json_count(json, "nodes", contexts->nodes);
     json_count(json, "bytes", contexts->bytes);
-    json_real(json, "mean_node_bytes", contexts->mean_node_bytes, 9);
-    json_real(json, "mean_degree", contexts->mean_degree, 9);
-    json_real(json, "height_mean", contexts->height_mean, 9);
+    json_decimal(json, "mean_node_bytes", contexts->mean_node_bytes, 9);
+    json_decimal(json, "mean_degree", contexts->mean_degree, 9);
+    json_decimal(json, "height_mean", contexts->height_mean, 9);
     json_count(json, "height_max", contexts->height_max);
     json_count(json, "max_replication", contexts->max_replication);
     json_text(json, "most_replicated",
@@ -373,8 +342,7 @@ static void cct_member(struct json *json, const struct paths_figures *figures, u
     json_count(json, "call_sites_one_path", contexts->call_sites_one_path);
     json_text(json, "metric", paths_metric_names[contexts->metric]);
     json_count(json, "contexts_total", contexts->ranked_count);
-    json_key(json, "contexts");
-    json_open(json, '[');
+    json_begin(json, "contexts", '[');
     for (size_t i = 0; i < contexts->ranked_count && i < most; i++)
         vertex_object(json, figures, contexts->ranked[i]);
     json_close(json, ']');
@@ -387,8 +355,7 @@ bool json_paths(struct json *json, const struct profile *profile,
     struct paths_figures figures;
     if (!paths_figures(profile, options, &figures))
         return false;
-    json_key(json, "paths");
-    json_open(json, '{');
+    json_begin(json, "paths", '{');
     run_members(json, &figures);
     classes_member(json, &figures);
     coverage_members(json, &figures);

@@ -25,18 +25,13 @@ struct rows {
     size_t count;
 };
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_place(const struct profile_path_line *a, const struct profile_path_line *b)
 {
-    return same_text(a->file, b->file) && same_text(a->function, b->function);
+    return profile_same_text(a->file, b->file) && profile_same_text(a->function, b->function);
 }
 
-/* Behind the lines of the same function that are not greater; functions stand as they first appear.
- */
+/* Behind the lines of the same function that are not greater; functions stand as they
+ * first appear. */
 static void insert(struct profile_path_line *sorted, size_t *count,
                    const struct profile_path_line *line)
 {
@@ -72,8 +67,7 @@ static void collect(const struct profile *profile, const struct profile_path *pa
     }
 }
 
-/* ---- printing -----------------------------------------------------------------------------------
- */
+/* ---- printing -------------------------------------------------------------------------------- */
 
 static void print_quoted(struct printer *printer, const char *text, unsigned used)
 {
@@ -118,7 +112,7 @@ static void print_place_change(struct printer *printer,
         strcpy(name, "?");
     snprintf(text, sizeof text, "%s %s%s", row->function ? "⤷" : "⤶", name,
              row->function ? " (inlined)" : "");
-    if (!same_text(row->file, function->file)) {
+    if (!profile_same_text(row->file, function->file)) {
         name_clean(row->file ? name_base(row->file) : "?", place, 64);
         print_add(text, sizeof text, "  %s", place);
     }

@@ -67,8 +67,7 @@ static void print_cells(struct printer *printer, enum tone tone, const char *lab
     fprintf(printer->out, "%s\n", print_off(printer));
 }
 
-/* ---- totals -------------------------------------------------------------------------------------
- */
+/* ---- totals ---------------------------------------------------------------------------------- */
 
 /* Misses of what? */
 static void add_cache(const struct paths_figures *figures, char *text, size_t bytes)
@@ -178,8 +177,7 @@ static void print_coverage(struct printer *printer, const struct paths_figures *
     print_cells(printer, PLAIN, "paths that make it up", cells, PATHS_COVERS);
 }
 
-/* ---- hot paths
- * ------------------------------------------------------------------------------------- */
+/* ---- hot paths ------------------------------------------------------------------------------- */
 
 static size_t hot_count(const struct paths_figures *figures)
 {
@@ -278,8 +276,7 @@ static void print_hot(struct printer *printer, const struct paths_figures *figur
     printer->paths_cut = shown < hot;
 }
 
-/* ---- functions
- * ---------------------------------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* "12", or "2^214" */
 static const char *potential_text(const struct profile_path_function *function, char out[32])
@@ -333,8 +330,7 @@ static void print_functions(struct printer *printer, const struct paths_figures 
                 figures->functions_count - shown, print_off(printer));
 }
 
-/* ---- instrumentation
- * ------------------------------------------------------------------------------------ */
+/* ---- instrumentation ------------------------------------------------------------------------- */
 
 static bool is_truncated(const struct profile_path_function *function)
 {

@@ -32,11 +32,6 @@ static bool table_make(struct table *table, size_t items)
 
 /* ---- frames that read the same --------------------------------------------------------------- */
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static uint32_t reading_flags(const struct profile_frame *frame)
 {
     return frame->flags & (PROFILE_FRAME_INLINED | PROFILE_FRAME_KERNEL | PROFILE_FRAME_CALL |
@@ -48,7 +43,7 @@ static bool reads_same(const struct profile_frame *a, const struct profile_frame
 {
     if (a->module != b->module || a->line != b->line || reading_flags(a) != reading_flags(b))
         return false;
-    if (!same_text(a->function, b->function) || !same_text(a->file, b->file))
+    if (!profile_same_text(a->function, b->function) || !profile_same_text(a->file, b->file))
         return false;
     return a->function || a->line || a->address == b->address;
 }
@@ -85,8 +80,7 @@ static bool classify_frames(struct ranking *ranking)
     return true;
 }
 
-/* ---- places ------------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static uint32_t fold(const struct ranking *ranking, uint32_t parent, uint32_t class)
 {
@@ -130,8 +124,7 @@ static bool make_places(struct ranking *ranking, bool fold_recursion)
     return true;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static void add_pair(struct rank_pair *to, const struct profile_pair *pair)
 {
@@ -237,8 +230,7 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
     return true;
 }
 
-/* ---- reuse pairs -------------------------------------------------------------------------------
- */
+/* ---- reuse pairs ----------------------------------------------------------------------------- */
 
 /*
  * What makes a pair worth looking at is how far its reuses lie beyond what a cache of its own core

@@ -15,11 +15,10 @@ static uint64_t readable(uint64_t distance)
 
 static void bin_object(struct json *json, uint64_t low, uint64_t end, double share)
 {
-    json_item(json);
-    json_open(json, '{');
+    json_begin_item(json);
     json_count(json, "lo", readable(low));
     json_count(json, "hi", readable(end));
-    json_real(json, "share", share, 9);
+    json_decimal(json, "share", share, 9);
     json_close(json, '}');
 }
 
@@ -28,8 +27,7 @@ static void histogram_member(struct json *json, const char *name, const double *
                              double sum, bool paper_bins)
 {
     double paper[FIGURES_PAPER_BINS] = {0};
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++) {
         paper[figures_paper_bin(bin)] += histogram[bin] / sum;
         if (histogram[bin] > 0 && !paper_bins)
@@ -57,41 +55,36 @@ static void ratio_members(struct json *json, const struct reuse_figures *figures
                           double bytes)
 {
     struct reuse_ratio ratio = figures_miss_ratio(figures, bytes);
-    json_real(json, name, ratio.ratio, 9);
+    json_decimal(json, name, ratio.ratio, 9);
     if (figures->sampled) {
-        json_real(json, "low", ratio.low, 9);
-        json_real(json, "high", ratio.high, 9);
+        json_decimal(json, "low", ratio.low, 9);
+        json_decimal(json, "high", ratio.high, 9);
     }
 }
 
 static void ratios_member(struct json *json, const struct reuse_figures *figures)
 {
     uint64_t enough = figures_enough(figures);
-    json_key(json, "miss_ratio");
-    json_open(json, '[');
+    json_begin(json, "miss_ratio", '[');
     for (uint64_t units = 1; units <= enough; units *= 2) {
         double bytes = (double)units * figures->totals.unit_bytes;
-        json_item(json);
-        json_open(json, '{');
-        json_real(json, "bytes", bytes, 17);
+        json_begin_item(json);
+        json_decimal(json, "bytes", bytes, 17);
         ratio_members(json, figures, "ratio", bytes);
         json_close(json, '}');
     }
     json_close(json, ']');
 }
 
-/* ---- caches -------------------------------------------------------------------------------------
- */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 static void caches_member(struct json *json, const struct profile *profile,
                           const struct reuse_figures *figures)
 {
-    json_key(json, "caches");
-    json_open(json, '[');
+    json_begin(json, "caches", '[');
     for (size_t i = 0; i < profile->caches_count; i++) {
         const struct profile_cache *cache = &profile->caches[i];
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_count(json, "level", cache->level);
         json_count(json, "bytes", cache->bytes);
         json_count(json, "ways", cache->ways);
@@ -108,19 +101,17 @@ static void what_if_member(struct json *json, const struct profile *profile,
 {
     if (profile->what_ifs_count == 0)
         return;
-    json_key(json, "what_if");
-    json_open(json, '[');
+    json_begin(json, "what_if", '[');
     for (size_t i = 0; i < profile->what_ifs_count; i++) {
         const struct profile_what_if *cache = &profile->what_ifs[i];
         double accesses = cache->accesses ? (double)cache->accesses : 1;
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_count(json, "bytes", cache->bytes);
         json_count(json, "ways", cache->ways);
         json_count(json, "line_bytes", cache->line_bytes);
         json_count(json, "accesses", cache->accesses);
         json_count(json, "misses", cache->misses);
-        json_real(json, "ratio", (double)cache->misses / accesses, 9);
+        json_decimal(json, "ratio", (double)cache->misses / accesses, 9);
         json_key(json, "curve_ratio");
         if (cache->line_bytes == figures->totals.unit_bytes)
             json_number(json, figures_miss_ratio(figures, (double)cache->bytes).ratio, 9);
@@ -135,31 +126,27 @@ static void pace_member(struct json *json, const struct reuse_figures *figures)
 {
     if (!figures->paced)
         return;
-    json_key(json, "pace");
-    json_open(json, '{');
-    json_real(json, "accesses_per_ns", figures->pace.accesses_per_ns, 9);
-    json_real(json, "low", figures->pace.low, 9);
-    json_real(json, "high", figures->pace.high, 9);
+    json_begin(json, "pace", '{');
+    json_decimal(json, "accesses_per_ns", figures->pace.accesses_per_ns, 9);
+    json_decimal(json, "low", figures->pace.low, 9);
+    json_decimal(json, "high", figures->pace.high, 9);
     json_text(json, "calibration", figures->pace.calibration);
-    json_real(json, "trap_ns", figures->pace.trap_ns, 9);
-    json_real(json, "floor_ns", figures->pace.floor_ns, 9);
+    json_decimal(json, "trap_ns", figures->pace.trap_ns, 9);
+    json_decimal(json, "floor_ns", figures->pace.floor_ns, 9);
     json_close(json, '}');
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Innermost first, as contexts are. */
 static void loops_member(struct json *json, const char *name, const struct profile *profile,
                          const struct shape_loops *loops)
 {
-    json_key(json, name);
-    json_open(json, '[');
+    json_begin(json, name, '[');
     for (unsigned i = loops->count; i-- > 0;) {
         const struct profile_loop *loop = &profile->loops[loops->loops[i]];
         char address[24];
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_text(json, "function", loop->function);
         json_text(json, "file", loop->file);
         json_signed(json, "line", loop->line ? (int64_t)loop->line : -1);
@@ -196,8 +183,7 @@ static void shape_members(struct json *json, const struct ranking *ranking,
     struct shape shape;
     shape_find(ranking, pair, &shape);
     ancestor_member(json, ranking->profile, &shape);
-    json_key(json, "loops");
-    json_open(json, '{');
+    json_begin(json, "loops", '{');
     loops_member(json, "shared", ranking->profile, &shape.shared);
     loops_member(json, "use", ranking->profile, &shape.use);
     loops_member(json, "reuse", ranking->profile, &shape.reuse);
@@ -217,15 +203,13 @@ static void shape_members(struct json *json, const struct ranking *ranking,
 static void saves_member(struct json *json, const struct ranking *ranking,
                          const struct reuse_figures *figures, const struct rank_reuse_pair *pair)
 {
-    json_key(json, "saves");
-    json_open(json, '[');
+    json_begin(json, "saves", '[');
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
         double bytes = (double)ranking->caches[i].bytes;
-        json_item(json);
-        json_open(json, '{');
+        json_begin_item(json);
         json_count(json, "bytes", ranking->caches[i].bytes);
-        json_real(json, "ratio", figures_miss_ratio(figures, bytes).ratio, 9);
-        json_real(json, "ratio_without", figures_ratio_without(figures, pair, bytes), 9);
+        json_decimal(json, "ratio", figures_miss_ratio(figures, bytes).ratio, 9);
+        json_decimal(json, "ratio_without", figures_ratio_without(figures, pair, bytes), 9);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -244,14 +228,13 @@ static void pair_object(struct json *json, const struct ranking *ranking,
                         const struct reuse_figures *figures, struct source_cache *sources,
                         const struct rank_reuse_pair *pair)
 {
-    json_item(json);
-    json_open(json, '{');
-    json_real(json, "share", pair->share, 6);
+    json_begin_item(json);
+    json_decimal(json, "share", pair->share, 6);
     if (figures->sampled)
         json_interval(json, &pair->interval);
-    json_real(json, "far_share", pair->far_share, 6);
+    json_decimal(json, "far_share", pair->far_share, 6);
     json_count(json, "count", pair->count);
-    json_real(json, "reuses", pair->weight, 15);
+    json_decimal(json, "reuses", pair->weight, 15);
     mean_member(json, "time_mean", pair->time, pair->weight, true);
     mean_member(json, "stack_mean", pair->stack, pair->weight, ranking->distances);
     json_context(json, "use", ranking->profile, pair->use);
@@ -273,8 +256,7 @@ static void pairs_member(struct json *json, const struct ranking *ranking,
     else
         json_raw(json, "null");
     json_count(json, "pairs_total", ranking->reuse_pairs_count);
-    json_key(json, "pairs");
-    json_open(json, '[');
+    json_begin(json, "pairs", '[');
     for (size_t i = 0; i < ranking->reuse_pairs_count && (limit == 0 || i < limit); i++)
         pair_object(json, ranking, figures, &sources, &ranking->reuse_pairs[i]);
     json_close(json, ']');
@@ -286,12 +268,12 @@ static void reuse_totals(struct json *json, const struct profile_reuse *totals)
     const char *unit = totals->unit_bytes == 1 ? "byte" : totals->unit_bytes == 8 ? "word" : "line";
     json_text(json, "unit", unit);
     json_count(json, "unit_bytes", totals->unit_bytes);
-    json_real(json, "accesses", totals->accesses, 15);
-    json_real(json, "reuses", totals->reuses, 15);
-    json_real(json, "locations", totals->locations, 15);
-    json_real(json, "never_reused", totals->never_reused, 15);
-    json_real(json, "sample_locations", totals->share_first, 9);
-    json_real(json, "sample_locations_end", totals->share_last, 9);
+    json_decimal(json, "accesses", totals->accesses, 15);
+    json_decimal(json, "reuses", totals->reuses, 15);
+    json_decimal(json, "locations", totals->locations, 15);
+    json_decimal(json, "never_reused", totals->never_reused, 15);
+    json_decimal(json, "sample_locations", totals->share_first, 9);
+    json_decimal(json, "sample_locations_end", totals->share_last, 9);
     json_count(json, "kept_accesses", totals->kept_accesses);
     json_count(json, "kept_locations", totals->kept_locations);
 }
@@ -317,7 +299,7 @@ static void agreement_members(struct json *json, const struct reuse_figures *fig
     json_key(json, "model_agreement");
     json_number(json, reuse_similarity(figures->from_time, figures->expected), 6);
     if (figures->totals.stack)
-        json_real(json, "stack_agreement", figures_agreement(figures), 6);
+        json_decimal(json, "stack_agreement", figures_agreement(figures), 6);
 }
 
 bool json_reuse(struct json *json, const struct ranking *ranking,
@@ -327,8 +309,7 @@ bool json_reuse(struct json *json, const struct ranking *ranking,
     if (!figures)
         return false;
     figures_reuse(ranking->profile, figures);
-    json_key(json, "reuse");
-    json_open(json, '{');
+    json_begin(json, "reuse", '{');
     reuse_totals(json, &figures->totals);
     samples_members(json, ranking->profile);
     pace_member(json, figures);

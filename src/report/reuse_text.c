@@ -18,10 +18,9 @@ enum {
     QUANTILE_COLUMNS = 12,
     LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
     MOST_ROWS = 32,              /* of a histogram: beyond, rows of two octaves, or three */
-    OCTAVES = 65,
-    LEAST_ELIDED = 3,    /* empty rows in a row */
-    LEAST_SAMPLES = 100, /* the interval of 50 % is then 40..60 */
-    PAPER_OCTAVE = 13,   /* the one that begins at 4096 */
+    LEAST_ELIDED = 3,            /* empty rows in a row */
+    LEAST_SAMPLES = 100,         /* the interval of 50 % is then 40..60 */
+    PAPER_OCTAVE = 13,           /* the one that begins at 4096 */
 };
 
 /* A row whose share would read 0.0 % at both ends of the histogram is left out. */
@@ -195,8 +194,7 @@ static void print_basis(struct printer *printer, const struct reuse_figures *fig
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-/* ---- quantiles ---------------------------------------------------------------------------------
- */
+/* ---- quantiles ------------------------------------------------------------------------------- */
 
 static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
 
@@ -281,16 +279,9 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
                        room_text);
 }
 
-/* ---- histograms --------------------------------------------------------------------------------
- */
+/* ---- histograms ------------------------------------------------------------------------------ */
 
-/* 0, 1, [2, 4), [4, 8), ... */
-static unsigned octave_of(unsigned bin)
-{
-    uint64_t low = distance_bin_low(bin);
-    return low < 2 ? (unsigned)low : 64U - (unsigned)__builtin_clzll(low);
-}
-
+/* Where one of reuse_octave begins. */
 static uint64_t octave_low(unsigned octave)
 {
     return octave == 0 ? 0 : UINT64_C(1) << (octave - 1);
@@ -299,7 +290,7 @@ static uint64_t octave_low(unsigned octave)
 /* One histogram, or two side by side. */
 struct rows {
     const char *headings[2];
-    double shares[2][OCTAVES];
+    double shares[2][REUSE_OCTAVES];
     unsigned columns;
     unsigned first, end, step; /* octaves [first, end) in rows of `step` */
     bool paper;                /* the first row ends at 4096             */
@@ -310,7 +301,7 @@ static void add_column(struct rows *rows, const char *heading, const double *his
     double sum = reuse_sum(histogram), *shares = rows->shares[rows->columns];
     memset(shares, 0, sizeof rows->shares[0]);
     for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++)
-        shares[octave_of(bin)] += histogram[bin] / sum;
+        shares[reuse_octave(bin)] += histogram[bin] / sum;
     rows->headings[rows->columns++] = heading;
 }
 
@@ -325,7 +316,7 @@ static bool row_is_empty(const struct rows *rows, unsigned octave)
 static void find_range(struct rows *rows, bool paper)
 {
     rows->paper = paper;
-    rows->end = OCTAVES;
+    rows->end = REUSE_OCTAVES;
     while (rows->end > 1 && row_is_empty(rows, rows->end - 1))
         rows->end--;
     for (rows->first = 0; !paper && rows->first + 1 < rows->end && row_is_empty(rows, rows->first);)
@@ -375,13 +366,13 @@ static void print_row(struct printer *printer, const struct rows *rows, unsigned
     char low[32], high[32], label[80];
     double shares[2] = {0, 0};
     for (unsigned column = 0; column < rows->columns; column++)
-        for (unsigned i = octave; i < next && i < OCTAVES; i++)
+        for (unsigned i = octave; i < next && i < REUSE_OCTAVES; i++)
             shares[column] += rows->shares[column][i];
     power_name(octave_low(octave), low);
-    if (next < OCTAVES && octave_low(next) - octave_low(octave) > 1)
+    if (next < REUSE_OCTAVES && octave_low(next) - octave_low(octave) > 1)
         snprintf(label, sizeof label, "%s – %s", low, power_name(octave_low(next), high));
     else
-        snprintf(label, sizeof label, "%s%s", low, next < OCTAVES ? "" : " –");
+        snprintf(label, sizeof label, "%s%s", low, next < REUSE_OCTAVES ? "" : " –");
     print_shares(printer, label, shares, rows->columns, bar_columns(printer, rows));
 }
 
@@ -424,21 +415,7 @@ static void print_histogram(struct printer *printer, const struct reuse_figures 
     print_rows(printer, figures->paced ? "accesses" : "distance", &rows);
 }
 
-/* ---- CPU time ----------------------------------------------------------------------------------
- */
-
-/* Weight in [low, end); within a bin distances are taken as uniform. */
-static double weight_between(const double *histogram, double low, double end)
-{
-    double weight = 0;
-    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
-        double first = (double)distance_bin_low(bin), last = (double)reuse_bin_end(bin);
-        double inside = fmin(last, end) - fmax(first, low);
-        if (inside > 0 && histogram[bin] > 0)
-            weight += histogram[bin] * inside / (last - first);
-    }
-    return weight;
-}
+/* ---- CPU time -------------------------------------------------------------------------------- */
 
 /* 1, 2, 5, 10, 20, ... */
 static double next_step(double step)
@@ -468,14 +445,14 @@ static void print_time_rows(struct printer *printer, const struct reuse_figures 
     unsigned most = bar_columns(printer, &rows);
     while (low < figures->pace.floor_ns && low < 1e15)
         low = next_step(low);
-    double share = weight_between(elapsed, 0, low) / sum;
+    double share = reuse_weight(elapsed, 0, low) / sum;
     snprintf(label, sizeof label, "below %s", print_time(low, to));
     print_shares(printer, label, &share, 1, most);
-    for (last = low; last < 1e19 && weight_between(elapsed, last, 0x1p64) >= least_row * sum;)
+    for (last = low; last < 1e19 && reuse_weight(elapsed, last, 0x1p64) >= least_row * sum;)
         last = next_step(last);
     for (unsigned empty = share >= least_row ? 0 : LEAST_ELIDED; low < last; low = end) {
         end = next_step(low);
-        share = weight_between(elapsed, low, end) / sum;
+        share = reuse_weight(elapsed, low, end) / sum;
         step_label(low, end, label);
         empty = share >= least_row ? 0 : empty + 1;
         if (empty == 0)
@@ -503,8 +480,7 @@ static void print_elapsed(struct printer *printer, const struct reuse_figures *f
     print_time_rows(printer, figures, elapsed);
 }
 
-/* ---- the whole ---------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* What the model says where the stack distances are known too, and how far it can be trusted where
    they are not. */
@@ -555,13 +531,13 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
 
 bool print_reuse(struct printer *printer)
 {
+    static const char nothing[] =
+        "\n%sReuse distances%s\n\n"
+        "  No access was sampled: too little CPU time. More samples come with --rate, all of\n"
+        "  the accesses with --exact.\n";
     if (printer->profile->reuses_count == 0) {
         if (strcmp(printer->profile->run.verb, "reuse") == 0)
-            fprintf(printer->out,
-                    "\n%sReuse distances%s\n\n  No access was sampled: too little CPU time. More "
-                    "samples "
-                    "come with --rate, all of\n  the accesses with --exact.\n",
-                    print_on(printer, STRONG), print_off(printer));
+            fprintf(printer->out, nothing, print_on(printer, STRONG), print_off(printer));
         return true;
     }
     struct reuse_figures *figures = malloc(sizeof *figures);

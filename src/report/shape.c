@@ -29,33 +29,21 @@ static void make_path(const struct profile *profile, uint32_t context, struct pa
         path->frames[--left] = profile->contexts[context].frame;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
 static bool same_function(const struct profile *profile, uint32_t a, uint32_t b)
 {
     const struct profile_frame *one = &profile->frames[a], *other = &profile->frames[b];
     return one->function && one->module == other->module &&
-           same_text(one->function, other->function);
+           profile_same_text(one->function, other->function);
 }
 
 /* ---- loops --------------------------------------------------------------------------------- */
 
 static uint32_t loop_of(const struct profile *profile, uint32_t frame)
 {
-    size_t low = 0, end = profile->frame_loops_count;
-    while (low < end) {
-        size_t middle = low + (end - low) / 2;
-        if (profile->frame_loops[middle].frame < frame)
-            low = middle + 1;
-        else
-            end = middle;
-    }
-    return low < profile->frame_loops_count && profile->frame_loops[low].frame == frame
-               ? profile->frame_loops[low].loop
-               : 0;
+    size_t count = profile->frame_loops_count;
+    size_t found = BASE_FIRST(i, count, profile->frame_loops[i].frame >= frame);
+    bool known = found < count && profile->frame_loops[found].frame == frame;
+    return known ? profile->frame_loops[found].loop : 0;
 }
 
 bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b)
@@ -64,7 +52,8 @@ bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b)
     if (a == b)
         return true;
     return one->line && one->line == other->line && one->module == other->module &&
-           same_text(one->file, other->file) && same_text(one->function, other->function);
+           profile_same_text(one->file, other->file) &&
+           profile_same_text(one->function, other->function);
 }
 
 static void push(struct shape_loops *to, uint32_t loop)
@@ -94,8 +83,7 @@ static struct shape_loops nest(const struct profile *profile, uint32_t frame)
     return result;
 }
 
-/* ---- segments ----------------------------------------------------------------------------------
- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 /* Index behind the segment that begins at `first`. */
 static size_t segment_end(const struct profile *profile, const struct path *path, size_t first)
@@ -163,8 +151,7 @@ static void find_loops(const struct ranking *ranking, const struct path *use,
     add_rest(profile, reuse, reuse_end, &shape->reuse);
 }
 
-/* ---- ancestor ----------------------------------------------------------------------------------
- */
+/* ---- ancestor -------------------------------------------------------------------------------- */
 
 static bool is_active_below(const struct profile *profile, const struct path *path, size_t ancestor)
 {
@@ -194,7 +181,7 @@ static void find_ancestor(const struct ranking *ranking, const struct path *use,
     shape->use_called = at + 1 < use->count;
     shape->reuse_called = at + 1 < reuse->count;
     shape->recursive = is_active_below(profile, use, at) || is_active_below(profile, reuse, at);
-    if (a->line && b->line && same_text(a->file, b->file)) {
+    if (a->line && b->line && profile_same_text(a->file, b->file)) {
         shape->forward = a->line < b->line;
         shape->backward = a->line > b->line;
     }

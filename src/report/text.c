@@ -80,8 +80,7 @@ static bool is_paths(const struct printer *printer)
     return strcmp(printer->profile->run.verb, "paths") == 0;
 }
 
-/* ---- head --------------------------------------------------------------------------------------
- */
+/* ---- head ------------------------------------------------------------------------------------ */
 
 static void print_command(struct printer *printer)
 {
@@ -170,8 +169,7 @@ static void print_run(struct printer *printer)
     print_wrap(printer, DIM, 2, 2, clean);
 }
 
-/* ---- summary -----------------------------------------------------------------------------------
- */
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static void print_exact_row(struct printer *printer, const struct rank_kind *kind)
 {
@@ -229,8 +227,7 @@ static void print_summary(struct printer *printer)
     }
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------
- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 static struct advice_side advice_side(struct printer *printer, const struct chain *chain,
                                       char *source, size_t source_bytes)
@@ -373,8 +370,7 @@ static bool print_kind(struct printer *printer, const struct rank_kind *kind)
     return true;
 }
 
-/* ---- limits -------------------------------------------------------------------------------------
- */
+/* ---- limits ---------------------------------------------------------------------------------- */
 
 static void print_dropped(struct printer *printer)
 {
@@ -472,8 +468,7 @@ static void print_limits(struct printer *printer)
     }
 }
 
-/* ---- what next
- * ------------------------------------------------------------------------------------ */
+/* ---- what next ------------------------------------------------------------------------------- */
 
 static void print_command_line(struct printer *printer, const char *command)
 {

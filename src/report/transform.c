@@ -3,22 +3,28 @@
  * Which transformation usually brings a use and its far reuse together. As for advice.c, a wrong
  * hint costs more than a missing one. The rules, the first that holds; all need far reuses:
  *
- * recursion     below the ancestor its function is active again: the data belong to an activation
- * and to one of those that it makes. fusion        each end lies in loops of its own, in one
- * function, the use's first in the source (or no loop around both that could have brought the reuse
- * before the use). blocking      the same, but at least one end lies in a call made by the
- * ancestor: loops of different functions are not fused, their calls can be made for a part of the
- * data at a time. time tiling   the same, the reuse's first in the source and a loop around both:
- * the reuse happens in its next round. reordering    both ends in the same loops, at a subscript
- * within a subscript: the addresses come from data, which loops cannot be cut up by. interchange
- * both ends in the same loops, two or more of one function, and the source says that the inner one
- * steps over rows. What is measured cannot tell: that a column is walked shows as reuses some lines
- * away that are missing at distance 0, but a pair has sums of distances only, and those of the next
- * pass, much longer, are all that is seen in them. So the loop's line and the access's must show
- * it: the inner loop's variable selects the row and the variable of the loop around it the element,
- * and no other array would change for the worse. tiling        both ends in the same loops, two or
- * more of one function, otherwise. batching      both ends in the same loops, of which the
- * innermost is alone in its function: the one around it makes the calls.
+ * recursion:    below the ancestor its function is active again: the data belong to an activation
+ *               and to one of those that it makes.
+ * fusion:       each end lies in loops of its own, in one function, the use's first in the source
+ *               (or no loop around both that could have brought the reuse before the use).
+ * blocking:     the same, but at least one end lies in a call made by the ancestor: loops of
+ *               different functions are not fused, their calls can be made for a part of the
+ *               data at a time.
+ * time tiling:  the same, the reuse's first in the source and a loop around both: the reuse
+ *               happens in its next round.
+ * reordering:   both ends in the same loops, at a subscript within a subscript: the addresses come
+ *               from data, which loops cannot be cut up by.
+ * interchange:  both ends in the same loops, two or more of one function, and the source says that
+ *               the inner one steps over rows.
+ * tiling:       both ends in the same loops, two or more of one function, otherwise.
+ * batching:     both ends in the same loops, of which the innermost is alone in its function: the
+ *               one around it makes the calls.
+ *
+ * Interchange cannot be told from what is measured: that a column is walked shows as reuses some
+ * lines away that are missing at distance 0, but a pair has sums of distances only, and those of
+ * the next pass, much longer, are all that is seen in them. So the loop's line and the access's
+ * must show it: the inner loop's variable selects the row and the variable of the loop around it
+ * the element, and no other array would change for the worse.
  *
  * One loop alone around both ends gives no hint: what it comes back to hangs on the data. Nor is
  * there one about layout: that a line is used in part only is not among what a profile holds.
@@ -30,8 +36,7 @@
 
 enum { NAME_MOST = 64 };
 
-/* ---- reading source lines ----------------------------------------------------------------------
- */
+/* ---- reading source lines -------------------------------------------------------------------- */
 
 static bool word_char(char c)
 {
@@ -182,8 +187,7 @@ static bool is_indirect(const char *source)
     return false;
 }
 
-/* ---- rules --------------------------------------------------------------------------------------
- */
+/* ---- rules ----------------------------------------------------------------------------------- */
 
 static const struct transform transforms[TRANSFORM_KINDS] = {
     [TRANSFORM_FUSION] = {TRANSFORM_FUSION, "fusion",
@@ -259,8 +263,7 @@ struct transform transform_for(const struct transform_facts *facts)
     return transforms[kind];
 }
 
-/* ---- facts -------------------------------------------------------------------------------------
- */
+/* ---- facts ----------------------------------------------------------------------------------- */
 
 static const struct profile_frame *leaf_of(const struct profile *profile, uint32_t context)
 {

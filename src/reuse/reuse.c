@@ -79,8 +79,8 @@ static double cut_rate(double mean)
     return low;
 }
 
-/* Share of the locations whose last touch lies t or more before the end, t as a share of the run.
- */
+/* Share of the locations whose last touch lies t or more before the end, t as a share
+ * of the run. */
 static double cut_beyond(double rate, double t)
 {
     if (t >= 1)
@@ -104,7 +104,7 @@ static double distance_sum(const double *time)
 {
     double sum = 0;
     for (unsigned bin = 1; bin < DISTANCE_BINS; bin++)
-        sum += time[bin] * (bin_low(bin) + bin_low(bin + 1) - 1) / 2;
+        sum += time[bin] * reuse_bin_middle(bin);
     return sum;
 }
 
@@ -117,8 +117,8 @@ void reuse_curve_prepare(const double *time, double first_touches, struct reuse_
         memset(curve, 0, sizeof *curve);
         return;
     }
-    /* Share of locations × accesses before the first touch and after the last: two stretches each.
-     */
+    /* Share of locations × accesses before the first touch and after the last: two
+     * stretches each. */
     double outside = first_touches > 0 ? 1 - distance_sum(time) / (first_touches * total) : 0;
     bool closed = outside > 0;
     double rate = closed ? cut_rate(outside / 2) : 0;
@@ -253,6 +253,18 @@ double reuse_miss_ratio(const double *stack, double first_touches, uint64_t unit
     return accesses > 0 ? fmin(1, (far + first_touches) / accesses) : 0;
 }
 
+double reuse_weight(const double *histogram, double low, double end)
+{
+    double weight = 0;
+    for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
+        double first = (double)distance_bin_low(bin), last = (double)reuse_bin_end(bin);
+        double inside = fmin(last, end) - fmax(first, low);
+        if (inside > 0 && histogram[bin] > 0)
+            weight += histogram[bin] * (inside / (last - first));
+    }
+    return weight;
+}
+
 double reuse_quantile(const double *histogram, double share)
 {
     double wanted = reuse_sum(histogram) * share, below = 0;
@@ -271,23 +283,16 @@ double reuse_quantile(const double *histogram, double share)
     return (double)reuse_bin_end(last) - 1; /* rounding, or empty: 0 */
 }
 
-/* 0, 1, then [2, 4), [4, 8) ... */
-static unsigned octave(unsigned bin)
-{
-    uint64_t low = distance_bin_low(bin);
-    return low < 2 ? (unsigned)low : 64U - (unsigned)__builtin_clzll(low);
-}
-
 double reuse_similarity(const double *a, const double *b)
 {
-    double shares[2][65] = {{0}}, sums[2] = {reuse_sum(a), reuse_sum(b)}, apart = 0;
+    double shares[2][REUSE_OCTAVES] = {{0}}, sums[2] = {reuse_sum(a), reuse_sum(b)}, apart = 0;
     if (!(sums[0] > 0) || !(sums[1] > 0))
         return sums[0] > 0 || sums[1] > 0 ? 0 : 1;
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
-        shares[0][octave(bin)] += a[bin] / sums[0];
-        shares[1][octave(bin)] += b[bin] / sums[1];
+        shares[0][reuse_octave(bin)] += a[bin] / sums[0];
+        shares[1][reuse_octave(bin)] += b[bin] / sums[1];
     }
-    for (unsigned i = 0; i < 65; i++)
+    for (unsigned i = 0; i < REUSE_OCTAVES; i++)
         apart += fabs(shares[0][i] - shares[1][i]);
     return fmax(0, 1 - apart / 2);
 }

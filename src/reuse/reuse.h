@@ -61,6 +61,9 @@ double reuse_quantile(const double *histogram, double share);
 
 double reuse_sum(const double *histogram);
 
+/* Weight at distances in [low, end); within a bin they are taken as uniform. 0x1p64: no end. */
+double reuse_weight(const double *histogram, double low, double end);
+
 /* 1 − Σ |a − b| / 2 over the shares in octaves: 1 if the histograms agree, 0 if they have
    nothing in common (the accuracy of the field's papers, on finer bins at short distances). 1 if both are empty. */
 double reuse_similarity(const double *a, const double *b);
@@ -106,6 +109,20 @@ struct reuse_ratio reuse_band_at(const struct reuse_band *band, uint64_t units);
 static inline uint64_t reuse_bin_end(unsigned bin)
 {
     return bin + 1 < DISTANCE_BINS ? distance_bin_low(bin + 1) : UINT64_MAX;
+}
+
+/* Mean distance in a bin. */
+static inline double reuse_bin_middle(unsigned bin)
+{
+    return ((double)distance_bin_low(bin) + (double)reuse_bin_end(bin) - 1) / 2;
+}
+
+/* Number of the octave a bin lies in, of 0, 1, [2, 4), [4, 8), ... */
+enum { REUSE_OCTAVES = 65 };
+static inline unsigned reuse_octave(unsigned bin)
+{
+    uint64_t low = distance_bin_low(bin);
+    return low < 2 ? (unsigned)low : 64U - (unsigned)__builtin_clzll(low);
 }
 
 #endif

@@ -77,16 +77,8 @@ enum base_status unwind_table_open(const void *bytes, size_t size, bool thorough
 /* Index of the last value <= wanted; count if there is none. */
 static uint32_t last_not_above(const uint32_t *values, uint32_t count, uint32_t wanted)
 {
-    uint32_t low = 0;
-    uint32_t high = count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (values[middle] <= wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? low - 1 : count;
+    uint32_t above = BASE_FIRST(i, count, values[i] > wanted);
+    return above ? above - 1 : count;
 }
 
 /* Of a covered address; covered ranges never span 4 GiB. */

@@ -95,8 +95,7 @@ static enum base_status read_frame(struct wire_trace_reader *reader)
     return BASE_OK;
 }
 
-/* ---- accesses
- * ------------------------------------------------------------------------------------ */
+/* ---- accesses -------------------------------------------------------------------------------- */
 
 static inline uint64_t take_number(struct wire_trace_reader *reader)
 {
@@ -202,8 +201,7 @@ static inline bool read_access(struct wire_trace_reader *reader, unsigned codes,
     return true;
 }
 
-/* ---- other events
- * -------------------------------------------------------------------------------- */
+/* ---- other events ---------------------------------------------------------------------------- */
 
 /* False: malformed. All that follow are like this; the caller looks at reader->at afterwards. */
 static bool read_kernel(struct wire_trace_reader *reader, enum other other,
@@ -320,8 +318,7 @@ static enum base_status read_other(struct wire_trace_reader *reader, struct wire
     return good ? BASE_OK : BASE_MALFORMED;
 }
 
-/* ---- events ------------------------------------------------------------------------------------
- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 /* Takes an event's first byte and the count of predicted events before it. */
 static enum base_status begin_event(struct wire_trace_reader *reader)

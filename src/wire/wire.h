@@ -318,8 +318,8 @@ struct wire_counters_record {
     struct wire_counters counters;
 };
 
-/* ---- the exact engine's records ------------------------------------------------
-   Nodes and modules as above; the frame's thread is the process. */
+/* ---- the exact engine's records ------------------------------------------------ */
+/* Nodes and modules as above; the frame's thread is the process. */
 
 struct wire_pair {
     struct wire_record record;

@@ -149,8 +149,7 @@ static void read_program(const char *path)
         fail("the program does not count");
 }
 
-/* ---- stepping -----------------------------------------------------------------------------------
- */
+/* ---- stepping -------------------------------------------------------------------------------- */
 
 static const struct range *range_of(uint64_t ip)
 {

@@ -99,8 +99,8 @@ APART long many_paths(long x, unsigned bits)
 }
 /* clang-format on */
 
-/* Two paths that take turns, `half` rounds each: a sample that kept step with them would see one.
- */
+/* Two paths that take turns, `half` rounds each: a sample that kept step with them
+ * would see one. */
 #define TAKES_TURNS(name, half)                                                                    \
     APART long name(long x, long n)                                                                \
     {                                                                                              \

@@ -151,8 +151,7 @@ static bool read_program(const char *path)
     return header->e_type == ET_DYN;
 }
 
-/* ---- paths
- * ---------------------------------------------------------------------------------------- */
+/* ---- paths ----------------------------------------------------------------------------------- */
 
 struct count {
     struct function *function;
@@ -207,8 +206,7 @@ static void count_path(struct function *function, const char *blocks, bool aband
         grow();
 }
 
-/* ---- activations
- * -------------------------------------------------------------------------------------- */
+/* ---- activations ----------------------------------------------------------------------------- */
 
 struct activation {
     struct function *function;
@@ -313,8 +311,7 @@ static void arrive(uint64_t ip, uint64_t rsp)
     }
 }
 
-/* ---- stepping
- * --------------------------------------------------------------------------------------------- */
+/* ---- stepping -------------------------------------------------------------------------------- */
 
 /* The function whose block or entry is the last at or before ip. */
 static const struct function *function_at(uint64_t ip)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Two libraries of one source, WORK being the name of the function: the same code under two names.
- */
+/* Two libraries of one source, WORK being the name of the function: the same code
+ * under two names. */
 #include <stdint.h>
 
 void WORK(volatile uint64_t *cell);

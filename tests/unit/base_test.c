@@ -92,9 +92,26 @@ static void mixing_spreads(void **state)
     assert_true(changed > 31 && changed < 33);
 }
 
+static void searches_by_halves_find_the_first(void **state)
+{
+    uint32_t values[20];
+    (void)state;
+    for (size_t count = 0; count <= BASE_COUNT(values); count++) {
+        for (size_t i = 0; i < count; i++)
+            values[i] = (uint32_t)(i / 2 * 3); /* 0 0 3 3 6 6 ... */
+        for (uint32_t wanted = 0; wanted < 32; wanted++) {
+            size_t first = 0;
+            while (first < count && values[first] < wanted)
+                first++;
+            assert_int_equal(BASE_FIRST(i, count, values[i] >= wanted), first);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(searches_by_halves_find_the_first),
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(random_follows_the_reference),
         cmocka_unit_test(random_below_is_uniform),

@@ -418,6 +418,20 @@ static void names_are_readable(void **state)
     binary_close(binary);
 }
 
+static void functions_that_never_return_are_known_by_name(void **state)
+{
+    static const char *const final[] = {"exit", "_ZSt9terminatev", "_gfortran_stop_string",
+                                        "_ZSt20__throw_length_errorPKc", "_ZSt16__throw_bad_castv"};
+    static const char *const others[] = {"",        "exi",   "exits",        "_ZSt4sortv",
+                                         "__throw", "_ZSt7", "_ZSt20__throw"};
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(final); i++)
+        assert_true(binary_never_returns(final[i], strlen(final[i])));
+    for (size_t i = 0; i < BASE_COUNT(others); i++)
+        assert_false(binary_never_returns(others[i], strlen(others[i])));
+    assert_true(binary_never_returns("exit@plt", strlen("exit")));
+}
+
 static void cpp_namespaces_classes_and_lambdas_are_named(void **state)
 {
     struct binary_frame frames[8];
@@ -1045,8 +1059,7 @@ static void large_programs_compile_in_time(void **state)
     }
 }
 
-/* ---- hostile files ----------------------------------------------------------------------------
- */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
 static void try_everything(const char *path)
 {
@@ -1108,6 +1121,7 @@ int main(void)
         cmocka_unit_test(nested_symbols_do_not_hide_the_outer_one),
         cmocka_unit_test(dropped_functions_do_not_claim_code),
         cmocka_unit_test(names_are_readable),
+        cmocka_unit_test(functions_that_never_return_are_known_by_name),
         cmocka_unit_test(cpp_namespaces_classes_and_lambdas_are_named),
         cmocka_unit_test(code_bytes_are_read),
         cmocka_unit_test(the_vdso_is_a_module),

@@ -55,8 +55,7 @@ static int read_fixture(void **state)
     return 0;
 }
 
-/* ---- regions ----------------------------------------------------------------------------------
- */
+/* ---- regions --------------------------------------------------------------------------------- */
 
 struct region {
     int file;
@@ -142,8 +141,7 @@ static uint64_t cells_of(enum function function)
     return word + (uint64_t)(int64_t)head.table - fixture.counters + sizeof(struct built_piece);
 }
 
-/* ---- numbers of paths ---------------------------------------------------------------------------
- */
+/* ---- numbers of paths ------------------------------------------------------------------------ */
 
 /* The number of the path through these blocks; `ends` as in struct paths_path. */
 static uint64_t number_of(enum function function, uint32_t ends, const uint32_t *blocks,
@@ -196,8 +194,7 @@ static void put_hashed(const struct region *region, uint64_t table, uint32_t slo
     put(region, table + sizeof(struct built_hash) + slot * sizeof cell, &cell, sizeof cell);
 }
 
-/* ---- importing
- * ------------------------------------------------------------------------------------ */
+/* ---- importing ------------------------------------------------------------------------------- */
 
 static char output[] = "/tmp/headroom-built-XXXXXX";
 
@@ -300,8 +297,7 @@ static const char *lines_of(const struct profile *profile, const struct profile_
     return text;
 }
 
-/* ---- known answers
- * ---------------------------------------------------------------------------------- */
+/* ---- known answers --------------------------------------------------------------------------- */
 
 struct numbers {
     uint64_t entered, around, left, through, across;
@@ -420,8 +416,7 @@ static void the_run_is_described(void **state)
     profile_free(profile);
 }
 
-/* ---- contexts
- * ---------------------------------------------------------------------------------------- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 static const uint32_t no_entry = FUNCTIONS;
 
@@ -533,8 +528,7 @@ static void equal_contexts_are_one_vertex(void **state)
     profile_free(profile);
 }
 
-/* ---- what may be wrong
- * --------------------------------------------------------------------------------- */
+/* ---- what may be wrong ----------------------------------------------------------------------- */
 
 static void an_empty_region_says_so(void **state)
 {

@@ -64,8 +64,7 @@ static void plain_forget(struct plain *plain, uint64_t address, uint64_t bytes)
             plain->lines[i].used = 0;
 }
 
-/* ---- caches ------------------------------------------------------------------------------------
- */
+/* ---- caches ---------------------------------------------------------------------------------- */
 
 static const struct cache_shape shapes[] = {
     {64, 0},         {64, 1},       {128, 2},       {64 * 3, 1},       {64 * 3, 0},
@@ -143,8 +142,7 @@ static bool equals_the_oracle(const struct cache_shape *shape, unsigned kind, ui
     return same;
 }
 
-/* ---- tests
- * --------------------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void caches_equal_the_oracle(void **state)
 {

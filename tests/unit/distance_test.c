@@ -879,8 +879,7 @@ static void large_traces_and_their_samples(void **state)
     }
 }
 
-/* ---- the miss-ratio curve ---------------------------------------------------------------------
- */
+/* ---- the miss-ratio curve -------------------------------------------------------------------- */
 
 /*
  * A fully associative cache of c lines with replacement of the least recently used misses what is
@@ -1016,10 +1015,19 @@ static void samples_of_skewed_traces_need_the_true_number_of_accesses(void **sta
     struct distance_totals totals;
     distance_totals(distance, &totals);
     distance_histograms(distance, time, sampled);
-    sampled[0] += STEPS - totals.accesses;
+    distance_adjust(sampled, 0, STEPS - totals.accesses);
     for (uint64_t lines = 1024; lines <= UNITS; lines *= 2)
         assert_true(fabs(misses(stack, STEPS, lines) - misses(sampled, STEPS, lines)) < 0.01);
     end(distance, &supply);
+}
+
+static void too_many_accesses_are_taken_from_the_shortest_distances(void **state)
+{
+    double histogram[DISTANCE_BINS] = {9, 3, 2, 4};
+    distance_adjust(histogram, 1, 1);
+    assert_true(histogram[0] == 9 && histogram[1] == 4 && histogram[2] == 2);
+    distance_adjust(histogram, 1, -5);
+    assert_true(histogram[0] == 9 && histogram[1] == 0 && histogram[2] == 1 && histogram[3] == 4);
 }
 
 /* More than 2^24 slots: all levels of sums. Down and up again every distance occurs once each. */
@@ -1067,6 +1075,7 @@ int main(void)
         cmocka_unit_test(the_curve_equals_simulated_caches),
         cmocka_unit_test(large_traces_and_their_samples),
         cmocka_unit_test(samples_of_skewed_traces_need_the_true_number_of_accesses),
+        cmocka_unit_test(too_many_accesses_are_taken_from_the_shortest_distances),
         cmocka_unit_test(all_levels_of_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

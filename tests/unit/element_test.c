@@ -56,8 +56,7 @@ static void report(const char *where, const struct tally *tally)
                   where, tally->instructions, tally->accesses, tally->floats, tally->different);
 }
 
-/* ---- every opcode
- * ------------------------------------------------------------------------------------------ */
+/* ---- every opcode ---------------------------------------------------------------------------- */
 
 static const char *const prefix_sets[] = {
     "",         "\x66",     "\xf3",     "\xf2",         "\x66\xf2", "\xf2\x66",     "\x66\xf3",
@@ -140,8 +139,7 @@ static void agrees_on_every_vex_opcode(void **state)
     assert_true(tally.floats > 10000);
 }
 
-/* ---- libraries
- * --------------------------------------------------------------------------------------------- */
+/* ---- libraries ------------------------------------------------------------------------------- */
 
 enum { MOST_BYTES_OF_A_LIBRARY = 16 << 20 };
 
@@ -186,9 +184,7 @@ static void agrees_on_libraries(void **state)
     assert_true(total.floats > 1000);
 }
 
-/* ---- a list
- * ------------------------------------------------------------------------------------------------
- */
+/* ---- a list ---------------------------------------------------------------------------------- */
 
 /* The width of the access is the assembler's choice; element: "f8", "i4". */
 struct expectation {
@@ -581,8 +577,7 @@ static void knows_the_list(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- odd input
- * --------------------------------------------------------------------------------------------- */
+/* ---- odd input ------------------------------------------------------------------------------- */
 
 static void integers_divide_the_access(void **state)
 {

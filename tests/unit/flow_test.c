@@ -325,8 +325,7 @@ static void test_prefix(void **state)
     flow_free(flow);
 }
 
-/* ---- tables -------------------------------------------------------------------------------------
- */
+/* ---- tables ---------------------------------------------------------------------------------- */
 
 /* The body of each: a loop around a switch with four cases and a default. */
 #define CASES(name)                                                                                \
@@ -360,8 +359,8 @@ __asm__(FUNCTION(picture) "xor %eax, %eax\n"
                           "movslq (%rdx,%rcx,4), %rcx\n add %rdx, %rcx\n"
                           "notrack jmp *%rcx\n" CASES(picture) END(picture) RELATIVE(picture));
 
-/* clang, with the base set outside of the loop, copied, and no guard: the table ends where it ends
- */
+/* clang, with the base set outside of the loop, copied, and no guard: the table ends
+ * where it ends */
 LABELS(hoisted);
 __asm__(FUNCTION(hoisted) "push %rbx\n"
                           "lea hoisted_table(%rip), %rbx\n"

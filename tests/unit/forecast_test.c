@@ -463,8 +463,7 @@ static void watchpoints_strike_where_foreseen(void **state)
     assert_true(run_watches(&foreseen, 8) > UNFORESEEN_MOST);
 }
 
-/* ---- single instructions, natively and forecast -----------------------------------------------
- */
+/* ---- single instructions, natively and forecast ---------------------------------------------- */
 
 /* Random rax, rcx, rdx, rbx and flags; rdi points to 16 random bytes. One, or a few on the way to a
    defined state. */
@@ -636,8 +635,8 @@ struct bench {
     unsigned compared, unknown_registers, unknown_flags, wrong;
 };
 
-/* Stores on the way vary (loops, cmpxchg): the probe is the store at the probe's last instruction.
- */
+/* Stores on the way vary (loops, cmpxchg): the probe is the store at the probe's last
+ * instruction. */
 static enum forecast_result forecast_probe(struct bench *bench, const struct base_registers *before,
                                            uint64_t probe_store, uint64_t *value)
 {
@@ -1044,8 +1043,7 @@ static void known_code_is_foreseen(void **state)
     }
 }
 
-/* ---- the state at a hit, by hand ---------------------------------------------------------------
- */
+/* ---- the state at a hit, by hand ------------------------------------------------------------- */
 
 __asm__(".pushsection .rodata\n"
         "then_callee: mov %rcx,%r12; movq %xmm0,%r13; movq %xmm0,%rax; mov %r13b,%r14b\n"

@@ -133,8 +133,7 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr)
     return NULL;
 }
 
-/* ---- a log ------------------------------------------------------------------------------------
- */
+/* ---- a log ----------------------------------------------------------------------------------- */
 
 struct log {
     struct wire_region *region;
@@ -340,8 +339,7 @@ static uint64_t dropped(const struct profile *profile, const char *reason)
     return 0;
 }
 
-/* ---- tests -------------------------------------------------------------------------------------
- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 static void one_thread_one_pair(void **state)
 {
@@ -533,8 +531,7 @@ static void unknown_modules_keep_name_and_offset(void **state)
     log_free(&log);
 }
 
-/* ---- accounts
- * ------------------------------------------------------------------------------------ */
+/* ---- accounts -------------------------------------------------------------------------------- */
 
 static void killed_in_mid_sample_is_unfinished(void **state)
 {
@@ -600,8 +597,7 @@ static void lost_counters_are_rebuilt_from_records(void **state)
     log_free(&log);
 }
 
-/* ---- damage
- * --------------------------------------------------------------------------------------- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void nonsense_records_are_counted(void **state)
 {
@@ -761,8 +757,7 @@ static void other_files_are_no_logs(void **state)
     log_free(&log);
 }
 
-/* ---- the exact engine -----------------------------------------------------------------------
- */
+/* ---- the exact engine ------------------------------------------------------------------------ */
 
 static void exact_begin(struct log *log, uint32_t kinds)
 {
@@ -891,8 +886,8 @@ static void uses_alone_are_folded(void **state)
     log_totals(&image, 10, 0);
     image_end(&log, &image);
     struct profile *profile = import_and_read(&log, NULL);
-    /* Dead: all uses. Load: the wasting pair, the other uses of its first context, all other uses.
-     */
+    /* Dead: all uses. Load: the wasting pair, the other uses of its first context, all
+     * other uses. */
     assert_int_equal(profile->pairs_count, 4);
     static const double uses[] = {8, 7, 6, 5};
     for (size_t i = 0; i < 4; i++) {

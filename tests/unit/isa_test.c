@@ -18,8 +18,7 @@
 #include "isa/isa.h"
 #include "stepped.h"
 
-/* ---- decoding
- * ------------------------------------------------------------------------------------ */
+/* ---- decoding -------------------------------------------------------------------------------- */
 
 enum { CODE_ADDRESS = 0x400000 };
 
@@ -295,8 +294,7 @@ static void describes_operations(void **state)
     assert_int_equal(o.condition, 7);
 }
 
-/* ---- lengths against the decoder, over all code of the C library
- * --------------------------------- */
+/* ---- lengths against the decoder, over all code of the C library ----------------------------- */
 
 struct tally {
     unsigned long same, different;
@@ -335,8 +333,7 @@ static void lengths_agree_with_the_decoder(void **state)
     assert_true(tally.same > 100000);
 }
 
-/* ---- traps
- * ------------------------------------------------------------------------------------------ */
+/* ---- traps ----------------------------------------------------------------------------------- */
 
 enum { STACK = 0x7000000, DATA = 0x5000000, MEMORY_BYTES = 4096 };
 
@@ -638,8 +635,7 @@ static void knows_system_calls(void **state)
     assert_int_equal(isa_syscall_direction(-1), 0);
 }
 
-/* ---- traps of real code: after every step the culprit is known
- * ----------------------------------------- */
+/* ---- traps of real code: after every step the culprit is known ------------------------------- */
 
 struct blame_score {
     unsigned asked, by_result[5], wrong, wrong_with_start, start_known;

@@ -643,8 +643,10 @@ static void test_built_region(void **state)
     close(region);
 }
 
-/* As test_program_inherits_everything_as_it_was and those after it. */
-static void test_built_inheritance(void **state)
+/* As test_program_inherits_everything_as_it_was and those after it; record: runs this program and
+ * has it play that part. */
+static void check_inheritance(struct launch_result (*record)(const char *part), const char *signals,
+                              const char *limits)
 {
     sigset_t mask, before, after;
     sigemptyset(&mask);
@@ -652,7 +654,7 @@ static void test_built_inheritance(void **state)
     sigprocmask(SIG_BLOCK, &mask, &before);
     signal(SIGCHLD, SIG_IGN);
     signal(SIGPIPE, SIG_DFL);
-    struct launch_result result = built_part("signals");
+    struct launch_result result = record(signals);
     struct sigaction child;
     sigaction(SIGCHLD, NULL, &child);
     assert_ptr_equal(child.sa_handler, SIG_IGN);
@@ -667,10 +669,15 @@ static void test_built_inheritance(void **state)
     smaller = (struct rlimit){4096, size.rlim_max};
     setrlimit(RLIMIT_NOFILE, &fewer);
     setrlimit(RLIMIT_FSIZE, &smaller);
-    result = built_part("limits");
+    result = record(limits);
     setrlimit(RLIMIT_NOFILE, &files);
     setrlimit(RLIMIT_FSIZE, &size);
     assert_int_equal(result.exit_code, 1 | 2);
+}
+
+static void test_built_inheritance(void **state)
+{
+    check_inheritance(built_part, "signals", "limits");
     int own = 0;
     for (int i = 0; i < 256; i++)
         own += fcntl(i, F_GETFD) >= 0 && !(fcntl(i, F_GETFD) & FD_CLOEXEC);
@@ -811,34 +818,9 @@ static void test_exact_signals(void **state)
     assert_true(result.wall_s > 0.3);
 }
 
-/* As test_program_inherits_everything_as_it_was. */
 static void test_exact_inheritance(void **state)
 {
-    sigset_t mask, before, after;
-    sigemptyset(&mask);
-    sigaddset(&mask, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &mask, &before);
-    signal(SIGCHLD, SIG_IGN);
-    signal(SIGPIPE, SIG_DFL);
-    struct launch_result result = exact_part("inherit-signals");
-    struct sigaction child;
-    sigaction(SIGCHLD, NULL, &child);
-    assert_ptr_equal(child.sa_handler, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL);
-    sigprocmask(SIG_SETMASK, &before, &after);
-    assert_true(sigismember(&after, SIGUSR1) && !sigismember(&after, SIGTERM));
-    assert_int_equal(result.exit_code, 1 | 2 | 4 | 8);
-    struct rlimit files, size, fewer, smaller;
-    getrlimit(RLIMIT_NOFILE, &files);
-    getrlimit(RLIMIT_FSIZE, &size);
-    fewer = (struct rlimit){99, files.rlim_max};
-    smaller = (struct rlimit){4096, size.rlim_max};
-    setrlimit(RLIMIT_NOFILE, &fewer);
-    setrlimit(RLIMIT_FSIZE, &smaller);
-    result = exact_part("inherit-limits");
-    setrlimit(RLIMIT_NOFILE, &files);
-    setrlimit(RLIMIT_FSIZE, &size);
-    assert_int_equal(result.exit_code, 1 | 2);
+    check_inheritance(exact_part, "inherit-signals", "inherit-limits");
 }
 
 static void words(struct exact_words *words, const char *text)
@@ -1002,8 +984,7 @@ static void test_exact_examine(void **state)
     assert_non_null(strstr(error, "interpreters of interpreters"));
 }
 
-/* ---- parts -------------------------------------------------------------------------------------
- */
+/* ---- parts ----------------------------------------------------------------------------------- */
 
 static void test_search_as_execvp(void **state)
 {

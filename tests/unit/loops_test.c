@@ -233,8 +233,7 @@ static uint32_t line_of(const char *source, const char *name)
     return line;
 }
 
-/* ---- what is found -----------------------------------------------------------------------------
- */
+/* ---- what is found --------------------------------------------------------------------------- */
 
 /* Asks for every byte of the functions that nm finds in `symbols`. */
 static struct profile *find_loops(const char *name, const char *symbols)

@@ -128,8 +128,8 @@ struct measured {
     struct distance_totals totals;
 };
 
-/* phase: not 0: in so many accesses the locations are a few of all, then others; not independent.
- */
+/* phase: not 0: in so many accesses the locations are a few of all, then others; not
+ * independent. */
 static void measure(const struct source *source, uint64_t seed, uint64_t phase,
                     struct measured *measured)
 {
@@ -157,8 +157,7 @@ static void measure(const struct source *source, uint64_t seed, uint64_t phase,
     free(distance);
 }
 
-/* ---- the formula against what was measured ------------------------------------------------------
- */
+/* ---- the formula against what was measured --------------------------------------------------- */
 
 /* Over TRACES traces: sums and sums of squares of shares by bin. */
 struct noise {
@@ -242,8 +241,7 @@ static void phases_are_not_independent(void **state)
     assert_true(bias.mean > 4 && bias.total > 0.015);
 }
 
-/* ---- theory
- * ---------------------------------------------------------------------------------------- */
+/* ---- theory ---------------------------------------------------------------------------------- */
 
 /*
  * M accesses drawn evenly from N locations. On paper:

@@ -170,8 +170,7 @@ static void has(const char *text, const char *part)
     assert_non_null(strstr(text, part));
 }
 
-/* ---- figures ------------------------------------------------------------------------------------
- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 static void close_to(double value, double wanted)
 {
@@ -315,8 +314,7 @@ static void the_context_tree_is_measured(void **state)
     profile_free(profile);
 }
 
-/* ---- JSON
- * ----------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static double number(const json_t *object, const char *name)
 {
@@ -419,8 +417,7 @@ static void json_is_cut_by_the_limit(void **state)
     profile_free(profile);
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 /* 300 paths of 1000 blocks each. */
 static void json_stays_small_unless_asked(void **state)

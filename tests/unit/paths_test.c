@@ -14,8 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- graphs that are written down
- * ---------------------------------------------------------------- */
+/* ---- graphs that are written down ------------------------------------------------------------ */
 
 enum { MOST_BLOCKS = 40, MOST_EDGES = 160, ENUMERATE = 20000 };
 
@@ -606,8 +605,7 @@ static void test_split_is_stable(void **state)
     assert_true(split > 1000);
 }
 
-/* ---- too many paths
- * ------------------------------------------------------------------------------ */
+/* ---- too many paths -------------------------------------------------------------------------- */
 
 struct large {
     struct paths_graph graph;
@@ -745,8 +743,7 @@ static void test_cannot_split(void **state)
     free(large.graph.edges);
 }
 
-/* ---- size, and what is no graph
- * ------------------------------------------------------------------ */
+/* ---- size, and what is no graph -------------------------------------------------------------- */
 
 static void test_large(void **state)
 {

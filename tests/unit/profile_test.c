@@ -152,8 +152,8 @@ static void add_version_3(struct profile *profile)
     *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 2};
 }
 
-/* What version 4 added: two functions with paths, one left alone; root, main, leaf called by main.
- */
+/* What version 4 added: two functions with paths, one left alone; root, main, leaf
+ * called by main. */
 static void add_version_4(struct profile *profile)
 {
     struct profile_path_function whole = {.function = "main",
@@ -692,8 +692,7 @@ static void check_sees_every_fault(void **state)
     profile_free(profile);
 }
 
-/* ---- hostile files ----------------------------------------------------------------------------
- */
+/* ---- hostile files --------------------------------------------------------------------------- */
 
 static void edit(const char *path, const char *sql)
 {
@@ -1132,8 +1131,8 @@ static void flipped_bits_never_crash(void **state)
     for (unsigned round = 0; round < ROUNDS; round++) {
         memcpy(copy, content, bytes);
         for (uint64_t flips = 1 + base_random_below(&random, 8); flips; flips--) {
-            /* Most of a small file is empty: half of the flips go where page headers and cells are.
-             */
+            /* Most of a small file is empty: half of the flips go where page headers
+             * and cells are. */
             size_t at = (size_t)base_random_below(&random, bytes);
             if (base_random_below(&random, 2))
                 at =
@@ -1148,8 +1147,7 @@ static void flipped_bits_never_crash(void **state)
     free(copy);
 }
 
-/* ---- statistics -------------------------------------------------------------------------------
- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 static void shares_have_wilson_intervals(void **state)
 {

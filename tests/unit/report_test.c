@@ -19,8 +19,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-/* ---- profiles ----------------------------------------------------------------------------------
- */
+/* ---- profiles -------------------------------------------------------------------------------- */
 
 static struct profile *new_profile(void)
 {
@@ -155,8 +154,7 @@ static json_t *at(json_t *value, const char *path)
 #define NUMBER(root, path) json_number_value(at(root, path))
 #define TEXT(root, path)   json_string_value(at(root, path))
 
-/* ---- JSON ---------------------------------------------------------------------------------------
- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 static void json_holds_what_was_found(void **state)
 {
@@ -330,8 +328,7 @@ static void a_full_disk_is_told(void **state)
     profile_free(profile);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------
- */
+/* ---- text ------------------------------------------------------------------------------------ */
 
 static void text_reads_like_this(void **state)
 {
@@ -598,8 +595,7 @@ static void long_names_are_shortened(void **state)
     }
 }
 
-/* ---- the exact engine -------------------------------------------------------------------------
- */
+/* ---- the exact engine ------------------------------------------------------------------------ */
 
 /* Counts instead of samples. */
 static struct profile *exact_profile(void)
@@ -741,8 +737,7 @@ static void exact_json_has_no_intervals(void **state)
     profile_free(profile);
 }
 
-/* ---- reuse --------------------------------------------------------------------------------------
- */
+/* ---- reuse ----------------------------------------------------------------------------------- */
 
 static void add_bin(struct profile *profile, uint32_t process, uint32_t which, uint64_t distance,
                     double weight)
@@ -1039,8 +1034,7 @@ static void waste_and_reuse_share_a_profile(void **state)
     profile_free(profile);
 }
 
-/* ---- source lines and advice
- * --------------------------------------------------------------------- */
+/* ---- source lines and advice ----------------------------------------------------------------- */
 
 static char source_path[64];
 
@@ -1156,8 +1150,7 @@ static void advice_follows_the_evidence(void **state)
     profile_free(profile);
 }
 
-/* ---- caches and estimates -----------------------------------------------------------------------
- */
+/* ---- caches and estimates -------------------------------------------------------------------- */
 
 static void add_cache(struct profile *profile, uint32_t level, uint64_t bytes)
 {
@@ -1407,8 +1400,8 @@ static void estimates_have_bands(void **state)
     assert_true(NUMBER(root, "reuse.pairs.0.ci95.1") > 1.0 / 3);
     assert_float_equal(NUMBER(root, "reuse.pairs.0.stack_mean"), 4000, 1e-6);
     json_decref(root);
-    /* What was found by looking ahead does not hang on the pace: 150 accesses stay below the floor.
-     */
+    /* What was found by looking ahead does not hang on the pace: 150 accesses stay
+     * below the floor. */
     profile->bins[0].bin = distance_bin(150);
     profile->bins[0].lo = distance_bin_low(profile->bins[0].bin);
     profile->bins[0].hi = distance_bin_low(profile->bins[0].bin + 1);
@@ -1569,8 +1562,7 @@ static void ascii_keeps_the_columns(void **state)
     profile_free(profile);
 }
 
-/* ---- what a pair could save
- * ---------------------------------------------------------------------- */
+/* ---- what a pair could save ------------------------------------------------------------------ */
 
 static void sum_up(const double *distances, unsigned count, struct rank_reuse_pair *pair)
 {
@@ -1636,8 +1628,7 @@ static void mixtures_are_seen_through(void **state)
     free(figures);
 }
 
-/* ---- transformations
- * ----------------------------------------------------------------------------- */
+/* ---- transformations ------------------------------------------------------------------------- */
 
 static void transformations_need_their_evidence(void **state)
 {
@@ -1757,8 +1748,7 @@ static void transformations_need_their_evidence(void **state)
     }
 }
 
-/* ---- loops
- * ---------------------------------------------------------------------------------------- */
+/* ---- loops ----------------------------------------------------------------------------------- */
 
 static uint32_t add_loop(struct profile *profile, uint32_t parent, const char *function,
                          uint32_t line)

@@ -266,6 +266,9 @@ static void quantiles_and_ratios(void **state)
     assert_true(reuse_quantile(histogram, 0.5) == 0);
     assert_float_equal(reuse_quantile(histogram, 0.75), 4096 + 511 / 2.0, 1e-6);
     assert_float_equal(reuse_quantile(histogram, 1), 4607, 1e-6);
+    assert_float_equal(reuse_weight(histogram, 0, 1), 50, 1e-12);
+    assert_float_equal(reuse_weight(histogram, 0.5, 4096 + 128), 25 + 12.5, 1e-12);
+    assert_float_equal(reuse_weight(histogram, 4608, 0x1p64), 0, 1e-12);
     assert_float_equal(reuse_miss_ratio(histogram, 100, 4096), 0.75, 1e-12);
     assert_float_equal(reuse_miss_ratio(histogram, 100, 8192), 0.5, 1e-12);
     assert_float_equal(reuse_miss_ratio(histogram, 0, 1), 0.5, 1e-12);

@@ -24,8 +24,7 @@ static bool read_process(void *context, uint64_t address, void *out, size_t byte
     return process_vm_readv(*(pid_t *)context, &to, 1, &from, 1, 0) == (ssize_t)bytes;
 }
 
-/* ---- what the child runs ----------------------------------------------------------------------
- */
+/* ---- what the child runs --------------------------------------------------------------------- */
 
 static volatile double sink;
 static volatile uint64_t sink_integer;

@@ -16,8 +16,7 @@
 
 enum { MOST_IDS = 4096, MOST_NODES = 4 * MOST_IDS, MOST_FORGED = 25000 };
 
-/* ---- streams and events in memory
- * -------------------------------------------------------------------------- */
+/* ---- streams and events in memory ------------------------------------------------------------ */
 
 struct stream {
     uint8_t *bytes;
@@ -107,8 +106,7 @@ static bool same_event(const struct wire_trace_event *a, const struct wire_trace
             (value_bytes(a) == value_bytes(b) && memcmp(a->value, b->value, value_bytes(a)) == 0));
 }
 
-/* ---- writers and readers
- * ----------------------------------------------------------------------------------- */
+/* ---- writers and readers --------------------------------------------------------------------- */
 
 /* Zeroed as often as wanted without touching what was not touched. */
 static void *predictor_memory(unsigned which, uint32_t most_ids)
@@ -186,8 +184,7 @@ static void read_all(struct stream *stream, const struct events *events, bool va
     free(reader);
 }
 
-/* ---- random traces
- * --------------------------------------------------------------------------------------- */
+/* ---- random traces --------------------------------------------------------------------------- */
 
 /* What a trace defines so far, and some state to make accesses that have structure. */
 struct maker {
@@ -464,8 +461,7 @@ static void both_ways_write_the_same(void **state)
     drop(&events);
 }
 
-/* ---- structured traces
- * ------------------------------------------------------------------------------------- */
+/* ---- structured traces ----------------------------------------------------------------------- */
 
 static void define(struct events *events, uint32_t id, uint32_t bytes, bool store)
 {
@@ -602,8 +598,7 @@ static void structured_traces_are_small(void **state)
     }
 }
 
-/* ---- the format
- * -------------------------------------------------------------------------------------------- */
+/* ---- the format ------------------------------------------------------------------------------ */
 
 /* As in docs/formats/trace.md, by hand; checksums are those of the header and of the frame. */
 static void the_format_is_as_described(void **state)
@@ -655,8 +650,7 @@ static void the_guesses_are_fixed(void **state)
     drop(&events);
 }
 
-/* ---- cut and damaged streams
- * --------------------------------------------------------------------------------- */
+/* ---- cut and damaged streams ----------------------------------------------------------------- */
 
 /* Reads until the end; every event must be the expected one. Returns how many came. */
 static size_t read_prefix(struct stream *stream, const struct events *events,
@@ -758,8 +752,7 @@ static void lost_and_exchanged_frames_are_detected(void **state)
     drop(&events);
 }
 
-/* ---- forged streams
- * ------------------------------------------------------------------------------------------ */
+/* ---- forged streams -------------------------------------------------------------------------- */
 
 static void repair_checksums(struct stream *stream)
 {
@@ -989,8 +982,7 @@ static void lengths_end_in_the_frame(void **state)
     free(stream.bytes);
 }
 
-/* ---- headers, sources, sinks
- * --------------------------------------------------------------------------------- */
+/* ---- headers, sources, sinks ----------------------------------------------------------------- */
 
 static void open_with(const char *header, size_t bytes, bool repair, enum base_status expected)
 {
@@ -1063,8 +1055,7 @@ static void a_full_disk_stops_the_writer(void **state)
     drop(&events);
 }
 
-/* ---- what the writer refuses and changes
- * --------------------------------------------------------------------- */
+/* ---- what the writer refuses and changes ----------------------------------------------------- */
 
 static void invalid_events_are_left_out(void **state)
 {

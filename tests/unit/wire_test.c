@@ -436,8 +436,7 @@ static void an_exec_ends_the_older_image(void **state)
     region_free(region);
 }
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static void slots_carry_counters_once(void **state)
 {
@@ -526,8 +525,7 @@ static void foreign_regions_are_refused(void **state)
     region_free(region);
 }
 
-/* ---- damage ------------------------------------------------------------------------------------
- */
+/* ---- damage ---------------------------------------------------------------------------------- */
 
 static void every_flipped_bit_is_seen(void **state)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A handler that repairs the interrupted context: skips a faulting instruction, changes registers.
- */
+/* A handler that repairs the interrupted context: skips a faulting instruction,
+ * changes registers. */
 #include "torture.h"
 #include <ucontext.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Takes blocked signals with sigwait, sigwaitinfo, sigtimedwait and signalfd; SIGTRAP among them.
- */
+/* Takes blocked signals with sigwait, sigwaitinfo, sigtimedwait and signalfd; SIGTRAP
+ * among them. */
 #include "torture.h"
 #include <sys/signalfd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A debugger in small: traces a child and sees its stops, every one, and none that is not its own.
- */
+/* A debugger in small: traces a child and sees its stops, every one, and none that is
+ * not its own. */
 #include "torture.h"
 #include <sys/ptrace.h>
 #include <sys/user.h>
