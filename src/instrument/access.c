@@ -255,6 +255,89 @@ static void choose_tree(struct counting *counting)
     }
 }
 
+/* ---- an addition ----------------------------------------------------------------------------- */
+
+/* An addition to the count of accesses. */
+struct access {
+    int64_t value;   /* to be added                                           */
+    uint32_t each;   /* or each * rcx                                         */
+    bool back;       /* or that much taken away                               */
+    int64_t ahead;   /* how far the count is ahead afterwards, without each   */
+    uint32_t serial; /* of the function: names its labels                     */
+    uint32_t lane;   /* below BUILT_LANES                                     */
+};
+
+/* The operand of a lane of the thread's count. */
+static struct operand access_count(struct site *site, uint32_t lane)
+{
+    struct operand operand;
+    unsigned offset = lane * (unsigned)sizeof(int64_t);
+    snprintf(operand.text, sizeof operand.text, "%%fs:headroom_accesses@tpoff+%u", offset);
+    if (site->work->options->shared) {
+        uint32_t scratch = site_take(site, 0);
+        text_add(site->out, "\tmovq\theadroom_accesses@gottpoff(%%rip), %s\n",
+                 register_names[scratch]);
+        snprintf(operand.text, sizeof operand.text, "%%fs:%u(%s)", offset, register_names[scratch]);
+        site_give(site, scratch); /* nothing else is taken before the count has been used */
+    }
+    return operand;
+}
+
+/* Where the call frame is: the code stands at the function's end, away from the directives that
+ * tell. */
+static void say_frame(struct text *text, const struct site *site, int more)
+{
+    int bytes = (int)site->work->frame_bytes + 8 + more;
+    if (site->rsp != ASM_UNKNOWN)
+        text_add(text, "\t.cfi_def_cfa %%rsp, %d\n", site->rsp + bytes);
+    else if (site->rbp != ASM_UNKNOWN)
+        text_add(text, "\t.cfi_def_cfa %%rbp, %d\n", site->rbp + bytes - more);
+}
+
+/*
+ * The access that the agent waits for is among those just counted: out of line, as that is seldom.
+ * headroom_access_due takes its argument off the stack.
+ */
+static void emit_due(struct site *site, const struct access *access)
+{
+    struct work *work = site->work;
+    bool below = work->function->flags & ASM_LEAF; /* data below the stack pointer */
+    unsigned number = work->number, serial = access->serial;
+    text_add(site->out, "\tjns\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "d", serial, number,
+             "g", serial);
+    text_add(&work->stubs, LABEL_FORMAT ":\n", number, "d", serial);
+    say_frame(&work->stubs, site, 0);
+    if (below) {
+        text_add(&work->stubs, "\tleaq\t-128(%%rsp), %%rsp\n");
+        say_frame(&work->stubs, site, 128);
+    }
+    text_add(&work->stubs, "\tpushq\t$%lld\n\tcall\theadroom_access_due\n",
+             ((long long)access->ahead * BUILT_LANES + access->lane) * BUILT_DUE_EACH +
+                 access->each);
+    if (below)
+        text_add(&work->stubs, "\tleaq\t128(%%rsp), %%rsp\n");
+    text_add(&work->stubs, "\tjmp\t" LABEL_FORMAT "\n", number, "g", serial);
+}
+
+static void emit_access(struct site *site, const struct access *access)
+{
+    if (access->each)
+        site->busy |= BIT(BASE_RCX);
+    site_save_flags(site);
+    struct operand amount = {"%rcx"};
+    if (access->each > 1) {
+        uint32_t scratch = site_take(site, 0);
+        text_add(site->out, "\tleaq\t(,%%rcx,%u), %s\n", access->each, register_names[scratch]);
+        snprintf(amount.text, sizeof amount.text, "%s", register_names[scratch]);
+    } else if (!access->each) {
+        snprintf(amount.text, sizeof amount.text, "$%lld", (long long)access->value);
+    }
+    struct operand count = access_count(site, access->lane);
+    text_add(site->out, "\t%s\t%s, %s\n", access->back ? "subq" : "addq", amount.text, count.text);
+    if (!access->back && (access->each || access->value > 0))
+        emit_due(site, access);
+}
+
 /* ---- code ------------------------------------------------------------------------------------
  */
 

@@ -29,7 +29,7 @@ static uint32_t skip_if(struct site *site, const char *jump)
 
 static struct site skip_unmeasured(struct site *site, uint32_t *label)
 {
-    struct operand slot = slot_at(site, SLOT_TIME);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\tcmpq\t$0, %s\n", slot.text);
     *label = skip_if(site, "je");
     return site_branch(site);
@@ -44,8 +44,8 @@ static void end_skip(struct site *branch, const struct site *site, uint32_t labe
 /* The counter in rax; rdx is free. */
 static void read_counter(struct site *branch)
 {
-    claim(branch, BASE_RDX);
-    claim(branch, BASE_RAX);
+    site_claim(branch, BASE_RDX);
+    site_claim(branch, BASE_RAX);
     text_add(branch->out, "\trdtsc\n\tshlq\t$32, %%rdx\n\torq\t%%rdx, %%rax\n");
 }
 
@@ -56,7 +56,7 @@ static void read_counter(struct site *branch)
  */
 static void count_activation(struct site *branch)
 {
-    struct operand record = slot_at(branch, SLOT_RECORD);
+    struct operand record = site_slot(branch, SLOT_RECORD);
     text_add(branch->out, "\tmovq\t%s, %%rax\n\tincq\t%zu(%%rax)\n", record.text,
              offsetof(struct built_record, measured));
 }
@@ -66,7 +66,7 @@ static void decide(struct site *site, bool entry)
 {
     if (site->work->options->shared) {
         struct site short_lived = site_branch(site);
-        claim(&short_lived, BASE_RAX);
+        site_claim(&short_lived, BASE_RAX);
         text_add(site->out, "\tmovq\theadroom_countdown@gottpoff(%%rip), %%rax\n"
                             "\tsubl\t$1, %%fs:(%%rax)\n");
         site_join(&short_lived, site);
@@ -75,9 +75,9 @@ static void decide(struct site *site, bool entry)
     }
     uint32_t label = skip_if(site, "jns");
     struct site branch = site_branch(site);
-    call_runtime(&branch, "headroom_sample");
+    site_call_runtime(&branch, "headroom_sample");
     read_counter(&branch);
-    struct operand slot = slot_at(site, SLOT_TIME);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\tmovq\t%%rax, %s\n", slot.text);
     if (entry && !has_paths(site->work))
         count_activation(&branch);
@@ -88,8 +88,8 @@ void cycles_begin(struct site *site, bool entry)
 {
     if (!has_cycles(site->work))
         return;
-    save_flags(site);
-    struct operand slot = slot_at(site, SLOT_TIME);
+    site_save_flags(site);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\tmovq\t$0, %s\n", slot.text);
     decide(site, entry);
 }
@@ -103,7 +103,7 @@ void cycles_next(struct site *site)
 /* From the reading in rax to the time that the path took. */
 static void finish(struct site *branch, const char *reading)
 {
-    struct operand slot = slot_at(branch, SLOT_TIME);
+    struct operand slot = site_slot(branch, SLOT_TIME);
     text_add(branch->out, "\tsubq\t%s, %s\n", slot.text, reading);
     if (!branch->leaves)
         text_add(branch->out, "\tmovq\t$0, %s\n", slot.text);
@@ -128,15 +128,15 @@ void cycles_elapsed(struct site *site)
 {
     if (!has_cycles(site->work))
         return;
-    claim(site, BASE_RDX);
-    claim(site, BASE_RAX);
-    struct operand slot = slot_at(site, SLOT_TIME);
+    site_claim(site, BASE_RDX);
+    site_claim(site, BASE_RAX);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\txorl\t%%edx, %%edx\n\tcmpq\t$0, %s\n", slot.text);
     uint32_t label = skip_if(site, "je");
     text_add(site->out, "\trdtsc\n\tshlq\t$32, %%rdx\n\torq\t%%rax, %%rdx\n");
     finish(site, "%rdx");
     end_skip(site, site, label);
-    give(site, BASE_RAX);
+    site_give(site, BASE_RAX);
 }
 
 void cycles_end_activation(struct site *site)
@@ -144,11 +144,11 @@ void cycles_end_activation(struct site *site)
     uint32_t label;
     if (!has_cycles(site->work) || has_paths(site->work))
         return;
-    save_flags(site);
+    site_save_flags(site);
     struct site branch = skip_unmeasured(site, &label);
     read_counter(&branch);
     finish(&branch, "%rax");
-    struct operand record = slot_at(site, SLOT_RECORD);
+    struct operand record = site_slot(site, SLOT_RECORD);
     text_add(site->out, "\tmovq\t%s, %%rdx\n\taddq\t%%rax, %zu(%%rdx)\n", record.text,
              offsetof(struct built_record, cycles));
     end_skip(&branch, site, label);
@@ -159,10 +159,10 @@ void cycles_pause(struct site *site)
     uint32_t label;
     if (!has_cycles(site->work))
         return;
-    save_flags(site);
+    site_save_flags(site);
     struct site branch = skip_unmeasured(site, &label);
     read_counter(&branch);
-    struct operand slot = slot_at(site, SLOT_TIME);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\tsubq\t%%rax, %s\n", slot.text);
     end_skip(&branch, site, label);
 }
@@ -174,10 +174,10 @@ void cycles_resume(struct site *site)
     uint32_t label;
     if (!has_cycles(site->work))
         return;
-    save_flags(site);
+    site_save_flags(site);
     struct site branch = skip_unmeasured(site, &label);
     read_counter(&branch);
-    struct operand slot = slot_at(site, SLOT_TIME);
+    struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\taddq\theadroom_read_cycles(%%rip), %%rax\n\taddq\t%%rax, %s\n",
              slot.text);
     end_skip(&branch, site, label);

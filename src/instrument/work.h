@@ -6,10 +6,11 @@
  *   plan.c        its graph for `paths`; tables
  *   frame.c       a place of its own for each activation: slots in the stack frame
  *   arguments.c   what such slots move: arguments on the stack
+ *   site.c        a place for added code, its registers and slots
  *   emit.c        the added instructions: operations on paths, calling contexts
  *   cycles.c      and those that measure time
  *   place.c       where they go: edges, entries, exits, calls
- *   access.c      where accesses are counted
+ *   access.c      where accesses are counted, and how
  *   map.c         headroom_map
  *
  * Nothing is changed in the file before all of a function has succeeded: edits are kept as a list.
@@ -151,7 +152,7 @@ void frame_follow_cfi(struct work *work);
 /* Keeps the edits of operands that lie above the function's frame; sets reason where it is not certain which do. */
 void arguments_move(struct work *work);
 
-/* ---- emit.c ------------------------------------------------------------------------------------ */
+/* ---- site.c ------------------------------------------------------------------------------------ */
 
 /* A point between two instructions of the program, and what may be used there. */
 struct site {
@@ -176,17 +177,36 @@ void site_end(struct site *site);
 struct site site_branch(const struct site *site);
 void site_join(struct site *branch, const struct site *site);
 
-/* For other files: this register, whatever is in it; may be used for other things; flags may be changed from
-   here on; the operand of a slot. */
-void claim(struct site *site, uint32_t number);
-void give(struct site *site, uint32_t number);
-void save_flags(struct site *site);
+/* A register of that number (claim), or any but those of the set `avoid` (take); spilled if it is live. give: it may be
+   used for other things. */
+void site_claim(struct site *site, uint32_t number);
+uint32_t site_take(struct site *site, uint32_t avoid);
+void site_give(struct site *site, uint32_t number);
+/* The same before there are slots. On entry nothing stands below the stack pointer yet, and signals leave 128 bytes
+   there alone: what is live is kept in them, up to site_give_on_entry, which leaves flags as they are; no call between. */
+uint32_t site_take_on_entry(struct site *site);
+void site_give_on_entry(struct site *site, uint32_t number);
+/* Flags may be changed from here on. */
+void site_save_flags(struct site *site);
+
 struct operand {
     char text[40];
 };
+struct operand site_slot(struct site *site, enum slot_use use);
+/* A thread-local word of the runtime's, into a register. */
+void site_load_word(struct site *site, const char *name, uint32_t number);
 /* A call of the runtime's; changes flags and what the stub says. */
-void call_runtime(struct site *site, const char *name);
-struct operand slot_at(struct site *site, enum slot_use use);
+void site_call_runtime(struct site *site, const char *name);
+
+extern const char *const register_names[16];
+
+/* Registers that reading the time takes later, when others are in use. */
+static inline uint32_t rdtsc_registers(const struct work *work)
+{
+    return has_cycles(work) ? BIT(BASE_RAX) | BIT(BASE_RDX) : 0;
+}
+
+/* ---- emit.c ------------------------------------------------------------------------------------ */
 
 void emit_operations(struct site *site, uint32_t place);
 /* The code on entry, and what a root needs besides its operations. */
@@ -213,17 +233,6 @@ void cycles_end_activation(struct site *site);
 /* Before and after a call. */
 void cycles_pause(struct site *site);
 void cycles_resume(struct site *site);
-
-/* An addition to the count of accesses. */
-struct access {
-    int64_t value;            /* to be added                                           */
-    uint32_t each;            /* or each * rcx                                         */
-    bool back;                /* or that much taken away                               */
-    int64_t ahead;            /* how far the count is ahead afterwards, without each   */
-    uint32_t serial;          /* of the function: names its labels                     */
-    uint32_t lane;            /* below BUILT_LANES                                     */
-};
-void emit_access(struct site *site, const struct access *access);
 
 /* ---- place.c ----------------------------------------------------------------------------------- */
 
