@@ -87,7 +87,8 @@ static int check_machine(struct live *live)
         return LAUNCH_FAILED;
     }
     if (found.registers == 0) {
-        say("no watchpoint works here: %s; see 'headroom doctor'.",
+        say("no watchpoint works here: %s; see 'headroom doctor', or take --exact, which needs "
+            "none.",
             why_refused(found.armed ? 0 : found.refused));
         return LAUNCH_FAILED;
     }

@@ -8,6 +8,15 @@ setup()
     unset NO_COLOR PAGER DEBUGINFOD_URLS
 }
 
+# Where the hypervisor keeps debug registers to itself nothing can be recorded live.
+need_watchpoints()
+{
+    "$HEADROOM" waste -q -o probe -- true 2>why_not || true
+    why_not=$(sed -n 's/^headroom: \(no watchpoint works here\)/\1/p' why_not)
+    rm -f probe why_not
+    [ -z "$why_not" ] || skip "$why_not"
+}
+
 # run CODE COMMAND...: standard output, standard error and exit code apart.
 try()
 {

@@ -275,6 +275,7 @@ END
 }
 
 @test "without Valgrind: what to install" {
+    need_watchpoints
     needs_engine
     [ -d /usr/libexec/valgrind ] || skip "Valgrind is elsewhere"
     unshare -rm true 2>/dev/null || skip "no mount namespaces here"

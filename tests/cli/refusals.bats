@@ -129,6 +129,7 @@ load common
 }
 
 @test "output that cannot be written" {
+    need_watchpoints
     try 125 "$HEADROOM" waste -o nowhere/profile touch started
     one_sentence "nowhere/profile"
     try 125 "$HEADROOM" waste -o . touch started
@@ -160,6 +161,7 @@ load common
 }
 
 @test "a full disk before the start" {
+    need_watchpoints
     unshare -rm true 2>/dev/null || skip "no mount namespaces here"
     try 125 unshare -rm sh -c '
         mkdir disk && mount -t tmpfs -o size=64k none disk &&

@@ -4,6 +4,13 @@
 
 load common
 
+eval "$(declare -f setup | sed '1s/setup/enter/')"
+setup()
+{
+    enter
+    need_watchpoints
+}
+
 @test "exit codes pass through" {
     for code in 0 1 42 125 126 127 255; do
         try "$code" "$HEADROOM" waste -q -- sh -c "exit $code"

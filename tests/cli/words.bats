@@ -142,6 +142,7 @@ complete_words()
 }
 
 @test "an agent that does not start is told, and the program runs" {
+    need_watchpoints
     cp "$HEADROOM" headroom
     printf 'int nothing;\n' >nothing.c
     ${CC:-cc} -shared -fPIC -o libheadroom-agent.so nothing.c
@@ -154,6 +155,7 @@ complete_words()
 }
 
 @test "colours" {
+    need_watchpoints
     try 0 "$HEADROOM" waste -q -- true
     try 0 "$HEADROOM" report
     ! grep -q $'\033' out
@@ -170,6 +172,7 @@ complete_words()
 }
 
 @test "the pager is used on a terminal only" {
+    need_watchpoints
     try 0 "$HEADROOM" waste -q -- true
     PAGER='touch paged; cat' try 0 "$HEADROOM" report
     [ ! -e paged ]
@@ -179,6 +182,7 @@ complete_words()
 }
 
 @test "a raw log that was left over can be read" {
+    need_watchpoints
     mkdir recording
     # headroom itself is killed in the middle of a recording
     "$HEADROOM" waste -q -o recording/profile -- sh -c 'kill -KILL $PPID; sleep 0.2' >out 2>err || true
