@@ -30,6 +30,12 @@ static void conclude(struct built *built)
 {
     struct recording *recording = &built->recording;
     const struct launch_result *result = &recording->result;
+    if (result->images == 0 && result->refused) {
+        say("nothing was counted, no profile was written: the memory that '%s' may use (ulimit -v) "
+            "leaves no room for counters.",
+            recording->command[0]);
+        return;
+    }
     if (result->images == 0) {
         say("nothing was counted, no profile was written: '%s' runs no program that 'headroom cc' "
             "built, or it was killed before it began.",
@@ -42,6 +48,9 @@ static void conclude(struct built *built)
                  (unsigned long long)result->lost_threads);
         recording_degraded(recording, built->lost_text);
     }
+    if (result->refused)
+        recording_degraded(recording, "a program had no memory left for counters: nothing of it "
+                                      "was counted");
     recording_finish(recording, "built");
 }
 

@@ -526,7 +526,7 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
     if (import->source.lost)
         good = good && import_degraded(profile, "some of what ran was not counted: there was no "
                                                 "memory left for counters");
-    if (import->mappings_count == 0)
+    if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
                                                 "with headroom cc?");
     return good;

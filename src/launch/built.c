@@ -84,6 +84,7 @@ static void take_header(int region, struct launch_result *result)
         return;
     result->images = atomic_load(&header.next_process);
     result->lost_threads = atomic_load(&header.lost);
+    result->refused = atomic_load(&header.refused) != 0;
 }
 
 static enum launch_outcome run(const struct launch_request *request, char *const *environment,

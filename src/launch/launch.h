@@ -100,6 +100,7 @@ struct launch_result {
     bool log_truncated;         /* the log could not be written to its end                 */
     uint64_t corrupt_records;
     uint64_t lost_threads;
+    bool refused;               /* built: some process had no memory to record in          */
     uint64_t lost_processes;    /* exact: images that were killed before they wrote their counts */
     uint64_t images;            /* PROCESS records: programs in which the agent started    */
     uint32_t degraded;          /* enum wire_degraded, process-wide                        */

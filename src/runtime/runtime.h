@@ -39,6 +39,15 @@ extern uint64_t headroom_read_cycles;
 extern __thread int32_t headroom_countdown;
 extern __thread uint32_t headroom_seed;
 
+/* Nothing is recorded: contexts are each function's own record. And where those of the module are. */
+extern uint32_t headroom_alone;
+extern uint64_t headroom_own, headroom_own_bytes;
+
+static inline bool runtime_is_own(uint64_t address)
+{
+    return address - headroom_own < headroom_own_bytes;
+}
+
 /* Stubs (stubs.S, due.S), see there for registers: */
 void headroom_thread_begin(void);
 void headroom_count_path(void);
@@ -59,6 +68,9 @@ void *runtime_map(uint64_t bytes);
 
 /* `bytes` of the region, at address if not NULL, in place of what is there. NULL: none. */
 void *runtime_map_region(struct runtime_module *module, uint64_t bytes, void *address);
+
+/* Counts a loss. */
+void runtime_lose(struct runtime_module *module);
 
 /*
  * A piece of the region, or private memory if nothing is recorded; NULL: none, and the loss is counted.
@@ -96,7 +108,7 @@ struct runtime_module {
     uint32_t functions;           /* with contexts                                          */
     struct runtime_index *index;  /* of overflow records                                    */
     uint64_t overflow;            /* where they lie                                         */
-    struct built_piece *overflow_piece; /* NULL: they are private                           */
+    struct built_piece *overflow_piece; /* NULL: there are none                             */
     uint64_t overflow_root, overflow_bytes;
     _Atomic uint64_t overflow_used;
     _Atomic uint64_t chunk_bytes; /* of the next chunk                                      */
@@ -108,7 +120,7 @@ struct runtime_module {
     _Atomic uint64_t readable[64]; /* pages of code that were found to be mapped            */
 };
 
-/* Begins the module if need be. NULL: no memory. */
+/* Begins the module if need be. Without memory it is one that records nothing. */
 struct runtime_module *runtime_module_begin(void);
 
 /* The same if it has begun, else NULL. */

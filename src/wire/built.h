@@ -12,6 +12,9 @@
  * headroom_delta is a thread-local variable of each module; 0 means that the thread has not begun, and
  * instrumented entries then call headroom_thread_begin.
  *
+ * Own records: section `headroom_records` (no bits): with contexts each function has a struct built_record there with
+ * its slots and cells, for when none can be had elsewhere, and for when nothing is recorded.
+ *
  * Recording: headroom makes a memfd and hands it over as BUILT_ENVIRONMENT="VERSION:PID:FD". The runtime takes
  * pieces of it by adding to built_region.next, and maps them shared: what was counted is there also when
  * the program was killed. Without the variable the counters are private memory and nothing is recorded.
@@ -65,7 +68,7 @@ struct built_function {
     uint32_t magic;         /* BUILT_ENTRY_MAGIC                                     */
     uint32_t words;         /* of the whole entry                                    */
     int32_t entry;          /* relative: the function's address                      */
-    int32_t table;          /* relative: its cells; 0: none                          */
+    int32_t table;          /* relative: its cells, with BUILT_CONTEXTS its own record; 0: none */
     uint32_t cells;
     uint16_t modes;         /* enum built_modes                                      */
     uint8_t table_kind;     /* enum built_table                                      */
@@ -190,6 +193,7 @@ struct built_region {
                                    begin at multiples of BUILT_PAGE                  */
     _Atomic uint64_t lost;      /* pieces that could not be had                      */
     _Atomic uint32_t next_process;
+    _Atomic uint32_t refused;   /* 1: some process had no memory for this header, and recorded nothing */
 };
 
 enum built_piece_kind {
