@@ -34,6 +34,9 @@ extern RUNTIME_SHARED __thread struct built_accesses headroom_left;
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;
 
+/* The recording asks for an event instead of the time stamp counter. */
+extern uint32_t headroom_event;
+
 /* Before the next path is measured so many of the thread are not; below 0: it is this one. And what
    headroom_sample draws the next from. */
 extern __thread int32_t headroom_countdown;
@@ -55,6 +58,7 @@ void headroom_count_path_cycles(void);
 void headroom_enter(void);
 void headroom_access_due(void);
 void headroom_sample(void);
+void headroom_read(void);
 
 struct runtime_module;
 
@@ -95,6 +99,7 @@ struct runtime_chunk {
 };
 
 struct runtime_index; /* context.c */
+struct runtime_thread;
 
 struct runtime_module {
     struct built_region *region;  /* header, mapped; NULL: nothing is recorded              */
@@ -141,6 +146,32 @@ struct built_module *runtime_describe(struct runtime_module *module);
    piece that says so, not yet published, or NULL. */
 struct built_overhead *runtime_cycles_begin(struct runtime_module *module);
 
+/* ---- events (event.c) -------------------------------------------------------------------------------- */
+
+struct perf_event_mmap_page;
+
+/* Of a thread; zeroed: not opened yet. */
+struct runtime_event {
+    struct runtime_module *module;
+    int64_t file;                 /* its descriptor                                         */
+    const struct perf_event_mmap_page *page; /* NULL: none                                  */
+    uint64_t count, base;         /* so far; base: of events that were opened before        */
+    uint64_t ticks;               /* readings                                               */
+    uint32_t openings;
+};
+
+/* From now on the thread reads its event, if one is recorded. own: its counters are not another's as well. */
+void runtime_event_thread(struct runtime_module *module, struct runtime_thread *thread, bool own);
+
+/* In the child of a fork, of all threads of the parent: opened anew at the next reading. */
+void runtime_event_fork(struct runtime_thread *first);
+
+/* In between this thread reads `event`, while the module begins. */
+void runtime_event_try(struct runtime_module *module, struct runtime_event *event);
+void runtime_event_tried(struct runtime_event *event);
+
+uint64_t runtime_read_event(void);
+
 /* ---- threads (thread.c) --------------------------------------------------------------------------- */
 
 /* A RECORDS piece; `used` counts from its start. */
@@ -166,6 +197,7 @@ struct runtime_thread {
     struct {
         uint64_t parent, record;
     } lately[RUNTIME_LATELY];
+    struct runtime_event event;
 };
 
 extern __thread struct runtime_thread *runtime_thread;

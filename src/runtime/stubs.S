@@ -272,4 +272,23 @@
         ret
         end     headroom_sample
 
+/*
+ * Nothing in. %rax: the time stamp counter, or with headroom_event the count of the event that is recorded; %rdx does
+ * not survive.
+ */
+        .hidden headroom_event
+        entry   headroom_read
+        cmpl    $0, headroom_event(%rip)
+        jne     1f
+        rdtsc
+        shlq    $32, %rdx
+        orq     %rdx, %rax
+        ret
+1:      save
+        call    runtime_read_event
+        movq    %rax, -8(%rbp)
+        restore
+        ret
+        end     headroom_read
+
         .section .note.GNU-stack,"",@progbits

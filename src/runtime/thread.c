@@ -105,6 +105,7 @@ void runtime_begin(void)
     }
     /* A signal handler may have begun the thread meanwhile; what it counted stays where it is. */
     seed();
+    runtime_event_thread(module, thread, atomic_load(&thread->owner) == self);
     runtime_thread = thread;
     headroom_delta = (uint64_t)(thread->counters + 1) - module->counters;
 }

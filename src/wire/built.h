@@ -36,9 +36,9 @@ enum built_modes { /* of compilation, combined */
     BUILT_PATHS = 1,
     BUILT_CONTEXTS = 2,
     BUILT_CALL_SITES = 4, /* contexts distinguish call sites    */
-    BUILT_CYCLES = 8,     /* metric cells hold time stamps      */
+    BUILT_CYCLES = 8,     /* metric cells hold what the runtime reads: time stamps, or with BUILT_PMU an event */
     BUILT_COUNT = 16,     /* accesses are counted for the agent */
-    BUILT_PMU = 32,
+    BUILT_PMU = 32,       /* of a function: what is read is the runtime's choice; of a recording: an event, not time */
 };
 
 enum built_table {
@@ -185,6 +185,18 @@ enum { BUILT_NOTE_COUNT = 1 };
 enum { BUILT_PATH_BYTES = 4096 };
 #define BUILT_REGION_BYTES (UINT64_C(1) << 40) /* of the memfd; sparse */
 
+enum { BUILT_EVENT_NO_USER = 1, BUILT_EVENT_NO_KERNEL = 2, BUILT_EVENT_NO_HYPERVISOR = 4 };
+
+/* As perf_event_open(2) has it. */
+struct built_event {
+    uint32_t type;
+    uint32_t exclude;           /* BUILT_EVENT_NO_...                               */
+    uint64_t config, config1, config2;
+};
+
+/* In cells events are multiplied by two to this power: below are readings. */
+enum { BUILT_EVENT_SHIFT = 8 };
+
 struct built_region {
     uint64_t magic;
     uint32_t version;
@@ -194,6 +206,8 @@ struct built_region {
     _Atomic uint64_t lost;      /* pieces that could not be had                      */
     _Atomic uint32_t next_process;
     _Atomic uint32_t refused;   /* 1: some process had no memory for this header, and recorded nothing */
+    struct built_event event;   /* with BUILT_PMU                                   */
+    _Atomic uint64_t event_refused; /* how often the event could not be opened in a thread */
 };
 
 enum built_piece_kind {
@@ -233,8 +247,8 @@ struct built_module {
 /* Measured when the module begins, with BUILT_CYCLES. */
 struct built_overhead {
     struct built_piece piece;
-    double cycles_per_read;     /* what one reading of the counter adds to a path    */
-    double cycles_per_ns;
+    double cycles_per_read;     /* what one reading of the counter adds to a path: in the unit of the cells */
+    double cycles_per_ns;       /* 0 with an event                                   */
 };
 
 #endif
