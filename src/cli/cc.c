@@ -24,7 +24,8 @@ static uint32_t chosen_modes(const struct settings *settings)
     return (settings->paths ? BUILT_PATHS : 0u) |
            (settings->contexts || settings->call_sites ? BUILT_CONTEXTS : 0u) |
            (settings->call_sites ? BUILT_CALL_SITES : 0u) |
-           (settings->count_accesses ? BUILT_COUNT : 0u) | (settings->cycles ? BUILT_CYCLES : 0u);
+           (settings->count_accesses ? BUILT_COUNT : 0u) |
+           (settings->cycles ? BUILT_CYCLES | BUILT_PMU : 0u);
 }
 
 static int compile(const struct settings *settings, const char *verb, const char *fallback,

@@ -46,7 +46,7 @@ enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
 struct settings {
-    const char *output, *report, *generate, *trace, *keep_assembly;
+    const char *output, *report, *generate, *trace, *keep_assembly, *event;
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;

@@ -6,9 +6,12 @@
  */
 #include "cli/recording.h"
 
+#include <linux/perf_event.h>
+
 struct built {
     struct recording recording;
     struct launch_request request;
+    struct built_event event;
     char lost_text[128];
 };
 
@@ -19,10 +22,16 @@ static int prepare(struct built *built)
         recording, launch_find(recording->command[0], recording->path, recording->error));
     if (!code)
         code = recording_check_output(recording);
+    if (!code && recording->event)
+        code = recording_refuse(recording,
+                                launch_event(recording->event, &built->event, recording->error));
     if (!code && launch_try_descriptors() != BASE_OK) {
         say("programs cannot reach headroom through /proc here; see 'headroom doctor'.");
         code = LAUNCH_FAILED;
     }
+    if (!code && recording->event && built->event.type != PERF_TYPE_SOFTWARE)
+        recording_degraded(recording, "hardware events are counted by code that has not been tried "
+                                      "on hardware yet: compare them with those of perf stat");
     return code ? code : recording_open(recording);
 }
 
@@ -30,6 +39,12 @@ static void conclude(struct built *built)
 {
     struct recording *recording = &built->recording;
     const struct launch_result *result = &recording->result;
+    if (result->images == 0 && result->refused) {
+        say("nothing was counted, no profile was written: the memory that '%s' may use (ulimit -v) "
+            "leaves no room for counters.",
+            recording->command[0]);
+        return;
+    }
     if (result->images == 0) {
         say("nothing was counted, no profile was written: '%s' runs no program that 'headroom cc' "
             "built, or it was killed before it began.",
@@ -42,6 +57,9 @@ static void conclude(struct built *built)
                  (unsigned long long)result->lost_threads);
         recording_degraded(recording, built->lost_text);
     }
+    if (result->refused)
+        recording_degraded(recording, "a program had no memory left for counters: nothing of it "
+                                      "was counted");
     recording_finish(recording, "built");
 }
 
@@ -54,14 +72,16 @@ static int run_built(const struct settings *settings, char **operands)
                       .command = operands,
                       .log = -1,
                       .built = true,
+                      .event = settings->event,
                       .region = -1},
     };
     struct recording *recording = &built.recording;
     int code = prepare(&built);
     built.request = (struct launch_request){.path = recording->path, .command = operands};
     if (!code)
-        code = recording_refuse(recording, launch_built(&built.request, 0, &recording->region,
-                                                        &recording->result, recording->error));
+        code = recording_refuse(
+            recording, launch_built(&built.request, recording->event ? &built.event : NULL,
+                                    &recording->region, &recording->result, recording->error));
     if (!code) {
         code = recording_exit_code(recording);
         conclude(&built);

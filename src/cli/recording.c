@@ -123,6 +123,8 @@ static bool import_recording(struct recording *recording, const char *engine)
         .lost_processes = result->lost_processes,
         .log_truncated = result->log_truncated,
         .accesses_per_ns = recording->settings->access_rate,
+        .event = recording->event,
+        .lost_events = result->lost_events,
         .peak_bytes = result->peak_bytes,
     };
     struct binary_options symbols = symbol_options(recording->settings);

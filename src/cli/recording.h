@@ -23,6 +23,7 @@ struct recording {
     int region;
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
+    const char *event; /* counted in place of cycles, or NULL           */
     FILE *report; /* from --report, or NULL                          */
     const char *degraded[DEGRADED_AT_MOST + 1];
     size_t degraded_count;

@@ -125,8 +125,8 @@ static const char *const kind_names[] = {"dead", "silent", "load",
             .choices = metric_names, .argument = "NAME",                                           \
             .help =                                                                                \
                 "What paths are ranked by, out of count, instructions, loads, stores, cycles, "    \
-                "misses, events. best, the default: cycles if they were measured, else "           \
-                "misses, else instructions."                                                       \
+                "misses, events. best, the default: the event if one was counted, else "           \
+                "cycles if they were measured, else misses, else instructions."                    \
     }
 #define OPTION_OUTPUT(verb)                                                                        \
     {                                                                                              \
@@ -231,6 +231,11 @@ static const struct option_spec paths_options[] = {
      .engine = ENGINE_EXACT,
      .help = "Whose functions to follow. own, the default: those of programs, and of libraries "
              "outside of the system's folders. all: of every library."},
+    {"event", 0, OPTION_TEXT, FIELD(event), .argument = "NAME", .engine = ENGINE_LIVE,
+     .help =
+         "Count this event in each path in place of cycles, of a program built with --cycles: a "
+         "name of libpfm4, as INSTRUCTIONS_RETIRED, perf::PAGE-FAULTS or perf::TASK-CLOCK (in "
+         "nanoseconds). A sample, as cycles are."},
     {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1, .engine = ENGINE_EXACT,
      .help = "Tell calls of the same function from different places of its caller apart."},
     {"no-contexts", 0, OPTION_FLAG, FIELD(no_contexts), .value = 1, .engine = ENGINE_EXACT,

@@ -127,7 +127,7 @@ static bool add_overhead(struct built_import *import, const struct built_found *
 {
     struct built_overhead overhead;
     if (!built_source_read(&import->source, piece->offset, &overhead, sizeof overhead) ||
-        !(overhead.cycles_per_read >= 0 && overhead.cycles_per_read < 1e6) ||
+        !(overhead.cycles_per_read >= 0 && overhead.cycles_per_read < 1e9) ||
         !(overhead.cycles_per_ns >= 0 && overhead.cycles_per_ns < 1e3)) {
         import->damaged++;
         return true;
@@ -173,13 +173,25 @@ static double read_cost(struct built_import *import, uint32_t process)
 }
 
 /* What the runtime takes off for calls may have been more than there was. */
-void built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t measured,
-                  struct import_routes_cost *cost)
+double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles,
+                    uint64_t measured)
 {
+    return fmax(0, (double)(int64_t)cycles - (double)measured * read_cost(import, process));
+}
+
+/* Programs of a headroom that knew no events have time in these cells, whatever was asked for. */
+static void take_measure(struct built_import *import, uint32_t process,
+                         const struct built_entry *entry, uint64_t cycles, uint64_t measured,
+                         struct import_routes_cost *cost)
+{
+    if (!measured || (import->event && !(entry->modes & BUILT_PMU)))
+        return;
+    double own = built_cycles(import, process, cycles, measured);
     cost->measured = measured;
-    if (measured)
-        cost->cycles =
-            fmax(0, (double)(int64_t)cycles - (double)measured * read_cost(import, process));
+    if (import->event)
+        cost->events = ldexp(own, -BUILT_EVENT_SHIFT);
+    else
+        cost->cycles = own;
 }
 
 static bool count_one(struct built_import *import, uint32_t process,
@@ -195,7 +207,7 @@ static bool count_one(struct built_import *import, uint32_t process,
         bool plausible = measured <= count && cycles + most_plausible * 64 <= most_plausible * 128;
         import->damaged += !plausible;
         if (plausible)
-            built_cycles(import, process, cycles, measured, &cost);
+            take_measure(import, process, entry, cycles, measured, &cost);
     }
     return import_routes_count(import->routes, vertex, entry->id, number, count, &cost);
 }
@@ -500,12 +512,27 @@ static bool describe_counting(struct built_import *import)
     for (size_t i = 0; i < import->files_count; i++)
         for (size_t j = 0; j < import->files[i].entries_count; j++)
             row->modes |= import->files[i].entries[j].modes;
-    for (size_t i = 0; i < import->overheads_count; i++) {
+    row->modes &= ~(import->event ? BUILT_CYCLES : BUILT_PMU);
+    row->event = import->event ? profile_keep(import->profile, import->event) : NULL;
+    for (size_t i = 0; i < import->overheads_count && !import->event; i++) {
         double share = 1 / (double)import->overheads_count;
         row->cycles_per_read += share * import->overheads[i].cycles_per_read;
         row->cycles_per_ns += share * import->overheads[i].cycles_per_ns;
     }
     row->lost_pieces = import->source.lost <= most_plausible ? import->source.lost : most_plausible;
+    return true;
+}
+
+static bool tell_event(struct built_import *import, const struct import_run *run)
+{
+    if (import->event && !(import->profile->path_runs[0].modes & BUILT_PMU))
+        return import_degraded(import->profile,
+                               "%.100s was not counted: nothing that ran was built with --cycles",
+                               import->event);
+    if (import->event && run->lost_events)
+        return import_degraded(import->profile,
+                               "%.100s was not counted in all threads: the kernel refused it",
+                               import->event);
     return true;
 }
 
@@ -523,7 +550,7 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
     if (import->source.lost)
         good = good && import_degraded(profile, "some of what ran was not counted: there was no "
                                                 "memory left for counters");
-    if (import->mappings_count == 0)
+    if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
                                                 "with headroom cc?");
     return good;
@@ -537,7 +564,7 @@ static enum base_status import_all(struct built_import *import, const struct imp
         !describe(import, run) || !describe_counting(import) ||
         !import_routes_finish(import->routes, blocks_of, import, import->symbols, import->teller,
                               &unknown) ||
-        !tell_damage(import, unknown)) {
+        !tell_damage(import, unknown) || !tell_event(import, run)) {
         snprintf(error, error_bytes, "cannot import what the program counted: out of memory.");
         return BASE_NO_MEMORY;
     }
@@ -551,7 +578,7 @@ enum base_status import_built(int region, const struct import_run *run,
                               size_t error_bytes)
 {
     struct import_teller teller = {progress, progress_context, 0};
-    struct built_import import = {.symbols = symbols, .teller = &teller};
+    struct built_import import = {.symbols = symbols, .teller = &teller, .event = run->event};
     enum base_status status = built_source_open(&import.source, region, error, error_bytes);
     if (status != BASE_OK)
         return status;

@@ -99,6 +99,7 @@ struct built_import {
     struct import_routes *routes;
     const struct binary_options *symbols;
     struct import_teller *teller;
+    const char *event; /* instead of cycles; NULL: none */
     struct built_file *files;
     size_t files_count, files_capacity;
     struct built_mapping *mappings;
@@ -132,9 +133,8 @@ bool built_count_hash(struct built_import *import, uint32_t process,
                       const struct built_entry *entry, uint64_t offset, uint64_t bytes,
                       uint32_t vertex);
 
-/* Of the executions that were measured, without what measuring adds. */
-void built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t measured,
-                  struct import_routes_cost *cost);
+/* Of the executions that were measured, without what measuring adds. In the unit of the cells. */
+double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles, uint64_t measured);
 
 /* All calling contexts and, with them, their paths. False: no memory. */
 bool built_records_import(struct built_import *import);

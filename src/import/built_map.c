@@ -148,7 +148,8 @@ static bool add_entry(struct built_file *file, const struct built_function *head
     struct built_entry *entry = &file->entries[file->entries_count];
     uint64_t table = target(file, at + offsetof(struct built_function, table) / 4);
     bool has_table = head->table_kind != BUILT_TABLE_NONE && head->table != 0 && head->cells &&
-                     table >= file->counters && table - file->counters <= file->counters_bytes &&
+                     !(head->modes & BUILT_CONTEXTS) && table >= file->counters &&
+                     table - file->counters <= file->counters_bytes &&
                      head->cells <= (file->counters_bytes - (table - file->counters)) / 8;
     fill_parts(file, head, at, used);
     *entry = (struct built_entry){

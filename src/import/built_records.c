@@ -198,8 +198,11 @@ static bool count_record(struct built_import *import, const struct record *recor
     struct import_routes_cost cost = IMPORT_UNMEASURED;
     if (!entry || record->count > INT64_MAX)
         return true;
-    if (entry->modes & BUILT_CYCLES && !has_paths(entry) && record->measured <= record->count)
-        built_cycles(import, record->process, record->cycles, record->measured, &cost);
+    if (entry->modes & BUILT_CYCLES && !has_paths(entry) && !import->event && record->measured &&
+        record->measured <= record->count) {
+        cost.measured = record->measured;
+        cost.cycles = built_cycles(import, record->process, record->cycles, record->measured);
+    }
     import_routes_activate(import->routes, record->vertex, record->count, record->bytes + grown,
                            &cost);
     if (!has_paths(entry))

@@ -23,6 +23,8 @@ struct import_run {
     uint64_t lost_threads, lost_processes;
     bool log_truncated;           /* disk full while recording */
     double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
+    const char *event;            /* built: counted in place of cycles; NULL: none */
+    uint64_t lost_events;         /* threads in which it could not be counted */
     uint64_t peak_bytes;          /* largest resident set of a process; 0: not known */
 };
 

@@ -31,7 +31,7 @@ static void add_measure(double *sum, double value)
         *sum = (*sum < 0 ? 0 : *sum) + value;
 }
 
-/* Of all executions, by those that were measured. */
+/* Cycles or events of all executions, by those that were measured. */
 static double scaled(double cycles, uint64_t measured, uint64_t count)
 {
     return measured && cycles >= 0 ? cycles / (double)measured * (double)count : -1;
@@ -207,17 +207,17 @@ static bool add_path(struct order *order, struct routes_item *item, uint32_t fla
     struct import_routes *routes = order->routes;
     struct profile *profile = routes->profile;
     const struct import_routes_block *blocks = routes->functions[item->function].blocks;
-    struct profile_path path = {.function = item->function,
-                                .flags = flags,
-                                .number = item->number,
-                                .count = item->count,
-                                .cycles =
-                                    scaled(item->cost.cycles, item->cost.measured, item->count),
-                                .measured = item->cost.measured,
-                                .misses = item->cost.misses,
-                                .events = item->cost.events,
-                                .first_step = (uint32_t)profile->path_steps_count,
-                                .steps = steps};
+    struct profile_path path = {
+        .function = item->function,
+        .flags = flags,
+        .number = item->number,
+        .count = item->count,
+        .cycles = scaled(item->cost.cycles, item->cost.measured, item->count),
+        .measured = item->cost.measured,
+        .misses = item->cost.misses,
+        .events = scaled(item->cost.events, item->cost.measured, item->count),
+        .first_step = (uint32_t)profile->path_steps_count,
+        .steps = steps};
     for (uint32_t i = 0; i < steps; i++) {
         const struct import_routes_block *block = &blocks[order->route[i]];
         struct profile_path_step *step = profile_add_path_steps(profile);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Time of paths and activations, by the time stamp counter: of a sample. A reading takes longer
+ * Time of paths and activations, by the time stamp counter, or whatever else the recording asks
+ * the runtime to read (headroom_read): of a sample. A reading takes longer
  * than most paths do, so that only about one path in 64 is measured. Which, is decided where it
  * begins: a count of the thread's runs down with every begin, and the runtime sets it to another
  * value each time (headroom_sample), so that it keeps step with no loop.
@@ -41,12 +42,13 @@ static void end_skip(struct site *branch, const struct site *site, uint32_t labe
     text_add(site->out, LABEL_FORMAT ":\n", site->work->number, "k", label);
 }
 
-/* The counter in rax; rdx is free. */
+/* The counter in rax; rdx is free. Out of line, as what is read is not known before the program
+ * runs. */
 static void read_counter(struct site *branch)
 {
     site_claim(branch, BASE_RDX);
     site_claim(branch, BASE_RAX);
-    text_add(branch->out, "\trdtsc\n\tshlq\t$32, %%rdx\n\torq\t%%rdx, %%rax\n");
+    site_call_runtime(branch, "headroom_read");
 }
 
 /*
@@ -133,7 +135,8 @@ void cycles_elapsed(struct site *site)
     struct operand slot = site_slot(site, SLOT_TIME);
     text_add(site->out, "\txorl\t%%edx, %%edx\n\tcmpq\t$0, %s\n", slot.text);
     uint32_t label = skip_if(site, "je");
-    text_add(site->out, "\trdtsc\n\tshlq\t$32, %%rdx\n\torq\t%%rax, %%rdx\n");
+    site_call_runtime(site, "headroom_read");
+    text_add(site->out, "\tmovq\t%%rax, %%rdx\n");
     finish(site, "%rdx");
     end_skip(site, site, label);
     site_give(site, BASE_RAX);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The function's entry in headroom_map, as assembler text, and its cells. Both go with the function
- * when the linker drops it: by SHF_LINK_ORDER and, for what several object files define, by its
- * group.
+ * The function's entry in headroom_map, as assembler text, and its cells or its own record. Both go
+ * with the function when the linker drops it: by SHF_LINK_ORDER and, for what several object files
+ * define, by its group.
  */
 #include "instrument/work.h"
 
@@ -62,13 +62,21 @@ static bool has_table(const struct work *work)
     return has_paths(work) && work->reason <= BUILT_TRUNCATED && !has_contexts(work);
 }
 
+static bool has_record(const struct work *work)
+{
+    return has_contexts(work) && work->reason <= BUILT_TRUNCATED;
+}
+
 static void add_cells(struct text *text, const struct work *work)
 {
-    if (!has_table(work))
+    size_t bytes = has_paths(work) ? 8 * (size_t)work->cells : 0;
+    if (has_record(work))
+        bytes += sizeof(struct built_record) + 8 * (size_t)work->call_sites;
+    else if (!has_table(work))
         return;
-    add_section(text, work, "headroom_counters", "awo", "nobits");
-    text_add(text, "\t.balign\t8\n" LABEL_FORMAT ":\n\t.zero\t%zu\n", work->number, "t", 0U,
-             8 * (size_t)work->cells);
+    add_section(text, work, has_record(work) ? "headroom_records" : "headroom_counters", "awo",
+                "nobits");
+    text_add(text, "\t.balign\t8\n" LABEL_FORMAT ":\n\t.zero\t%zu\n", work->number, "t", 0U, bytes);
 }
 
 /* ---- entries
@@ -133,7 +141,7 @@ static void add_entry(struct text *text, const struct work *work)
     add_section(text, work, "headroom_map", "ao", "progbits");
     text_add(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu," LABEL_FORMAT "-.",
              work->number, "m", 0U, (unsigned)BUILT_ENTRY_MAGIC, words, work->number, "f", 0U);
-    if (has_table(work))
+    if (has_table(work) || has_record(work))
         text_add(text, "," LABEL_FORMAT "-.", work->number, "t", 0U);
     else
         text_add(text, ",0");

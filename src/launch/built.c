@@ -5,6 +5,7 @@
  * variable, through /proc.
  */
 #include "launch/parts.h"
+#include "launch/pmu_events.h"
 
 #include "wire/built.h"
 
@@ -22,10 +23,14 @@ extern char **environ;
 enum { TICK_MS = 200 };
 
 /* Sealed: a program could otherwise kill another, and headroom, by making it smaller. -1: errno. */
-static int make_region(uint32_t metrics)
+static int make_region(const struct built_event *event)
 {
-    struct built_region header = {
-        .magic = BUILT_MAGIC, .version = BUILT_VERSION, .metrics = metrics, .next = BUILT_PAGE};
+    struct built_region header = {.magic = BUILT_MAGIC,
+                                  .version = BUILT_VERSION,
+                                  .metrics = event ? BUILT_PMU : 0,
+                                  .next = BUILT_PAGE};
+    if (event)
+        header.event = *event;
     int file = memfd_create("headroom-built", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (file < 0)
         return -1;
@@ -40,10 +45,10 @@ static int make_region(uint32_t metrics)
 }
 
 /* Everything that can fail before the program runs. False: error is set. */
-static bool prepare(uint32_t metrics, int *file, char ***environment, char *error)
+static bool prepare(const struct built_event *event, int *file, char ***environment, char *error)
 {
     char variable[64];
-    *file = make_region(metrics);
+    *file = make_region(event);
     if (*file < 0) {
         launch_fail_region(error);
         return false;
@@ -73,6 +78,8 @@ static void take_header(int region, struct launch_result *result)
         return;
     result->images = atomic_load(&header.next_process);
     result->lost_threads = atomic_load(&header.lost);
+    result->refused = atomic_load(&header.refused) != 0;
+    result->lost_events = atomic_load(&header.event_refused);
 }
 
 static enum launch_outcome run(const struct launch_request *request, char *const *environment,
@@ -94,8 +101,18 @@ static enum launch_outcome run(const struct launch_request *request, char *const
     return LAUNCH_OK;
 }
 
-enum launch_outcome launch_built(const struct launch_request *request, uint32_t metrics,
-                                 int *region, struct launch_result *result, char *error)
+enum launch_outcome launch_event(const char *name, struct built_event *event, char *error)
+{
+    char reason[256];
+    if (pmu_event_named(name, event, reason, sizeof reason))
+        return LAUNCH_OK;
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot count the event '%.100s': %s.", name, reason);
+    return LAUNCH_FAILED;
+}
+
+enum launch_outcome launch_built(const struct launch_request *request,
+                                 const struct built_event *event, int *region,
+                                 struct launch_result *result, char *error)
 {
     enum launch_outcome outcome = LAUNCH_FAILED;
     struct launch_signals signals;
@@ -107,7 +124,7 @@ enum launch_outcome launch_built(const struct launch_request *request, uint32_t 
     if (!prepared)
         launch_fail(error, "signals", errno);
     launch_lift_limits(&signals.program);
-    if (prepared && prepare(metrics, &file, &environment, error))
+    if (prepared && prepare(event, &file, &environment, error))
         outcome = run(request, environment, file, &signals, result, error);
     launch_signals_end(&signals, outcome == LAUNCH_OK);
     free(environment);

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
+#include "wire/built.h"
 #include "wire/wire.h"
 
 enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
@@ -100,6 +101,8 @@ struct launch_result {
     bool log_truncated;         /* the log could not be written to its end                 */
     uint64_t corrupt_records;
     uint64_t lost_threads;
+    uint64_t lost_events;       /* built: how often the event could not be had in a thread */
+    bool refused;               /* built: some process had no memory to record in          */
     uint64_t lost_processes;    /* exact: images that were killed before they wrote their counts */
     uint64_t images;            /* PROCESS records: programs in which the agent started    */
     uint32_t degraded;          /* enum wire_degraded, process-wide                        */
@@ -125,13 +128,16 @@ enum launch_outcome launch_record(const struct launch_request *request,
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 
 /*
- * As launch_record, signals and limits included; of the request config and log are not used. metrics: for
- * the region, enum built_modes. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * As launch_record, signals and limits included; of the request config and log are not used. event: NULL: time
+ * is measured, where the program measures. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
  * the caller's to close. result: what the parent of a process can know; images, also of forked children;
  * lost_threads: tables for which there was no memory.
  */
-enum launch_outcome launch_built(const struct launch_request *request, uint32_t metrics,
+enum launch_outcome launch_built(const struct launch_request *request, const struct built_event *event,
                                  int *region, struct launch_result *result, char *error);
+
+/* The event of that name (libpfm4's), if this machine can count it; else LAUNCH_FAILED and the reason. */
+enum launch_outcome launch_event(const char *name, struct built_event *event, char *error);
 
 /* ---- the exact engine ------------------------------------------------------------------ */
 

@@ -6,10 +6,14 @@
  */
 #include "launch/pmu_events.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib.h>
+#include <perfmon/pfmlib_perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* Newest first: newer models know the older names as aliases. */
@@ -93,4 +97,64 @@ enum base_status pmu_events_find(const char *sysfs, struct pmu_events *events)
     if (status != BASE_OK && (has_device(sysfs, "cpu") || has_device(sysfs, "cpu_core")))
         status = find_by_name(NULL, events);
     return status;
+}
+
+/* ---- by name -----------------------------------------------------------------------------------
+ */
+
+static int encode_named(const char *name, int levels, struct perf_event_attr *attributes)
+{
+    pfm_perf_encode_arg_t argument = {.attr = attributes, .size = sizeof argument};
+    memset(attributes, 0, sizeof *attributes);
+    attributes->size = sizeof *attributes;
+    return pfm_get_os_event_encoding(name, levels, PFM_OS_PERF_EVENT_EXT, &argument);
+}
+
+/* 0: it can be counted. */
+static int try_event(struct perf_event_attr *attributes)
+{
+    long file = syscall(SYS_perf_event_open, attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+    if (file < 0)
+        return errno;
+    close((int)file);
+    return 0;
+}
+
+/* The kernel's own events happen in the kernel, but for page faults; not everybody may see them
+ * there. */
+static int choose_levels(const char *name, struct perf_event_attr *attributes)
+{
+    if (attributes->type == PERF_TYPE_SOFTWARE &&
+        encode_named(name, PFM_PLM3 | PFM_PLM0, attributes) == PFM_SUCCESS &&
+        try_event(attributes) == 0)
+        return 0;
+    encode_named(name, PFM_PLM3, attributes);
+    return try_event(attributes);
+}
+
+bool pmu_event_named(const char *name, struct built_event *event, char *reason, size_t bytes)
+{
+    struct perf_event_attr attributes;
+    int known = pfm_initialize();
+    if (known == PFM_SUCCESS)
+        known = encode_named(name, PFM_PLM3, &attributes);
+    int refused = known == PFM_SUCCESS ? choose_levels(name, &attributes) : 0;
+    pfm_terminate();
+    if (known != PFM_SUCCESS)
+        snprintf(reason, bytes, "libpfm4 knows no such event of this machine: %s",
+                 pfm_strerror(known));
+    else if (refused == ENOENT || refused == ENODEV || refused == EOPNOTSUPP)
+        snprintf(reason, bytes, "this machine has no counter for it");
+    else if (refused)
+        snprintf(reason, bytes, "the kernel refuses it: %s", strerror(refused));
+    *event = (struct built_event){
+        .type = attributes.type,
+        .exclude = (attributes.exclude_user ? BUILT_EVENT_NO_USER : 0u) |
+                   (attributes.exclude_kernel ? BUILT_EVENT_NO_KERNEL : 0u) |
+                   (attributes.exclude_hv ? BUILT_EVENT_NO_HYPERVISOR : 0u),
+        .config = attributes.config,
+        .config1 = attributes.config1,
+        .config2 = attributes.config2,
+    };
+    return known == PFM_SUCCESS && !refused;
 }

@@ -9,7 +9,7 @@
 #ifndef HEADROOM_PMU_EVENTS_H
 #define HEADROOM_PMU_EVENTS_H
 
-#include "base/base.h"
+#include "wire/built.h"
 
 #define PMU_EVENTS_SYSFS "/sys/bus/event_source/devices"
 
@@ -28,5 +28,12 @@ enum base_status pmu_events_find(const char *sysfs, struct pmu_events *events);
 /* Events of a model by libpfm4's name ("skl"), on whatever machine; libpfm4 wants
    LIBPFM_ENCODE_INACTIVE=1 in the environment for models other than this machine's. */
 enum base_status pmu_events_of_model(const char *model, struct pmu_events *events);
+
+/*
+ * The event of that name, as libpfm4 knows it ("perf::PAGE-FAULTS", "INSTRUCTIONS_RETIRED"), which has been opened here
+ * once, for this thread. Of hardware what happens in user mode is counted, of the kernel's own events all that may
+ * be. False: there is none, reason says why, a clause.
+ */
+bool pmu_event_named(const char *name, struct built_event *event, char *reason, size_t bytes);
 
 #endif

@@ -43,7 +43,8 @@ static void total(struct paths_figures *figures)
 
 static void choose_metric(struct paths_figures *figures, const struct report_options *options)
 {
-    static const enum report_metric best[] = {REPORT_CYCLES, REPORT_MISSES, REPORT_INSTRUCTIONS};
+    static const enum report_metric best[] = {REPORT_EVENTS, REPORT_CYCLES, REPORT_MISSES,
+                                              REPORT_INSTRUCTIONS};
     size_t at = 0;
     if (options->metric && figures->totals[options->metric - 1] > 0) {
         figures->metric = (enum report_metric)(options->metric - 1);

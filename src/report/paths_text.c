@@ -45,9 +45,20 @@ const char *paths_short_metric(enum report_metric metric)
                                          : paths_metric_names[metric];
 }
 
-static const char *metric_word(enum report_metric metric)
+static const char *plain_word(enum report_metric metric)
 {
     return metric == REPORT_COUNT ? "executions" : paths_metric_names[metric];
+}
+
+/* out: of NAME_BYTES, for the name of an event. */
+static const char *metric_word(const struct printer *printer, enum report_metric metric, char *out)
+{
+    const struct profile *profile = printer->profile;
+    const char *event = profile->path_runs_count ? profile->path_runs[0].event : NULL;
+    if (metric != REPORT_EVENTS || !event)
+        return plain_word(metric);
+    name_clean(event, out, 64);
+    return out;
 }
 
 static void print_heading(struct printer *printer, const char *heading)
@@ -87,13 +98,14 @@ static void add_cache(const struct paths_figures *figures, char *text, size_t by
 
 static void print_totals(struct printer *printer, const struct paths_figures *figures)
 {
-    char text[TEXT_BYTES] = "", number[32];
+    char text[TEXT_BYTES] = "", number[32], word[NAME_BYTES];
     for (unsigned m = 0; m < REPORT_METRICS; m++) {
         if (!figures->measured[m] || !(figures->totals[m] > 0))
             continue;
         print_add(text, sizeof text, "%s%s %s", text[0] ? ", " : "",
                   print_quantity(figures->totals[m], number),
-                  m == REPORT_COUNT ? "executions of paths" : paths_metric_names[m]);
+                  m == REPORT_COUNT ? "executions of paths"
+                                    : metric_word(printer, (enum report_metric)m, word));
     }
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
@@ -107,8 +119,11 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
     text[0] = 0;
     if (figures->wanted_missing)
         print_add(text, sizeof text, "%s were not measured: ranked by %s.",
-                  metric_word((enum report_metric)(printer->options->metric - 1)),
-                  metric_word(figures->metric));
+                  metric_word(printer, (enum report_metric)(printer->options->metric - 1), word),
+                  metric_word(printer, figures->metric, word));
+    if (figures->measured[REPORT_EVENTS] && !(figures->totals[REPORT_EVENTS] > 0))
+        print_add(text, sizeof text, "%s%s did not happen in any path that was measured.",
+                  text[0] ? " " : "", metric_word(printer, REPORT_EVENTS, word));
     if (!figures->density)
         print_add(text, sizeof text,
                   "%sDense and sparse hot paths are told apart by cycles or misses only.",
@@ -165,11 +180,11 @@ static void print_coverage(struct printer *printer, const struct paths_figures *
     print_cells(printer, PLAIN, "number", cells, PATHS_THRESHOLDS);
     for (size_t i = 0; i < PATHS_THRESHOLDS; i++)
         snprintf(cells[i], sizeof cells[i], "%.1f %%", 100 * figures->thresholds[i].covered);
-    snprintf(label, sizeof label, "of the %s", metric_word(figures->metric));
+    snprintf(label, sizeof label, "of the %s", plain_word(figures->metric));
     print_cells(printer, PLAIN, label, cells, PATHS_THRESHOLDS);
     for (size_t i = 0; i < PATHS_COVERS; i++)
         snprintf(cells[i], sizeof cells[i], "%.0f %%", 100 * figures->covers[i].share);
-    snprintf(label, sizeof label, "share of %s", metric_word(figures->metric));
+    snprintf(label, sizeof label, "share of %s", plain_word(figures->metric));
     putc('\n', printer->out);
     print_cells(printer, DIM, label, cells, PATHS_COVERS);
     for (size_t i = 0; i < PATHS_COVERS; i++)
@@ -207,22 +222,22 @@ static void print_each(struct printer *printer, const struct paths_figures *figu
         double value = paths_metric(path, each[i]) / (double)path->count;
         if (!figures->measured[each[i]] || (value == 0 && each[i] != REPORT_INSTRUCTIONS))
             continue;
-        const char *event = each[i] == REPORT_EVENTS && figures->profile->path_runs_count
-                                ? figures->profile->path_runs[0].event
-                                : NULL;
-        char word[64];
-        name_clean(event ? event : paths_metric_names[each[i]], word, sizeof word);
+        bool event = each[i] == REPORT_EVENTS;
+        char name[NAME_BYTES], word[NAME_BYTES];
+        snprintf(word, sizeof word, "%s", metric_word(printer, each[i], name));
         size_t letters = strlen(word);
         if (!event && value == 1) /* "1 load" */
             word[letters - (each[i] == REPORT_MISSES ? 2 : 1)] = 0;
         print_add(text, sizeof text, "%s %s %s", first ? "" : ",", print_quantity(value, number),
                   word);
         first = false;
-        if (each[i] == REPORT_CYCLES && path->measured && path->measured < FEW)
+        if ((event || each[i] == REPORT_CYCLES) && path->measured && path->measured < FEW)
             print_add(text, sizeof text, " (\xc2\xb1%.0f %%)", 100 / sqrt((double)path->measured));
     }
     if (figures->measured[REPORT_CYCLES] && path->cycles < 0)
         print_add(text, sizeof text, ", cycles not measured");
+    if (figures->measured[REPORT_EVENTS] && path->events < 0)
+        print_add(text, sizeof text, ", events not measured");
     fprintf(printer->out, "      ");
     print_wrap(printer, PLAIN, 6, 6, text);
 }
@@ -234,13 +249,13 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
     const struct profile_path *path = &figures->profile->paths[id];
     const struct profile_path_function *function =
         &figures->profile->path_functions[path->function];
-    char name[NAME_BYTES], place[TEXT_BYTES];
+    char name[NAME_BYTES], place[TEXT_BYTES], word[NAME_BYTES];
     double metric = paths_metric(path, figures->metric);
     paths_name(printer, path->function, 44, name);
     print_place(printer, function->file, function->line, place);
     fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of the %s", print_on(printer, BOLD), rank + 1,
             100 * paths_share(metric, figures->totals[figures->metric]), print_off(printer),
-            metric_word(figures->metric));
+            metric_word(printer, figures->metric, word));
     if (figures->density) {
         char here[32], average[32];
         fprintf(printer->out, "%s, %s%s", print_on(printer, DIM), classes[figures->classes[id]],
@@ -260,12 +275,13 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
 static void print_hot(struct printer *printer, const struct paths_figures *figures)
 {
     size_t hot = hot_count(figures), shown = hot_shown(printer, figures);
+    char word[NAME_BYTES];
     double rest = 0, all = figures->totals[figures->metric];
     /* Each path begins with an empty line of its own. */
     fprintf(printer->out, "\n%sHot paths%s\n", print_on(printer, STRONG), print_off(printer));
     if (hot == 0)
         fprintf(printer->out, "\n  No path has %.3g %% of the %s. Try a smaller --hot.\n",
-                100 * figures->hot, metric_word(figures->metric));
+                100 * figures->hot, metric_word(printer, figures->metric, word));
     for (size_t i = 0; i < shown; i++)
         print_path(printer, figures, i);
     for (size_t i = shown; i < hot; i++)

@@ -128,6 +128,8 @@ static void describe_built(const struct printer *printer, char *line, size_t byt
                   "; cycles are a sample of about one path in 64, without the %.0f that reading "
                   "the counter costs",
                   run->cycles_per_read);
+    if (run && run->event)
+        print_add(line, bytes, "; events are a sample of about one path in 64");
 }
 
 static void describe_exact(const struct printer *printer, char *line, size_t bytes)

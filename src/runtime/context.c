@@ -8,8 +8,14 @@
  * one is looked for: a list of children only ever grows at its head, but for the one who holds the
  * lowest bit of `children` and so may move a child to the front.
  *
- * Where no record can be made (no memory, too many, nothing is recorded) each function has one
- * overflow record in the process: slots of those lead to such records only.
+ * Where no record can be made (no memory, too many) each function has one overflow record in the
+ * process: slots of those lead to such records only. Where not even these can be had, and where
+ * nothing is recorded, there is the function's own, a part of the module: nobody reads it, and it
+ * needs nothing.
+ *
+ * A library's own records go when it is unloaded, so slots of other modules never lead to them.
+ * Slots of own records lead to own records of the same module only, which lie all below
+ * RUNTIME_LOWEST or all above: owner_of relies on it.
  */
 #include "runtime/runtime.h"
 #include "runtime/stubs.h"
@@ -21,12 +27,16 @@ _Static_assert(offsetof(struct built_record, function) == 0 &&
                    offsetof(struct built_record, slots) == STUBS_RECORD_SLOTS &&
                    sizeof(struct built_record) == STUBS_RECORD_BYTES &&
                    offsetof(struct runtime_thread, lately) == STUBS_THREAD_LATELY &&
-                   RUNTIME_LATELY == STUBS_LATELY_MASK + 1,
+                   RUNTIME_LATELY == STUBS_LATELY_MASK + 1 &&
+                   offsetof(struct built_function, table) == STUBS_FUNCTION_TABLE,
                "headroom_enter in stubs.S knows these");
 
 enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
 
 enum { HELD = 1 /* bit of `children` */ };
+
+/* `slot` of a function's own record. */
+#define SLOT_OWN (BUILT_SLOT_OVERFLOW - 1)
 
 struct runtime_index {
     uint64_t mask;
@@ -58,6 +68,55 @@ static uint64_t bytes_for(uint64_t entry)
     return record_bytes(function_at(entry)->call_sites, function_at(entry)->cells);
 }
 
+static struct built_record *fill(uint64_t at, uint64_t entry, uint32_t slots, uint64_t bytes)
+{
+    struct built_record *record = record_at(at);
+    record->bytes = bytes;
+    record->slots = slots;
+    *(volatile uint64_t *)&record->function = entry;
+    return record;
+}
+
+/* ---- own records
+ * ----------------------------------------------------------------------------------- */
+
+/* Compiled by a headroom that knew no own records, and linked with this one. */
+static _Noreturn void give_up(void)
+{
+    static const char words[] = "headroom: this program has parts that another version of headroom "
+                                "cc compiled: compile them again\n";
+    RUNTIME_CALL(__NR_write, 2, words, sizeof words - 1);
+    for (;;)
+        RUNTIME_CALL(__NR_exit_group, 127);
+}
+
+/* Several threads may fill it in at once: with the same. */
+static struct built_record *own_record(uint64_t entry)
+{
+    const struct built_function *function = function_at(entry);
+    if (!function->table)
+        give_up();
+    struct built_record *own =
+        record_at((uint64_t)&function->table + (uint64_t)(int64_t)function->table);
+    if (own->function != entry) {
+        own->slot = SLOT_OWN;
+        fill((uint64_t)own, entry, function->call_sites, bytes_for(entry));
+    }
+    return own;
+}
+
+/* Has it no parent and stands for all contexts? */
+static bool is_shared(const struct built_record *record)
+{
+    return record->slot >= SLOT_OWN;
+}
+
+static bool may_hold(const struct built_record *owner, uint64_t slot,
+                     const struct built_record *record)
+{
+    return runtime_is_own((uint64_t)record) ? runtime_is_own(slot) : owner->slot != SLOT_OWN;
+}
+
 /* ---- overflow records
  * ------------------------------------------------------------------------------ */
 
@@ -79,15 +138,6 @@ static void measure_map(struct runtime_module *module)
     }
 }
 
-static struct built_record *fill(uint64_t at, uint64_t entry, uint32_t slots, uint64_t bytes)
-{
-    struct built_record *record = record_at(at);
-    record->bytes = bytes;
-    record->function = entry;
-    record->slots = slots;
-    return record;
-}
-
 static struct built_record *cut_overflow(struct runtime_module *module, uint64_t entry,
                                          uint32_t slots, uint64_t bytes)
 {
@@ -104,42 +154,31 @@ void runtime_contexts_begin(struct runtime_module *module)
 {
     uint64_t cells = 2, root_bytes = record_bytes(1, 0);
     measure_map(module);
-    if (!module->functions)
+    if (!module->region || !module->functions)
         return;
     while (cells < 2 * (uint64_t)module->functions)
         cells *= 2;
     module->index = runtime_map(sizeof *module->index + cells * sizeof module->index->records[0]);
     uint64_t bytes = sizeof(struct built_piece) + root_bytes + 2 * module->record_bytes;
-    struct built_piece *piece = module->region ? runtime_piece(module, bytes, 0) : NULL;
-    module->overflow_piece = piece;
-    if (!piece)
-        piece = runtime_map(bytes);
-    if (!piece || (uint64_t)piece < RUNTIME_LOWEST || !module->index)
+    struct built_piece *piece = runtime_piece(module, bytes, 0);
+    if (!module->index && piece)
+        runtime_lose(module);
+    if (!piece || !module->index)
         return;
+    module->overflow_piece = piece;
     module->index->mask = cells - 1;
     module->overflow = (uint64_t)piece;
     module->overflow_bytes = bytes;
     atomic_store(&module->overflow_used, sizeof *piece);
     module->overflow_root = (uint64_t)cut_overflow(module, 0, 1, root_bytes);
-    if (module->overflow_piece)
-        runtime_publish(piece, BUILT_PIECE_RECORDS);
-}
-
-/* A function of inserted code must get a record: without, the program cannot go on. Only
-   where the kernel refused some addresses when the module was loaded. */
-static _Noreturn void give_up(void)
-{
-    static const char words[] = "headroom: no memory for calling contexts\n";
-    RUNTIME_CALL(__NR_write, 2, words, sizeof words - 1);
-    for (;;)
-        RUNTIME_CALL(__NR_exit_group, 127);
+    runtime_publish(piece, BUILT_PIECE_RECORDS);
 }
 
 static struct built_record *overflow(struct runtime_module *module, uint64_t entry)
 {
     struct built_record *made = NULL;
-    if (!module || !module->overflow_root)
-        give_up();
+    if (!module->overflow_root)
+        return own_record(entry);
     struct runtime_index *index = module->index;
     for (uint64_t at = base_mix64(entry);; at++) {
         _Atomic uint64_t *cell = &index->records[at & index->mask];
@@ -147,7 +186,7 @@ static struct built_record *overflow(struct runtime_module *module, uint64_t ent
         if (!found && !made)
             made = cut_overflow(module, entry, function_at(entry)->call_sites, bytes_for(entry));
         if (!found && !made)
-            give_up();
+            return own_record(entry);
         if (!found && atomic_compare_exchange_strong(cell, &found, (uint64_t)made))
             return made;
         if (record_at(found)->function == entry)
@@ -210,10 +249,11 @@ static struct built_record *make_record(struct runtime_module *module,
     return at ? fill(at, entry, slots, bytes) : NULL;
 }
 
+/* NULL: there is no memory. */
 static struct built_record *root(struct runtime_module *module, struct runtime_thread *thread,
                                  _Atomic uint64_t *place)
 {
-    uint64_t found = thread && module->region ? atomic_load(place) : module->overflow_root;
+    uint64_t found = atomic_load(place);
     if (found)
         return record_at(found);
     struct built_record *made = make_record(module, thread, 0, 1, record_bytes(1, 0));
@@ -355,7 +395,7 @@ static void keep(struct runtime_thread *thread, uint64_t slot, const struct buil
 {
     volatile uint64_t *known_parent = &thread->lately[place_of(slot, entry)].parent;
     volatile uint64_t *known_record = &thread->lately[place_of(slot, entry)].record;
-    if (record->slot == BUILT_SLOT_OVERFLOW)
+    if (is_shared(record))
         return;
     *known_parent = 0;
     *known_record = (uint64_t)record;
@@ -365,8 +405,16 @@ static void keep(struct runtime_thread *thread, uint64_t slot, const struct buil
 /*
  * Whose slot it is, and its number. The record in it is mostly a child of the owner; where it is
  * not (none yet, a recursion), the slots before it are walked over: before them stands `bytes`,
- * nonzero, and smaller than any address that a slot holds.
+ * nonzero, and smaller than any address that a slot holds. But for slots of own records of programs
+ * at low addresses: before those stand words whose upper halves are 0.
  */
+static bool is_head(const uint64_t *bytes, uint64_t slot)
+{
+    const struct built_record *record = (const struct built_record *)(bytes + 1) - 1;
+    return *bytes != 0 && *bytes < RUNTIME_LOWEST &&
+           slot - (uint64_t)(bytes + 1) < 8 * (uint64_t)record->slots;
+}
+
 static struct built_record *owner_of(uint64_t slot, uint32_t *number)
 {
     const uint64_t *at = (const uint64_t *)slot;
@@ -376,7 +424,7 @@ static struct built_record *owner_of(uint64_t slot, uint32_t *number)
         *number = (uint32_t)((slot - (uint64_t)slots_of(record_at(parent))) / 8);
         return record_at(parent);
     }
-    for (at--; *at == 0 || *at >= RUNTIME_LOWEST;)
+    for (at--; !is_head(at, slot);)
         at--;
     *number = (uint32_t)((const uint64_t *)slot - at - 1);
     return (struct built_record *)(at + 1) - 1;
@@ -391,11 +439,41 @@ static struct built_record *meet(struct runtime_module *module, struct runtime_t
     *signalled = is_signal_return(module, *stack);
     if (*signalled) {
         parent = root(module, thread, &thread->signal_root);
+        if (!parent)
+            return overflow(module, entry);
         struct built_record *found = find_child(parent, entry, 0);
         return found ? found : make_child(module, thread, parent, entry, 0);
     }
     struct built_record *found = find_ancestor(parent, entry);
     return found ? found : make_child(module, thread, parent, entry, slot);
+}
+
+/* Not by what was found last. */
+static struct built_record *find_record(struct runtime_module *module,
+                                        struct runtime_thread *thread, uint64_t slot,
+                                        struct built_record *parent, uint32_t number,
+                                        uint64_t entry, const uint64_t *stack, bool *signalled)
+{
+    if (is_shared(parent))
+        return overflow(module, entry);
+    struct built_record *record = found_lately(thread, slot, parent, entry);
+    if (record)
+        return record;
+    record = find_child(parent, entry, number);
+    if (!record)
+        record = meet(module, thread, parent, entry, number, stack, signalled);
+    if (!*signalled)
+        keep(thread, slot, parent, entry, record);
+    return record;
+}
+
+/* Nobody will read it. */
+static uint64_t enter_own(uint64_t entry)
+{
+    struct built_record *record = own_record(entry);
+    if (runtime_is_own(headroom_slot))
+        *(uint64_t *)headroom_slot = (uint64_t)record;
+    return (uint64_t)record;
 }
 
 uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
@@ -404,30 +482,22 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
         runtime_begin();
     struct runtime_module *module = runtime_module_get();
     struct runtime_thread *thread = runtime_thread;
-    if (!module || !module->overflow_root)
-        give_up();
     runtime_check_fork(module);
-    if (!headroom_slot)
-        headroom_slot = (uint64_t)slots_of(root(module, thread, thread ? &thread->root : NULL));
-    uint64_t slot = headroom_slot;
-    struct built_record *record;
-    bool signalled = false;
-    if (!thread || !module->region) {
-        record = overflow(module, entry);
-    } else {
-        uint32_t number = 0;
-        struct built_record *parent = owner_of(slot, &number);
-        if (parent->slot == BUILT_SLOT_OVERFLOW)
-            record = overflow(module, entry);
-        else if (!(record = found_lately(thread, slot, parent, entry))) {
-            record = find_child(parent, entry, number);
-            if (!record)
-                record = meet(module, thread, parent, entry, number, stack, &signalled);
-            if (!signalled)
-                keep(thread, slot, parent, entry, record);
-        }
+    if (!module->region)
+        return enter_own(entry);
+    if (!headroom_slot && thread) {
+        struct built_record *top = root(module, thread, &thread->root);
+        headroom_slot = top ? (uint64_t)slots_of(top) : 0;
     }
-    if (!signalled)
+    if (!headroom_slot || !thread)
+        return (uint64_t)overflow(module, entry);
+    uint64_t slot = headroom_slot;
+    uint32_t number = 0;
+    bool signalled = false;
+    struct built_record *parent = owner_of(slot, &number);
+    struct built_record *record =
+        find_record(module, thread, slot, parent, number, entry, stack, &signalled);
+    if (!signalled && may_hold(parent, slot, record))
         *(uint64_t *)slot = (uint64_t)record;
     return (uint64_t)record;
 }
@@ -484,6 +554,8 @@ void runtime_contexts_end(struct runtime_module *module)
          thread = thread->next)
         for (struct runtime_records *at = atomic_load(&thread->records); at; at = at->older)
             unload_piece(at->piece, used_of(at));
+    if (runtime_is_own(headroom_slot)) /* left there by a longjmp */
+        headroom_slot = 0;
     if (module->overflow_root)
         unload_piece((struct built_piece *)module->overflow,
                      atomic_load(&module->overflow_used) < module->overflow_bytes

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it costs to measure time by the time stamp counter, and how fast that runs. A few hundred
- * microseconds once a module, and only where somebody will read it.
+ * What it costs to measure time by the time stamp counter, and how fast that runs; or what it costs
+ * to read the event that is recorded instead, in its own unit. A few hundred microseconds once a
+ * module, with events some milliseconds, and only where somebody will read it.
  */
 #include "runtime/runtime.h"
 
@@ -18,7 +19,16 @@ static uint64_t read_counter(void)
     return (uint64_t)high << 32 | low;
 }
 
-#define READ "rdtsc\n\tshlq $32, %%rdx\n\torq %%rdx, %%rax\n\t"
+/* There is no red zone: see meson.build. */
+#define READ "call headroom_read\n\t"
+
+/* What added code reads: an event, perhaps. */
+static uint64_t read_measure(void)
+{
+    uint64_t reading;
+    __asm__ volatile(READ : "=a"(reading) : : "rdx", "cc", "memory");
+    return reading;
+}
 
 /* What added code does where a path that is measured begins and ends (instrument/cycles.c, emit.c);
    the cycles of all are added up. */
@@ -38,14 +48,14 @@ static uint64_t count_many(void)
 /* And before and behind calls: what is left of the time when all between those is taken off. */
 static uint64_t call_many(void)
 {
-    uint64_t begin = read_counter();
+    uint64_t begin = read_measure();
     for (int i = 0; i < READINGS; i++)
         __asm__ volatile("cmpq $0, %0\n\tje 1f\n\t" READ
                          "subq %%rax, %0\n1:\tcmpq $0, %0\n\tje 2f\n\t" READ "addq %%rax, %0\n2:"
                          : "+m"(begin)
                          :
                          : "rax", "rdx", "cc");
-    return read_counter() - begin;
+    return read_measure() - begin;
 }
 
 /* The least of several: interrupts only ever add. */
@@ -113,10 +123,16 @@ struct built_overhead *runtime_cycles_begin(struct runtime_module *module)
 {
     if (!module->region || !(module->modes & BUILT_CYCLES))
         return NULL;
+    bool event = module->region->metrics & BUILT_PMU;
+    struct runtime_event tried = {0};
+    if (event)
+        runtime_event_try(module, &tried);
     struct moment first = look(), last = first;
     uint64_t cycles = least_of(count_many);
     headroom_read_cycles = (least_of(call_many) + READINGS / 2) / READINGS;
-    while (last.ns - first.ns < SPIN_NS)
+    if (event)
+        runtime_event_tried(&tried);
+    while (!event && last.ns - first.ns < SPIN_NS)
         last = look();
     struct built_overhead *out = (struct built_overhead *)runtime_piece(module, sizeof *out, 0);
     if (!out)

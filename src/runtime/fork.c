@@ -65,6 +65,7 @@ void runtime_after_fork(void)
         return;
     if (module->same)
         atomic_store(module->same, 1);
+    runtime_event_fork(atomic_load(&module->threads));
     module->parent = module->process;
     runtime_take_number(module);
     atomic_store(&module->chunk, NULL);

@@ -62,7 +62,7 @@ static bool count(struct built_hash *table, uint64_t key, uint64_t cycles)
 static struct built_hash *grow(struct built_hash *root, struct built_hash *table)
 {
     struct runtime_module *module = runtime_module_get();
-    if (!module || !module->region)
+    if (!module || !module->region || runtime_is_own((uint64_t)root))
         return NULL; /* nobody will read it */
     uint64_t cells = 2 * (mask_of(table) + 1), expected = root->next;
     struct built_piece *piece = runtime_piece(

@@ -36,9 +36,15 @@ void *runtime_map(uint64_t bytes)
     return is_error(at) ? NULL : (void *)at;
 }
 
+void runtime_lose(struct runtime_module *module)
+{
+    if (module->region)
+        atomic_fetch_add(&module->region->lost, 1);
+}
+
 static void *lose(struct runtime_module *module)
 {
-    atomic_fetch_add(&module->region->lost, 1);
+    runtime_lose(module);
     return NULL;
 }
 

@@ -9,7 +9,7 @@
 #include <asm/unistd.h>
 
 enum { READ_ONLY = 02000000, READ_WRITE = 02000002 /* with O_CLOEXEC */, HERE = -100 };
-enum { PROT_BOTH = 3, SHARED = 1, POOL_BYTES = 1 << 16, WIPE_ON_FORK = 18 };
+enum { PROT_BOTH = 3, SHARED = 1, POOL_BYTES = 1 << 16, WIPE_ON_FORK = 18, READER_BYTES = 512 };
 enum {
     SECURE = 23 /* AT_SECURE */,
     LOAD = 1,
@@ -30,10 +30,16 @@ extern char counters_start[] __asm__("__start_headroom_counters")
     __attribute__((weak, visibility("hidden")));
 extern char counters_stop[] __asm__("__stop_headroom_counters")
     __attribute__((weak, visibility("hidden")));
+extern char own_start[] __asm__("__start_headroom_records")
+    __attribute__((weak, visibility("hidden")));
+extern char own_stop[] __asm__("__stop_headroom_records")
+    __attribute__((weak, visibility("hidden")));
 extern const char image[] __asm__("__ehdr_start") __attribute__((weak, visibility("hidden")));
 extern char **environ __attribute__((weak));
 
 static _Atomic(struct runtime_module *) the_module;
+uint32_t headroom_alone;
+uint64_t headroom_own, headroom_own_bytes;
 
 struct runtime_module *runtime_module_get(void)
 {
@@ -76,8 +82,8 @@ void *runtime_private(struct runtime_module *module, uint64_t bytes)
  * ------------------------------------------------------------------------------ */
 
 struct reader {
-    char *buffer; /* one page */
     long file, at, filled;
+    char buffer[READER_BYTES];
 };
 
 /* -1: the end. */
@@ -85,7 +91,7 @@ static int next_byte(struct reader *reader)
 {
     if (reader->at == reader->filled) {
         reader->at = 0;
-        reader->filled = RUNTIME_CALL(__NR_read, reader->file, reader->buffer, BUILT_PAGE);
+        reader->filled = RUNTIME_CALL(__NR_read, reader->file, reader->buffer, READER_BYTES);
         if (reader->filled <= 0) {
             reader->filled = 0;
             return -1;
@@ -94,9 +100,9 @@ static int next_byte(struct reader *reader)
     return (unsigned char)reader->buffer[reader->at++];
 }
 
-static bool open_reader(struct reader *reader, const char *path, char *buffer)
+static bool open_reader(struct reader *reader, const char *path)
 {
-    *reader = (struct reader){.buffer = buffer};
+    reader->at = reader->filled = 0;
     reader->file = RUNTIME_CALL(__NR_openat, HERE, path, READ_ONLY);
     return reader->file >= 0;
 }
@@ -113,13 +119,13 @@ static void close_reader(struct reader *reader)
  * Programs that gained rights by exec take no part: whoever set the variable chose the memory that
  * records would be read from. True also if that cannot be known.
  */
-static bool is_privileged(char *buffer)
+static bool is_privileged(void)
 {
     struct reader reader;
     uint64_t pair[2] = {0};
     unsigned filled = 0;
     bool privileged = true;
-    if (!open_reader(&reader, "/proc/self/auxv", buffer))
+    if (!open_reader(&reader, "/proc/self/auxv"))
         return true;
     for (int byte; (byte = next_byte(&reader)) >= 0;) {
         ((char *)pair)[filled++] = (char)byte;
@@ -157,13 +163,13 @@ static bool copy_value(const char *text, char *value)
 }
 
 /* Before the C library has begun (a resolver of indirect functions), or without one. */
-static bool value_from_kernel(char *buffer, char *value)
+static bool value_from_kernel(char *value)
 {
     struct reader reader;
     char line[sizeof BUILT_ENVIRONMENT + VALUE_BYTES];
     unsigned filled = 0;
     bool found = false;
-    if (!open_reader(&reader, "/proc/self/environ", buffer))
+    if (!open_reader(&reader, "/proc/self/environ"))
         return false;
     for (int byte; !found && (byte = next_byte(&reader)) >= 0;) {
         if (filled < sizeof line)
@@ -178,10 +184,10 @@ static bool value_from_kernel(char *buffer, char *value)
     return found;
 }
 
-static bool find_value(char *buffer, char *value)
+static bool find_value(char *value)
 {
     if (!&environ || !environ)
-        return value_from_kernel(buffer, value);
+        return value_from_kernel(value);
     for (char **entry = environ; *entry; entry++)
         if (copy_value(*entry, value))
             return true;
@@ -209,31 +215,40 @@ static bool parse_value(const char *value, char *path)
     return true;
 }
 
+/* Whoever cannot map the header says so all the same. */
+static struct built_region *map_region(long file)
+{
+    static const uint32_t refused = 1;
+    long at = RUNTIME_CALL(__NR_mmap, 0, BUILT_PAGE, PROT_BOTH, SHARED, file, 0);
+    if ((unsigned long)at <= -4096UL)
+        return (struct built_region *)at;
+    RUNTIME_CALL(__NR_pwrite64, file, &refused, sizeof refused,
+                 offsetof(struct built_region, refused));
+    return NULL;
+}
+
 /* Read before it is mapped: when headroom has ended, its number and descriptor may be another's,
    and a file without a first page kills whoever looks into its mapping. */
 static struct built_region *open_region(const char *path)
 {
-    struct built_region header = {0};
+    struct built_region header = {0}, *region = NULL;
     long file = RUNTIME_CALL(__NR_openat, HERE, path, READ_WRITE);
     if (file < 0)
         return NULL;
-    long got = RUNTIME_CALL(__NR_pread64, file, &header, sizeof header, 0), at = -1;
+    long got = RUNTIME_CALL(__NR_pread64, file, &header, sizeof header, 0);
     if (got == (long)sizeof header && header.magic == BUILT_MAGIC &&
         header.version == BUILT_VERSION)
-        at = RUNTIME_CALL(__NR_mmap, 0, BUILT_PAGE, PROT_BOTH, SHARED, file, 0);
+        region = map_region(file);
     RUNTIME_CALL(__NR_close, file);
-    return (unsigned long)at > -4096UL ? NULL : (struct built_region *)at;
+    return region;
 }
 
-static void find_region(struct runtime_module *module)
+/* path: as in struct runtime_module. */
+static struct built_region *find_region(char *path)
 {
-    char value[VALUE_BYTES], *buffer = runtime_map(BUILT_PAGE);
-    if (!buffer)
-        return;
-    if (find_value(buffer, value) && parse_value(value, module->region_path) &&
-        !is_privileged(buffer))
-        module->region = open_region(module->region_path);
-    RUNTIME_CALL(__NR_munmap, buffer, BUILT_PAGE);
+    char value[VALUE_BYTES];
+    return find_value(value) && parse_value(value, path) && !is_privileged() ? open_region(path)
+                                                                             : NULL;
 }
 
 /* ---- what the module is
@@ -287,13 +302,8 @@ static uint64_t hexadecimal(struct reader *reader, int *byte)
 static void find_path(struct built_module *out, uint64_t address)
 {
     struct reader reader;
-    char *buffer = runtime_map(BUILT_PAGE);
-    if (!buffer)
+    if (!open_reader(&reader, "/proc/self/maps"))
         return;
-    if (!open_reader(&reader, "/proc/self/maps", buffer)) {
-        RUNTIME_CALL(__NR_munmap, buffer, BUILT_PAGE);
-        return;
-    }
     for (int byte = 0; byte >= 0;) {
         uint64_t start = hexadecimal(&reader, &byte), end = hexadecimal(&reader, &byte);
         bool wanted = byte >= 0 && start <= address && address < end;
@@ -308,7 +318,6 @@ static void find_path(struct built_module *out, uint64_t address)
             break;
     }
     close_reader(&reader);
-    RUNTIME_CALL(__NR_munmap, buffer, BUILT_PAGE);
 }
 
 /* ---- announcement
@@ -376,30 +385,58 @@ static void discard(struct runtime_module *module)
     RUNTIME_CALL(__NR_munmap, module, sizeof *module);
 }
 
+/* Where memory was refused; those who come here at once write the same. */
+static struct runtime_module *without_memory(void)
+{
+    static struct runtime_module spare;
+    char path[sizeof spare.region_path];
+    struct built_region *region = find_region(path);
+    if (region) {
+        atomic_store(&region->refused, 1);
+        RUNTIME_CALL(__NR_munmap, region, BUILT_PAGE);
+    }
+    spare.parent = UINT32_MAX;
+    atomic_store(&spare.exhausted, true);
+    return &spare;
+}
+
+/* The first one wins. */
+static struct runtime_module *announce(struct runtime_module *module)
+{
+    struct runtime_module *other = NULL;
+    headroom_own_bytes = (uint64_t)(own_stop - own_start);
+    headroom_own = (uint64_t)own_start;
+    if (!atomic_compare_exchange_strong(&the_module, &other, module))
+        return other;
+    headroom_alone = !module->region;
+    return module;
+}
+
 struct runtime_module *runtime_module_begin(void)
 {
-    struct runtime_module *module = runtime_module_get(), *other = NULL;
+    struct runtime_module *module = runtime_module_get();
     if (module)
         return module;
     module = runtime_map(sizeof *module);
     if (!module)
-        return NULL;
+        return announce(without_memory());
     module->parent = UINT32_MAX;
     module->map = (uint64_t)map_start;
     module->map_bytes = (uint64_t)(map_stop - map_start);
     module->counters = (uint64_t)counters_start;
     module->counters_bytes = (uint64_t)(counters_stop - counters_start);
     read_image(module);
-    find_region(module);
+    module->region = find_region(module->region_path);
     if (module->region)
         notice_forks(module);
     runtime_take_number(module);
     runtime_contexts_begin(module);
     struct built_module *described = runtime_describe(module);
     struct built_overhead *overhead = runtime_cycles_begin(module);
-    if (!atomic_compare_exchange_strong(&the_module, &other, module)) {
+    struct runtime_module *first = announce(module);
+    if (first != module) {
         discard(module); /* what it took of the region was not published */
-        return other;
+        return first;
     }
     if (described)
         runtime_publish(&described->piece, BUILT_PIECE_MODULE);

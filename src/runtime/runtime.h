@@ -34,10 +34,22 @@ extern RUNTIME_SHARED __thread struct built_accesses headroom_accesses;
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;
 
+/* The recording asks for an event instead of the time stamp counter. */
+extern uint32_t headroom_event;
+
 /* Before the next path is measured so many of the thread are not; below 0: it is this one. And what
    headroom_sample draws the next from. */
 extern __thread int32_t headroom_countdown;
 extern __thread uint32_t headroom_seed;
+
+/* Nothing is recorded: contexts are each function's own record. And where those of the module are. */
+extern uint32_t headroom_alone;
+extern uint64_t headroom_own, headroom_own_bytes;
+
+static inline bool runtime_is_own(uint64_t address)
+{
+    return address - headroom_own < headroom_own_bytes;
+}
 
 /* Stubs (stubs.S, due.S), see there for registers: */
 void headroom_thread_begin(void);
@@ -46,6 +58,7 @@ void headroom_count_path_cycles(void);
 void headroom_enter(void);
 void headroom_access_due(void);
 void headroom_sample(void);
+void headroom_read(void);
 
 struct runtime_module;
 
@@ -59,6 +72,9 @@ void *runtime_map(uint64_t bytes);
 
 /* `bytes` of the region, at address if not NULL, in place of what is there. NULL: none. */
 void *runtime_map_region(struct runtime_module *module, uint64_t bytes, void *address);
+
+/* Counts a loss. */
+void runtime_lose(struct runtime_module *module);
 
 /*
  * A piece of the region, or private memory if nothing is recorded; NULL: none, and the loss is counted.
@@ -83,6 +99,7 @@ struct runtime_chunk {
 };
 
 struct runtime_index; /* context.c */
+struct runtime_thread;
 
 struct runtime_module {
     struct built_region *region;  /* header, mapped; NULL: nothing is recorded              */
@@ -96,7 +113,7 @@ struct runtime_module {
     uint32_t functions;           /* with contexts                                          */
     struct runtime_index *index;  /* of overflow records                                    */
     uint64_t overflow;            /* where they lie                                         */
-    struct built_piece *overflow_piece; /* NULL: they are private                           */
+    struct built_piece *overflow_piece; /* NULL: there are none                             */
     uint64_t overflow_root, overflow_bytes;
     _Atomic uint64_t overflow_used;
     _Atomic uint64_t chunk_bytes; /* of the next chunk                                      */
@@ -108,7 +125,7 @@ struct runtime_module {
     _Atomic uint64_t readable[64]; /* pages of code that were found to be mapped            */
 };
 
-/* Begins the module if need be. NULL: no memory. */
+/* Begins the module if need be. Without memory it is one that records nothing. */
 struct runtime_module *runtime_module_begin(void);
 
 /* The same if it has begun, else NULL. */
@@ -128,6 +145,32 @@ struct built_module *runtime_describe(struct runtime_module *module);
 /* Measures headroom_read_cycles if the module's code reads the counter and something is recorded. Returns the
    piece that says so, not yet published, or NULL. */
 struct built_overhead *runtime_cycles_begin(struct runtime_module *module);
+
+/* ---- events (event.c) -------------------------------------------------------------------------------- */
+
+struct perf_event_mmap_page;
+
+/* Of a thread; zeroed: not opened yet. */
+struct runtime_event {
+    struct runtime_module *module;
+    int64_t file;                 /* its descriptor                                         */
+    const struct perf_event_mmap_page *page; /* NULL: none                                  */
+    uint64_t count, base;         /* so far; base: of events that were opened before        */
+    uint64_t ticks;               /* readings                                               */
+    uint32_t openings;
+};
+
+/* From now on the thread reads its event, if one is recorded. own: its counters are not another's as well. */
+void runtime_event_thread(struct runtime_module *module, struct runtime_thread *thread, bool own);
+
+/* In the child of a fork, of all threads of the parent: opened anew at the next reading. */
+void runtime_event_fork(struct runtime_thread *first);
+
+/* In between this thread reads `event`, while the module begins. */
+void runtime_event_try(struct runtime_module *module, struct runtime_event *event);
+void runtime_event_tried(struct runtime_event *event);
+
+uint64_t runtime_read_event(void);
 
 /* ---- threads (thread.c) --------------------------------------------------------------------------- */
 
@@ -154,6 +197,7 @@ struct runtime_thread {
     struct {
         uint64_t parent, record;
     } lately[RUNTIME_LATELY];
+    struct runtime_event event;
 };
 
 extern __thread struct runtime_thread *runtime_thread;

@@ -64,9 +64,15 @@
 
 /*
  * %r11: entry of the map. Called before the function changed its stack. %r11: its record. What was found lately
- * (struct runtime_thread) is found here as well: interpreters and virtual calls come this way all the time.
+ * (struct runtime_thread) is found here as well: interpreters and virtual calls come this way all the time. So is
+ * the function's own record, where nothing is recorded; as in context.c.
  */
+        .hidden headroom_alone
+        .hidden headroom_own
+        .hidden headroom_own_bytes
         entry   headroom_enter
+        cmpl    $0, headroom_alone(%rip)
+        jne     3f
         pushq   %rax
         .cfi_adjust_cfa_offset 8
         pushq   %rcx
@@ -129,16 +135,39 @@
         .cfi_adjust_cfa_offset -8
         popq    %rdx
         .cfi_adjust_cfa_offset -8
-        popq    %rcx
+2:      popq    %rcx
         .cfi_adjust_cfa_offset -8
         popq    %rax
         .cfi_adjust_cfa_offset -8
+        .cfi_remember_state
         save
         movq    %r11, %rdi
         leaq    16(%rbp), %rsi
         call    runtime_enter
         movq    %rax, -72(%rbp)
         restore
+        ret
+        .cfi_restore_state
+3:      pushq   %rax
+        .cfi_adjust_cfa_offset 8
+        pushq   %rcx
+        .cfi_adjust_cfa_offset 8
+        movslq  STUBS_FUNCTION_TABLE(%r11), %rax
+        leaq    STUBS_FUNCTION_TABLE(%r11,%rax), %rax
+        cmpq    %r11, (%rax)
+        jne     2b
+        movq    headroom_slot@gottpoff(%rip), %rcx
+        movq    %fs:(%rcx), %rcx
+        movq    %rcx, %r11
+        subq    headroom_own(%rip), %r11
+        cmpq    headroom_own_bytes(%rip), %r11
+        jae     4f
+        movq    %rax, (%rcx)
+4:      movq    %rax, %r11
+        popq    %rcx
+        .cfi_adjust_cfa_offset -8
+        popq    %rax
+        .cfi_adjust_cfa_offset -8
         ret
         end     headroom_enter
 
@@ -242,5 +271,24 @@
         .cfi_def_cfa_offset 8
         ret
         end     headroom_sample
+
+/*
+ * Nothing in. %rax: the time stamp counter, or with headroom_event the count of the event that is recorded; %rdx does
+ * not survive.
+ */
+        .hidden headroom_event
+        entry   headroom_read
+        cmpl    $0, headroom_event(%rip)
+        jne     1f
+        rdtsc
+        shlq    $32, %rdx
+        orq     %rdx, %rax
+        ret
+1:      save
+        call    runtime_read_event
+        movq    %rax, -8(%rbp)
+        restore
+        ret
+        end     headroom_read
 
         .section .note.GNU-stack,"",@progbits

@@ -60,12 +60,15 @@ static struct built_piece *make_counters(struct runtime_module *module)
     return piece;
 }
 
-/* Without memory all such threads count with the first one: not exact, but it is lost anyway. */
+/* Without memory all such threads count with another one: not exact, since they may count at once.
+ */
 static struct runtime_thread *make_thread(struct runtime_module *module, uint64_t self)
 {
     struct runtime_thread *thread = runtime_private(module, sizeof *thread);
-    if (!thread)
+    if (!thread) {
+        runtime_lose(module);
         return atomic_load(&module->threads);
+    }
     atomic_store(&thread->owner, self);
     thread->counters = make_counters(module);
     if (!thread->counters)
@@ -89,7 +92,7 @@ void runtime_begin(void)
 {
     struct runtime_module *module = runtime_module_begin();
     runtime_check_fork(module);
-    if (!module || headroom_delta || atomic_load(&module->exhausted))
+    if (headroom_delta || atomic_load(&module->exhausted))
         return;
     uint64_t self = RUNTIME_CALL(__NR_getpid);
     self = self << 32 | (uint64_t)RUNTIME_CALL(__NR_gettid);
@@ -102,6 +105,7 @@ void runtime_begin(void)
     }
     /* A signal handler may have begun the thread meanwhile; what it counted stays where it is. */
     seed();
+    runtime_event_thread(module, thread, atomic_load(&thread->owner) == self);
     runtime_thread = thread;
     headroom_delta = (uint64_t)(thread->counters + 1) - module->counters;
 }

@@ -12,6 +12,9 @@
  * headroom_delta is a thread-local variable of each module; 0 means that the thread has not begun, and
  * instrumented entries then call headroom_thread_begin.
  *
+ * Own records: section `headroom_records` (no bits): with contexts each function has a struct built_record there with
+ * its slots and cells, for when none can be had elsewhere, and for when nothing is recorded.
+ *
  * Recording: headroom makes a memfd and hands it over as BUILT_ENVIRONMENT="VERSION:PID:FD". The runtime takes
  * pieces of it by adding to built_region.next, and maps them shared: what was counted is there also when
  * the program was killed. Without the variable the counters are private memory and nothing is recorded.
@@ -33,9 +36,9 @@ enum built_modes { /* of compilation, combined */
     BUILT_PATHS = 1,
     BUILT_CONTEXTS = 2,
     BUILT_CALL_SITES = 4, /* contexts distinguish call sites    */
-    BUILT_CYCLES = 8,     /* metric cells hold time stamps      */
+    BUILT_CYCLES = 8,     /* metric cells hold what the runtime reads: time stamps, or with BUILT_PMU an event */
     BUILT_COUNT = 16,     /* accesses are counted for the agent */
-    BUILT_PMU = 32,
+    BUILT_PMU = 32,       /* of a function: what is read is the runtime's choice; of a recording: an event, not time */
 };
 
 enum built_table {
@@ -65,7 +68,7 @@ struct built_function {
     uint32_t magic;         /* BUILT_ENTRY_MAGIC                                     */
     uint32_t words;         /* of the whole entry                                    */
     int32_t entry;          /* relative: the function's address                      */
-    int32_t table;          /* relative: its cells; 0: none                          */
+    int32_t table;          /* relative: its cells, with BUILT_CONTEXTS its own record; 0: none */
     uint32_t cells;
     uint16_t modes;         /* enum built_modes                                      */
     uint8_t table_kind;     /* enum built_table                                      */
@@ -189,6 +192,18 @@ enum { BUILT_NOTE_COUNT = 1 };
 enum { BUILT_PATH_BYTES = 4096 };
 #define BUILT_REGION_BYTES (UINT64_C(1) << 40) /* of the memfd; sparse */
 
+enum { BUILT_EVENT_NO_USER = 1, BUILT_EVENT_NO_KERNEL = 2, BUILT_EVENT_NO_HYPERVISOR = 4 };
+
+/* As perf_event_open(2) has it. */
+struct built_event {
+    uint32_t type;
+    uint32_t exclude;           /* BUILT_EVENT_NO_...                               */
+    uint64_t config, config1, config2;
+};
+
+/* In cells events are multiplied by two to this power: below are readings. */
+enum { BUILT_EVENT_SHIFT = 8 };
+
 struct built_region {
     uint64_t magic;
     uint32_t version;
@@ -197,6 +212,9 @@ struct built_region {
                                    begin at multiples of BUILT_PAGE                  */
     _Atomic uint64_t lost;      /* pieces that could not be had                      */
     _Atomic uint32_t next_process;
+    _Atomic uint32_t refused;   /* 1: some process had no memory for this header, and recorded nothing */
+    struct built_event event;   /* with BUILT_PMU                                   */
+    _Atomic uint64_t event_refused; /* how often the event could not be opened in a thread */
 };
 
 enum built_piece_kind {
@@ -236,8 +254,8 @@ struct built_module {
 /* Measured when the module begins, with BUILT_CYCLES. */
 struct built_overhead {
     struct built_piece piece;
-    double cycles_per_read;     /* what one reading of the counter adds to a path    */
-    double cycles_per_ns;
+    double cycles_per_read;     /* what one reading of the counter adds to a path: in the unit of the cells */
+    double cycles_per_ns;       /* 0 with an event                                   */
 };
 
 #endif

@@ -37,6 +37,9 @@ class Region:
     def header(self):
         return HEADER.unpack(os.pread(self.file, HEADER.size, 0))
 
+    def refused(self):
+        return struct.unpack("<I", os.pread(self.file, 4, HEADER.size))[0]
+
     def pieces(self):
         at, end = PAGE, self.header()[3]
         while at < end:

@@ -51,6 +51,23 @@ load common
     one_sentence "--output needs a value"
 }
 
+@test "paths: events that are not there" {
+    try 125 "$HEADROOM" paths --event NO_SUCH_EVENT touch started
+    one_sentence "'NO_SUCH_EVENT'"
+    try 125 "$HEADROOM" paths --event= touch started
+    one_sentence "--event"
+    try 125 "$HEADROOM" paths --exact --event perf::PAGE-FAULTS touch started
+    one_sentence "--event belongs to sampling"
+    [ ! -e started ]
+}
+
+@test "paths: a machine without counters" {
+    [ ! -e /sys/bus/event_source/devices/cpu ] || skip "this machine has counters"
+    try 125 "$HEADROOM" paths --event perf::INSTRUCTIONS touch started
+    one_sentence "this machine has no counter for it"
+    [ ! -e started ]
+}
+
 @test "unknown program" {
     try 127 "$HEADROOM" waste no-such-program
     one_sentence "no-such-program"

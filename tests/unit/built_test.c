@@ -575,7 +575,7 @@ static void a_lost_header_hides_nothing_else(void **state)
 {
     struct numbers n = numbers();
     struct region region = counted_region(&n);
-    char nothing[sizeof(struct built_piece)];
+    char nothing[sizeof(struct built_region)];
     memset(nothing, 0xa5, sizeof nothing);
     put(&region, 0, nothing, sizeof(struct built_region));
     struct profile *profile = import(&region);

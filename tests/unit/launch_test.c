@@ -605,7 +605,8 @@ static enum launch_outcome run_built(const char *part, const char *path, int *re
     char *command[] = {self, (char *)"play", (char *)part, NULL};
     char error[LAUNCH_ERROR_BYTES] = "";
     struct launch_request request = {.path = path, .command = command};
-    enum launch_outcome outcome = launch_built(&request, BUILT_PATHS, region, result, error);
+    const struct built_event event = {.type = 1, .config = 77};
+    enum launch_outcome outcome = launch_built(&request, &event, region, result, error);
     assert_int_equal(outcome == LAUNCH_OK, error[0] == 0);
     return outcome;
 }
@@ -636,7 +637,8 @@ static void test_built_region(void **state)
     assert_int_equal(result.lost_threads, 2);
     assert_true(result.peak_bytes > 0 && result.start_ns > 0 && result.wall_s > 0);
     assert_int_equal(pread(region, &header, sizeof header, 0), sizeof header);
-    assert_int_equal(header.metrics, BUILT_PATHS);
+    assert_int_equal(header.metrics, BUILT_PMU);
+    assert_int_equal(header.event.config, 77);
     assert_int_equal(header.next, 2 * BUILT_PAGE);
     assert_int_equal(pread(region, text, 5, BUILT_PAGE), 5);
     assert_memory_equal(text, "piece", 5);
