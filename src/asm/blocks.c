@@ -18,8 +18,12 @@ static struct asm_slice callee(const struct asm_statement *statement)
     return symbol;
 }
 
-static bool never_returns(struct asm_slice name)
+/* Of a file's own function its code tells, not its name: programs have an err() of their own. */
+static bool never_returns(const struct asm_walk *walk, struct asm_slice name)
 {
+    uint32_t label = asm_label(walk->file, name);
+    if (label != ASM_NONE && walk->file->private->marks[label] & MARK_BEGINS)
+        return false;
     return binary_never_returns(name.text, name.bytes);
 }
 
@@ -124,7 +128,7 @@ static void control_of(struct asm_walk *walk, uint32_t place)
     case ISA_CALL:
         if (returns_twice(callee(at)) && !ends)
             walk->control[place] = CONTROL_TWICE;
-        else if (ends || never_returns(callee(at)) || stops_here(walk, at))
+        else if (ends || never_returns(walk, callee(at)) || stops_here(walk, at))
             walk->control[place] = CONTROL_STOP;
         break;
     default: break;
@@ -500,7 +504,7 @@ static bool comes_back(const struct asm_walk *walk)
             if (edge->kind == ASM_RETURN)
                 return true;
             if ((edge->kind == ASM_TAIL || edge->kind == ASM_TAIL_TAKEN) &&
-                !never_returns(callee(at)) && !stops_here(walk, at))
+                !never_returns(walk, callee(at)) && !stops_here(walk, at))
                 return true;
         }
     }

@@ -19,7 +19,7 @@ struct instrument_options {
                                through the global offset table; else local-exec                  */
     bool absolute;          /* neither -fPIC nor -fPIE: addresses fit 32 bits                     */
     bool gnu;               /* GNU as, else clang's integrated assembler: they order the arguments of .section differently */
-    uint64_t most_array;    /* paths that a table may have; 0: default, 1 << 14                  */
+    uint64_t most_array;    /* paths that a table may have; 0: default, 1 << 16; 1 << 12 with contexts */
     uint64_t most_hash;     /* paths that are hashed rather than split; 0: default, 1 << 40       */
 };
 

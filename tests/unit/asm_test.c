@@ -574,6 +574,21 @@ static void calls_that_do_not_return(void **state)
     }
 }
 
+/* By its name err() never returns, but a program may have one of its own that does. */
+static void names_of_functions_that_do_not_return(void **state)
+{
+    static const char caller[] = HEAD("f") "call err\nxorl %eax, %eax\nret\n" TAIL("f");
+    static const char own[] = HEAD("err") "ret\n" TAIL("err");
+    char text[256];
+    struct taken taken = take_text(caller);
+    assert_string_equal(graph_of(&taken, function_of(&taken, "f")), "X|R");
+    give_back(&taken);
+    snprintf(text, sizeof text, "%s%s", caller, own);
+    taken = take_text(text);
+    assert_string_equal(graph_of(&taken, function_of(&taken, "f")), "R");
+    give_back(&taken);
+}
+
 static void functions_of_a_compiler(void **state)
 {
     struct taken taken = take_source("gcc", "-O2 -fPIC -mavx2 -w", "x.c", c_source);
@@ -1252,6 +1267,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_handled),
         cmocka_unit_test(sequences_stay_whole),
         cmocka_unit_test(calls_that_do_not_return),
+        cmocka_unit_test(names_of_functions_that_do_not_return),
         cmocka_unit_test(functions_of_a_compiler),
         cmocka_unit_test(switch_among_computed_gotos),
         cmocka_unit_test(landing_pads_of_gcc),
