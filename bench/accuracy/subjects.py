@@ -61,7 +61,7 @@ COUNTED = {
     "tetgen": ("C++", "mesh generation", {"points.2000.node": ("make", "points 2000")},
                "{b}/tetgen -NEFQ {o}/points.2000.node"),
     "re2": ("C++", "text", {"log.12000": ("make", "log 12000")}, "{b}/re2 {o}/log.12000"),
-    "pugixml": ("C++", "text", {"xml.3000": ("make", "xml 3000")}, "{b}/pugixml {o}/xml.3000"),
+    "pugixml": ("C++", "text", {"xml.15000": ("make", "xml 15000")}, "{b}/pugixml {o}/xml.15000"),
     "box2d": ("C++", "physics", {}, "{b}/box2d 60"),
     "lapack": ("Fortran", "dense algebra", {}, "{b}/lapack 250 100"),
     "lbfgsb": ("Fortran", "optimisation", {}, "{b}/lbfgsb 12000"),

@@ -124,6 +124,16 @@ static uint64_t random_below(void *machine, uint64_t bound)
     return base_random_below(&self->random, bound);
 }
 
+/*
+ * Samples by accesses come as densely in stretches that never trap as anywhere else: a reservoir
+ * would be blocked for as long again.
+ */
+static uint8_t policy(void)
+{
+    bool waste = !(agent.region->config.kinds & WIRE_REUSES);
+    return waste && agent.source == WIRE_SOURCE_COUNT ? DETECT_RENEWAL : DETECT_RESERVOIR;
+}
+
 void sample_init(struct agent_thread *self)
 {
     const struct wire_config *config = &agent.region->config;
@@ -133,6 +143,7 @@ void sample_init(struct agent_thread *self)
         .registers = (uint8_t)(one ? 1 : config->registers - 1),
         .fp_tolerance = config->fp_tolerance,
         .ignored_limit = IGNORED_MOST,
+        .policy = policy(),
     };
     struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self, reuse_lost};
     detect_init(&self->detect, &options, &hooks);
