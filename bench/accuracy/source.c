@@ -148,7 +148,6 @@ enum { MODULE_PROGRAM = 1, MODULE_LIBRARY };
 struct site {
     uint8_t bytes, element;
     bool store;
-    uint8_t module; /* MODULE_PROGRAM, MODULE_LIBRARY; 0: none is told */
 };
 
 struct pattern {
@@ -357,10 +356,7 @@ static const struct pattern_type types[] = {
      late},
     {"library",
      "a program's stores, half of them dead; a library's, all dead",
-     {{8, 8, true, MODULE_PROGRAM},
-      {8, 8, false, MODULE_LIBRARY},
-      {8, 8, true, MODULE_LIBRARY},
-      {8, 8, true, MODULE_LIBRARY}},
+     {{8, 8, true}, {8, 8, false}, {8, 8, true}, {8, 8, true}},
      library},
     {"independent",
      "independent accesses to two sets of words",
@@ -391,6 +387,14 @@ void source_list_patterns(FILE *out)
         fprintf(out, "    %-12s %s\n", types[i].name, types[i].what);
 }
 
+/* Of a site; 0: none is told. */
+static uint8_t module_of(const struct pattern_type *type, size_t number)
+{
+    if (type->go_on != library)
+        return 0;
+    return number ? MODULE_LIBRARY : MODULE_PROGRAM;
+}
+
 static void define_module(struct pattern *pattern, uint8_t module)
 {
     static const char *const paths[] = {
@@ -411,7 +415,7 @@ static bool define(struct pattern *pattern)
         return false;
     }
     bool node = pattern->step++ % 2 == 0;
-    uint8_t module = type->sites[number].module;
+    uint8_t module = module_of(type, number);
     if (node && module)
         define_module(pattern, module);
     struct queued *queued = enqueue(pattern, node ? WIRE_TRACE_NODE : WIRE_TRACE_ACCESS);

@@ -296,7 +296,7 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
-    count_ignore(&goal);
+    count_ignore(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
     attempt->matching += seen.matching_passed;
