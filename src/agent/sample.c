@@ -437,8 +437,12 @@ static bool confirms(struct agent_thread *self, const struct base_registers *reg
     case ISA_CALL:
         return base_read(&self->memory.base, registers->general[BASE_RSP], &word, 8) &&
                word == after;
+    /* Where it went is what it loaded. A touch before that is another's: of a return's, its call's.
+     */
     case ISA_RETURN:
-    case ISA_JUMP: /* through memory: any target */ return true;
+    case ISA_JUMP:
+        return base_read(&self->memory.base, attempt->hit.address, &word, 8) &&
+               word == registers->ip;
     default: return registers->ip == after || (insn->repeated && registers->ip == insn->address);
     }
 }
