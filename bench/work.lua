@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- An interpreter's daily bread: small tables, strings, sorting, closures, a sieve.
+-- work.lua [ROUNDS [SCALE]]: of rounds 14; scale 1, less for smaller ones.
 local function tree(depth)
   if depth == 0 then return {} end
   return { tree(depth - 1), tree(depth - 1) }
@@ -40,9 +41,12 @@ local function compose(n)
   return f
 end
 
+local scale = tonumber(arg[2]) or 1
+local function scaled(number) return math.floor(number * scale) end
+
 for round = 1, tonumber(arg[1]) or 14 do
-  print(count(tree(16)), sieve(1200000), words(60000))
+  print(count(tree(16 + math.floor(math.log(scale, 2)))), sieve(scaled(1200000)), words(scaled(60000)))
   local f, sum = compose(100), 0
-  for i = 1, 30000 do sum = sum + f(i) end
+  for i = 1, scaled(30000) do sum = sum + f(i) end
   print(sum)
 end

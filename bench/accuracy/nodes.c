@@ -86,7 +86,18 @@ bool nodes_module(struct nodes *nodes, const struct wire_trace_event *event)
         return true;
     free(nodes->paths[event->id]);
     nodes->paths[event->id] = strdup((const char *)event->value);
-    return nodes->paths[event->id] != NULL;
+    if (!nodes->paths[event->id])
+        return false;
+    const char *slash = strrchr(nodes->paths[event->id], '/');
+    const char *file = slash ? slash + 1 : nodes->paths[event->id];
+    nodes->is_chosen[event->id] = nodes->chosen && strcmp(file, nodes->chosen) == 0;
+    return true;
+}
+
+bool nodes_counts(const struct nodes *nodes, uint32_t number)
+{
+    uint32_t module = nodes->nodes[nodes_own(nodes, number)].module;
+    return !nodes->chosen || (module < MOST_MODULES && nodes->is_chosen[module]);
 }
 
 void nodes_free(struct nodes *nodes)

@@ -40,15 +40,17 @@ static void write_trace(FILE *out, const struct simulation *simulation)
 {
     const struct simulation_counts *counts = &simulation->counts;
     fprintf(out,
-            "\"trace\":{\"accesses\":%lu,\"loads\":%lu,\"stores\":%lu,\"kernel_loads\":%lu,"
+            "\"trace\":{\"accesses\":%lu,\"foreign\":%lu,\"loads\":%lu,\"stores\":%lu,\"kernel_"
+            "loads\":%lu,"
             "\"kernel_stores\":%lu,\"kernel_load_bytes\":%lu,\"kernel_store_bytes\":%lu,"
             "\"nodes\":%lu,\"contexts\":%zu,\"ids\":%lu,\"threads\":%lu,\"forgets\":%lu,\"out_of_"
             "range\":%lu,"
             "\"complete\":%s}",
-            simulation->now, counts->accesses[0], counts->accesses[1], counts->kernel_events[0],
-            counts->kernel_events[1], counts->kernel_bytes[0], counts->kernel_bytes[1],
-            counts->nodes, simulation->nodes.count, counts->ids, counts->threads, counts->forgets,
-            counts->out_of_range, counts->complete ? "true" : "false");
+            simulation->now, counts->foreign, counts->accesses[0], counts->accesses[1],
+            counts->kernel_events[0], counts->kernel_events[1], counts->kernel_bytes[0],
+            counts->kernel_bytes[1], counts->nodes, simulation->nodes.count, counts->ids,
+            counts->threads, counts->forgets, counts->out_of_range,
+            counts->complete ? "true" : "false");
 }
 
 /* ---- truth ----------------------------------------------------------------------------------- */

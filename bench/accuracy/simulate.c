@@ -16,7 +16,7 @@ enum {
 };
 
 struct options {
-    const char *trace, *pattern, *output, *name, *copy;
+    const char *trace, *pattern, *output, *name, *copy, *module;
     uint64_t accesses, seed, most, control;
     uint64_t periods[MOST_PERIODS];
     size_t periods_count;
@@ -226,18 +226,21 @@ static void on_access(struct simulation *simulation, const struct wire_trace_eve
 {
     if (!in_range(simulation, event, WIRE_TRACE_MOST_BYTES))
         return;
+    bool foreign = simulation->truth.foreign[event->id];
+    simulation->now += !foreign;
     struct access access = {.address = event->address,
                             .bytes = event->bytes,
-                            .now = ++simulation->now,
+                            .now = simulation->now + foreign,
                             .node = simulation->truth.nodes[event->id],
                             .direction = store ? DETECT_STORES : DETECT_LOADS,
                             .element = simulation->truth.elements[event->id]};
     uint32_t bytes = (uint32_t)event->bytes;
-    truth_access(&simulation->truth, event, store, simulation->now);
+    truth_access(&simulation->truth, event, store, access.now);
     if (watch_possible(&simulation->words, event->address, bytes, access.direction) ||
         watch_possible(&simulation->lines, event->address, bytes, access.direction))
         touch(simulation, &access);
-    if (++simulation->counts.accesses[store] >= simulation->next[store])
+    simulation->counts.foreign += foreign;
+    if (!foreign && ++simulation->counts.accesses[store] >= simulation->next[store])
         sample(simulation, store, &access);
 }
 
@@ -279,8 +282,8 @@ static bool on_event(struct simulation *simulation, const struct wire_trace_even
         break;
     case WIRE_TRACE_ACCESS:
         counts->ids++;
-        return truth_define(&simulation->truth, event,
-                            nodes_own(&simulation->nodes, event->node)) ||
+        return truth_define(&simulation->truth, event, nodes_own(&simulation->nodes, event->node),
+                            !nodes_counts(&simulation->nodes, event->node)) ||
                too_many("accesses");
     case WIRE_TRACE_NODE:
         counts->nodes++;
@@ -325,24 +328,27 @@ static bool run(struct simulation *simulation, struct source *source, struct cop
 
 static void usage(FILE *out)
 {
-    fputs("usage: simulate [options] TRACE      (- is standard input; a FIFO will do)\n"
-          "       simulate [options] --pattern NAME\n\n"
-          "  -o, --output FILE      JSON goes there, not to standard output\n"
-          "      --name NAME        of the program, for the JSON\n"
-          "      --periods P,P...   accesses of one direction between samples\n"
-          "                         (10000,100000,1000000,10000000)\n"
-          "      --repeats N        sets of samplers with seeds of their own (1)\n"
-          "      --control P        with unlimited registers, too, from that period on (10000)\n"
-          "      --seed N           (1)\n"
-          "      --fp-tolerance X   (0.01)\n"
-          "      --no-waste, --no-word, --no-line, --no-stack\n"
-          "                         leave out detectors, reuse by word or line, stack distances\n"
-          "      --fault NAME       replace-oldest, coin-flip, no-attribution: spoil the samplers\n"
-          "      --accesses N       length of a pattern (10000000)\n"
-          "      --most N           stop after so many accesses\n"
-          "      --copy FILE        write the events there, as a trace\n\n"
-          "patterns:\n",
-          out);
+    fputs(
+        "usage: simulate [options] TRACE      (- is standard input; a FIFO will do)\n"
+        "       simulate [options] --pattern NAME\n\n"
+        "  -o, --output FILE      JSON goes there, not to standard output\n"
+        "      --name NAME        of the program, for the JSON\n"
+        "      --periods P,P...   accesses of one direction between samples\n"
+        "                         (10000,100000,1000000,10000000)\n"
+        "      --repeats N        sets of samplers with seeds of their own (1)\n"
+        "      --control P        with unlimited registers, too, from that period on (10000)\n"
+        "      --seed N           (1)\n"
+        "      --fp-tolerance X   (0.01)\n"
+        "      --no-waste, --no-word, --no-line, --no-stack\n"
+        "                         leave out detectors, reuse by word or line, stack distances\n"
+        "      --module NAME      count, sample and judge what code of this file does alone; what\n"
+        "                         other code does, merely touches memory\n"
+        "      --fault NAME       replace-oldest, coin-flip, no-attribution: spoil the samplers\n"
+        "      --accesses N       length of a pattern (10000000)\n"
+        "      --most N           stop after so many accesses\n"
+        "      --copy FILE        write the events there, as a trace\n\n"
+        "patterns:\n",
+        out);
     source_list_patterns(out);
 }
 
@@ -405,6 +411,7 @@ enum option_code {
     OPTION_COPY,
     OPTION_MOST,
     OPTION_CONTROL,
+    OPTION_MODULE,
 };
 
 static bool take_option(int option, struct options *options)
@@ -415,6 +422,7 @@ static bool take_option(int option, struct options *options)
     case OPTION_NAME: options->name = optarg; return true;
     case OPTION_MOST: return parse_number(optarg, UINT64_MAX, &options->most);
     case OPTION_CONTROL: return parse_number(optarg, UINT64_MAX, &options->control);
+    case OPTION_MODULE: options->module = optarg; return true;
     case OPTION_COPY: options->copy = optarg; return true;
     case OPTION_PATTERN: options->pattern = optarg; return true;
     case OPTION_PERIODS: return parse_periods(optarg, options);
@@ -454,6 +462,7 @@ static bool parse(int argc, char **argv, struct options *options)
         {"most", required_argument, NULL, OPTION_MOST},
         {"control", required_argument, NULL, OPTION_CONTROL},
         {"copy", required_argument, NULL, OPTION_COPY},
+        {"module", required_argument, NULL, OPTION_MODULE},
         {"help", no_argument, NULL, 'h'},
         {0},
     };
@@ -498,6 +507,7 @@ static int simulate(const struct options *options, struct source *source)
     static struct simulation simulation = {.words.shift = 3, .lines.shift = 6};
     double begin = seconds();
     simulation.most = options->most;
+    simulation.nodes.chosen = options->module;
     if (!truth_init(&simulation.truth, options->waste && source->has_values, options->units,
                     options->stack, options->fp_tolerance) ||
         !init_samplers(&simulation, options)) {

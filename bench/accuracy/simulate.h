@@ -79,6 +79,8 @@ struct nodes {
     uint32_t *own;         /* by the trace's number */
     size_t own_capacity;
     char *paths[MOST_MODULES];
+    const char *chosen;    /* file name of the module whose accesses count; NULL: all do */
+    bool is_chosen[MOST_MODULES];
 };
 
 /* Takes a NODE event; false: no memory, or too many. */
@@ -90,6 +92,8 @@ static inline uint32_t nodes_own(const struct nodes *nodes, uint32_t number)
 {
     return number < nodes->own_capacity ? nodes->own[number] : 0;
 }
+/* Do accesses in the context of a trace's node count? */
+bool nodes_counts(const struct nodes *nodes, uint32_t number);
 void nodes_free(struct nodes *nodes);
 
 /* ---- tally.c ------------------------------------------------------------------------------ */
@@ -290,9 +294,11 @@ struct truth {
     /* By id of the trace. Own ids are by direction, too: a system call's id may serve both. */
     uint32_t *own[2], *nodes;
     uint8_t *elements;
+    bool *foreign;             /* merely touches: judged and measured is what counted accesses do */
     /* By own id, 1 .. ids_used - 1. */
     uint32_t *own_nodes;
     uint8_t *own_stores;
+    bool *own_foreign;
     uint32_t ids_used;
     uint8_t *image;            /* memory of the program, as far as seen, by address */
     struct tally pairs[DETECT_REUSE]; /* by nodes, [METHOD_NONE]; after truth_settle */
@@ -305,7 +311,8 @@ struct truth {
 bool truth_init(struct truth *truth, bool waste, const bool *units, bool stack, float fp_tolerance);
 void truth_free(struct truth *truth);
 /* Takes an ACCESS event, whose node has an own number. False: there are too many. */
-bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node);
+bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node,
+                  bool foreign);
 /* The access has executed: memory changes here, too. id, address and length are in range. */
 void truth_access(struct truth *truth, const struct wire_trace_event *event, bool store,
                   uint64_t now);
@@ -357,6 +364,7 @@ struct clock {
 
 struct simulation_counts {
     uint64_t accesses[2];      /* loads, stores */
+    uint64_t foreign;          /* accesses that do not count */
     uint64_t kernel_events[2], kernel_bytes[2];
     uint64_t nodes, ids, threads, modules, forgets, out_of_range;
     bool complete;

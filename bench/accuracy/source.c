@@ -142,6 +142,8 @@ struct queued {
     uint8_t value[WIRE_TRACE_MOST_BYTES];
 };
 
+enum { MODULE_PROGRAM = 1, MODULE_LIBRARY };
+
 /* One access instruction; its node has the same number. A list ends with bytes 0. */
 struct site {
     uint8_t bytes, element;
@@ -254,6 +256,20 @@ static void late(struct pattern *pattern, uint64_t step)
     }
 }
 
+/*
+ * A program (1) stores to each of 4096 words, a library loads every other one (2) and makes two
+ * dead stores of its own (3, 4).
+ */
+static void library(struct pattern *pattern, uint64_t step)
+{
+    uint64_t address = word(step % 4096);
+    enqueue_access(pattern, 1, address, step);
+    if (step % 2)
+        enqueue_access(pattern, 2, address, step);
+    enqueue_access(pattern, 3, FAR_OFF, step);
+    enqueue_access(pattern, 4, FAR_OFF, step);
+}
+
 /* Independent accesses: half to 10 K words, half to 200 K. */
 static void independent(struct pattern *pattern, uint64_t step)
 {
@@ -338,6 +354,10 @@ static const struct pattern_type types[] = {
      "dead 1/2 in one context: the dead ones at once, the used ones late",
      {{8, 8, true}, {8, 8, false}},
      late},
+    {"library",
+     "a program's stores, half of them dead; a library's, all dead",
+     {{8, 8, true}, {8, 8, false}, {8, 8, true}, {8, 8, true}},
+     library},
     {"independent",
      "independent accesses to two sets of words",
      {{8, 8, true}, {8, 8, false}},
@@ -367,6 +387,24 @@ void source_list_patterns(FILE *out)
         fprintf(out, "    %-12s %s\n", types[i].name, types[i].what);
 }
 
+/* Of a site; 0: none is told. */
+static uint8_t module_of(const struct pattern_type *type, size_t number)
+{
+    if (type->go_on != library)
+        return 0;
+    return number ? MODULE_LIBRARY : MODULE_PROGRAM;
+}
+
+static void define_module(struct pattern *pattern, uint8_t module)
+{
+    static const char *const paths[] = {
+        [MODULE_PROGRAM] = "/made/up/program", [MODULE_LIBRARY] = "/made/up/library"};
+    struct queued *queued = enqueue(pattern, WIRE_TRACE_MODULE);
+    queued->event.id = module;
+    queued->event.bytes = strlen(paths[module]) + 1;
+    queued->event.value = (const uint8_t *)paths[module];
+}
+
 /* Definitions come one a step, before the first access. */
 static bool define(struct pattern *pattern)
 {
@@ -377,10 +415,14 @@ static bool define(struct pattern *pattern)
         return false;
     }
     bool node = pattern->step++ % 2 == 0;
+    uint8_t module = module_of(type, number);
+    if (node && module)
+        define_module(pattern, module);
     struct queued *queued = enqueue(pattern, node ? WIRE_TRACE_NODE : WIRE_TRACE_ACCESS);
     queued->event.id = (uint32_t)number + 1;
     if (node) {
         queued->event.address = 0x1000 + 16 * number;
+        queued->event.module = module;
     } else {
         queued->event.node = (uint32_t)number + 1;
         queued->event.bytes = type->sites[number].bytes;

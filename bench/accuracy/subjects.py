@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The programs that the accuracy scripts run, with inputs that are short enough: some 10^8 accesses.
+"""The programs that the accuracy scripts run, with inputs that are short enough: some 10^8 accesses, and for what is
+recorded live on an emulated machine (COUNTED) fewer than that.
 
 Programs are those of bench/build. Inputs are made from its inputs, or by bench/make_data, in a folder of
 their own, and used again.
@@ -47,6 +48,26 @@ PROGRAMS = {
     "numeric": ("C", "floating point", {}, "{b}/numeric 1"),
 }
 
+# Likewise.
+COUNTED = {
+    "bzip2": ("C", "compression", {"bytes.500000": ("head", "binary", 500000)}, "{b}/bzip2 -k -c {o}/bytes.500000"),
+    "lua": ("C", "interpreter", {}, "{b}/lua {h}/work.lua 1 0.08"),
+    "tcc": ("C", "compiler", {}, "{b}/tcc -nostdinc -w -c -o {t}/part.o {i}/part.c"),
+    "mawk": ("C", "text", {"log.12000": ("make", "log 12000")},
+             "{b}/mawk '{{ n[$1]++; split($6, a, \"/\"); c[a[2]] += $NF }} "
+             "END {{ for (k in c) print k, c[k]; for (k in n) s++; print s }}' {o}/log.12000"),
+    "zopfli": ("C", "compression", {"bytes.6000": ("head", "binary", 6000)}, "{b}/zopfli -c {o}/bytes.6000"),
+    "minisat": ("C++", "satisfiability", {"cnf.150": ("make", "cnf 150 4.6")}, "{b}/minisat -verb=0 {o}/cnf.150"),
+    "tetgen": ("C++", "mesh generation", {"points.2000.node": ("make", "points 2000")},
+               "{b}/tetgen -NEFQ {o}/points.2000.node"),
+    "re2": ("C++", "text", {"log.12000": ("make", "log 12000")}, "{b}/re2 {o}/log.12000"),
+    "pugixml": ("C++", "text", {"xml.15000": ("make", "xml 15000")}, "{b}/pugixml {o}/xml.15000"),
+    "box2d": ("C++", "physics", {}, "{b}/box2d 60"),
+    "lapack": ("Fortran", "dense algebra", {}, "{b}/lapack 250 100"),
+    "lbfgsb": ("Fortran", "optimisation", {}, "{b}/lbfgsb 12000"),
+    "shallow": ("Fortran", "grids", {}, "{b}/shallow 3"),
+}
+
 
 def make_input(path, how, directory):
     if how[0] == "make":
@@ -60,14 +81,14 @@ def make_input(path, how, directory):
     os.rename(path + ".new", path)
 
 
-def prepare(name, directory, inputs):
+def prepare(name, directory, inputs, programs=PROGRAMS):
     """Makes the inputs; False, and says so, if the program cannot run."""
-    program = shlex.split(PROGRAMS[name][3])[0].format(b=os.path.join(directory, "bin"))
+    program = shlex.split(programs[name][3])[0].format(b=os.path.join(directory, "bin"))
     if not os.access(program, os.X_OK):
         print(f"{name}: not built", file=sys.stderr)
         return False
     os.makedirs(inputs, exist_ok=True)
-    for file, how in PROGRAMS[name][2].items():
+    for file, how in programs[name][2].items():
         path = os.path.join(inputs, file)
         if os.path.exists(path):
             continue
@@ -79,6 +100,7 @@ def prepare(name, directory, inputs):
     return True
 
 
-def command_of(name, directory, inputs, fresh):
-    return [word.format(b=os.path.join(directory, "bin"), i=os.path.join(directory, "inputs"), o=inputs, t=fresh)
-            for word in shlex.split(PROGRAMS[name][3])]
+def command_of(name, directory, inputs, fresh, programs=PROGRAMS, built=None):
+    """built: where the programs are, if elsewhere than directory."""
+    return [word.format(b=os.path.join(built or directory, "bin"), i=os.path.join(directory, "inputs"), o=inputs,
+                        h=BENCH, t=fresh) for word in shlex.split(programs[name][3])]

@@ -73,9 +73,12 @@ bool truth_init(struct truth *truth, bool waste, const bool *units, bool stack, 
     truth->elements = map(NULL, ids, true);
     truth->own_nodes = map(NULL, ids * sizeof *truth->own_nodes, true);
     truth->own_stores = map(NULL, ids, true);
+    truth->foreign = map(NULL, ids * sizeof *truth->foreign, true);
+    truth->own_foreign = map(NULL, ids * sizeof *truth->own_foreign, true);
     truth->image = map(NULL, image_bytes, true);
     if (!truth->own[0] || !truth->own[1] || !truth->nodes || !truth->elements ||
-        !truth->own_nodes || !truth->own_stores || !truth->image)
+        !truth->own_nodes || !truth->own_stores || !truth->foreign || !truth->own_foreign ||
+        !truth->image)
         return false;
     truth->waste = waste && shadow_init(&truth->shadow, image_bytes, SHADOW_MOST_IDS, fp_tolerance,
                                         &memory) == BASE_OK;
@@ -97,6 +100,8 @@ void truth_free(struct truth *truth)
     drop(truth->elements, ids);
     drop(truth->own_nodes, ids * sizeof *truth->own_nodes);
     drop(truth->own_stores, ids);
+    drop(truth->foreign, ids * sizeof *truth->foreign);
+    drop(truth->own_foreign, ids * sizeof *truth->own_foreign);
     drop(truth->image, image_bytes);
     if (truth->waste)
         shadow_free(&truth->shadow);
@@ -122,18 +127,33 @@ static uint32_t own_id(struct truth *truth, uint32_t id, bool store)
     *own = truth->ids_used++;
     truth->own_nodes[*own] = truth->nodes[id];
     truth->own_stores[*own] = store;
+    truth->own_foreign[*own] = truth->foreign[id];
     if (truth->waste)
         shadow_define(&truth->shadow, *own, truth->elements[id]);
     return *own;
 }
 
-bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node)
+bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node,
+                  bool foreign)
 {
     if (event->id == 0 || event->id >= SHADOW_MOST_IDS)
         return false;
     truth->nodes[event->id] = node;
     truth->elements[event->id] = event->element;
+    truth->foreign[event->id] = foreign;
     return own_id(truth, event->id, event->store) != 0;
+}
+
+/* A foreign access ends what came before; what comes after it is no reuse of a counted one. */
+static void measure(struct distance *distance, unsigned shift, const struct wire_trace_event *event,
+                    uint32_t id, uint64_t now, bool foreign)
+{
+    distance_access(distance, event->address, (uint32_t)event->bytes, id, now);
+    if (!foreign)
+        return;
+    uint64_t unit = UINT64_C(1) << shift, start = event->address & -unit;
+    distance_forget(distance, start,
+                    ((event->address + event->bytes - 1) | (unit - 1)) + 1 - start);
 }
 
 void truth_access(struct truth *truth, const struct wire_trace_event *event, bool store,
@@ -149,7 +169,8 @@ void truth_access(struct truth *truth, const struct wire_trace_event *event, boo
         shadow_load(&truth->shadow, event->address, id, bytes, value);
     for (unsigned unit = 0; unit < UNITS; unit++)
         if (truth->distances[unit] && id)
-            distance_access(truth->distances[unit], event->address, bytes, id, now);
+            measure(truth->distances[unit], unit_shifts[unit], event, id, now,
+                    truth->foreign[event->id]);
     if (event->value)
         memcpy(memory, event->value, bytes);
 }
@@ -180,6 +201,8 @@ void truth_forget(struct truth *truth, uint64_t address, uint64_t bytes)
 /* What a pair of the shadow's means depends on whether its ends are stores. */
 static void settle_pair(struct truth *truth, const struct shadow_pair *pair)
 {
+    if (truth->own_foreign[pair->first])
+        return;
     uint32_t first = truth->own_nodes[pair->first], second = truth->own_nodes[pair->second];
     bool first_stores = truth->own_stores[pair->first];
     bool second_stores = truth->own_stores[pair->second];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Drives Box2D: a tumbler full of boxes and a pyramid, for some hundred steps.
+// Drives Box2D: a tumbler full of boxes and a pyramid, for 400 steps or as many as the argument says.
 #include <cstdio>
+#include <cstdlib>
 
 #include "box2d/box2d.h"
 
@@ -55,8 +56,9 @@ static void drop_box(b2World &world, int number)
     world.CreateBody(&definition)->CreateFixture(&box, 1.0f);
 }
 
-int main()
+int main(int argc, char **argv)
 {
+    int steps = argc > 1 ? std::atoi(argv[1]) : 400;
     b2World world(b2Vec2(0.0f, -10.0f));
     b2BodyDef definition;
     b2Body *ground = world.CreateBody(&definition);
@@ -65,7 +67,7 @@ int main()
     ground->CreateFixture(&edge, 0.0f);
     make_pyramid(world, 30);
     make_tumbler(world, ground);
-    for (int step = 0; step < 400; step++) {
+    for (int step = 0; step < steps; step++) {
         if (step < 300)
             drop_box(world, step);
         world.Step(1.0f / 60.0f, 8, 3);

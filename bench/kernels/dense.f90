@@ -1,16 +1,21 @@
 ! SPDX-License-Identifier: MIT
 ! Drives the reference LAPACK: solves a dense system and checks it, then finds eigenvalues and
-! vectors of a symmetric matrix.
+! vectors of a symmetric matrix. Arguments: how many equations and eigenvalues, instead of 1600 and 500.
 program dense
   use, intrinsic :: iso_fortran_env, only: real64, int64
   implicit none
-  integer, parameter :: size = 1600, eigen_size = 500
+  integer :: size = 1600, eigen_size = 500
+  character(len=20) :: word
   real(real64), allocatable :: a(:, :), kept(:, :), b(:), x(:), work(:), eigenvalue(:)
   integer, allocatable :: pivot(:)
   integer(int64) :: seed = 271828_int64
   integer :: info
   external :: dgesv, dsyev
 
+  call get_command_argument(1, word)
+  if (word /= '') read (word, *) size
+  call get_command_argument(2, word)
+  if (word /= '') read (word, *) eigen_size
   allocate (a(size, size), b(size), pivot(size))
   call fill(a)
   allocate (kept, source=a)

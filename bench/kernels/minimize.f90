@@ -1,10 +1,12 @@
 ! SPDX-License-Identifier: MIT
 ! Drives L-BFGS-B (Zhu, Byrd, Lu, Nocedal, 1997): the extended Rosenbrock function with bounds, in
-! many variables, for a fixed number of iterations.
+! many variables, for a fixed number of iterations. An argument: how many variables, instead of 200000.
 program minimize
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none
-  integer, parameter :: size = 200000, corrections = 10, iterations = 40
+  integer :: size = 200000
+  character(len=20) :: word
+  integer, parameter :: corrections = 10, iterations = 40
   real(real64), allocatable :: x(:), low(:), high(:), gradient(:), work(:)
   integer, allocatable :: bounded(:), integer_work(:)
   real(real64) :: value, real_state(29)
@@ -13,6 +15,8 @@ program minimize
   character(len=60) :: task, state
   external :: setulb
 
+  call get_command_argument(1, word)
+  if (word /= '') read (word, *) size
   allocate (x(size), low(size), high(size), gradient(size), bounded(size), integer_work(3 * size), &
             work(2 * corrections * size + 5 * size + 11 * corrections**2 + 8 * corrections))
   bounded = 2

@@ -1,17 +1,20 @@
 ! SPDX-License-Identifier: MIT
 ! Shallow-water equations by finite differences on a staggered grid with leap-frog steps and a time
 ! filter: the scheme of Sadourny (1975) that many vector benchmarks use. Fourteen grids, no reuse
-! beyond neighbours.
+! beyond neighbours. An argument: steps, instead of 100.
 program shallow
   use, intrinsic :: iso_fortran_env, only: real64
   implicit none
-  integer, parameter :: m = 800, n = 800, steps = 100
+  integer, parameter :: m = 800, n = 800
   real(real64), parameter :: dx = 1e5_real64, dy = 1e5_real64, alpha = 1e-3_real64, pi = acos(-1.0_real64)
   real(real64), allocatable, dimension(:, :) :: u, v, p, u_old, v_old, p_old, u_new, v_new, p_new
   real(real64), allocatable, dimension(:, :) :: cu, cv, z, h, psi
   real(real64) :: dt
-  integer :: step
+  character(len=20) :: word
+  integer :: step, steps = 100
 
+  call get_command_argument(1, word)
+  if (word /= '') read (word, *) steps
   allocate (u(m + 1, n + 1), v(m + 1, n + 1), p(m + 1, n + 1), u_old(m + 1, n + 1), v_old(m + 1, n + 1), &
             p_old(m + 1, n + 1), u_new(m + 1, n + 1), v_new(m + 1, n + 1), p_new(m + 1, n + 1), &
             cu(m + 1, n + 1), cv(m + 1, n + 1), z(m + 1, n + 1), h(m + 1, n + 1), psi(m + 1, n + 1))

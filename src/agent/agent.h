@@ -315,7 +315,7 @@ bool count_has_note(const unsigned char *segment, size_t bytes);
    more or less. */
 bool count_read(uint64_t *count);
 /* What counts is not itself counted. */
-void count_ignore(struct forecast_goal *goal);
+void count_ignore(struct agent_thread *self, struct forecast_goal *goal);
 
 /* ---- contexts (context.c) ------------------------------------------------------------ */
 

@@ -39,10 +39,34 @@ bool count_read(uint64_t *count)
     return true;
 }
 
-void count_ignore(struct forecast_goal *goal)
+/* What a stub of the procedure linkage table jumps through: the linker has made it. */
+static bool is_stub(const struct base_memory *memory, uint64_t ip)
+{
+    enum { PUSH = 0x68, NOP_PREFIX = 0x66, NOP = 0x90, BOUND = 0xf2 };
+    uint8_t code[8];
+    if (!base_read(memory, ip, code, sizeof code))
+        return false;
+    if (code[0] == BOUND && code[1] == 0xff && code[2] == 0x25)
+        return true;
+    return code[0] == 0xff && code[1] == 0x25 &&
+           (code[6] == PUSH || (ip % 8 == 0 && code[6] == NOP_PREFIX && code[7] == NOP));
+}
+
+static bool counts(void *context, uint64_t ip)
+{
+    const struct agent_thread *self = context;
+    const struct agent_module *module = modules_find(ip);
+    return module && module->counts && !is_stub(&self->memory.base, ip);
+}
+
+void count_ignore(struct agent_thread *self, struct forecast_goal *goal)
 {
     if (agent.counted == AGENT_NOWHERE)
         return;
+    if (agent.source == WIRE_SOURCE_COUNT) {
+        goal->counts = counts;
+        goal->context = self;
+    }
     goal->ignored_start = (uint64_t)thread_accesses();
     goal->ignored_bytes = sizeof((struct built_accesses *)NULL)->left;
     goal->ignored_value = (uint64_t)agent.counted;
@@ -148,7 +172,7 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
     struct forecast_goal goal = {
         .direction = ISA_LOAD | ISA_STORE, .skip = attempt->skip, .max_instructions = AHEAD_MOST};
     struct forecast_outcome seen;
-    count_ignore(&goal);
+    count_ignore(self, &goal);
     sample_foresee(self, registers);
     switch (forecast_run(&self->forecast, &goal, &seen)) {
     case FORECAST_HIT:

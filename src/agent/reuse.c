@@ -134,7 +134,7 @@ static bool foresee(struct agent_thread *self, const struct base_registers *regi
     struct base_registers start = *registers, then;
     struct base_memory memory;
     start.gs_base = agent_gs_base();
-    count_ignore(&goal);
+    count_ignore(self, &goal);
     forecast_begin(&self->forecast, &start, &self->memory.base);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &found);
     self->use.seen = found.accesses_passed;

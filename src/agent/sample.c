@@ -124,6 +124,16 @@ static uint64_t random_below(void *machine, uint64_t bound)
     return base_random_below(&self->random, bound);
 }
 
+/*
+ * Samples by accesses come as densely in stretches that never trap as anywhere else: a reservoir
+ * would be blocked for as long again.
+ */
+static uint8_t policy(void)
+{
+    bool waste = !(agent.region->config.kinds & WIRE_REUSES);
+    return waste && agent.source == WIRE_SOURCE_COUNT ? DETECT_RENEWAL : DETECT_RESERVOIR;
+}
+
 void sample_init(struct agent_thread *self)
 {
     const struct wire_config *config = &agent.region->config;
@@ -133,6 +143,7 @@ void sample_init(struct agent_thread *self)
         .registers = (uint8_t)(one ? 1 : config->registers - 1),
         .fp_tolerance = config->fp_tolerance,
         .ignored_limit = IGNORED_MOST,
+        .policy = policy(),
     };
     struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self, reuse_lost};
     detect_init(&self->detect, &options, &hooks);
@@ -285,7 +296,7 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
-    count_ignore(&goal);
+    count_ignore(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
     attempt->matching += seen.matching_passed;
@@ -426,8 +437,12 @@ static bool confirms(struct agent_thread *self, const struct base_registers *reg
     case ISA_CALL:
         return base_read(&self->memory.base, registers->general[BASE_RSP], &word, 8) &&
                word == after;
+    /* Where it went is what it loaded. A touch before that is another's: of a return's, its call's.
+     */
     case ISA_RETURN:
-    case ISA_JUMP: /* through memory: any target */ return true;
+    case ISA_JUMP:
+        return base_read(&self->memory.base, attempt->hit.address, &word, 8) &&
+               word == registers->ip;
     default: return registers->ip == after || (insn->repeated && registers->ip == insn->address);
     }
 }

@@ -137,6 +137,8 @@ static const struct entry *fetch(struct machine *machine)
 struct search {
     const struct forecast_goal *goal;
     struct forecast_outcome out;
+    bool foreign;  /* the instruction at hand is one whose accesses are not counted */
+    uint64_t back; /* in such code: behind the call that led there; 0: unknown      */
 };
 
 enum match { MATCH_NONE, MATCH_HIT, MATCH_BLOCKED };
@@ -218,7 +220,8 @@ static enum match match_access(struct machine *machine, struct search *search,
 {
     const struct part *part = &entry->parts[access];
     int happening = happens(machine, entry, part);
-    if (happening == 0 || ignored(machine, search->goal, entry, access))
+    if (happening == 0 || ignored(machine, search->goal, entry, access) ||
+        (search->foreign && !search->goal->range_bytes))
         return MATCH_NONE;
     for (uint8_t direction = ISA_LOAD; direction <= ISA_STORE; direction++) {
         if (!(part->direction & direction))
@@ -229,7 +232,7 @@ static enum match match_access(struct machine *machine, struct search *search,
             if (result != MATCH_NONE)
                 return result;
         }
-        search->out.accesses_passed += happening > 0;
+        search->out.accesses_passed += happening > 0 && !search->foreign;
     }
     return MATCH_NONE;
 }
@@ -325,7 +328,8 @@ static enum match match_string(struct machine *machine, struct search *search,
     struct string_matches matches = {.count = 0};
     bool ended;
     for (unsigned i = 0; i < entry->access_count; i++)
-        if (entry->parts[i].direction & search->goal->direction)
+        if (entry->parts[i].direction & search->goal->direction &&
+            !(search->foreign && !search->goal->range_bytes))
             matches.accesses[matches.count++] = overlapping(machine, search, entry, i);
     uint64_t skip = search->goal->skip - search->out.matching_passed;
     uint64_t count = string_count(machine, entry).bits;
@@ -338,7 +342,8 @@ static enum match match_string(struct machine *machine, struct search *search,
         return MATCH_NONE;
     }
     search->out.matching_passed += (uint32_t)matches_before(&matches, done.bits);
-    count_passed(search, done.bits * entry->access_count);
+    if (!search->foreign)
+        count_passed(search, done.bits * entry->access_count);
     return ended ? MATCH_NONE : match(machine, search, entry);
 }
 
@@ -361,6 +366,8 @@ static uint32_t visits(const struct machine *machine, uint64_t address)
 
 static enum forecast_result blocked(struct machine *machine, struct search *search, uint64_t resume)
 {
+    if (search->foreign && search->back)
+        resume = search->back;
     if (machine->path_length == 0) /* looking again here would not get any further */
         return FORECAST_FAULT;
     search->out.resume = resume;
@@ -395,6 +402,14 @@ static enum step execute(struct machine *machine, const struct entry *entry)
     return STEP_NEXT;
 }
 
+static void note_code(struct search *search, const struct entry *entry)
+{
+    const struct forecast_goal *goal = search->goal;
+    search->foreign = goal->counts && !goal->counts(goal->context, entry->address);
+    if (!search->foreign)
+        search->back = entry->flow == ISA_CALL ? entry->address + entry->length : 0;
+}
+
 /* One instruction. FORECAST_EXHAUSTED means: go on. */
 static enum forecast_result advance(struct machine *machine, struct search *search)
 {
@@ -402,6 +417,7 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     if (!entry || entry->flow == ISA_TRAP)
         return FORECAST_FAULT;
     uint64_t address = entry->address;
+    note_code(search, entry);
     uint32_t passed = search->out.matching_passed, accesses = search->out.accesses_passed;
     enum match matched =
         is_string(entry) ? match_string(machine, search, entry) : match(machine, search, entry);
@@ -437,6 +453,8 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
     reset(machine);
     while (result == FORECAST_EXHAUSTED && machine->path_length < most)
         result = advance(machine, &search);
+    if (result == FORECAST_EXHAUSTED && search.foreign && search.back)
+        result = blocked(machine, &search, search.back);
     search.out.instructions = machine->path_length;
     machine->at_hit = result == FORECAST_HIT;
     *outcome = search.out;
