@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * Returns to two places, in turns, far below the stack of who calls them: none of their loads
- * yields what the one before did. The third return's do.
+ * yields what the one before did. Those of the third return do.
  */
-__attribute__((noipa)) static void f(void)
+__attribute__((noinline)) static void leaf(void)
 {
+    __asm__ volatile("");
 }
 
-__attribute__((noipa)) static void g(void)
-{
-}
-
-__attribute__((noipa)) static void both(void)
+__attribute__((noinline)) static void both(void)
 {
     char room[8192];
     __asm__ volatile("" : : "r"(room) : "memory");
-    f();
-    g();
+    leaf();
+    leaf();
+    __asm__ volatile("");
 }
 
 int main(void)
