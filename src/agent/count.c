@@ -72,8 +72,7 @@ void count_ignore(struct agent_thread *self, struct forecast_goal *goal)
     goal->ignored_value = (uint64_t)agent.counted;
 }
 
-/* ---- waiting -----------------------------------------------------------------------------------
- */
+/* ---- waiting --------------------------------------------------------------------------------- */
 
 /* The lane's next access to be taken is `step` behind the last one. */
 static void wait_for(struct built_accesses *accesses, unsigned lane, int64_t step)
@@ -123,8 +122,7 @@ void count_stop(struct agent_thread *self)
     wait_for_nothing(accesses);
 }
 
-/* ---- what goes elsewhere
- * -------------------------------------------------------------------------- */
+/* ---- what goes elsewhere --------------------------------------------------------------------- */
 
 bool count_has_note(const unsigned char *at, size_t bytes)
 {
@@ -151,8 +149,7 @@ void count_tick(uint64_t ip)
         atomic_fetch_add_explicit(&agent.region->ticks_elsewhere, 1, memory_order_relaxed);
 }
 
-/* ---- the access that is due
- * ------------------------------------------------------------------------ */
+/* ---- the access that is due ------------------------------------------------------------------ */
 
 static void take(struct agent_thread *self)
 {

@@ -293,8 +293,7 @@ EXPORT int execle(const char *path, const char *first, ...)
     return execve(path, argv, environment);
 }
 
-/* ---- spawn, system, popen
- * ------------------------------------------------------------------------ */
+/* ---- spawn, system, popen -------------------------------------------------------------------- */
 
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],

@@ -160,8 +160,7 @@ static void forward(siginfo_t *info, ucontext_t *context)
     queue_again(info, false);
 }
 
-/* ---- the handler ------------------------------------------------------------------------------
- */
+/* ---- the handler ----------------------------------------------------------------------------- */
 
 void agent_handle(int number, siginfo_t *info, void *context)
 {

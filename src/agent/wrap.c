@@ -257,8 +257,7 @@ EXPORT int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
     return change_mask(WRAP_REAL(pthread_sigmask), how, set, old);
 }
 
-/* ---- waiting for signals ----------------------------------------------------------------------
- */
+/* ---- waiting for signals --------------------------------------------------------------------- */
 
 /* The program waits for SIGTRAP itself: ours stay away, and what it believes becomes true. */
 static bool wait_begin(const sigset_t *set)

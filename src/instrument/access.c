@@ -43,8 +43,7 @@ struct counting {
     double *weight; /* of blocks: a guess of how often they are executed   */
 };
 
-/* ---- places -----------------------------------------------------------------------------------
- */
+/* ---- places ---------------------------------------------------------------------------------- */
 
 static uint32_t start_of(uint32_t block)
 {
@@ -115,8 +114,7 @@ static void join_places(struct counting *counting)
     }
 }
 
-/* ---- segments --------------------------------------------------------------------------------
- */
+/* ---- segments -------------------------------------------------------------------------------- */
 
 static uint32_t directions(const struct isa_insn *insn)
 {
@@ -338,8 +336,7 @@ static void emit_access(struct site *site, const struct access *access)
         emit_due(site, access);
 }
 
-/* ---- code ------------------------------------------------------------------------------------
- */
+/* ---- code ------------------------------------------------------------------------------------ */
 
 static bool can_stand(struct work *work, uint32_t number)
 {

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text of operands
- * ------------------------------------------------------------------------------ */
+/* ---- text of operands ------------------------------------------------------------------------ */
 
 /* "disp(base,index,scale)" with the stack pointer or the frame pointer in it. */
 struct stack_operand {
@@ -64,8 +63,7 @@ static bool find_stack_operand(struct asm_slice operands, size_t from, struct st
     return false;
 }
 
-/* ---- arguments on the stack
- * -------------------------------------------------------------------------- */
+/* ---- arguments on the stack ------------------------------------------------------------------ */
 
 enum { FAR_INDEX = 256 }; /* bytes by which an index into an argument might be shifted */
 

@@ -11,8 +11,7 @@ static const char *const names32[] = {"%eax",  "%ecx",  "%edx",  "%ebx", "%esp",
                                       "%esi",  "%edi",  "%r8d",  "%r9d", "%r10d", "%r11d",
                                       "%r12d", "%r13d", "%r14d", "%r15d"};
 
-/* ---- operations on paths
- * ------------------------------------------------------------------------- */
+/* ---- operations on paths --------------------------------------------------------------------- */
 
 static bool fits(int64_t value)
 {
@@ -211,8 +210,7 @@ void emit_operations(struct site *site, uint32_t place)
     }
 }
 
-/* ---- entry, exit, calls
- * -------------------------------------------------------------------------- */
+/* ---- entry, exit, calls ---------------------------------------------------------------------- */
 
 /* A thread that comes here first has no counters yet. Registers hold arguments: the runtime
    preserves them all. */

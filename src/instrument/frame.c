@@ -16,8 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- slots -------------------------------------------------------------------------------------
- */
+/* ---- slots ----------------------------------------------------------------------------------- */
 
 static int first_free(uint32_t candidates, uint32_t used)
 {
@@ -83,8 +82,7 @@ void frame_choose(struct work *work)
     work->frame_bytes = (work->frame_bytes + 15) & ~15U;
 }
 
-/* ---- call frame information
- * ----------------------------------------------------------------------------- */
+/* ---- call frame information ------------------------------------------------------------------ */
 
 /* Register number in "7", "%rsp", "rsp"; -1: another. */
 static int cfi_register(const char *text)

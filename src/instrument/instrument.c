@@ -6,8 +6,7 @@
 
 #include <stdlib.h>
 
-/* ---- one function -----------------------------------------------------------------------------
- */
+/* ---- one function ---------------------------------------------------------------------------- */
 
 static uint32_t reason_of_problem(uint32_t problem)
 {
@@ -209,8 +208,7 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
     counts->hashed += work->table_kind == BUILT_TABLE_HASH;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------ */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 enum base_status instrument_file(struct asm_file *file, const struct instrument_options *options,
                                  struct instrument_counts *counts)

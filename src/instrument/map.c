@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-/* ---- figures of blocks --------------------------------------------------------------------------
- */
+/* ---- figures of blocks ----------------------------------------------------------------------- */
 
 struct figures {
     uint32_t instructions, loads, stores, flags;
@@ -37,8 +36,7 @@ static struct figures figures_of(const struct work *work, const struct asm_block
     return figures;
 }
 
-/* ---- sections
- * ------------------------------------------------------------------------------------- */
+/* ---- sections -------------------------------------------------------------------------------- */
 
 static void add_section(struct text *text, const struct work *work, const char *name,
                         const char *flags, const char *type)
@@ -79,8 +77,7 @@ static void add_cells(struct text *text, const struct work *work)
     text_add(text, "\t.balign\t8\n" LABEL_FORMAT ":\n\t.zero\t%zu\n", work->number, "t", 0U, bytes);
 }
 
-/* ---- entries
- * --------------------------------------------------------------------------------------- */
+/* ---- entries --------------------------------------------------------------------------------- */
 
 static uint32_t float_bits(float value)
 {
@@ -159,8 +156,7 @@ static void add_entry(struct text *text, const struct work *work)
     }
 }
 
-/* ---- labels in the code
- * ------------------------------------------------------------------------------ */
+/* ---- labels in the code ---------------------------------------------------------------------- */
 
 static void label_block(struct work *work, uint32_t block)
 {

@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- branches ---------------------------------------------------------------------------------
- */
+/* ---- branches -------------------------------------------------------------------------------- */
 
 static const char *const inverses[][2] = {
     {"ja", "jbe"}, {"jae", "jb"},   {"jb", "jae"},  {"jbe", "ja"},  {"jc", "jnc"}, {"je", "jne"},
@@ -51,8 +50,7 @@ static void invert(struct work *work, uint32_t statement, struct text *body)
     text_free(body);
 }
 
-/* ---- edges -------------------------------------------------------------------------------------
- */
+/* ---- edges ----------------------------------------------------------------------------------- */
 
 /* Does control come to the block by one edge only? */
 static bool entered_once(const struct work *work, uint32_t block)
@@ -205,8 +203,7 @@ static void place_edges(struct work *work)
     }
 }
 
-/* ---- roots
- * ------------------------------------------------------------------------------------------ */
+/* ---- roots ----------------------------------------------------------------------------------- */
 
 /* The statement with every `name` replaced. */
 static void rename_in(struct work *work, uint32_t number, struct asm_slice name, const char *label)
@@ -294,8 +291,7 @@ static void place_root(struct work *work, uint32_t number)
         work_edit(work, block->first, EDIT_BEFORE, &text);
 }
 
-/* ---- entry and calls
- * ----------------------------------------------------------------------------------- */
+/* ---- entry and calls ------------------------------------------------------------------------- */
 
 /*
  * Address of a thread-local variable: the linker knows the instructions before the call with it,

@@ -99,8 +99,7 @@ enum base_status pmu_events_find(const char *sysfs, struct pmu_events *events)
     return status;
 }
 
-/* ---- by name -----------------------------------------------------------------------------------
- */
+/* ---- by name --------------------------------------------------------------------------------- */
 
 static int encode_named(const char *name, int levels, struct perf_event_attr *attributes)
 {

@@ -67,8 +67,7 @@ static bool is_inner(const struct placer *placer, const struct paths_edge *edge)
     return !paths_ends(edge) && placer->useful[edge->to];
 }
 
-/* ---- spanning forest
- * ----------------------------------------------------------------------------- */
+/* ---- spanning forest ------------------------------------------------------------------------- */
 
 static bool is_critical(const struct paths *paths, const struct paths_edge *edge)
 {
@@ -215,8 +214,7 @@ static bool wants(const struct placer *placer, uint32_t block, int64_t value, in
     return placer->knowledge[block] == VARIES || placer->settled[block];
 }
 
-/* ---- setting r early
- * ----------------------------------------------------------------------------- */
+/* ---- setting r early ------------------------------------------------------------------------- */
 
 static void find_arrivals(struct placer *placer)
 {

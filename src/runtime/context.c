@@ -77,8 +77,7 @@ static struct built_record *fill(uint64_t at, uint64_t entry, uint32_t slots, ui
     return record;
 }
 
-/* ---- own records
- * ----------------------------------------------------------------------------------- */
+/* ---- own records ----------------------------------------------------------------------------- */
 
 /* Compiled by a headroom that knew no own records, and linked with this one. */
 static _Noreturn void give_up(void)
@@ -117,8 +116,7 @@ static bool may_hold(const struct built_record *owner, uint64_t slot,
     return runtime_is_own((uint64_t)record) ? runtime_is_own(slot) : owner->slot != SLOT_OWN;
 }
 
-/* ---- overflow records
- * ------------------------------------------------------------------------------ */
+/* ---- overflow records ------------------------------------------------------------------------ */
 
 static void measure_map(struct runtime_module *module)
 {
@@ -194,8 +192,7 @@ static struct built_record *overflow(struct runtime_module *module, uint64_t ent
     }
 }
 
-/* ---- making records
- * ------------------------------------------------------------------------------------ */
+/* ---- making records -------------------------------------------------------------------------- */
 
 static struct runtime_records *more_records(struct runtime_module *module,
                                             struct runtime_thread *thread, uint64_t bytes)
@@ -262,8 +259,7 @@ static struct built_record *root(struct runtime_module *module, struct runtime_t
     return atomic_compare_exchange_strong(place, &found, (uint64_t)made) ? made : record_at(found);
 }
 
-/* ---- children
- * ------------------------------------------------------------------------------------------ */
+/* ---- children -------------------------------------------------------------------------------- */
 
 static struct built_record *first_child(const struct built_record *parent)
 {
@@ -335,8 +331,7 @@ static struct built_record *make_child(struct runtime_module *module, struct run
     return child;
 }
 
-/* ---- where the call came from
- * --------------------------------------------------------------------------- */
+/* ---- where the call came from ---------------------------------------------------------------- */
 
 /*
  * Can the page be read? Coroutines may have anything for a return address. The kernel reads a mask
@@ -502,8 +497,7 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
     return (uint64_t)record;
 }
 
-/* ---- after a fork
- * ------------------------------------------------------------------------------------------ */
+/* ---- after a fork ---------------------------------------------------------------------------- */
 
 static uint64_t next_record(uint64_t at, uint64_t end)
 {

@@ -29,8 +29,7 @@ uint32_t headroom_event;
 static __thread struct runtime_event *current __attribute__((tls_model("initial-exec")));
 static struct runtime_event none = {.file = CLOSED};
 
-/* ---- the descriptor ----------------------------------------------------------------------------
- */
+/* ---- the descriptor -------------------------------------------------------------------------- */
 
 static bool is_event(int64_t file)
 {
@@ -101,8 +100,7 @@ static void close_event(struct runtime_event *event)
     event->file = TO_OPEN;
 }
 
-/* ---- reading
- * ------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------- */
 
 /* The protocol of perf_event_mmap_page in linux/perf_event.h. Not tried on hardware yet. */
 static bool read_counter(const volatile struct perf_event_mmap_page *page, uint64_t *count)
@@ -158,8 +156,7 @@ uint64_t runtime_read_event(void)
     return current ? read_event(current) : 0;
 }
 
-/* ---- threads -----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 /* A thread that counts with another for want of memory has no event. Until it is opened, handlers
    of signals that come in between measure nothing. */

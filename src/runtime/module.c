@@ -46,8 +46,7 @@ struct runtime_module *runtime_module_get(void)
     return atomic_load_explicit(&the_module, memory_order_acquire);
 }
 
-/* ---- private memory ----------------------------------------------------------------------------
- */
+/* ---- private memory -------------------------------------------------------------------------- */
 
 static struct runtime_chunk *new_pool(void)
 {
@@ -78,8 +77,7 @@ void *runtime_private(struct runtime_module *module, uint64_t bytes)
     return NULL;
 }
 
-/* ---- files of /proc
- * ------------------------------------------------------------------------------ */
+/* ---- files of /proc -------------------------------------------------------------------------- */
 
 struct reader {
     long file, at, filled;
@@ -112,8 +110,7 @@ static void close_reader(struct reader *reader)
     RUNTIME_CALL(__NR_close, reader->file);
 }
 
-/* ---- the environment
- * -------------------------------------------------------------------------------- */
+/* ---- the environment ------------------------------------------------------------------------- */
 
 /*
  * Programs that gained rights by exec take no part: whoever set the variable chose the memory that
@@ -251,8 +248,7 @@ static struct built_region *find_region(char *path)
                                                                              : NULL;
 }
 
-/* ---- what the module is
- * -------------------------------------------------------------------------------- */
+/* ---- what the module is ---------------------------------------------------------------------- */
 
 /* As <elf.h> has them, which is the C library's. */
 struct image_header {
@@ -320,8 +316,7 @@ static void find_path(struct built_module *out, uint64_t address)
     close_reader(&reader);
 }
 
-/* ---- announcement
- * ------------------------------------------------------------------------------------------ */
+/* ---- announcement ---------------------------------------------------------------------------- */
 
 void runtime_take_number(struct runtime_module *module)
 {
@@ -445,8 +440,7 @@ struct runtime_module *runtime_module_begin(void)
     return module;
 }
 
-/* ---- registration
- * ---------------------------------------------------------------------------------- */
+/* ---- registration ---------------------------------------------------------------------------- */
 
 typedef void handler(void);
 extern int __register_atfork(handler *, handler *, handler *, void *) __attribute__((weak));
