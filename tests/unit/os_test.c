@@ -160,13 +160,18 @@ static bool traps_come(void)
     return came;
 }
 
-static void arm_or_skip(struct os_watch *watch, enum os_watch_type type, uint64_t address,
-                        uint64_t cookie, bool kernel)
+static void skip_without_traps(void)
 {
     if (!traps_come()) {
         print_message("# no watchpoint fires here: the hypervisor keeps debug registers\n");
         skip();
     }
+}
+
+static void arm_or_skip(struct os_watch *watch, enum os_watch_type type, uint64_t address,
+                        uint64_t cookie, bool kernel)
+{
+    skip_without_traps();
     long result = os_watch_arm(watch, type, address, cookie, kernel);
     if (result < 0) {
         print_message("# cannot arm: %s\n", strerror((int)-result));
@@ -238,8 +243,7 @@ static void registers_run_out_and_come_back(void **state)
     struct os_watch watches[9] = {0};
     unsigned armed = 0;
     long result = 0;
-    if (!traps_come())
-        skip();
+    skip_without_traps();
     while (armed < 9 && result == 0) {
         result = os_watch_arm(&watches[armed], OS_WATCH_STORES, (uint64_t)&bytes[armed * 16], armed,
                               false);
