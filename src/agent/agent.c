@@ -413,7 +413,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
     thread_begin(NULL);
-    if (agent_self && thread_claim(agent_self))
+    if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
     modules_wait(UINT64_C(400000000));

@@ -203,6 +203,8 @@ void thread_resume(void);
 void thread_after_fork(void);
 /* At the first tick: slot, counters, identity in the log. False: stay quiet. */
 bool thread_claim(struct agent_thread *self);
+/* The same for the calling thread, outside of handlers. */
+bool thread_introduce(void);
 
 /* ---- sampling (sample.c) ----------------------------------------------------------- */
 

@@ -189,6 +189,15 @@ void thread_begin(struct agent_thread *prepared)
     block_signals(mask);
 }
 
+/* Ticks come already, and would find half of a claim. */
+bool thread_introduce(void)
+{
+    uint64_t mask = block_signals(~UINT64_C(0));
+    bool claimed = agent_self && thread_claim(agent_self);
+    block_signals(mask);
+    return claimed;
+}
+
 static void end_slot(struct agent_thread *self)
 {
     if (!self->slot)
