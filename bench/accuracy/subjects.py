@@ -12,6 +12,9 @@ import sys
 
 BENCH = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
+MAWK = ("{b}/mawk '{{ n[$1]++; split($6, a, \"/\"); c[a[2]] += $NF }} "
+        "END {{ for (k in c) print k, c[k]; for (k in n) s++; print s }}' ")
+
 # name: (language, what it does, inputs, command)
 # inputs: name: ("head", name of bench/build's input, bytes or "N lines") or ("make", arguments of make_data)
 # command: {b} programs, {i} bench/build's inputs, {o} these inputs, {t} a fresh folder
@@ -27,8 +30,7 @@ PROGRAMS = {
                 "{b}/sqlite3 {t}/data.db '.read {o}/queries.sql'"),
     "tcc": ("C", "compiler", {}, "{b}/tcc -nostdinc -w -c -o {t}/part.o {i}/part.c"),
     "mawk": ("C", "text", {"log": ("make", "log 60000")},
-             "{b}/mawk '{{ n[$1]++; split($6, a, \"/\"); c[a[2]] += $NF }} "
-             "END {{ for (k in c) print k, c[k]; for (k in n) s++; print s }}' {o}/log"),
+             MAWK + "{o}/log"),
     "jq": ("C", "text", {"json": ("make", "json 6000")},
            "{b}/jq 'group_by(.name) | map({{n: .[0].name, s: (map(.price) | add)}}) | sort_by(.s)' {o}/json"),
     "minimap2": ("C", "genome alignment", {"genome": ("make", "genome 300000"), "reads": ("make", "reads 300")},
@@ -54,8 +56,7 @@ COUNTED = {
     "lua": ("C", "interpreter", {}, "{b}/lua {h}/work.lua 1 0.08"),
     "tcc": ("C", "compiler", {}, "{b}/tcc -nostdinc -w -c -o {t}/part.o {i}/part.c"),
     "mawk": ("C", "text", {"log.12000": ("make", "log 12000")},
-             "{b}/mawk '{{ n[$1]++; split($6, a, \"/\"); c[a[2]] += $NF }} "
-             "END {{ for (k in c) print k, c[k]; for (k in n) s++; print s }}' {o}/log.12000"),
+             MAWK + "{o}/log.12000"),
     "zopfli": ("C", "compression", {"bytes.6000": ("head", "binary", 6000)}, "{b}/zopfli -c {o}/bytes.6000"),
     "minisat": ("C++", "satisfiability", {"cnf.150": ("make", "cnf 150 4.6")}, "{b}/minisat -verb=0 {o}/cnf.150"),
     "tetgen": ("C++", "mesh generation", {"points.2000.node": ("make", "points 2000")},

@@ -138,6 +138,7 @@ struct search {
     const struct forecast_goal *goal;
     struct forecast_outcome out;
     bool foreign;  /* the instruction at hand is one whose accesses are not counted */
+    bool straight; /* the last one fell through to it                               */
     uint64_t back; /* in such code: behind the call that led there; 0: unknown      */
 };
 
@@ -402,10 +403,15 @@ static enum step execute(struct machine *machine, const struct entry *entry)
     return STEP_NEXT;
 }
 
+/* Asking takes longer than an instruction: what falls through from one to the next is one piece of
+   code. But a stub may be an ordinary instruction and a jump. */
 static void note_code(struct search *search, const struct entry *entry)
 {
     const struct forecast_goal *goal = search->goal;
-    search->foreign = goal->counts && !goal->counts(goal->context, entry->address);
+    bool falls = entry->flow == ISA_NEXT;
+    if (goal->counts && !(search->straight && falls))
+        search->foreign = !goal->counts(goal->context, entry->address);
+    search->straight = falls;
     if (!search->foreign)
         search->back = entry->flow == ISA_CALL ? entry->address + entry->length : 0;
 }

@@ -39,7 +39,7 @@ struct forecast_goal {
        ignored_value from a fixed place: what was added to a program to count its accesses. And without a range
        accesses that are passed over may have unknown addresses. */
     uint64_t ignored_start, ignored_bytes, ignored_value;
-    /* If not NULL: is what the instruction there accesses counted? Other accesses do not match, but with a
+    /* If not NULL: is what the instruction there accesses counted? Asked where control flow changes. Other accesses do not match, but with a
        range, and are none of those passed. Where the way is blocked in code that is not counted, or ends there,
        the outcome is BLOCKED behind the call that led to it, if that is known: code that is called back is
        passed unseen then. */

@@ -37,9 +37,8 @@ static void tell_agent(struct built_accesses *accesses)
 void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
 {
     struct built_accesses *accesses = &headroom_accesses;
-    int64_t each = what & (BUILT_DUE_EACH - 1);
-    int64_t lane = (what - each) / BUILT_DUE_EACH & (BUILT_LANES - 1);
-    int64_t low = lane * BUILT_DUE_EACH + each;
+    int64_t low = what & (BUILT_LANES * BUILT_DUE_EACH - 1);
+    int64_t each = low % BUILT_DUE_EACH, lane = low / BUILT_DUE_EACH;
     struct built_due due = {.ip = ip,
                             .ahead = (what - low) / (BUILT_LANES * BUILT_DUE_EACH) +
                                      each * (int64_t)general[BASE_RCX],

@@ -15,6 +15,7 @@
 #define HEADROOM_RUNTIME_H
 
 #include "base/base.h"
+#include "base/syscall.h"
 #include "wire/built.h"
 
 #define RUNTIME_SHARED __attribute__((visibility("default")))
@@ -240,20 +241,8 @@ static inline void runtime_check_fork(const struct runtime_module *module)
 
 /* ---- system calls ----------------------------------------------------------------------------------------- */
 
-static inline long runtime_call(long number, long a, long b, long c, long d, long e, long f)
-{
-    long result;
-    register long r10 __asm__("r10") = d;
-    register long r8 __asm__("r8") = e;
-    register long r9 __asm__("r9") = f;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
-                     : "rcx", "r11", "memory");
-    return result;
-}
 #define RUNTIME_CALL(...) RUNTIME_CALL_PICK(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define RUNTIME_CALL_PICK(number, a, b, c, d, e, f, ...)                                              \
-    runtime_call((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+    base_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif

@@ -153,10 +153,10 @@ struct built_record {
 
 /*
  * With BUILT_COUNT, thread-local, one in a process, dynamic symbol headroom_accesses: accesses of the thread so far
- * = before + the sum of left. Each addition goes to one of a few lanes, so that those that follow one another need not
- * wait for each other: through one word in memory each takes some five cycles. At calls, at function entries, behind calls and returns, and where loops go round, that is exact;
- * in between it may run ahead. Inserted code adds to `left`; when that is no longer negative, it lets the agent know by a
- * SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
+ * = before + the sum of left. At calls, at function entries, behind calls and returns, and where loops go round, that is
+ * exact; in between it may run ahead. Each addition goes to one of a few lanes, so that those that follow one another need
+ * not wait for each other: through one word in memory each takes some five cycles. When a lane is no longer negative,
+ * inserted code lets the agent know by a SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
  */
 enum { BUILT_LANES = 4 };
 struct built_accesses {
@@ -183,6 +183,7 @@ enum { BUILT_DUE_EACH = 4 };
 
 /* A lane is that far from being due while nobody waits. */
 #define BUILT_FAR_AWAY (INT64_MAX / 16)
+
 /* What such modules have as a note (PT_NOTE): its name, its type. */
 #define BUILT_NOTE_NAME "headroom"
 enum { BUILT_NOTE_COUNT = 1 };

@@ -6,15 +6,19 @@ setup()
     [ -x "$HEADROOM" ] || { echo "HEADROOM names no program" >&2; return 1; }
     cd "$BATS_TEST_TMPDIR" || return 1
     unset NO_COLOR PAGER DEBUGINFOD_URLS
+    [ -z "${ALL_NEED_WATCHPOINTS:-}" ] || need_watchpoints
 }
 
 # Where the hypervisor keeps debug registers to itself nothing can be recorded live.
 need_watchpoints()
 {
-    "$HEADROOM" waste -q -o probe -- true 2>why_not || true
-    why_not=$(sed -n 's/^headroom: \(no watchpoint works here\)/\1/p' why_not)
-    rm -f probe why_not
-    [ -z "$why_not" ] || skip "$why_not"
+    local why=$BATS_FILE_TMPDIR/why_no_watchpoints
+    if [ ! -e "$why" ]; then
+        "$HEADROOM" waste -q -o probe -- true 2>said || true
+        sed -n 's/^headroom: \(no watchpoint works here\)/\1/p' said >"$why"
+        rm -f probe said
+    fi
+    [ ! -s "$why" ] || skip "$(cat "$why")"
 }
 
 # run CODE COMMAND...: standard output, standard error and exit code apart.

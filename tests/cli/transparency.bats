@@ -3,13 +3,7 @@
 # The program behaves as it does without headroom.
 
 load common
-
-eval "$(declare -f setup | sed '1s/setup/enter/')"
-setup()
-{
-    enter
-    need_watchpoints
-}
+ALL_NEED_WATCHPOINTS=yes
 
 @test "exit codes pass through" {
     for code in 0 1 42 125 126 127 255; do

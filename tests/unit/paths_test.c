@@ -288,6 +288,22 @@ static void test_weights(void **state)
     }
 }
 
+/* A loop runs ten times; ways of a block are taken by their shares. */
+static void test_frequencies(void **state)
+{
+    struct paths_edge edges[] = {EDGE(0, 1), EDGE(1, 2), EDGE(1, 3), EDGE(2, 4),
+                                 EDGE(3, 4), EDGE(4, 1), EDGE(4, 5), EDGE(5, EXIT)};
+    static const double wanted[] = {1, 10, 9, 1, 10, 1};
+    double blocks[BASE_COUNT(wanted)];
+    edges[1].weight = -4.5F;
+    edges[2].weight = -0.5F;
+    struct paths *paths = numbered(GRAPH(6, edges), 8);
+    assert_int_equal(paths_frequencies(paths, blocks), BASE_OK);
+    for (uint32_t b = 0; b < BASE_COUNT(wanted); b++)
+        assert_float_equal(blocks[b], wanted[b], 1e-6);
+    paths_free(paths);
+}
+
 /* ---- random graphs --------------------------------------------------------------------------- */
 
 struct sample {
@@ -835,6 +851,7 @@ int main(void)
         cmocka_unit_test(test_branches),
         cmocka_unit_test(test_late),
         cmocka_unit_test(test_weights),
+        cmocka_unit_test(test_frequencies),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_split_is_stable),
         cmocka_unit_test(test_explosion),
