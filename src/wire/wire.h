@@ -25,7 +25,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 3,
+    WIRE_VERSION = 4,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
@@ -59,6 +59,9 @@ struct wire_config {
     uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
     uint32_t counters;         /* 1: the program's own access counters are used if it has any: as a
                                   source, instead of the clock, or for distances of reuse     */
+    uint32_t blocks;           /* descriptor of a struct blocks_region (blocks.h), by number in headroom's process:
+                                  blocks are timed, nothing is sampled; 0: none                */
+    uint32_t reserved;
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };
 

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Memory that headroom and the processes observed by `headroom interference` share: which functions are hooked and
+ * how, and what their executions took. A sparse memfd beside the region of wire.h; wire_config.blocks has its descriptor.
+ * What is in it when a process dies is complete, however it dies.
+ *
+ * A *block* is a function (or a marked part of one, or a sequence of such) executed by a thread, told apart by the value of
+ * its key argument and by what it called (its *shape*). Of each block there is a count, a sum, a minimum and a histogram of
+ * durations, never a trace (ispot §2: SCI needs no more).
+ *
+ * Durations are ticks of the time stamp counter, without the time in which the thread was preempted.
+ *
+ * Threads: functions are appended by headroom and by agents, each entry valid once `state` says so, never removed. A piece is
+ * written by its owner alone; headroom reads it when the program has ended, or a snapshot that may be torn.
+ */
+#ifndef HEADROOM_WIRE_BLOCKS_H
+#define HEADROOM_WIRE_BLOCKS_H
+
+#include "base/base.h"
+#include <stdatomic.h>
+
+#define BLOCKS_MAGIC UINT64_C(0x31304b4c42524448) /* "HDRBLK01" */
+#define BLOCKS_REGION_BYTES (UINT64_C(1) << 40)   /* of the memfd; sparse */
+
+enum {
+    BLOCKS_VERSION = 1,
+    BLOCKS_PAGE = 4096,
+    BLOCKS_FUNCTIONS = 1024,    /* hooked ones in a recording; number 0 is no function       */
+    BLOCKS_NAME = 152,
+    BLOCKS_THREAD_BLOCKS = 1024,/* in one thread                                             */
+    BLOCKS_OF_FUNCTION = 128,   /* in one thread; what is more is counted in its `rest`      */
+    BLOCKS_BINS = 136,
+    BLOCKS_STACKS = 8,          /* different ones kept of a block in a thread                */
+    BLOCKS_HOLDERS = 4,
+    BLOCKS_SAMPLES = 48,
+    BLOCKS_CHILDREN = 8,        /* of a sequence, kept for people                            */
+    BLOCKS_EVENTS = 1024,       /* last executions of a thread                               */
+    BLOCKS_AREAS = 4,
+    BLOCKS_NEW_MODULES = 64,
+    BLOCKS_BUDGET = 48 << 20,   /* bytes of blocks in a recording                            */
+};
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+/* What kind of function it is, as far as its name tells: evidence for the cause. */
+enum blocks_class {
+    BLOCKS_CODE,                /* of the program, or unknown                                */
+    BLOCKS_LOCK,                /* takes a lock                                              */
+    BLOCKS_UNLOCK,
+    BLOCKS_CONDITION,           /* waits for a condition variable, semaphore, ...            */
+    BLOCKS_BARRIER,             /* waits for all threads of a team                           */
+    BLOCKS_IO,                  /* transfers data by file descriptor                         */
+    BLOCKS_IDLE,                /* waits for something to happen: epoll_wait, nanosleep, join */
+    BLOCKS_ALLOCATOR,
+    BLOCKS_CLASSES
+};
+
+enum blocks_entry {
+    BLOCKS_IMPORT,              /* calls from other modules: entries of their global offset tables */
+    BLOCKS_PATCHED,             /* a jump in place of its first instructions                 */
+    BLOCKS_PREPARED,            /* the same in place of a nop made for that (headroom cc --functions,
+                                   -fpatchable-function-entry)                               */
+    BLOCKS_CALLED,              /* calls __cyg_profile_func_enter (-finstrument-functions)   */
+    BLOCKS_MARKED,              /* HEADROOM_BEGIN .. HEADROOM_END                            */
+    BLOCKS_ENTRIES
+};
+
+enum blocks_key {
+    BLOCKS_KEY_NONE,
+    BLOCKS_KEY_VALUE,           /* the argument itself                                       */
+    BLOCKS_KEY_SIZE,            /* the power of two that it reaches, rounded up              */
+};
+
+enum { BLOCKS_EMPTY, BLOCKS_FILLING, BLOCKS_READY };
+
+struct blocks_function {
+    _Atomic uint32_t state;     /* READY: the rest is there                                  */
+    uint8_t class;              /* enum blocks_class                                         */
+    uint8_t entry;              /* enum blocks_entry                                         */
+    uint8_t key;                /* enum blocks_key                                           */
+    uint8_t key_argument;       /* 0..5: integer argument that is the key                    */
+    _Atomic uint32_t every;     /* one execution in so many is recorded, 1: all; threads raise it for
+                                   themselves when it costs too much                         */
+    uint32_t reserved;
+    uint64_t device, inode;     /* of its module's file; 0: any (imports)                    */
+    uint64_t vaddr;             /* ELF virtual address in it; 0: not known                   */
+    char name[BLOCKS_NAME];     /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */
+};
+
+/* ---- pieces ----------------------------------------------------------------------------------- */
+
+enum blocks_piece_kind { BLOCKS_PIECE_PROCESS = 1, BLOCKS_PIECE_THREAD };
+
+/* At the start of every piece; `kind` is written last and makes it valid. Pieces begin at multiples of BLOCKS_PAGE, pages
+   in between were never given away: readers go on at the next page. */
+struct blocks_piece {
+    _Atomic uint32_t kind;      /* enum blocks_piece_kind                                    */
+    uint32_t pid;
+    uint32_t process;           /* as in the log (struct wire_process)                       */
+    uint32_t reserved;
+    uint64_t bytes;             /* of the piece, a multiple of BLOCKS_PAGE                    */
+};
+
+/*
+ * What headroom must know to patch a process: it writes code into `areas`, targets into `targets` and jumps over functions'
+ * first instructions, all through /proc/PID/mem.
+ *
+ * Hooking function number k, whose entry is at E (behind an endbr64):
+ *   area:  the instructions that the jump overwrites, relocated, then a jump to what follows them ("prologue", P), and
+ *          a bridge B: jmp *0f(%rip); 0: .quad stubs + k * stub_bytes
+ *   targets[k] = P
+ *   E: jmp B (5 bytes)
+ * The stub keeps every register and leaves nothing on the stack. It continues at targets[k], with or without taking the time.
+ *
+ * A marker, number k, a 5-byte nop at E, key in rdi: area:  B: lea -128(%rsp),%rsp; push $k; call *0f(%rip);
+ * lea 136(%rsp),%rsp; jmp E + 5; 0: .quad marker_begin or marker_end.        E: jmp B. Flags are free there.
+ */
+enum blocks_phase { BLOCKS_STARTING, BLOCKS_PATCHED_UP };
+
+struct blocks_area {
+    uint64_t start, bytes;      /* readable and executable, zero; headroom gives it away from the start */
+};
+
+/* A function whose first byte is an int3 for the time being. */
+struct blocks_trap {
+    _Atomic uint64_t address;   /* of the int3; 0: none                                      */
+    uint64_t to;                /* where a thread that meets it goes on                      */
+};
+
+struct blocks_process {
+    struct blocks_piece piece;
+    uint64_t stubs, stub_bytes, targets; /* addresses in the process; struct above           */
+    uint64_t marker_begin, marker_end;
+    _Atomic uint32_t phase;     /* enum blocks_phase, a futex: a process that starts waits for headroom to patch it,
+                                   if blocks_region.wait, two seconds at most                */
+    uint32_t areas_count;
+    struct blocks_area areas[BLOCKS_AREAS];
+    _Atomic uint32_t traps_count; /* entries in use; may hold empty ones                     */
+    struct blocks_trap traps[BLOCKS_FUNCTIONS];
+    /* Modules loaded later whose imports are to be hooked: an address in each. headroom appends. */
+    _Atomic uint32_t new_modules;
+    uint64_t new_module[BLOCKS_NEW_MODULES];
+    /* Functions with BLOCKS_CALLED: open addressing by base_mix64(address), linear; address 0: free. headroom writes
+       `function` first. */
+    struct {
+        _Atomic uint64_t address;
+        uint64_t function;
+    } called[2 * BLOCKS_FUNCTIONS];
+};
+
+/* ---- blocks ------------------------------------------------------------------------------------ */
+
+enum blocks_flags {
+    BLOCKS_REST = 1,            /* of its function all that has no block of its own: key and shape are not told apart */
+    BLOCKS_SEQUENCE = 2,        /* sibling executions one after the other: `children` says which, function is 0 */
+    BLOCKS_CHILDREN_CUT = 4,    /* there were more                                           */
+};
+
+struct blocks_child {           /* what a block called, in order; repetitions folded         */
+    uint32_t function;          /* number                                                     */
+    uint32_t count;             /* times in a row; beyond 16 the power of two reached         */
+    uint64_t shape;             /* of its own                                                  */
+};
+
+struct blocks_stack {
+    uint32_t thread, node;      /* as in the log: struct wire_thread, wire_node. The leaf is the caller's return
+                                   address (no LEAF flag); 0: none                            */
+    uint64_t taken;             /* times met, of those looked at                               */
+    uint64_t lost;              /* ticks beyond the block's minimum of then, in those         */
+};
+
+/* Who held the lock when this thread wanted it. */
+struct blocks_holder {
+    uint64_t place;             /* return address of the call by which the holder took it; 0: not known */
+    uint64_t times, ticks;      /* and what was waited                                         */
+};
+
+struct blocks_sample {
+    uint64_t ticks, argument[3], result;
+};
+
+struct blocks_block {
+    uint32_t function, flags;   /* flags: enum blocks_flags                                    */
+    uint64_t key, shape;        /* shape: 0 nothing hooked was called; hashes of (function, count, shape) of children:
+                                   the same in all threads and processes of a recording        */
+    uint64_t count;             /* executions, those not recorded included (an estimate then)  */
+    uint64_t recorded;
+    uint64_t sum, min, max;     /* ticks of the recorded; min is of all since the start        */
+    uint64_t within;            /* of sum: in blocks that were called                          */
+    uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
+    uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
+    uint64_t first, last;       /* time stamp counter at the end of the first and of the last  */
+    uint32_t children_count, stacks_count;
+    struct blocks_child children[BLOCKS_CHILDREN];
+    struct blocks_stack stacks[BLOCKS_STACKS];
+    struct blocks_holder holders[BLOCKS_HOLDERS];
+    uint32_t bins[BLOCKS_BINS]; /* executions by duration, see blocks_bin                      */
+    /* Spread evenly over all executions: one in sample_stride, which doubles when the room is used up. */
+    uint32_t samples_count, sample_stride;
+    struct blocks_sample samples[BLOCKS_SAMPLES];
+};
+
+struct blocks_event {           /* a recorded execution                                        */
+    uint64_t start, ticks;
+    uint64_t key;
+    uint32_t function, block;   /* block: index in the thread                                  */
+};
+
+/* A thread's, then of one that begins when it has ended: sums go on. */
+struct blocks_thread {
+    struct blocks_piece piece;
+    _Atomic uint32_t live;      /* tid of the owner; 0: it has ended                           */
+    uint32_t threads;           /* that have owned it                                          */
+    uint64_t begun;             /* time stamp counter when the owner began                     */
+    uint64_t ticks;             /* from beginning to end of earlier owners                     */
+    uint64_t events;            /* executions recorded                                         */
+    uint64_t cost_ticks;        /* estimated, of recording them                                */
+    uint64_t skipped;           /* executions let pass: sampling                               */
+    uint64_t unhooked;          /* executions not recorded for want of a slot or of a block    */
+    uint64_t nested_signals;    /* the same, in signal handlers that interrupted the recording */
+    uint64_t preempted, preemptions, asleep, sleeps; /* ticks, whole thread, as far as looked at */
+    uint64_t switches_lost;     /* context switches that were overwritten before they were read */
+    uint64_t begun_ns;          /* CLOCK_MONOTONIC_RAW at `begun`                              */
+    uint32_t blocks;            /* in use                                                      */
+    uint32_t highest_every;
+    uint32_t events_next;       /* ever written; the ring holds the last BLOCKS_EVENTS         */
+    uint32_t sequences_full;    /* 1: there were more sequences than are kept                  */
+    struct blocks_event events_ring[BLOCKS_EVENTS];
+    struct blocks_block block[BLOCKS_THREAD_BLOCKS];
+};
+
+struct blocks_region {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t wait;              /* 1: processes wait when they start until they are patched   */
+    uint32_t stack_period;      /* of a block: one stack each so many executions, the first included */
+    uint32_t switches;          /* 1: preemption is watched                                    */
+    uint32_t automatic;         /* 1: threads record less when it costs too much               */
+    uint32_t reserved;
+    _Atomic uint64_t next;      /* offset of the first byte not yet given away                 */
+    _Atomic uint64_t lost;      /* pieces that could not be had                                */
+    _Atomic uint64_t budget;    /* bytes of blocks in use                                      */
+    _Atomic uint64_t no_switches; /* threads whose context switches cannot be watched          */
+    _Atomic uint64_t no_areas;  /* modules near which there was no room for code               */
+    uint64_t ticks_start, ns_start; /* time stamp counter and CLOCK_MONOTONIC_RAW, by headroom before the program begins */
+    uint64_t ticks_end, ns_end; /* and after it                                                */
+    _Atomic uint32_t functions; /* entries claimed: numbers 1 .. functions - 1; starts at 1    */
+    struct blocks_function function[BLOCKS_FUNCTIONS];
+};
+
+/* ---- histograms ----------------------------------------------------------------------------------- */
+
+/*
+ * Four bins an octave. Bin 0: below 16 ticks; bin 1 + 4 * o + q: from (4 + q) * 2^(o + 2) to below (5 + q) * 2^(o + 2).
+ * The last takes all that is longer.
+ */
+static inline uint32_t blocks_bin(uint64_t ticks)
+{
+    if (ticks < 16)
+        return 0;
+    uint32_t top = 63 - (uint32_t)__builtin_clzll(ticks);
+    uint32_t bin = 1 + 4 * (top - 4) + (uint32_t)(ticks >> (top - 2) & 3);
+    return bin < BLOCKS_BINS ? bin : BLOCKS_BINS - 1;
+}
+
+/* First tick of a bin. */
+static inline uint64_t blocks_bin_start(uint32_t bin)
+{
+    return bin == 0 ? 0 : (UINT64_C(4) + (bin - 1) % 4) << ((bin - 1) / 4 + 2);
+}
+
+#endif
