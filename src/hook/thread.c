@@ -5,8 +5,8 @@
 
 #include "os/os.h"
 
-#include <cpuid.h>
-#include <time.h>
+#include <asm/unistd.h>
+#include <linux/time.h>
 
 enum {
     COST_LIMIT = 25, /* at most one part in so many of a thread's time is spent on recording */
@@ -155,8 +155,9 @@ uint32_t hook_called(uint64_t address)
 /* Due work saves vector registers with xsave. */
 static bool has_xsave(void)
 {
-    unsigned a, b, c, d;
-    return __get_cpuid(1, &a, &b, &c, &d) && c & (1u << 27) /* OSXSAVE */;
+    uint32_t a = 1, b, c = 0, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return c & (1u << 27); /* OSXSAVE */
 }
 
 /* ---- threads
@@ -165,7 +166,7 @@ static bool has_xsave(void)
 static void lock_spare(void)
 {
     while (atomic_exchange_explicit(&spare_lock, true, memory_order_acquire))
-        os_syscall(24 /* sched_yield */);
+        os_syscall(__NR_sched_yield);
 }
 
 static void unlock_spare(void)
@@ -412,12 +413,12 @@ void hook_due_c(const struct hook_saved *saved)
 {
     struct hook_thread *self = hook_self;
     uint64_t all = ~UINT64_C(0), before;
-    long failed = os_syscall(14 /* rt_sigprocmask */, 2 /* SIG_SETMASK */, &all, &before, 8);
+    long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
     self->busy = 1;
     do_due(self, saved);
     self->busy = 0;
     if (!failed)
-        os_syscall(14, 2, &before, NULL, 8);
+        os_syscall(__NR_rt_sigprocmask, SET_MASK, &before, NULL, sizeof before);
 }
 
 void hook_switches(struct hook_thread *self, uint64_t now)
