@@ -13,7 +13,7 @@ enum {
     MOST_EVERY = 4096,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
-    SLEEPERS = 16, /* states of ended threads that are kept                                */
+    SET_MASK = 2, /* SIG_SETMASK */
 };
 
 static struct hook_thread *spare;
