@@ -18,9 +18,9 @@
 
 struct launch_log {
     int file;
-    uint64_t bytes;   /* written in whole frames                                            */
-    uint64_t images;  /* PROCESS records seen                                               */
-    int failure;      /* errno of the write that failed; everything since then is discarded */
+    uint64_t bytes;  /* written in whole frames                                            */
+    uint64_t images; /* PROCESS records seen                                               */
+    int failure;     /* errno of the write that failed; everything since then is discarded */
 };
 
 /* Writes the header. False: failure is set. */
@@ -35,7 +35,7 @@ bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payl
 
 /* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
 struct launch_table {
-    int file;         /* memfd, -1: none */
+    int file; /* memfd, -1: none */
     uint64_t bytes, device, inode;
     char path[WIRE_PATH_BYTES];
 };
@@ -45,8 +45,8 @@ struct launch_tables {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
-    bool requested, quit;       /* under mutex */
-    bool running;               /* false: no thread could be made, requests stay unserved */
+    bool requested, quit; /* under mutex */
+    bool running;         /* false: no thread could be made, requests stay unserved */
     struct launch_table made[WIRE_TABLES]; /* the thread's until it was joined */
 };
 
@@ -79,9 +79,33 @@ extern const int launch_raised_limits[2];
 bool launch_start(const struct launch_request *request, char *const *environment,
                   const struct launch_inherited *inherited, pid_t *child, int *reason);
 
+/* The same; `before` runs when the child exists and before it executes the program. */
+bool launch_start_held(const struct launch_request *request, char *const *environment,
+                       const struct launch_inherited *inherited,
+                       void (*before)(void *context, pid_t child), void *context, pid_t *child,
+                       int *reason);
+
 /* One variable "NAME=..." more, in place of what there was; one block for free(), strings are
    shared. NULL: no memory. */
 char **launch_environment_with(char *const *environment, const char *variable);
+
+/* ---- what goes on beside a recording (record.c) -------------------------------------------------
+ */
+
+/* All may be NULL. Called by the thread of launch_record, in this order. */
+struct launch_companion {
+    void *context;
+    /* Limits are raised. May change config. False: error is set. */
+    bool (*prepare)(void *context, struct wire_config *config, char *error);
+    void (*before)(void *context, pid_t child); /* as launch_start_held                        */
+    void (*begun)(void *context, pid_t child);  /* signals are not blocked                     */
+    void (*tick)(void *context);                /* every 50 ms, or more often                  */
+    void (*ended)(void *context);               /* if it has begun: the program is reaped      */
+};
+
+enum launch_outcome launch_record_beside(const struct launch_request *request,
+                                         const struct launch_companion *companion,
+                                         struct launch_result *result, char *error);
 
 /* ---- recordings without the agent (program.c) ------------------------------------------------ */
 
@@ -103,7 +127,8 @@ void launch_signals_pass(const struct launch_signals *signals, pid_t child);
 
 void launch_lift_limits(struct launch_inherited *program);
 
-/* ---- all recordings (program.c) --------------------------------------------------------------- */
+/* ---- all recordings (program.c) ---------------------------------------------------------------
+ */
 
 void launch_restore_limits(const struct launch_inherited *program);
 uint64_t launch_now_ns(clockid_t clock);
