@@ -18,9 +18,9 @@
 
 struct launch_log {
     int file;
-    uint64_t bytes;  /* written in whole frames                                            */
-    uint64_t images; /* PROCESS records seen                                               */
-    int failure;     /* errno of the write that failed; everything since then is discarded */
+    uint64_t bytes;   /* written in whole frames                                            */
+    uint64_t images;  /* PROCESS records seen                                               */
+    int failure;      /* errno of the write that failed; everything since then is discarded */
 };
 
 /* Writes the header. False: failure is set. */
@@ -35,7 +35,7 @@ bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payl
 
 /* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
 struct launch_table {
-    int file; /* memfd, -1: none */
+    int file;         /* memfd, -1: none */
     uint64_t bytes, device, inode;
     char path[WIRE_PATH_BYTES];
 };
@@ -45,8 +45,8 @@ struct launch_tables {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
-    bool requested, quit; /* under mutex */
-    bool running;         /* false: no thread could be made, requests stay unserved */
+    bool requested, quit;       /* under mutex */
+    bool running;               /* false: no thread could be made, requests stay unserved */
     struct launch_table made[WIRE_TABLES]; /* the thread's until it was joined */
 };
 
@@ -89,8 +89,7 @@ bool launch_start_held(const struct launch_request *request, char *const *enviro
    shared. NULL: no memory. */
 char **launch_environment_with(char *const *environment, const char *variable);
 
-/* ---- what goes on beside a recording (record.c) -------------------------------------------------
- */
+/* ---- what goes on beside a recording (record.c) ------------------------------------------------- */
 
 /* All may be NULL. Called by the thread of launch_record, in this order. */
 struct launch_companion {
@@ -127,8 +126,7 @@ void launch_signals_pass(const struct launch_signals *signals, pid_t child);
 
 void launch_lift_limits(struct launch_inherited *program);
 
-/* ---- all recordings (program.c) ---------------------------------------------------------------
- */
+/* ---- all recordings (program.c) --------------------------------------------------------------- */
 
 void launch_restore_limits(const struct launch_inherited *program);
 uint64_t launch_now_ns(clockid_t clock);
