@@ -6,29 +6,32 @@
  *     ...
  *     HEADROOM_END("take from queue");
  *
- * Nothing needs to be linked. While nothing is recorded a marker costs one instruction that does nothing, and what it takes
- * to compute the key; compilers move no memory accesses across it, arithmetic they may. `headroom interference` finds the markers of a program and
- * of its libraries by a table that they carry, and puts jumps in their places while it records.
+ * Nothing needs to be linked. While nothing is recorded a marker costs one instruction that does
+ * nothing, and what it takes to compute the key; compilers move no memory accesses across it,
+ * arithmetic they may. `headroom interference` finds the markers of a program and of its libraries
+ * by a table that they carry, and puts jumps in their places while it records.
  *
- * name   A string literal that tells the part to people, without % { | } " and \ . Markers with the same name belong
- *        together, in however many places of the program they are. Of a template or an inline function each copy counts.
- * key    What the work depends on: an integer, a pointer or an enumeration. Executions are only compared with those
- *        with the same key: a lock or a queue by its address, a transfer by its size class. 0 if there is nothing of that
- *        kind. A thread tells up to 128 keys of a name apart; all further ones share a block.
+ * name   A string literal that tells the part to people, without % { | } " and \ . Markers with the
+ *        same name belong together, in however many places of the program they are.
+ * key    What the work depends on: an integer, a pointer or an enumeration. Executions are only
+ *        compared with those that have the same key: a lock or a queue by its address, a transfer
+ *        by its size class. 0 if there is nothing of that kind. A thread tells about a hundred keys
+ *        of a name apart; what is more is taken together.
  *
- * Nesting    BEGIN and END are brackets that each thread opens and closes by itself, also in another function than the one that
- *            opened it, and also recursively. END ends the innermost execution of its name; what was begun after
- *            it and has not ended is dropped. An END without its BEGIN does nothing.
- * Jumps      An execution that is left by an exception, longjmp, return or goto without reaching END is dropped: it is
- *            neither counted nor timed. For C++ put END into a destructor where it shall count.
- * Threads    May be used in any thread, in signal handlers, and before main. What is begun in one thread cannot be ended
- *            in another: both halves are dropped.
+ * Nesting    BEGIN and END are brackets, opened and closed by each thread for itself, also
+ *            recursively, and not necessarily in the same function. END ends the innermost
+ * execution of its name; what was begun after it and has not ended is dropped. An END without its
+ * BEGIN does nothing. Jumps      An execution that is left by an exception, longjmp, return or goto
+ * without reaching END is dropped: neither counted nor timed. In C++ a destructor can hold the END.
+ * Threads    Any thread may use markers, also in signal handlers and before main. What is begun in
+ *            one thread cannot be ended in another: both halves are dropped.
  *
- * With -DHEADROOM_DISABLE, and where there is no headroom (other machines than 64-bit x86-64 with ELF, other compilers than those
- * that know GNU's assembly), nothing is left of a marker, and the key is not evaluated.
+ * With -DHEADROOM_DISABLE, and where headroom does not run (other machines than 64-bit x86-64 with
+ * ELF, compilers without GNU's assembly), nothing is left of a marker; the key is not evaluated.
  *
- * For C89 with asm by gcc and clang, and later; C++98 and later. -fPIC, link-time optimisation, --gc-sections and comdat groups are
- * fine: a marker's entry goes when its code goes. Assemblers must know section flag 'o' (GNU as 2.35, clang 11).
+ * For C99 and later, C++98 and later. -fPIC, link-time optimisation, --gc-sections and comdat
+ * groups are fine: a marker's entry goes when its code goes. The assembler must know the section
+ * flag 'o': GNU as 2.35, clang 11.
  */
 #ifndef HEADROOM_H
 #define HEADROOM_H
@@ -53,8 +56,9 @@ typedef unsigned long headroom_word;
 #endif
 
 /*
- * nopl 0(%rax,%rax), five bytes, and in the table: where it is, where its name is (both relative to the entry's own words),
- * what it is, 0. 'o' binds the entry to the section of the code, '?' puts it into the group of the code, if there is one.
+ * nopl 0(%rax,%rax), five bytes; and in the table: where it is and where its name is (relative to
+ * the entry's own words), what it is, 0. 'o' binds the entry to the section of the code, '?' puts
+ * it into the group of the code if there is one.
  */
 #define HEADROOM_MARKER(name, kind)                                                                \
     ".Lheadroom_site%=:\n"                                                                         \
