@@ -159,8 +159,10 @@ hook_leave:
         .cfi_startproc
         .cfi_undefined rip
         save
-        mov     %rsp, %rdi
+0:      mov     %rsp, %rdi
         call    hook_leave_c
+        test    %rax, %rax
+        jz      3f
         mov     %rax, 72(%rsp)
         mov     hook_self@gottpoff(%rip), %rcx
         mov     %fs:(%rcx), %rcx
@@ -173,6 +175,8 @@ hook_leave:
         .cfi_adjust_cfa_offset 72
 2:      call    hook_due
         jmp     1b
+3:      call    hook_due
+        jmp     0b
         .cfi_endproc
         .size   hook_leave, . - hook_leave
 

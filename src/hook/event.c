@@ -30,7 +30,7 @@ enum {
 
 #define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* ---- who took a lock last -------------------------------------------------------------------- */
+/* ---- who took a lock last ------------------------------------------------------- */
 
 /*
  * One process-wide table: whoever gets a lock writes where it was taken, and reads there who had it
@@ -71,8 +71,7 @@ static void took_lock(struct blocks_block *block, const struct slot *slot, uint6
     atomic_store_explicit(&held[place].place, slot->ra, memory_order_relaxed);
 }
 
-/* ---- begin ------------------------------------------------------------------------------------
- */
+/* ---- begin ---------------------------------------------------------------------- */
 
 static inline uint64_t key_of(const struct blocks_function *function,
                               const struct hook_frame *frame)
@@ -113,7 +112,7 @@ static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k
     slot->owner = self;
     slot->parent = self->top;
     slot->function = k;
-    slot->within = slot->shape = 0;
+    slot->within = slot->shape = slot->end = 0;
     slot->last_function = slot->last_count = slot->children = slot->runs = 0;
     slot->preempted = self->preempted;
     slot->preemptions = self->preemptions;
@@ -158,6 +157,13 @@ static inline void end_work(struct hook_thread *self)
     self->busy = 0;
 }
 
+/* What the kernel noted belongs to before or after now: it is looked at whenever an execution
+ * begins or ends. */
+static inline bool switched(const struct hook_thread *self)
+{
+    return switches_since(&self->ring, self->ring_position);
+}
+
 uint64_t hook_enter_c(struct hook_frame *frame)
 {
     uint32_t k = (uint32_t)frame->number;
@@ -170,8 +176,8 @@ uint64_t hook_enter_c(struct hook_frame *frame)
     }
     if (is_busy(self, sp))
         return 0;
-    if (!self->piece) {
-        self->due |= DUE_BEGIN;
+    if (!self->piece || switched(self)) {
+        self->due |= self->piece ? DUE_SWITCHES : DUE_BEGIN;
         frame->number = k;
         return 1;
     }
@@ -199,8 +205,7 @@ uint64_t hook_enter_c(struct hook_frame *frame)
     return next;
 }
 
-/* ---- end ----------------------------------------------------------------------------------------
- */
+/* ---- end ------------------------------------------------------------------------ */
 
 static void note_event(struct blocks_thread *piece, const struct slot *slot,
                        const struct blocks_block *block, uint64_t ticks)
@@ -289,8 +294,6 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
         fold_end(self->fold);
         self->trunk = NULL;
     }
-    if (ticks > LONG_TICKS && self->switches)
-        hook_switches(self, now);
     uint64_t shape = slot->children ? block_shape(slot) : 0;
     struct blocks_block *block = function->last;
     if (!block || block->key != slot->key || block->shape != shape)
@@ -357,6 +360,13 @@ uint64_t hook_leave_c(struct hook_frame *frame)
         leave_elsewhere(slot);
         return ra;
     }
+    if (slot->end)
+        now = slot->end; /* once more, after due work */
+    else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
+        slot->end = now;
+        self->due |= DUE_SWITCHES;
+        return 0;
+    }
     begin_work(self, sp);
     if (self->top == slot)
         self->top = slot->parent;
@@ -373,8 +383,7 @@ uint64_t hook_leave_c(struct hook_frame *frame)
     return ra;
 }
 
-/* ---- entries without a return address
- * -------------------------------------------------------------- */
+/* ---- entries without a return address ------------------------------------------ */
 
 static struct hook_thread *ready(uint64_t sp)
 {
