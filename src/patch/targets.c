@@ -176,7 +176,8 @@ static void found_jump(struct sweep *sweep, uint64_t from, uint64_t target)
 {
     uint64_t offset = target - sweep->start;
     bool own = offset < sweep->count;
-    if (is_near(sweep, target) || (own && offset == 0 && !sweep->gap))
+    bool back = sweep->part ? zone_of(sweep, target) != NULL : offset == 0;
+    if (is_near(sweep, target) || (back && !sweep->gap))
         note(sweep, target, from, TARGET_JUMP);
     if (!own || sweep->marks[offset])
         return;
