@@ -114,7 +114,7 @@ char *names_demangle(const char *linkage, bool parameters)
 
 void binary_demangle(const char *linkage, char *out, size_t out_bytes)
 {
-    char *readable = demangle(linkage);
+    char *readable = names_demangle(linkage, false);
     snprintf(out, out_bytes, "%s", readable ? readable : linkage);
     free(readable);
 }
