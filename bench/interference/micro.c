@@ -17,7 +17,7 @@
  * 100000); a thread goes on until all have done theirs, so that it is hindered all the time
  *     threads=N     (default 2; sharing and padded always have 2)
  *     sample=N      the time of one operation in N is taken, by the time stamp counter; 0: none
- * (default 8) updates=N     of x or y in an operation (default 256) block=N       bytes of a read
+ * (default 8) updates=N     of x or y in an operation (default 16) block=N       bytes of a read
  * (default 512) directory=D   for the files of io (default .), which are made and removed
  *
  * delay alone decides how much threads hinder each other; in the last three nobody hinders anybody,
@@ -53,7 +53,7 @@ static struct {
     const char *directory;
 } option = {.iterations = 100000,
             .sample = 8,
-            .updates = 256,
+            .updates = 16,
             .block = 512,
             .threads = 2,
             .directory = "."};
@@ -203,16 +203,26 @@ static void pspin_after(struct thread *self)
 /* ---- false sharing -----------------------------------------------------------------------------
  */
 
+/* What is loaded is waited for before it is stored: a processor that renames memory runs plain
+   increments of one place at twice or half the speed, as it happens, which would look like
+   interference. */
+static void update(volatile int *place, uint64_t updates)
+{
+    for (uint64_t i = 0; i < updates; i++) {
+        int old = *place;
+        _mm_lfence();
+        *place = old + 1;
+    }
+}
+
 __attribute__((noinline)) void update_x(volatile int *x, uint64_t updates)
 {
-    for (uint64_t i = 0; i < updates; i++)
-        ++*x;
+    update(x, updates);
 }
 
 __attribute__((noinline)) void update_y(volatile int *y, uint64_t updates)
 {
-    for (uint64_t i = 0; i < updates; i++)
-        ++*y;
+    update(y, updates);
 }
 
 static void sharing_operation(struct thread *self)
