@@ -144,16 +144,31 @@ static void hook_all_imports(void)
 /* ---- start
  * ------------------------------------------------------------------------------------------- */
 
+static void ring(void)
+{
+    atomic_fetch_add_explicit(&region->doorbell, 1, memory_order_release);
+    os_futex_wake(&region->doorbell);
+}
+
+/* headroom that has begun to patch is waited for, however long it takes. */
+static bool tired(struct blocks_process *process, uint64_t deadline)
+{
+    uint32_t starting = BLOCKS_STARTING;
+    return os_now_ns(CLOCK_MONOTONIC) > deadline &&
+           atomic_compare_exchange_strong(&process->phase, &starting, BLOCKS_PATCHED_UP);
+}
+
 static void await_headroom(struct blocks_process *process)
 {
     uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * UINT64_C(1000000);
-    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
-    os_futex_wake(&agent.region->doorbell);
-    while (atomic_load_explicit(&process->phase, memory_order_acquire) == BLOCKS_STARTING) {
+    uint32_t phase;
+    ring();
+    while ((phase = atomic_load_explicit(&process->phase, memory_order_acquire)) !=
+           BLOCKS_PATCHED_UP) {
         struct timespec pause = {.tv_nsec = 20000000};
-        if (os_now_ns(CLOCK_MONOTONIC) > deadline)
+        if (tired(process, deadline))
             return;
-        os_syscall(__NR_futex, &process->phase, FUTEX_WAIT, BLOCKS_STARTING, &pause, NULL, 0);
+        os_syscall(__NR_futex, &process->phase, FUTEX_WAIT, phase, &pause, NULL, 0);
     }
 }
 

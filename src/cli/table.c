@@ -284,6 +284,13 @@ static const struct option_spec compile_options[] = {
          "Measure time stamp cycles of each path or context, too: its own, without those of the "
          "functions that it calls, but with the time that it waits for the processor. A sample: "
          "about one execution in 64 is measured."},
+    {"functions", 0, OPTION_FLAG, FIELD(functions), .value = 1,
+     .help =
+         "Begin each function with a nop that 'headroom interference' can safely replace with a "
+         "jump while the program runs. It costs one instruction a call, two with "
+         "-fcf-protection, needs nothing when linking, and combines with all of the above. "
+         "Programs built with -finstrument-functions or -fpatchable-function-entry do not "
+         "need it."},
     {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,
@@ -397,14 +404,17 @@ const struct verb verbs[] = {
             "adds counters to the assembly it makes, for 'headroom paths'. In builds: "
             "CC=\"headroom cc --paths --\", CXX=\"headroom c++ --paths --\", FC=\"headroom fortran "
             "--paths --\", for compiling and for linking. Add -g to see source lines. A program "
-            "built so behaves as always when it is run by itself.\n\n"
+            "built so behaves as always when it is run by itself. With --functions it is prepared "
+            "for 'headroom interference'.\n\n"
             "Options, messages, dependency files and exit status are the compiler's own; gcc is "
-            "given -fno-ipa-ra as well. Inline assembly, assembly files and libraries are left as "
+            "given -fno-ipa-ra as well, unless by --functions alone. Inline assembly, assembly "
+            "files and libraries are left as "
             "they are; functions to which nothing can be added safely stay as they are and are "
             "listed in reports. Refused, in one sentence: -flto, other machines than x86-64 Linux, "
             "-masm=intel, -pg and other profilers, -mcmodel=medium and large, -fsplit-stack, and "
             "-gsplit-dwarf by clang. Compilation to assembly (-S) gives the compiler's own.\n\n"
-            "Without --paths, --contexts or --count the assembly is only taken apart and put "
+            "Without --paths, --contexts, --count or --functions the assembly is only taken apart "
+            "and put "
             "together again: the objects are those that COMPILER makes by itself.",
         .exit_status = COMPILE_STATUS,
         .options = compile_options,

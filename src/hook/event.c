@@ -105,8 +105,10 @@ static inline void set_countdown(struct hook_thread *self, uint32_t k)
 
 static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k, uint64_t sp)
 {
-    if (self->top && self->top->sp < sp)
+    if (self->top && self->top->sp <= sp) {
         slot_skip(self, sp);
+        slot_replace(self, sp, slot->ra);
+    }
     slot->sp = sp;
     slot->owner = self;
     slot->parent = self->top;

@@ -121,6 +121,7 @@ static inline void slot_give(struct hook_thread *self, struct slot *slot)
 }
 /* Activations that were skipped on the way to an address on the stack leave the chain. */
 void slot_skip(struct hook_thread *self, uint64_t sp);
+void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra);
 void slots_release(struct hook_thread *self);
 void slots_after_fork(void);
 

@@ -107,24 +107,37 @@ struct slot *slot_take(struct hook_thread *self)
     return slot;
 }
 
+static void to_limbo(struct hook_thread *self)
+{
+    struct slot *slot = self->top;
+    self->top = slot->parent;
+    if (self->trunk == slot) {
+        fold_end(self->fold);
+        self->trunk = NULL;
+    }
+    slot->state = SLOT_LIMBO;
+    slot->parent = self->limbo;
+    self->limbo = slot;
+    self->limbo_count++;
+}
+
 /*
  * Frames below `sp` are gone, if they are on the same stack. If they are not they go on unseen:
  * what they call belongs to no block.
  */
 void slot_skip(struct hook_thread *self, uint64_t sp)
 {
-    while (self->top && self->top->sp < sp) {
-        struct slot *slot = self->top;
-        self->top = slot->parent;
-        if (self->trunk == slot) {
-            fold_end(self->fold);
-            self->trunk = NULL;
-        }
-        slot->state = SLOT_LIMBO;
-        slot->parent = self->limbo;
-        self->limbo = slot;
-        self->limbo_count++;
-    }
+    while (self->top && self->top->sp < sp)
+        to_limbo(self);
+}
+
+/* Two return addresses in the same place: the older one is gone, unless its function left by
+ * calling this one. */
+void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra)
+{
+    while (self->top && self->top->sp == sp && !self->top->open_ended &&
+           ra != return_address(self->top))
+        to_limbo(self);
 }
 
 /* The thread ends: free ones serve others, the rest may still be met. */

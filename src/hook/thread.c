@@ -13,7 +13,7 @@ enum {
     MOST_EVERY = 4096,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
-    SLEEPERS = 16, /* states of ended threads that are kept                                */
+    SET_MASK = 2, /* SIG_SETMASK */
 };
 
 static struct hook_thread *spare;
@@ -233,6 +233,8 @@ void hook_thread_end(void)
 /* What the thread had is the parent's; frames that are active return as before, unseen. */
 static void forget_piece(struct hook_thread *self)
 {
+    self->trunk = NULL;
+    slot_skip(self, UINT64_MAX);
     self->piece = NULL;
     self->refused = false;
     self->busy = self->due = 0;
@@ -247,9 +249,6 @@ static void forget_piece(struct hook_thread *self)
     for (size_t i = 0; i < fold_bytes(); i++)
         fold[i] = 0;
     fold_init(self->fold, block_sequence, self);
-    self->trunk = NULL;
-    for (struct slot *slot = self->top; slot; slot = slot->parent)
-        slot->preempted = slot->preemptions = slot->asleep = slot->sleeps = 0;
 }
 
 void hook_after_fork(uint32_t pid, uint32_t process)
