@@ -14,30 +14,32 @@ size_t fold_bytes(void)
     return sizeof(struct fold);
 }
 
+static inline uint64_t bit(uint32_t token)
+{
+    return UINT64_C(1) << token;
+}
+
 void fold_init(struct fold *fold, fold_occurrence *occurrence, void *context)
 {
     fold->occurrence = occurrence;
     fold->context = context;
-    fold->unused = UINT64_MAX;
+    fold->open = bit(END);
+    fold->unused = ~bit(END);
     fold->token[END] =
         (struct token){.part = UINT32_MAX, .slot = NOT_LISTED, .next = END, .previous = END};
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static void list(struct fold *fold, uint32_t left, uint32_t slot, uint64_t pair)
+static inline void list(struct fold *fold, uint32_t left, uint32_t slot, uint64_t pair)
 {
     fold->slot[slot] = (struct slot){.pair = pair, .value = left};
     fold->token[left].slot = (uint16_t)slot;
 }
 
 /* Slots behind move up, so that a search never meets a gap (Knuth 6.4, algorithm R). */
-static void unlist(struct fold *fold, uint32_t left)
+static void take_out(struct fold *fold, uint32_t gap)
 {
-    uint32_t gap = fold->token[left].slot;
-    if (gap == NOT_LISTED)
-        return;
-    fold->token[left].slot = NOT_LISTED;
     for (uint32_t at = (gap + 1) % SLOTS; fold->slot[at].pair; at = (at + 1) % SLOTS) {
         uint32_t home = fold_home(fold->slot[at].pair);
         if ((at - home) % SLOTS < (at - gap) % SLOTS)
@@ -50,12 +52,16 @@ static void unlist(struct fold *fold, uint32_t left)
     fold->slot[gap].pair = 0;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
-
-static inline uint64_t bit(uint32_t token)
+static inline void unlist(struct fold *fold, uint32_t left)
 {
-    return token == END ? 0 : UINT64_C(1) << token;
+    uint32_t slot = fold->token[left].slot;
+    if (slot == NOT_LISTED)
+        return;
+    fold->token[left].slot = NOT_LISTED;
+    take_out(fold, slot);
 }
+
+/* ---- the list ------------------------------------------------------------------------------ */
 
 static inline uint32_t last(const struct fold *fold)
 {
@@ -65,8 +71,7 @@ static inline uint32_t last(const struct fold *fold)
 /* The token and the next one are to be looked at if both are closed. */
 static inline void look_at(struct fold *fold, uint32_t left)
 {
-    uint64_t both = bit(left) | bit(fold->token[left].next);
-    if (left != END && fold->token[left].next != END && (fold->open & both) == 0)
+    if ((fold->open & (bit(left) | bit(fold->token[left].next))) == 0)
         fold->changed |= bit(left);
 }
 
@@ -79,7 +84,7 @@ static inline void close_token(struct fold *fold, uint32_t token)
 
 /* The token's neighbour on the right becomes part of it, and it is open: no rule may use it with
  * another. */
-static void absorb(struct fold *fold, uint32_t left)
+static inline void absorb(struct fold *fold, uint32_t left)
 {
     struct token *token = &fold->token[left];
     uint32_t right = token->next, previous = token->previous;
@@ -149,9 +154,9 @@ static void create(struct fold *fold, uint32_t place, uint32_t slot)
     uint32_t listed = (uint32_t)fold->slot[slot].value, number = fold->sequences++;
     uint64_t pair = fold->slot[slot].pair;
     uint32_t left = (uint32_t)(pair >> 32), right = (uint32_t)pair;
-    const uint32_t mask = (1 << CLASS_BITS) - 1;
     fold->sequence[number] = (struct fold_sequence){
-        .part = {{left >> CLASS_BITS, left & mask}, {right >> CLASS_BITS, right & mask}},
+        .part = {{left >> CLASS_BITS, left & CLASS_MASK},
+                 {right >> CLASS_BITS, right & CLASS_MASK}},
         .length = fold_length(fold, left) + fold_length(fold, right),
     };
     bool plain = left >> CLASS_BITS < FOLD_FIRST;
@@ -247,7 +252,7 @@ static void settle_several(struct fold *fold)
 /* ---- rule 4 -------------------------------------------------------------------------------- */
 
 /* The sequence among the spine of `number` whose first part has the symbol, or FOLD_SEQUENCES. */
-static uint32_t on_spine(struct fold *fold, uint32_t number, uint32_t symbol)
+static inline uint32_t on_spine(struct fold *fold, uint32_t number, uint32_t symbol)
 {
     uint32_t lowest = fold->spine[number].lowest;
     if (symbol < FOLD_FIRST)
@@ -266,50 +271,51 @@ static uint32_t on_spine(struct fold *fold, uint32_t number, uint32_t symbol)
     return FOLD_SEQUENCES;
 }
 
-static bool begins_part(struct fold *fold, const struct fold_part *part, uint32_t token);
+static bool begins_sequence(struct fold *fold, uint32_t number, uint32_t token);
 
 /* The token and what follows it are a beginning of the symbol. */
-static bool begins(struct fold *fold, uint32_t symbol, uint32_t token)
+static inline bool begins(struct fold *fold, uint32_t symbol, uint32_t token)
 {
-    if (token == END)
-        return true;
-    if (symbol < FOLD_FIRST)
-        return false;
+    return token == END ||
+           (symbol >= FOLD_FIRST && begins_sequence(fold, symbol - FOLD_FIRST, token));
+}
+
+static inline bool begins_part(struct fold *fold, const struct fold_part *part, uint32_t token)
+{
     const struct token *first = &fold->token[token];
-    uint32_t own = first->part >> CLASS_BITS, class = first->part & ((1 << CLASS_BITS) - 1);
-    uint32_t at = on_spine(fold, symbol - FOLD_FIRST, own);
+    if (first->part >> CLASS_BITS != part->symbol)
+        return begins(fold, part->symbol, token);
+    return (first->part & CLASS_MASK) <= part->class && begins(fold, part->symbol, first->next);
+}
+
+static bool begins_sequence(struct fold *fold, uint32_t number, uint32_t token)
+{
+    const struct token *first = &fold->token[token];
+    uint32_t symbol = first->part >> CLASS_BITS, class = first->part & CLASS_MASK;
+    uint32_t at = on_spine(fold, number, symbol);
     if (at == FOLD_SEQUENCES)
         return false;
     const struct fold_part *part = fold->sequence[at].part;
     return (class == part[0].class && begins_part(fold, &part[1], first->next)) ||
-           (class <= part[0].class && begins(fold, own, first->next));
+           (class <= part[0].class && begins(fold, symbol, first->next));
 }
 
-static bool begins_part(struct fold *fold, const struct fold_part *part, uint32_t token)
+/* False: rule 4 does not apply, or closed what brought about nothing. */
+static inline bool settle_open(struct fold *fold)
 {
-    if (token == END)
-        return true;
-    const struct token *first = &fold->token[token];
-    uint32_t class = first->part & ((1 << CLASS_BITS) - 1);
-    if (first->part >> CLASS_BITS != part->symbol)
-        return begins(fold, part->symbol, token);
-    return class <= part->class && begins(fold, part->symbol, first->next);
-}
-
-/* False: rule 4 does not apply. */
-static bool settle_open(struct fold *fold)
-{
-    uint8_t tokens[FOLD_WINDOW];
-    uint64_t open = fold->ended ? fold->open : fold->open & ~bit(last(fold));
-    uint32_t count = in_order(fold, open, tokens);
-    while (count-- > 0) {
-        const struct token *token = &fold->token[tokens[count]];
-        if (!fold->ended && begins(fold, token->part >> CLASS_BITS, token->next))
-            continue;
-        close_token(fold, tokens[count]);
-        return true;
+    uint64_t open = fold->open & ~bit(END) & ~(fold->ended ? 0 : bit(last(fold)));
+    while (open && !fold->changed) {
+        uint32_t token = (uint32_t)__builtin_ctzll(open);
+        for (uint64_t rest = open & (open - 1); rest; rest &= rest - 1) {
+            uint32_t other = (uint32_t)__builtin_ctzll(rest);
+            token = fold->token[other].order > fold->token[token].order ? other : token;
+        }
+        open &= ~bit(token);
+        const struct token *candidate = &fold->token[token];
+        if (fold->ended || !begins(fold, candidate->part >> CLASS_BITS, candidate->next))
+            close_token(fold, token);
     }
-    return false;
+    return fold->changed != 0;
 }
 
 static inline void settle(struct fold *fold)
@@ -354,7 +360,8 @@ void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
     fold->token[END].previous = (uint8_t)token;
     fold->token[before].next = (uint8_t)token;
     fold->open |= bit(token);
-    close_token(fold, before);
+    if (before != END)
+        close_token(fold, before);
     settle(fold);
 }
 
@@ -366,5 +373,5 @@ void fold_end(struct fold *fold)
     for (uint32_t token = fold->token[END].next; token != END; token = fold->token[token].next)
         unlist(fold, token);
     fold->token[END].next = fold->token[END].previous = END;
-    fold->unused = UINT64_MAX;
+    fold->unused = ~bit(END);
 }

@@ -30,7 +30,7 @@
 #include "base/base.h"
 
 enum {
-    FOLD_WINDOW = 64,
+    FOLD_WINDOW = 63,
     FOLD_SEQUENCES = 256,
     FOLD_LONGEST = 64,        /* symbols, loops counted once                          */
     FOLD_FIRST = 1 << 24,     /* symbols below are the caller's; FOLD_FIRST + i: sequence i */

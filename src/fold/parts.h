@@ -11,13 +11,14 @@
 
 enum {
     CLASS_BITS = 6,          /* fold_class is at most 47                                */
+    CLASS_MASK = (1 << CLASS_BITS) - 1,
     END = FOLD_WINDOW,       /* the token before the first and behind the last          */
     SLOT_BITS = 10,          /* FOLD_SEQUENCES + FOLD_WINDOW pairs at most: a third is used*/
     SLOTS = 1 << SLOT_BITS,
     NOT_LISTED = SLOTS,
     KNOWN = 1 << 16,         /* slot.value: KNOWN + sequence, or the left one of two tokens*/
 };
-_Static_assert(FOLD_WINDOW == 64, "tokens are bits of a word");
+_Static_assert(END == 63, "tokens and END are bits of a word");
 _Static_assert(FOLD_FIRST + FOLD_SEQUENCES < 1 << (32 - CLASS_BITS), "parts fit 32 bits");
 
 struct token {
@@ -44,7 +45,7 @@ struct fold {
     fold_occurrence *occurrence;
     void *context;
     uint64_t order;
-    uint64_t open;           /* tokens, as bits                                         */
+    uint64_t open;           /* tokens, as bits; END is never closed                    */
     uint64_t unused;         /* the same                                                */
     uint64_t changed;        /* tokens that with the next one have yet to be looked at  */
     uint32_t sequences;
