@@ -207,6 +207,36 @@ static void add_version_4(struct profile *profile)
         PROFILE_PATHS | PROFILE_CONTEXTS, 32768, 8, 64, 31.5, 2.5, 0, "cache-misses"};
 }
 
+/* What version 5 added: a function with two blocks, one a sequence, in two threads. */
+static void add_version_5(struct profile *profile)
+{
+    *profile_add_block_functions(profile) = (struct profile_block_function){
+        "lock", "/src/lock.c", 7, 1, UINT64_C(0xffffffff80001000), 1, 1, 1, 0, 16};
+    for (uint32_t i = 0; i < 2; i++)
+        *profile_add_block_threads(profile) = (struct profile_block_thread){
+            1, 99 + i, i ? NULL : "prog", 1, 16, 1e9, 2e6, 3e5, 4e4, 5, 6, 7, 8, 9, 10};
+    *profile_add_timed_blocks(profile) =
+        (struct profile_block){1, 0, UINT64_MAX, 5, 1e3, 1, 2e9, 3, 4};
+    *profile_add_timed_blocks(profile) =
+        (struct profile_block){0, PROFILE_BLOCK_SEQUENCE, 0, 9, 2e3, 1, 2e9, 0, 0};
+    for (uint32_t i = 0; i < 3; i++)
+        *profile_add_block_parts(profile) =
+            (struct profile_block_part){i / 2, i % 2, 2000, 1000, 1e6, 0.5, 1e5, 10, 20};
+    for (uint32_t i = 0; i < 3; i++)
+        *profile_add_block_bins(profile) =
+            (struct profile_block_bin){i / 2, 8.5 * i, 8.5 * i + 8.5, 100};
+    *profile_add_block_children(profile) = (struct profile_block_child){1, 1, 3, UINT64_MAX};
+    *profile_add_block_stacks(profile) = (struct profile_block_stack){0, 2, 10, 1e5};
+    *profile_add_block_stacks(profile) = (struct profile_block_stack){1, 2, 10, 1e5};
+    *profile_add_block_holders(profile) = (struct profile_block_holder){0, 0, 10, 1e5};
+    *profile_add_block_holders(profile) = (struct profile_block_holder){1, 2, 10, 1e5};
+    *profile_add_block_samples(profile) =
+        (struct profile_block_sample){0, 16, 12.5, 1, UINT64_MAX, 3, 4};
+    *profile_add_block_samples(profile) = (struct profile_block_sample){1, 16, 12.5, 1, 2, 3, 4};
+    *profile_add_block_skips(profile) = (struct profile_block_skip){"spun", NULL, "a jump"};
+    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 1e9, 10000, 1, 1, 1, 2, 3};
+}
+
 static struct profile *small_profile(void)
 {
     struct profile *profile = profile_new();
@@ -220,6 +250,7 @@ static struct profile *small_profile(void)
     add_exact(profile);
     add_version_3(profile);
     add_version_4(profile);
+    add_version_5(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -616,6 +647,49 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->frame_loops[1].frame, 1);
     PLANT(profile->frame_loops[0].loop, 3);
     PLANT(profile->loops_count, 0);
+    PLANT(profile->block_functions_count, 0);
+    PLANT(profile->block_functions[1].function, NULL);
+    PLANT(profile->block_functions[1].module, 2);
+    PLANT(profile->block_functions[1].class, 256);
+    PLANT(profile->block_threads[0].duration_ns, NAN);
+    PLANT(profile->block_threads[1].cost_ns, -1);
+    PLANT(profile->block_threads[1].events, UINT64_MAX);
+    PLANT(profile->block_threads_count, 1);
+    PLANT(profile->timed_blocks[0].function, 2);
+    PLANT(profile->timed_blocks[0].function, 0);
+    PLANT(profile->timed_blocks[1].function, 1);
+    PLANT(profile->timed_blocks[0].max_ns, INFINITY);
+    PLANT(profile->timed_blocks[0].sleeps, UINT64_MAX);
+    PLANT(profile->timed_blocks_count, 1);
+    PLANT(profile->block_parts[0].block, 2);
+    PLANT(profile->block_parts[0].block, 1);
+    PLANT(profile->block_parts[1].thread, 0);
+    PLANT(profile->block_parts[1].thread, 2);
+    PLANT(profile->block_parts[0].recorded, 2001);
+    PLANT(profile->block_parts[0].count, UINT64_MAX);
+    PLANT(profile->block_parts[0].sum_ns, -1);
+    PLANT(profile->block_parts[0].within_ns, NAN);
+    PLANT(profile->block_bins[0].block, 1);
+    PLANT(profile->block_bins[2].block, 2);
+    PLANT(profile->block_bins[1].low_ns, 8);
+    PLANT(profile->block_bins[1].high_ns, 8);
+    PLANT(profile->block_bins[0].count, UINT64_MAX);
+    PLANT(profile->block_children[0].function, 0);
+    PLANT(profile->block_children[0].function, 2);
+    PLANT(profile->block_children[0].block, 2);
+    PLANT(profile->block_stacks[0].block, 2);
+    PLANT(profile->block_stacks[1].block, 3);
+    PLANT(profile->block_stacks[1].context, 1000);
+    PLANT(profile->block_stacks[1].lost_ns, NAN);
+    PLANT(profile->block_holders[0].block, 2);
+    PLANT(profile->block_holders[1].context, 1000);
+    PLANT(profile->block_holders[1].times, UINT64_MAX);
+    PLANT(profile->block_samples[0].block, 2);
+    PLANT(profile->block_samples[1].ns, -1);
+    PLANT(profile->block_skips[0].function, NULL);
+    PLANT(profile->block_skips[0].why, NULL);
+    PLANT(profile->block_runs[0].ns_per_tick, NAN);
+    PLANT(profile->block_runs[0].no_areas, UINT64_MAX);
     PLANT(profile->path_functions_count, 0);
     PLANT(profile->path_functions[1].module, 2);
     PLANT(profile->path_functions[1].table_kind, PROFILE_TABLES);
