@@ -58,17 +58,20 @@ typedef unsigned long headroom_word;
 /*
  * nopl 0(%rax,%rax), five bytes; and in the table: where it is and where its name is (relative to
  * the entry's own words), what it is, 0. 'o' binds the entry to the section of the code, '?' puts
- * it into the group of the code if there is one.
+ * it into the group of the code if there is one; for linkers that know neither, the code refers to
+ * its entry by a relocation that changes nothing.
  */
 #define HEADROOM_MARKER(name, kind)                                                                \
     ".Lheadroom_site%=:\n"                                                                         \
     "\t.byte 0x0f,0x1f,0x44,0x00,0x00\n"                                                           \
+    "\t.reloc .Lheadroom_site%=,R_X86_64_NONE,.Lheadroom_entry%=\n"                                \
     "\t.pushsection .rodata.str1.1,\"aMS\",@progbits,1\n"                                          \
     ".Lheadroom_name%=:\n"                                                                         \
     "\t.asciz \"" name "\"\n"                                                                      \
     "\t.popsection\n"                                                                              \
     "\t.pushsection headroom_markers,\"ao?\",@progbits,.Lheadroom_site%=\n"                        \
     "\t.balign 4\n"                                                                                \
+    ".Lheadroom_entry%=:\n"                                                                        \
     "\t.long .Lheadroom_site%=-.,.Lheadroom_name%=-.," kind ",0\n"                                 \
     "\t.popsection\n"
 
