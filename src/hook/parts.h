@@ -49,6 +49,9 @@ struct hook_function {
     struct blocks_block *rest;
 };
 
+/* In place of a return address that was not taken: how to find the caller. */
+enum caller { CALLER_MARKER, CALLER_FRAME };
+
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
 enum { INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS, COST_PERIOD = 8192, TRUNK_CHILDREN = 64 };
@@ -113,6 +116,10 @@ extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
    or 0: due work first, then once more. */
 uint64_t hook_enter_c(struct hook_frame *frame);
 uint64_t hook_leave_c(struct hook_frame *frame);
+void hook_marker_begin_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_marker_end_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_called_enter_c(uint64_t function, uint64_t site, uint64_t sp);
+void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp);
 void hook_due_c(const struct hook_saved *saved);
 
 /* slots.c */

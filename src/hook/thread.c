@@ -137,22 +137,6 @@ uint64_t hook_trap(uint64_t address)
     return 0;
 }
 
-uint32_t hook_called(uint64_t address)
-{
-    if (!hook.process)
-        return 0;
-    uint32_t at = (uint32_t)base_mix64(address) % (2 * BLOCKS_FUNCTIONS);
-    for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++, at = (at + 1) % (2 * BLOCKS_FUNCTIONS)) {
-        uint64_t there =
-            atomic_load_explicit(&hook.process->called[at].address, memory_order_acquire);
-        if (there == address)
-            return (uint32_t)hook.process->called[at].function;
-        if (!there)
-            return 0;
-    }
-    return 0;
-}
-
 /* Due work saves vector registers with xsave. */
 static bool has_xsave(void)
 {
@@ -404,8 +388,10 @@ static void find_marker(struct hook_thread *self, const struct hook_frame *frame
 {
     uint64_t bridge = frame->number;
     int32_t distance;
-    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance))
+    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance)) {
+        self->caller.ip = 0;
         return;
+    }
     self->caller.ip = bridge + 13 + (uint64_t)(int64_t)distance;
     self->caller.general[BASE_RSP] = (uint64_t)(&frame->ra + 1) + 128;
 }
@@ -414,8 +400,12 @@ static void take_stack(struct hook_thread *self, const struct hook_saved *saved)
 {
     const struct hook_frame *frame = (const struct hook_frame *)((const char *)(saved + 1) + 8);
     uint64_t *general = self->caller.general;
-    if (!self->caller.ip)
+    if (self->caller.ip == CALLER_FRAME) {
+        self->caller.ip = frame->number;
+        general[BASE_RSP] = (uint64_t)&frame->ra;
+    } else if (self->caller.ip == CALLER_MARKER) {
         find_marker(self, frame);
+    }
     general[BASE_RBX] = saved->rbx;
     general[BASE_RBP] = saved->rbp;
     general[BASE_R12] = saved->r12;
@@ -449,9 +439,7 @@ void hook_due_c(const struct hook_saved *saved)
     struct hook_thread *self = hook_self;
     uint64_t all = ~UINT64_C(0), before;
     long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
-    self->busy = 1;
     do_due(self, saved);
-    self->busy = 0;
     if (!failed)
         os_syscall(__NR_rt_sigprocmask, SET_MASK, &before, NULL, sizeof before);
 }
