@@ -18,11 +18,12 @@
  *        by its size class. 0 if there is nothing of that kind. A thread tells about a hundred keys
  *        of a name apart; what is more is taken together.
  *
- * Nesting    BEGIN and END are brackets, opened and closed by each thread for itself, also
- *            recursively, and not necessarily in the same function. END ends the innermost
- * execution of its name; what was begun after it and has not ended is dropped. An END without its
- * BEGIN does nothing. Jumps      An execution that is left by an exception, longjmp, return or goto
- * without reaching END is dropped: neither counted nor timed. In C++ a destructor can hold the END.
+ * Nesting    BEGIN and END are brackets in one function, also recursively. END ends the innermost
+ *            execution of its name that this activation of the function, or what was inlined into
+ * it, began; what was begun after it and has not ended is dropped. An END without its BEGIN does
+ * nothing. Jumps      An execution that is left by an exception, longjmp, return or goto without
+ * reaching END is dropped: neither counted nor timed. In C++ a destructor can hold the END, and its
+ *            constructor the BEGIN, if both are inlined: __attribute__((always_inline)).
  * Threads    Any thread may use markers, also in signal handlers and before main. What is begun in
  *            one thread cannot be ended in another: both halves are dropped.
  *

@@ -39,11 +39,11 @@ inline int checked(int n)
 }
 
 struct Scope {
-    explicit Scope(const void *key)
+    __attribute__((always_inline)) explicit Scope(const void *key)
     {
         HEADROOM_BEGIN("scope", key);
     }
-    ~Scope()
+    __attribute__((always_inline)) ~Scope()
     {
         HEADROOM_END("scope");
     }
