@@ -1030,7 +1030,9 @@ static void test_own_sections(void **state)
         ".text\n" FUNCTION("first") "1:" SITE "mov $1, %eax\n ret\n" END("first") FUNCTION(
             "second") "endbr64\n2:" SITE "3:" SITE "mov $1, %eax\n4:" SITE " ret\n" END("second")
             FUNCTION("third") "endbr64\n5: mov $1, %eax\n ret\n" END(
-                "third") ".section headroom_functions,\"a\",@progbits\n"
+                "third") FUNCTION("fourth") "endbr64\n.p2align 3,,4\n8:" SITE " ret\n" END(
+                "fourth") ".section headroom_functions,\"a\",@progbits\n"
+                         ".long 8b - ., fourth - .\n"
                          ".long 2b - ., second - .\n.long 1b - ., first - .\n"
                          ".long 1b - ., first - .\n"     /* twice             */
                          ".long 5b - ., third - .\n"     /* no nop            */
@@ -1044,8 +1046,15 @@ static void test_own_sections(void **state)
                          ".long 4b - ., 0x7fffff00, 1, 0\n" /* no name           */
                          ".section .rodata\n6: .asciz \"load\"\n7: .asciz \"load it\"\n";
     struct patch_module *module = assemble("own", source, "-shared");
-    assert_int_equal(patch_prepared(module), 2);
-    const struct patch_prepared *prepared = patch_prepared_entry(module, 0);
+    assert_int_equal(patch_prepared(module), 3);
+    const struct patch_prepared *prepared = patch_prepared_entry(module, 2);
+    struct patch_plan fourth = plan_of(module, "fourth");
+    assert_int_equal(prepared->site, prepared->function + 8); /* aligned */
+    assert_int_equal(fourth.entry, prepared->site);
+    assert_int_equal(fourth.kind, BLOCKS_PREPARED);
+    assert_int_equal(fourth.window_bytes, 5);
+    assert_true(fourth.single);
+    prepared = patch_prepared_entry(module, 0);
     assert_int_equal(prepared->function, address_of(module, "first"));
     assert_int_equal(prepared->site, prepared->function);
     assert_int_equal(prepared->bytes, 5);
