@@ -22,8 +22,7 @@ enum {
 
 static struct blocks_region *region;
 
-/* ---- stacks ------------------------------------------------------------------------------------
- */
+/* ---- stacks --------------------------------------------------------------------- */
 
 /* A stack as it would be without slots: return addresses in them are the callers' again. */
 static bool read_stack(void *context, uint64_t address, void *out, size_t bytes)
@@ -57,8 +56,7 @@ static uint32_t stack(const struct base_registers *caller, uint32_t *thread)
     return context_enter_callers(self, &registers, &memory, &drop);
 }
 
-/* ---- memory
- * --------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------- */
 
 static void *map_piece(uint64_t offset, uint64_t bytes)
 {
@@ -117,8 +115,7 @@ static void add_area(struct blocks_process *process, const struct agent_module *
         atomic_fetch_add(&region->no_areas, 1);
 }
 
-/* ---- modules
- * ---------------------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------------- */
 
 static void hook_new_modules(void)
 {
@@ -141,8 +138,7 @@ static void hook_all_imports(void)
             imports_hook(region, module);
 }
 
-/* ---- start
- * ------------------------------------------------------------------------------------------- */
+/* ---- start --------------------------------------------------------------------- */
 
 static void ring(void)
 {

@@ -52,8 +52,7 @@ static uint32_t number_of(const struct blocks_region *region, const char *name)
     return 0;
 }
 
-/* ---- a module's dynamic section ----------------------------------------------------------------
- */
+/* ---- a module's dynamic section ------------------------------------------------- */
 
 struct dynamic {
     uint64_t bias;
@@ -126,8 +125,7 @@ static const char *version_of(const struct dynamic *dynamic, uint32_t symbol)
     return NULL;
 }
 
-/* ---- entries
- * ------------------------------------------------------------------------------------- */
+/* ---- entries ------------------------------------------------------------------- */
 
 /* What the entry leads to, bound now if it would be only at its first use. 0: nothing. */
 static uint64_t resolve(const struct agent_module *module, const struct dynamic *dynamic,

@@ -23,8 +23,7 @@ void fold_init(struct fold *fold, fold_occurrence *occurrence, void *context)
         (struct token){.part = UINT32_MAX, .slot = NOT_LISTED, .next = END, .previous = END};
 }
 
-/* ---- the table ----------------------------------------------------------------------------------
- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static void list(struct fold *fold, uint32_t left, uint32_t slot, uint64_t pair)
 {
@@ -51,8 +50,7 @@ static void unlist(struct fold *fold, uint32_t left)
     fold->slot[gap].pair = 0;
 }
 
-/* ---- the list
- * ------------------------------------------------------------------------------------ */
+/* ---- the list ------------------------------------------------------------------------------ */
 
 /* The token and the next one are to be looked at, unless the next is the list's last, which can
  * grow. */
@@ -85,8 +83,7 @@ static void forget_first(struct fold *fold)
     fold->token[second].previous = END;
 }
 
-/* ---- the rules
- * ----------------------------------------------------------------------------------- */
+/* ---- the rules ----------------------------------------------------------------------------- */
 
 static bool same_symbol(uint64_t pair)
 {
@@ -253,8 +250,7 @@ static inline void settle(struct fold *fold)
     }
 }
 
-/* ---- what callers see
- * ------------------------------------------------------------------------------ */
+/* ---- what callers see ---------------------------------------------------------------------- */
 
 void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
 {

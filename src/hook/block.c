@@ -77,7 +77,7 @@ struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uin
     return block;
 }
 
-/* ---- shapes ---------------------------------------------------------------------------------- */
+/* ---- shapes --------------------------------------------------------------------- */
 
 static uint32_t power_reached(uint32_t class)
 {
@@ -125,8 +125,7 @@ uint64_t block_shape(struct slot *slot)
     return shape ? shape : 1;
 }
 
-/* ---- sequences of siblings ----------------------------------------------------------------------
- */
+/* ---- sequences of siblings ------------------------------------------------------ */
 
 static struct blocks_block *make_sequence(struct hook_thread *self, uint32_t sequence)
 {

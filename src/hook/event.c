@@ -30,7 +30,7 @@ enum {
 
 #define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
-/* ---- who took a lock last -------------------------------------------------------------------- */
+/* ---- who took a lock last ------------------------------------------------------- */
 
 /*
  * One process-wide table: whoever gets a lock writes where it was taken, and reads there who had it
@@ -71,8 +71,7 @@ static void took_lock(struct blocks_block *block, const struct slot *slot, uint6
     atomic_store_explicit(&held[place].place, slot->ra, memory_order_relaxed);
 }
 
-/* ---- begin ------------------------------------------------------------------------------------
- */
+/* ---- begin ---------------------------------------------------------------------- */
 
 static inline uint64_t key_of(const struct blocks_function *function,
                               const struct hook_frame *frame)
@@ -113,7 +112,7 @@ static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k
     slot->owner = self;
     slot->parent = self->top;
     slot->function = k;
-    slot->within = slot->shape = 0;
+    slot->within = slot->shape = slot->end = 0;
     slot->last_function = slot->last_count = slot->children = slot->runs = 0;
     slot->preempted = self->preempted;
     slot->preemptions = self->preemptions;
@@ -152,10 +151,19 @@ static inline void begin_work(struct hook_thread *self, uint64_t sp)
     COMPILER_BARRIER();
 }
 
+/* With work due the thread stays busy until that is done. */
 static inline void end_work(struct hook_thread *self)
 {
     COMPILER_BARRIER();
-    self->busy = 0;
+    if (!self->due)
+        self->busy = 0;
+}
+
+/* What the kernel noted belongs to before or after now: it is looked at whenever an execution
+ * begins or ends. */
+static inline bool switched(const struct hook_thread *self)
+{
+    return switches_since(&self->ring, self->ring_position);
 }
 
 uint64_t hook_enter_c(struct hook_frame *frame)
@@ -170,12 +178,12 @@ uint64_t hook_enter_c(struct hook_frame *frame)
     }
     if (is_busy(self, sp))
         return 0;
-    if (!self->piece) {
-        self->due |= DUE_BEGIN;
+    begin_work(self, sp);
+    if (!self->piece || switched(self)) {
+        self->due |= self->piece ? DUE_SWITCHES : DUE_BEGIN;
         frame->number = k;
         return 1;
     }
-    begin_work(self, sp);
     set_countdown(self, k);
     const struct blocks_function *function = &hook.region->function[k];
     struct slot *slot = slot_take(self);
@@ -199,8 +207,7 @@ uint64_t hook_enter_c(struct hook_frame *frame)
     return next;
 }
 
-/* ---- end ----------------------------------------------------------------------------------------
- */
+/* ---- end ------------------------------------------------------------------------ */
 
 static void note_event(struct blocks_thread *piece, const struct slot *slot,
                        const struct blocks_block *block, uint64_t ticks)
@@ -289,8 +296,6 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
         fold_end(self->fold);
         self->trunk = NULL;
     }
-    if (ticks > LONG_TICKS && self->switches)
-        hook_switches(self, now);
     uint64_t shape = slot->children ? block_shape(slot) : 0;
     struct blocks_block *block = function->last;
     if (!block || block->key != slot->key || block->shape != shape)
@@ -358,6 +363,13 @@ uint64_t hook_leave_c(struct hook_frame *frame)
         return ra;
     }
     begin_work(self, sp);
+    if (slot->end) {
+        now = slot->end; /* once more, after due work */
+    } else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
+        slot->end = now;
+        self->due |= DUE_SWITCHES;
+        return 0;
+    }
     if (self->top == slot)
         self->top = slot->parent;
     else if (!unlink_slot(self, slot))
@@ -373,27 +385,31 @@ uint64_t hook_leave_c(struct hook_frame *frame)
     return ra;
 }
 
-/* ---- entries without a return address
- * -------------------------------------------------------------- */
+/* ---- entries without a return address ------------------------------------------ */
 
 static struct hook_thread *ready(uint64_t sp)
 {
     struct hook_thread *self = hook_self;
     if (!self || self->refused || !observing() || is_busy(self, sp))
         return NULL;
-    if (!self->piece) {
+    begin_work(self, sp);
+    if (!self->piece)
         self->due |= DUE_BEGIN; /* from the next time on */
-        return NULL;
-    }
-    return self;
+    else if (switched(self))
+        self->due |= DUE_SWITCHES;
+    if (self->piece)
+        return self;
+    end_work(self);
+    return NULL;
 }
 
-void hook_open(uint32_t k, uint64_t key, uint64_t sp)
+static void open_slot(uint32_t k, uint64_t key, uint64_t sp)
 {
-    struct hook_thread *self = ready(sp);
-    if (!self || --hook_countdown[k] > 0)
+    if (--hook_countdown[k] > 0)
         return;
-    begin_work(self, sp);
+    struct hook_thread *self = ready(sp);
+    if (!self)
+        return;
     set_countdown(self, k);
     struct slot *slot = slot_take(self);
     if (slot) {
@@ -409,36 +425,73 @@ void hook_open(uint32_t k, uint64_t key, uint64_t sp)
 
 /* Ends the innermost execution of k that was begun; what was begun inside and not ended was left by
  * a jump. */
-void hook_close(uint32_t k, uint64_t sp)
+static void close_slot(uint32_t k, uint64_t sp, enum caller caller)
 {
     uint64_t now = HOOK_TICKS();
     struct hook_thread *self = ready(sp);
-    struct slot *slot = self ? self->top : NULL;
+    if (!self)
+        return;
+    struct slot *slot = self->top;
     while (slot && slot->open_ended && slot->function != k)
         slot = slot->parent;
-    if (!slot || !slot->open_ended)
-        return;
-    begin_work(self, sp);
-    while (self->top != slot) {
-        struct slot *inner = self->top;
-        self->top = inner->parent;
-        slot_give(self, inner);
+    if (slot && slot->open_ended) {
+        while (self->top != slot) {
+            struct slot *inner = self->top;
+            self->top = inner->parent;
+            slot_give(self, inner);
+        }
+        self->top = slot->parent;
+        slot->ra = caller;
+        leave(self, slot, now, 0);
+        slot_give(self, slot);
     }
-    self->top = slot->parent;
-    leave(self, slot, now, 0);
-    slot_give(self, slot);
     end_work(self);
 }
 
-void hook_marker_begin_c(uint64_t k, uint64_t key, uint64_t sp);
-void hook_marker_begin_c(uint64_t k, uint64_t key, uint64_t sp)
+/* The first argument is what the instruction before the call pushed. */
+void hook_marker_begin_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k)
 {
-    hook_open((uint32_t)k, key, sp);
+    (void)first;
+    open_slot((uint32_t)k, key, sp);
 }
 
-void hook_marker_end_c(uint64_t k, uint64_t key, uint64_t sp);
-void hook_marker_end_c(uint64_t k, uint64_t key, uint64_t sp)
+void hook_marker_end_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k)
 {
+    (void)first;
     (void)key;
-    hook_close((uint32_t)k, sp);
+    close_slot((uint32_t)k, sp, CALLER_MARKER);
+}
+
+/* Number of the function at `address`, 0: it is not timed. */
+static uint32_t called_number(uint64_t address)
+{
+    if (!hook.process)
+        return 0;
+    uint32_t at = (uint32_t)base_mix64(address) % (2 * BLOCKS_FUNCTIONS);
+    for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++, at = (at + 1) % (2 * BLOCKS_FUNCTIONS)) {
+        uint64_t there =
+            atomic_load_explicit(&hook.process->called[at].address, memory_order_acquire);
+        if (there == address)
+            return (uint32_t)hook.process->called[at].function;
+        if (!there)
+            return 0;
+    }
+    return 0;
+}
+
+/* -finstrument-functions: `function` is the address of what calls. */
+void hook_called_enter_c(uint64_t function, uint64_t site, uint64_t sp)
+{
+    uint32_t k = called_number(function);
+    (void)site;
+    if (k)
+        open_slot(k, 0, sp);
+}
+
+void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp)
+{
+    uint32_t k = called_number(function);
+    (void)site;
+    if (k)
+        close_slot(k, sp, CALLER_FRAME);
 }

@@ -5,6 +5,7 @@
 
 #include "fold/fold.h"
 #include "hook/hook.h"
+#include "os/switches.h"
 
 enum slot_state {
     SLOT_FREE,
@@ -18,6 +19,7 @@ struct slot {
     _Alignas(64) uint64_t target;            /* the slot's code calls it                                        */
     uint64_t ra;                /* the return address that it took away                            */
     uint64_t start;             /* ticks                                                           */
+    uint64_t end;               /* the same, while its end waits for due work; else 0               */
     uint64_t sp;                /* address of the return address                                   */
     struct hook_thread *owner;
     struct slot *parent;        /* in the chain; or next in the free list or in limbo              */
@@ -47,7 +49,10 @@ struct hook_function {
     struct blocks_block *rest;
 };
 
-enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8 };
+/* In place of a return address that was not taken: how to find the caller. */
+enum caller { CALLER_MARKER, CALLER_FRAME };
+
+enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
 enum { INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS, COST_PERIOD = 8192, TRUNK_CHILDREN = 64 };
 
@@ -62,8 +67,9 @@ struct hook_thread {
     uint32_t limbo_count, starved;
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
-    bool switches;              /* context switches are watched                                    */
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, of the thread                        */
+    struct switches ring;
+    uint64_t ring_position;
     uint64_t checked;           /* ticks when the costs were looked at                             */
     uint64_t random;
     struct blocks_thread *piece;
@@ -106,9 +112,14 @@ extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
 
 /* entry.S calls these. enter: where to go on: a slot's code, or 0: frame->number is the address, the activation is not
-   seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due. */
+   seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due;
+   or 0: due work first, then once more. */
 uint64_t hook_enter_c(struct hook_frame *frame);
 uint64_t hook_leave_c(struct hook_frame *frame);
+void hook_marker_begin_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_marker_end_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_called_enter_c(uint64_t function, uint64_t site, uint64_t sp);
+void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp);
 void hook_due_c(const struct hook_saved *saved);
 
 /* slots.c */
@@ -135,8 +146,6 @@ uint64_t block_shape(struct slot *slot);
 /* thread.c */
 bool thread_piece(struct hook_thread *self);
 void thread_costs(struct hook_thread *self);
-/* Looks at what the kernel noted since last time. */
-void hook_switches(struct hook_thread *self, uint64_t now);
 
 #define HOOK_TICKS() __builtin_ia32_rdtsc()
 

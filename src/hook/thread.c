@@ -19,8 +19,7 @@ enum {
 static struct hook_thread *spare;
 static _Atomic bool spare_lock;
 
-/* ---- pieces
- * -------------------------------------------------------------------------------------- */
+/* ---- pieces -------------------------------------------------------------------- */
 
 static void *take_piece(uint64_t bytes)
 {
@@ -45,6 +44,9 @@ static void begin_owner(struct hook_thread *self)
     piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
     piece->threads++;
     self->checked = piece->begun;
+    if (hook.region->switches && switches_open(&self->ring) != 0)
+        atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
+    self->ring_position = switches_position(&self->ring);
     atomic_store_explicit(&piece->live, self->tid, memory_order_release);
 }
 
@@ -61,8 +63,7 @@ bool thread_piece(struct hook_thread *self)
     return true;
 }
 
-/* ---- process
- * --------------------------------------------------------------------------------------- */
+/* ---- process ------------------------------------------------------------------- */
 
 extern const unsigned char hook_marker_begin[], hook_marker_end[];
 
@@ -136,22 +137,6 @@ uint64_t hook_trap(uint64_t address)
     return 0;
 }
 
-uint32_t hook_called(uint64_t address)
-{
-    if (!hook.process)
-        return 0;
-    uint32_t at = (uint32_t)base_mix64(address) % (2 * BLOCKS_FUNCTIONS);
-    for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++, at = (at + 1) % (2 * BLOCKS_FUNCTIONS)) {
-        uint64_t there =
-            atomic_load_explicit(&hook.process->called[at].address, memory_order_acquire);
-        if (there == address)
-            return (uint32_t)hook.process->called[at].function;
-        if (!there)
-            return 0;
-    }
-    return 0;
-}
-
 /* Due work saves vector registers with xsave. */
 static bool has_xsave(void)
 {
@@ -160,8 +145,7 @@ static bool has_xsave(void)
     return c & (1u << 27); /* OSXSAVE */
 }
 
-/* ---- threads
- * ----------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------- */
 
 static void lock_spare(void)
 {
@@ -219,6 +203,7 @@ void hook_thread_end(void)
     fold_end(self->fold);
     self->trunk = NULL;
     slots_release(self);
+    switches_close(&self->ring);
     if (self->piece) {
         self->piece->ticks += HOOK_TICKS() - self->piece->begun;
         atomic_store_explicit(&self->piece->live, 0, memory_order_release);
@@ -235,6 +220,7 @@ static void forget_piece(struct hook_thread *self)
 {
     self->trunk = NULL;
     slot_skip(self, UINT64_MAX);
+    switches_forget(&self->ring);
     self->piece = NULL;
     self->refused = false;
     self->busy = self->due = 0;
@@ -268,8 +254,7 @@ void hook_after_fork(uint32_t pid, uint32_t process)
         hook_publish();
 }
 
-/* ---- what recording costs
- * ------------------------------------------------------------------------------ */
+/* ---- what recording costs ------------------------------------------------------ */
 
 void thread_costs(struct hook_thread *self)
 {
@@ -339,8 +324,41 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
     return true;
 }
 
-/* ---- due work
- * ------------------------------------------------------------------------------------------ */
+/* ---- context switches ---------------------------------------------------------------------- */
+
+/* The kernel's clock into ticks, as many as there have been since headroom looked at both. */
+static uint64_t ticks_of(uint64_t ns)
+{
+    uint64_t all_ticks = HOOK_TICKS() - hook.region->ticks_start;
+    uint64_t all_ns = os_now_ns(CLOCK_MONOTONIC_RAW) - hook.region->ns_start;
+    uint64_t rate = (all_ticks << 10) / (all_ns ? all_ns : 1); /* ten bits behind the point */
+    return ns * rate >> 10;
+}
+
+static void read_switches(struct hook_thread *self)
+{
+    struct switches_interval intervals[16];
+    uint32_t count;
+    do {
+        uint64_t off[2] = {0, 0}, times[2] = {0, 0};
+        count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
+                              &self->piece->switches_lost);
+        for (uint32_t i = 0; i < count; i++) {
+            off[intervals[i].preempted] += intervals[i].on_ns - intervals[i].off_ns;
+            times[intervals[i].preempted]++;
+        }
+        self->asleep += ticks_of(off[0]);
+        self->sleeps += times[0];
+        self->preempted += ticks_of(off[1]);
+        self->preemptions += times[1];
+    } while (count == BASE_COUNT(intervals));
+    self->piece->asleep = self->asleep;
+    self->piece->sleeps = self->sleeps;
+    self->piece->preempted = self->preempted;
+    self->piece->preemptions = self->preemptions;
+}
+
+/* ---- due work ------------------------------------------------------------------ */
 
 static void add_stack(struct hook_thread *self)
 {
@@ -370,8 +388,10 @@ static void find_marker(struct hook_thread *self, const struct hook_frame *frame
 {
     uint64_t bridge = frame->number;
     int32_t distance;
-    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance))
+    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance)) {
+        self->caller.ip = 0;
         return;
+    }
     self->caller.ip = bridge + 13 + (uint64_t)(int64_t)distance;
     self->caller.general[BASE_RSP] = (uint64_t)(&frame->ra + 1) + 128;
 }
@@ -380,8 +400,12 @@ static void take_stack(struct hook_thread *self, const struct hook_saved *saved)
 {
     const struct hook_frame *frame = (const struct hook_frame *)((const char *)(saved + 1) + 8);
     uint64_t *general = self->caller.general;
-    if (!self->caller.ip)
+    if (self->caller.ip == CALLER_FRAME) {
+        self->caller.ip = frame->number;
+        general[BASE_RSP] = (uint64_t)&frame->ra;
+    } else if (self->caller.ip == CALLER_MARKER) {
         find_marker(self, frame);
+    }
     general[BASE_RBX] = saved->rbx;
     general[BASE_RBP] = saved->rbp;
     general[BASE_R12] = saved->r12;
@@ -400,6 +424,8 @@ static void do_due(struct hook_thread *self, const struct hook_saved *saved)
         thread_piece(self);
     if (!self->piece)
         return;
+    if (due & DUE_SWITCHES)
+        read_switches(self);
     if (due & DUE_STACK)
         take_stack(self, saved);
     if (due & DUE_COST)
@@ -413,15 +439,7 @@ void hook_due_c(const struct hook_saved *saved)
     struct hook_thread *self = hook_self;
     uint64_t all = ~UINT64_C(0), before;
     long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
-    self->busy = 1;
     do_due(self, saved);
-    self->busy = 0;
     if (!failed)
         os_syscall(__NR_rt_sigprocmask, SET_MASK, &before, NULL, sizeof before);
-}
-
-void hook_switches(struct hook_thread *self, uint64_t now)
-{
-    (void)self;
-    (void)now;
 }

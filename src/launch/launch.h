@@ -166,8 +166,8 @@ enum launch_outcome launch_blocks(const struct launch_blocks_request *request,
 /* Leaves the region open. */
 void launch_blocks_free(struct launch_blocks_result *blocks);
 
-/* Splits "FUNCTION:ARGUMENT". False: it is none. name: at least strlen(text) bytes. */
-bool launch_blocks_key(const char *text, char *name, uint8_t *argument);
+/* Of "FUNCTION:ARGUMENT" the length of the name and the argument; 0: it is none. */
+size_t launch_blocks_key(const char *text, uint8_t *argument);
 
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 

@@ -10,8 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-/* ---- the definition at its word ----------------------------------------------------------------
- */
+/* ---- the definition at its word ------------------------------------------------------------ */
 
 struct plain_token {
     uint32_t symbol, count;
@@ -159,8 +158,7 @@ static void plain_end(struct plain *plain)
     plain->tokens = 0;
 }
 
-/* ---- both side by side
- * --------------------------------------------------------------------------- */
+/* ---- both side by side --------------------------------------------------------------------- */
 
 struct pair {
     struct fold *fold;
@@ -228,8 +226,7 @@ static void end_both(struct pair *pair)
     compare(pair);
 }
 
-/* ---- what is known beforehand
- * ---------------------------------------------------------------------- */
+/* ---- what is known beforehand -------------------------------------------------------------- */
 
 /* Letters; symbol i begins at 10 * i and takes 5 + i. */
 static void add_text(struct fold *fold, const char *text)
@@ -370,8 +367,7 @@ static void expansion_stops_at_the_room(void **state)
     free(fold);
 }
 
-/* ---- anything at all
- * --------------------------------------------------------------------------------- */
+/* ---- anything at all ----------------------------------------------------------------------- */
 
 enum { SYMBOLS = 700 };
 
