@@ -216,9 +216,7 @@ uint64_t hook_enter_c(struct hook_frame *frame)
         slot->argument[1] = frame->rsi;
         slot->argument[2] = frame->rdx;
         enter(self, slot, k, sp, false);
-        /* (slot - hook_slot) * HOOK_SLOT_BYTES, without a division by the size */
-        next = (uint64_t)hook_slots +
-               ((uint64_t)slot - (uint64_t)hook_slot) / (sizeof *slot / HOOK_SLOT_BYTES);
+        next = slot->code;
     }
     end_work(self);
     if (likely(slot != NULL))
@@ -354,7 +352,8 @@ static inline void look_for_work(struct hook_thread *self, const struct slot *sl
     }
 }
 
-static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uint64_t result)
+static inline __attribute__((always_inline)) void leave(struct hook_thread *self, struct slot *slot,
+                                                        uint64_t now, uint64_t result)
 {
     uint32_t k = slot->kind.function;
     struct hook_function *function = &self->function[k];
@@ -388,6 +387,13 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
     look_for_work(self, slot, block, ticks);
 }
 
+/* Not on the usual way. */
+static __attribute__((noinline)) void leave_otherwise(struct hook_thread *self, struct slot *slot,
+                                                      uint64_t now, uint64_t result)
+{
+    leave(self, slot, now, result);
+}
+
 /* Takes it out of the chain; false if it is not there. What was called from it and never returned
  * goes to limbo. */
 static bool unlink_slot(struct hook_thread *self, struct slot *slot)
@@ -408,7 +414,7 @@ static void leave_unusual(struct hook_thread *self, struct slot *slot, uint64_t 
 {
     if (unlink_slot(self, slot)) {
         if (self->piece && observing())
-            leave(self, slot, now, result);
+            leave_otherwise(self, slot, now, result);
         slot_give(self, slot);
         return;
     }
@@ -507,7 +513,7 @@ static void close_slot(uint32_t k, uint64_t sp, enum caller caller)
         }
         self->top = slot->parent;
         slot->ra = caller;
-        leave(self, slot, now, 0);
+        leave_otherwise(self, slot, now, 0);
         slot_give(self, slot);
     }
     end_work(self);

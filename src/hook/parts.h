@@ -39,6 +39,7 @@ struct slot {
     uint64_t argument[3];
     uint64_t within;            /* ticks in blocks called                                      */
     uint64_t end;               /* ticks, while its end waits for due work; else 0             */
+    uint64_t code;              /* address of the slot's code                                  */
     struct hook_thread *owner;
     uint64_t shape;             /* of all children but the last                                */
     uint64_t last_shape;        /* the last child ...                                          */
@@ -122,6 +123,7 @@ struct hook_state {
     uint64_t cost;              /* ticks that recording one execution takes                         */
     uint32_t modules_seen;
 };
+#pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
 extern _Atomic bool hook_stopped;
 extern __thread struct hook_thread *hook_self;
@@ -129,6 +131,7 @@ extern __thread int32_t hook_countdown[BLOCKS_FUNCTIONS];
 extern struct slot hook_slot[HOOK_SLOTS];
 extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
+#pragma GCC visibility pop
 
 /* entry.S calls these. enter: where to go on: a slot's code, or 0: frame->number is the address, the activation is not
    seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due;

@@ -9,7 +9,7 @@
 
 #include "os/os.h"
 
-enum { BATCH = 32, STARVED = 1024 };
+enum { BATCH = 32, STARVED = 1024, CALL_BYTES = 6 /* of a slot's code */ };
 
 struct slot hook_slot[HOOK_SLOTS];
 
@@ -31,7 +31,7 @@ static void unlock_pool(void)
 
 static uint64_t return_address(const struct slot *slot)
 {
-    return (uint64_t)hook_slots + (uint64_t)(slot - hook_slot) * HOOK_SLOT_BYTES + 6;
+    return slot->code + CALL_BYTES;
 }
 
 /* Its stack may have been unmapped: then it is not. */
@@ -68,8 +68,10 @@ static void refill(struct hook_thread *self)
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
     if (first < HOOK_SLOTS) {
-        for (uint32_t i = BATCH; i-- > 0;)
-            slot_give(self, &hook_slot[first + i]);
+        for (uint32_t i = first + BATCH; i-- > first;) {
+            hook_slot[i].code = (uint64_t)hook_slots + (uint64_t)i * HOOK_SLOT_BYTES;
+            slot_give(self, &hook_slot[i]);
+        }
         return;
     }
     lock_pool();
