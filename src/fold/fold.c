@@ -82,22 +82,22 @@ static inline void close_token(struct fold *fold, uint32_t token)
     look_at(fold, token);
 }
 
-/* The token's neighbour on the right becomes part of it, and it is open: no rule may use it with
- * another. */
-static inline void absorb(struct fold *fold, uint32_t left)
+/* One or two tokens behind `left`, up to `right`, become part of it, and it is open: no rule may
+ * use it with another. */
+static inline void absorb(struct fold *fold, uint32_t left, uint32_t right)
 {
     struct token *token = &fold->token[left];
-    uint32_t right = token->next, previous = token->previous;
-    struct token *gone = &fold->token[right];
-    unlist(fold, right);
+    uint64_t gone = bit(token->next) | bit(right);
+    unlist(fold, token->previous);
     unlist(fold, left);
-    unlist(fold, previous);
-    fold->changed &= ~(bit(right) | bit(left) | bit(previous));
-    fold->open = (fold->open & ~bit(right)) | bit(left);
-    fold->unused |= bit(right);
-    fold->token[gone->next].previous = gone->previous;
-    token->next = gone->next;
-    token->end = gone->end;
+    unlist(fold, token->next);
+    unlist(fold, right);
+    fold->changed &= ~(gone | bit(left) | bit(token->previous));
+    fold->open = (fold->open & ~gone) | bit(left);
+    fold->unused |= gone;
+    token->end = fold->token[right].end;
+    token->next = fold->token[right].next;
+    fold->token[token->next].previous = (uint8_t)left;
 }
 
 static void forget_first(struct fold *fold)
@@ -112,7 +112,7 @@ static void forget_first(struct fold *fold)
 
 /* ---- the rules ----------------------------------------------------------------------------- */
 
-static void grow(struct token *token, uint32_t count)
+static inline void grow(struct token *token, uint32_t count)
 {
     if (__builtin_add_overflow(token->count, count, &token->count))
         token->count = UINT32_MAX;
@@ -127,7 +127,7 @@ static inline void join(struct fold *fold, uint32_t left)
     if (token->part >> CLASS_BITS != next->part >> CLASS_BITS)
         return;
     grow(token, next->count);
-    absorb(fold, left);
+    absorb(fold, left, token->next);
 }
 
 /* An occurrence of the sequence: the token and the next one. Rule 1 cannot apply but here. */
@@ -135,15 +135,20 @@ static void unite(struct fold *fold, uint32_t left, uint32_t number)
 {
     struct token *token = &fold->token[left];
     struct fold_sequence *sequence = &fold->sequence[number];
-    absorb(fold, left);
-    token->part = (FOLD_FIRST + number) << CLASS_BITS | 1;
-    token->count = 1;
-    uint64_t start = token->start, end = token->end, time = end - start;
+    uint32_t right = token->next, previous = token->previous;
+    uint64_t start = token->start, end = fold->token[right].end, time = end - start;
     sequence->sum += time;
     if (sequence->count++ == 0 || time < sequence->min)
         sequence->min = time;
+    if (fold->token[previous].part >> CLASS_BITS == FOLD_FIRST + number) {
+        grow(&fold->token[previous], 1);
+        left = previous;
+    } else {
+        token->part = (FOLD_FIRST + number) << CLASS_BITS | 1;
+        token->count = 1;
+    }
+    absorb(fold, left, right);
     join(fold, left);
-    join(fold, token->previous);
     if (fold->occurrence)
         fold->occurrence(fold->context, number, start, end);
 }
