@@ -322,6 +322,38 @@ static int play_short(void)
     return 0;
 }
 
+/* Pieces that say they are of headroom's process, of one that is not there, of none of ours, or are
+ * nothing at all. */
+static int play_scribble(void)
+{
+    static const uint32_t pids[] = {0, 1, 0x7ffffffe, UINT32_MAX};
+    for (size_t i = 0; i < 40; i++) {
+        publish(BLOCKS_STARTING);
+        piece->piece.pid = i % 5 < 4 ? pids[i % 5] : (uint32_t)headroom_pid;
+        piece->areas_count = UINT32_MAX;
+        piece->traps_count = UINT32_MAX;
+        piece->piece.bytes = i % 3 ? piece->piece.bytes : i * 1234567;
+        usleep(i % 4 * 1000);
+    }
+    atomic_store(&region->functions, UINT32_MAX);
+    atomic_store(&region->next, UINT64_MAX);
+    usleep(300000);
+    return 0;
+}
+
+/* headroom is killed meanwhile. */
+static int play_orphan(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, spin, NULL);
+    usleep(1200000);
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 33;
+}
+
 static int play_dead(void)
 {
     raise(SIGKILL);
@@ -433,7 +465,7 @@ static int play(int count, char **arguments)
         map_region();
     map_blocks();
     if (strcmp(arguments[2], "refused") == 0)
-        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_DUMPABLE, 0); /* to others its memory is closed now */
     play_agent();
     if (strcmp(arguments[2], "start") == 0)
         return play_start();
@@ -448,7 +480,11 @@ static int play(int count, char **arguments)
     if (strcmp(arguments[2], "dead") == 0)
         return play_dead();
     if (strcmp(arguments[2], "refused") == 0)
-        return 0;
+        return count_of("v_frame") != 0;
+    if (strcmp(arguments[2], "scribble") == 0)
+        return play_scribble();
+    if (strcmp(arguments[2], "orphan") == 0)
+        return play_orphan();
     if (strcmp(arguments[2], "torture") == 0)
         return play_torture();
     if (strncmp(arguments[2], "inside", 6) == 0)
@@ -657,6 +693,8 @@ static void test_children_forked_while_functions_are_patched(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"fork", NULL);
     assert_success(&recorded);
+    for (size_t i = 0; i < recorded.blocks.unhooked_count; i++)
+        assert_null(strstr(recorded.blocks.unhooked[i].reason, "something else"));
     forget(&recorded);
 }
 
@@ -667,6 +705,70 @@ static void test_many_short_processes(void **state)
     record(&recorded, &request, (char *)"short", NULL);
     assert_success(&recorded);
     forget(&recorded);
+}
+
+/* As somebody without privileges, because nothing is refused to root. */
+static int record_refused(void)
+{
+    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct launch_sampler sampler;
+    struct recorded recorded;
+    if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+        return 2;
+    record(&recorded, &request, (char *)"refused", NULL);
+    if (recorded.blocks.patching_refused != EACCES || recorded.blocks.patched != 0)
+        return 3;
+    if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
+        recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
+        return 4;
+    return launch_sampler_open(&sampler, 1) != 0 && sampler.count == 0 && !sampler.cpus ? 0 : 5;
+}
+
+static void test_refused(void **state)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(record_refused());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_scribbled_pieces(void **state)
+{
+    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct recorded recorded;
+    record(&recorded, &request, (char *)"scribble", NULL);
+    assert_success(&recorded);
+    forget(&recorded);
+}
+
+static void record_and_die(void)
+{
+    struct launch_blocks_request request = {.every = 0};
+    struct recorded recorded;
+    record(&recorded, &request, (char *)"orphan", NULL);
+    _exit(0);
+}
+
+/* Whenever headroom dies, the program goes on. */
+static void test_headroom_is_killed(void **state)
+{
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        int status;
+        pid_t recorder = fork();
+        if (recorder == 0)
+            record_and_die();
+        usleep(200000 + i * 83000);
+        kill(recorder, SIGKILL);
+        assert_int_equal(waitpid(recorder, &status, 0), recorder);
+        assert_true(WIFSIGNALED(status));
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 33);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 static void test_killed_program(void **state)
@@ -1028,6 +1130,9 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_modules_loaded_later),
         cmocka_unit_test(test_children_forked_while_functions_are_patched),
         cmocka_unit_test(test_many_short_processes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_scribbled_pieces),
+        cmocka_unit_test(test_headroom_is_killed),
         cmocka_unit_test(test_killed_program),
         cmocka_unit_test(test_functions_are_patched_while_they_run),
         cmocka_unit_test(test_thread_in_a_handler_that_returns_into_the_middle),
