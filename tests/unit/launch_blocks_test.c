@@ -49,6 +49,8 @@ VICTIM(v_endbr, "endbr64\n push %rbp\n mov %rsp,%rbp\n lea 1(%rdi),%rax\n pop %r
 VICTIM(v_branch, "test %rdi,%rdi\n js 1f\n lea 1(%rdi),%rax\n ret\n1: lea 1(%rdi),%rax\n ret\n");
 VICTIM(v_data, "mov v_one(%rip),%rax\n add %rdi,%rax\n ret\n");
 VICTIM(v_zero, "xor %eax,%eax\n lea 1(%rax,%rdi),%rax\n ret\n");
+/* Mostly between its first instruction and its third, where it must not be overwritten. */
+VICTIM(v_slow, "push %rbx\n cpuid\n lea 1(%rdi),%rax\n pop %rbx\n ret\n");
 VICTIM(v_fault, "push %rbp\n mov (%rdi),%rax\n pop %rbp\n ret\n");
 VICTIM(v_loop, "1: dec %rdi\n jg 1b\n nopl (%rax)\n nopl (%rax)\n ret\n"); /* to be left alone */
 extern const long v_one;
@@ -60,7 +62,7 @@ static const struct victim {
 } victims[] = {
     {"v_frame", v_frame},   {"v_stack", v_stack}, {"v_pushes", v_pushes}, {"v_small", v_small},
     {"v_single", v_single}, {"v_nop", v_nop},     {"v_endbr", v_endbr},   {"v_branch", v_branch},
-    {"v_data", v_data},     {"v_zero", v_zero},
+    {"v_data", v_data},     {"v_zero", v_zero},   {"v_slow", v_slow},
 };
 enum { VICTIMS = sizeof victims / sizeof victims[0] };
 
