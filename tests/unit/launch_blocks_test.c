@@ -66,8 +66,7 @@ static const struct victim {
 };
 enum { VICTIMS = sizeof victims / sizeof victims[0] };
 
-/* ---- the part of the agent
- * ------------------------------------------------------------------------- */
+/* ---- the part of the agent ----------------------------------------------------- */
 
 enum { STUB_BYTES = 32, AREA_BYTES = 1 << 20 };
 
@@ -214,8 +213,7 @@ static uint64_t count_of(const char *name)
     return 0;
 }
 
-/* ---- parts of observed programs
- * ----------------------------------------------------------------------- */
+/* ---- parts of observed programs ------------------------------------------------ */
 
 static _Atomic bool stop;
 
@@ -494,8 +492,7 @@ static int play(int count, char **arguments)
     return 79;
 }
 
-/* ---- recordings
- * ------------------------------------------------------------------------------------------- */
+/* ---- recordings ---------------------------------------------------------------- */
 
 struct recorded {
     struct launch_blocks_result blocks;
@@ -571,8 +568,7 @@ static void assert_success(const struct recorded *recorded)
     assert_int_equal(recorded->result.exit_code, 0);
 }
 
-/* ---- tests of the region
- * ------------------------------------------------------------------------------------- */
+/* ---- tests of the region ------------------------------------------------------- */
 
 static void test_region(void **state)
 {
