@@ -631,7 +631,9 @@ void launch_process_attach(struct launch_service *service, uint64_t offset,
                            const struct blocks_piece *header)
 {
     size_t bytes = (sizeof(struct blocks_process) + BLOCKS_PAGE - 1) & ~(size_t)(BLOCKS_PAGE - 1);
-    if (header->bytes < sizeof(struct blocks_process) || header->pid == 0 || header->pid > INT_MAX)
+    /* headroom maps pieces too: a scribbled number must not lead it to itself. */
+    if (header->bytes < sizeof(struct blocks_process) || header->pid == 0 ||
+        header->pid > INT_MAX || header->pid == (uint32_t)getpid())
         return;
     supersede(service, header->pid);
     struct launch_process *process = calloc(1, sizeof *process);
