@@ -6,16 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const interference_class_names[BLOCKS_CLASSES] = {
+static const char *const class_names[BLOCKS_CLASSES] = {
     [BLOCKS_CODE] = "code",           [BLOCKS_LOCK] = "lock",          [BLOCKS_UNLOCK] = "unlock",
     [BLOCKS_CONDITION] = "condition", [BLOCKS_BARRIER] = "barrier",    [BLOCKS_IO] = "io",
     [BLOCKS_IDLE] = "idle",           [BLOCKS_ALLOCATOR] = "allocator"};
 
-const char *const interference_entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
-                                                              [BLOCKS_PATCHED] = "patched",
-                                                              [BLOCKS_PREPARED] = "prepared",
-                                                              [BLOCKS_CALLED] = "called",
-                                                              [BLOCKS_MARKED] = "marked"};
+static const char *const entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
+                                                        [BLOCKS_PATCHED] = "patched",
+                                                        [BLOCKS_PREPARED] = "prepared",
+                                                        [BLOCKS_CALLED] = "called",
+                                                        [BLOCKS_MARKED] = "marked"};
+
+/* A profile may be from anywhere. */
+const char *interference_class(uint32_t class)
+{
+    return class < BLOCKS_CLASSES ? class_names[class] : "unknown";
+}
+
+const char *interference_entry(uint32_t entry)
+{
+    return entry < BLOCKS_ENTRIES ? entry_names[entry] : "unknown";
+}
 
 /* ---- rows of a block
  * ------------------------------------------------------------------------------ */
