@@ -43,8 +43,7 @@ static bool make_room(void **items, size_t *room, size_t count, size_t item_byte
     return true;
 }
 
-/* ---- symbols
- * ------------------------------------------------------------------------------------- */
+/* ---- symbols ------------------------------------------------------------------------------- */
 
 static int compare_symbols(const void *left, const void *right)
 {
@@ -96,8 +95,7 @@ const struct code_symbol *code_symbols(const struct code *code, size_t *count)
     return code->symbols;
 }
 
-/* ---- frames
- * -------------------------------------------------------------------------------------- */
+/* ---- frames -------------------------------------------------------------------------------- */
 
 static bool look_at_row(void *context, uint64_t start, const struct unwind_row *row)
 {
@@ -149,8 +147,7 @@ const struct code_frame *code_frames(const struct code *code, size_t *count)
     return code->frames;
 }
 
-/* ---- sections, pointers
- * -------------------------------------------------------------------------- */
+/* ---- sections, pointers -------------------------------------------------------------------- */
 
 /* Bytes of the file from an offset on; NULL if it has none there. */
 static const uint8_t *file_view(const struct code *code, uint64_t offset, uint64_t *bytes)
@@ -254,8 +251,7 @@ const struct code_pointer *code_pointers(const struct code *code, size_t *count)
     return code->pointers;
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------------------ */
+/* ---- the file ------------------------------------------------------------------------------ */
 
 enum base_status code_open(const char *path, struct code **code)
 {
@@ -327,8 +323,7 @@ bool code_vaddr(const struct code *code, uint64_t offset, uint64_t *vaddr)
     return false;
 }
 
-/* ---- exception handlers
- * -------------------------------------------------------------------------- */
+/* ---- exception handlers -------------------------------------------------------------------- */
 
 /* The header of a table (the "language-specific data area" of C++ and others that use its format):
    where handlers are counted from, how call sites are encoded, how many bytes they take. */

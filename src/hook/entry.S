@@ -235,23 +235,28 @@ hook_due:
         .cfi_adjust_cfa_offset -8
         pop     %rbx
         .cfi_adjust_cfa_offset -8
+        /* Only now: a handler of the program that interrupts us must not come here and use the same stack. */
+        mov     hook_self@gottpoff(%rip), %rcx
+        mov     %fs:(%rcx), %rcx
+        movl    $0, 8(%rcx)
         ret
         .cfi_endproc
         .size   hook_due, . - hook_due
 
-/* ---- markers ----------------------------------------------------------------------------------- */
+/* ---- markers, and calls that the compiler put in ------------------------------------------------- */
 
-/* Behind `push $k; call`, key in rdi, below a red zone that was passed over (blocks.h). */
-.macro  marker name
+/* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (blocks.h). */
+.macro  entry name visibility
         .globl  \name
-        .hidden \name
+        \visibility \name
         .type   \name, @function
 \name:
         .cfi_startproc
         endbr64
         save
-        mov     80(%rsp), %rdi  /* k: return address, 9 registers below it */
-        mov     32(%rsp), %rsi  /* the key: rdi as it was */
+        mov     80(%rsp), %rcx  /* what is above the return address: k */
+        mov     32(%rsp), %rdi  /* as it was */
+        mov     %rdi, %rsi
         mov     %rsp, %rdx
         push    %rbx
         .cfi_adjust_cfa_offset 8
@@ -273,7 +278,15 @@ hook_due:
         .cfi_endproc
         .size   \name, . - \name
 .endm
-        marker  hook_marker_begin
-        marker  hook_marker_end
+        entry   hook_marker_begin .hidden
+        entry   hook_marker_end .hidden
+        entry   hook_called_enter .hidden
+        entry   hook_called_leave .hidden
+
+        /* -finstrument-functions: libc's do nothing. */
+        .globl  __cyg_profile_func_enter
+        .set    __cyg_profile_func_enter, hook_called_enter
+        .globl  __cyg_profile_func_exit
+        .set    __cyg_profile_func_exit, hook_called_leave
 
         .section .note.GNU-stack, "", @progbits

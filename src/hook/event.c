@@ -151,10 +151,12 @@ static inline void begin_work(struct hook_thread *self, uint64_t sp)
     COMPILER_BARRIER();
 }
 
+/* With work due the thread stays busy until that is done. */
 static inline void end_work(struct hook_thread *self)
 {
     COMPILER_BARRIER();
-    self->busy = 0;
+    if (!self->due)
+        self->busy = 0;
 }
 
 /* What the kernel noted belongs to before or after now: it is looked at whenever an execution
@@ -176,12 +178,12 @@ uint64_t hook_enter_c(struct hook_frame *frame)
     }
     if (is_busy(self, sp))
         return 0;
+    begin_work(self, sp);
     if (!self->piece || switched(self)) {
         self->due |= self->piece ? DUE_SWITCHES : DUE_BEGIN;
         frame->number = k;
         return 1;
     }
-    begin_work(self, sp);
     set_countdown(self, k);
     const struct blocks_function *function = &hook.region->function[k];
     struct slot *slot = slot_take(self);
@@ -252,21 +254,26 @@ static inline void add(struct blocks_block *block, const struct slot *slot, uint
     block->bins[blocks_bin(ticks)]++;
 }
 
-/* What the thread missed meanwhile because others ran, or because it slept. */
-static uint64_t take_switches(struct hook_thread *self, const struct slot *slot,
-                              struct blocks_block *block)
+/* What the thread missed meanwhile because others ran, or because it slept; not what came after the
+ * end. */
+static uint64_t take_switches(const struct hook_thread *self, const struct slot *slot,
+                              struct blocks_block *block, uint64_t ticks)
 {
-    uint64_t preempted = self->preempted - slot->preempted;
+    const uint64_t none[2] = {0, 0};
+    const uint64_t *late = slot->end ? self->late : none;
+    const uint64_t *late_times = slot->end ? self->late_times : none;
+    uint64_t preempted = self->preempted - slot->preempted - late[1];
     block->preempted += preempted;
-    block->preemptions += self->preemptions - slot->preemptions;
-    block->asleep += self->asleep - slot->asleep;
-    block->sleeps += self->sleeps - slot->sleeps;
-    return preempted;
+    block->preemptions += self->preemptions - slot->preemptions - late_times[1];
+    block->asleep += self->asleep - slot->asleep - late[0];
+    block->sleeps += self->sleeps - slot->sleeps - late_times[0];
+    /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
+    uint64_t least = block->recorded ? block->min : 1;
+    return preempted + least < ticks ? ticks - preempted : least;
 }
 
 static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
-                               const struct blocks_block *block, uint64_t shape, uint64_t ticks,
-                               uint64_t now)
+                               const struct blocks_block *block, uint64_t shape, uint64_t ticks)
 {
     struct slot *parent = slot->parent;
     if (self->function[slot->function].every > 1)
@@ -282,7 +289,7 @@ static inline void tell_parent(struct hook_thread *self, const struct slot *slot
     /* On a clock that stands still while the thread is preempted. */
     if (parent == self->trunk)
         fold_add(self->fold, (uint32_t)(block - self->piece->block), slot->start - slot->preempted,
-                 now - self->preempted);
+                 slot->start - slot->preempted + ticks);
 }
 
 static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uint64_t result)
@@ -304,7 +311,7 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
     }
     function->last = block;
     if (self->preempted != slot->preempted || self->asleep != slot->asleep)
-        ticks -= take_switches(self, slot, block);
+        ticks = take_switches(self, slot, block, ticks);
     add(block, slot, ticks, now, function->every);
     if (ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0)
         note_event(self->piece, slot, block, ticks);
@@ -312,7 +319,7 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
         note_sample(block, slot, ticks, result);
     if (hook.region->function[k].class == BLOCKS_LOCK && slot->key)
         took_lock(block, slot, ticks);
-    tell_parent(self, slot, block, shape, ticks, now);
+    tell_parent(self, slot, block, shape, ticks);
     function->window++;
     if (++self->piece->events % COST_PERIOD == 0)
         self->due |= DUE_COST;
@@ -360,14 +367,14 @@ uint64_t hook_leave_c(struct hook_frame *frame)
         leave_elsewhere(slot);
         return ra;
     }
-    if (slot->end)
+    begin_work(self, sp);
+    if (slot->end) {
         now = slot->end; /* once more, after due work */
-    else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
-        slot->end = now;
+    } else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
+        slot->end = self->ending = now;
         self->due |= DUE_SWITCHES;
         return 0;
     }
-    begin_work(self, sp);
     if (self->top == slot)
         self->top = slot->parent;
     else if (!unlink_slot(self, slot))
@@ -390,19 +397,24 @@ static struct hook_thread *ready(uint64_t sp)
     struct hook_thread *self = hook_self;
     if (!self || self->refused || !observing() || is_busy(self, sp))
         return NULL;
-    if (!self->piece) {
+    begin_work(self, sp);
+    if (!self->piece)
         self->due |= DUE_BEGIN; /* from the next time on */
-        return NULL;
-    }
-    return self;
+    else if (switched(self))
+        self->due |= DUE_SWITCHES;
+    if (self->piece)
+        return self;
+    end_work(self);
+    return NULL;
 }
 
-void hook_open(uint32_t k, uint64_t key, uint64_t sp)
+static void open_slot(uint32_t k, uint64_t key, uint64_t sp)
 {
-    struct hook_thread *self = ready(sp);
-    if (!self || --hook_countdown[k] > 0)
+    if (--hook_countdown[k] > 0)
         return;
-    begin_work(self, sp);
+    struct hook_thread *self = ready(sp);
+    if (!self)
+        return;
     set_countdown(self, k);
     struct slot *slot = slot_take(self);
     if (slot) {
@@ -418,36 +430,73 @@ void hook_open(uint32_t k, uint64_t key, uint64_t sp)
 
 /* Ends the innermost execution of k that was begun; what was begun inside and not ended was left by
  * a jump. */
-void hook_close(uint32_t k, uint64_t sp)
+static void close_slot(uint32_t k, uint64_t sp, enum caller caller)
 {
     uint64_t now = HOOK_TICKS();
     struct hook_thread *self = ready(sp);
-    struct slot *slot = self ? self->top : NULL;
+    if (!self)
+        return;
+    struct slot *slot = self->top;
     while (slot && slot->open_ended && slot->function != k)
         slot = slot->parent;
-    if (!slot || !slot->open_ended)
-        return;
-    begin_work(self, sp);
-    while (self->top != slot) {
-        struct slot *inner = self->top;
-        self->top = inner->parent;
-        slot_give(self, inner);
+    if (slot && slot->open_ended) {
+        while (self->top != slot) {
+            struct slot *inner = self->top;
+            self->top = inner->parent;
+            slot_give(self, inner);
+        }
+        self->top = slot->parent;
+        slot->ra = caller;
+        leave(self, slot, now, 0);
+        slot_give(self, slot);
     }
-    self->top = slot->parent;
-    leave(self, slot, now, 0);
-    slot_give(self, slot);
     end_work(self);
 }
 
-void hook_marker_begin_c(uint64_t k, uint64_t key, uint64_t sp);
-void hook_marker_begin_c(uint64_t k, uint64_t key, uint64_t sp)
+/* The first argument is what the instruction before the call pushed. */
+void hook_marker_begin_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k)
 {
-    hook_open((uint32_t)k, key, sp);
+    (void)first;
+    open_slot((uint32_t)k, key, sp);
 }
 
-void hook_marker_end_c(uint64_t k, uint64_t key, uint64_t sp);
-void hook_marker_end_c(uint64_t k, uint64_t key, uint64_t sp)
+void hook_marker_end_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k)
 {
+    (void)first;
     (void)key;
-    hook_close((uint32_t)k, sp);
+    close_slot((uint32_t)k, sp, CALLER_MARKER);
+}
+
+/* Number of the function at `address`, 0: it is not timed. */
+static uint32_t called_number(uint64_t address)
+{
+    if (!hook.process)
+        return 0;
+    uint32_t at = (uint32_t)base_mix64(address) % (2 * BLOCKS_FUNCTIONS);
+    for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++, at = (at + 1) % (2 * BLOCKS_FUNCTIONS)) {
+        uint64_t there =
+            atomic_load_explicit(&hook.process->called[at].address, memory_order_acquire);
+        if (there == address)
+            return (uint32_t)hook.process->called[at].function;
+        if (!there)
+            return 0;
+    }
+    return 0;
+}
+
+/* -finstrument-functions: `function` is the address of what calls. */
+void hook_called_enter_c(uint64_t function, uint64_t site, uint64_t sp)
+{
+    uint32_t k = called_number(function);
+    (void)site;
+    if (k)
+        open_slot(k, 0, sp);
+}
+
+void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp)
+{
+    uint32_t k = called_number(function);
+    (void)site;
+    if (k)
+        close_slot(k, sp, CALLER_FRAME);
 }

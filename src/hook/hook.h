@@ -72,11 +72,4 @@ void hook_thread_begin(uint32_t tid);
 /* Its figures are complete; what is still active in it goes on unseen. */
 void hook_thread_end(void);
 
-/* ---- entries other than stubs --------------------------------------------------------------------- */
-
-/* Number of the function at `address` if it is timed by its own calls (-finstrument-functions), else 0. Any context. */
-uint32_t hook_called(uint64_t address);
-void hook_open(uint32_t k, uint64_t key, uint64_t sp);
-void hook_close(uint32_t k, uint64_t sp);
-
 #endif

@@ -49,6 +49,9 @@ struct hook_function {
     struct blocks_block *rest;
 };
 
+/* In place of a return address that was not taken: how to find the caller. */
+enum caller { CALLER_MARKER, CALLER_FRAME };
+
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
 enum { INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS, COST_PERIOD = 8192, TRUNK_CHILDREN = 64 };
@@ -61,12 +64,16 @@ struct hook_thread {
     struct slot *top;           /* innermost activation                                            */
     struct slot *free, *limbo;
     struct slot *trunk;         /* activation whose children are folded; NULL: the thread itself   */
-    uint32_t limbo_count, starved;
+    uint32_t limbo_count, limbo_kept; /* kept: were in use when last looked at                    */
+    uint32_t starved;
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, of the thread                        */
     struct switches ring;
     uint64_t ring_position;
+    uint64_t ending;            /* DUE_SWITCHES at an end: when; else 0                            */
+    uint64_t late[2];           /* of asleep and preempted: after the end of what is being ended  */
+    uint64_t late_times[2];
     uint64_t checked;           /* ticks when the costs were looked at                             */
     uint64_t random;
     struct blocks_thread *piece;
@@ -113,6 +120,10 @@ extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
    or 0: due work first, then once more. */
 uint64_t hook_enter_c(struct hook_frame *frame);
 uint64_t hook_leave_c(struct hook_frame *frame);
+void hook_marker_begin_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_marker_end_c(uint64_t first, uint64_t key, uint64_t sp, uint64_t k);
+void hook_called_enter_c(uint64_t function, uint64_t site, uint64_t sp);
+void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp);
 void hook_due_c(const struct hook_saved *saved);
 
 /* slots.c */

@@ -19,8 +19,7 @@ enum {
     ADDRESS_PREFIX = 0x67,
 };
 
-/* ---- instructions
- * -------------------------------------------------------------------------------- */
+/* ---- instructions -------------------------------------------------------------------------- */
 
 unsigned code_opcode(const uint8_t *code, unsigned length)
 {
@@ -105,8 +104,7 @@ bool moved_of(const uint8_t *code, size_t available, uint64_t address, struct mo
     return true;
 }
 
-/* ---- writing
- * ------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 struct output {
     uint8_t *bytes;

@@ -23,8 +23,7 @@ bool module_room(void **items, size_t *room, size_t count, size_t item_bytes)
     return true;
 }
 
-/* ---- sections
- * ------------------------------------------------------------------------------------ */
+/* ---- sections ------------------------------------------------------------------------------ */
 
 const struct code_section *module_section(const struct patch_module *module, const char *name)
 {
@@ -73,12 +72,23 @@ bool patch_module_calls_profile(const struct patch_module *module)
     return false;
 }
 
-/* ---- listing
- * ------------------------------------------------------------------------------------- */
+/* ---- listing ------------------------------------------------------------------------------- */
 
 size_t module_name_bytes(const char *linkage)
 {
     return strcspn(linkage, "@");
+}
+
+/* gcc's f.cold, f.cold.1: reached by jumps from f; clang calls them, but nobody asks for them. */
+bool module_is_cold(const char *name)
+{
+    const char *cold = strstr(name, ".cold");
+    return cold && (cold[5] == 0 || cold[5] == '.');
+}
+
+bool module_is_part(const struct patch_function *function)
+{
+    return function->entered_otherwise || module_is_cold(function->name);
 }
 
 /* Stubs of procedure linkage tables are no functions. */
@@ -268,8 +278,7 @@ void patch_module_close(struct patch_module *module)
     free(module);
 }
 
-/* ---- looking up
- * ---------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------------------------- */
 
 size_t patch_functions(const struct patch_module *module)
 {

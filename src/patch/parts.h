@@ -64,6 +64,10 @@ const struct code_section *module_section(const struct patch_module *module, con
 /* The executable section that holds an address and has bytes; NULL. */
 const struct code_section *module_text(const struct patch_module *module, uint64_t vaddr);
 
+/* Was it split off from a function, so that jumps lead there? */
+bool module_is_part(const struct patch_function *function);
+bool module_is_cold(const char *name);
+
 /* Number of the first function that begins at or behind an address. */
 size_t module_function_from(const struct patch_module *module, uint64_t vaddr);
 

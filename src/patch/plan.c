@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A plan in the making. */
@@ -65,8 +66,7 @@ static unsigned long long shown(uint64_t address)
     return (unsigned long long)address;
 }
 
-/* ---- which function
- * ------------------------------------------------------------------------------ */
+/* ---- which function ------------------------------------------------------------------------ */
 
 static bool check_names(struct draft *draft)
 {
@@ -82,13 +82,6 @@ static bool check_names(struct draft *draft)
     return true;
 }
 
-/* gcc's f.cold, f.cold.1: reached by jumps from f; clang calls them, but nobody asks for them. */
-static bool is_cold(const char *name)
-{
-    const char *cold = strstr(name, ".cold");
-    return cold && (cold[5] == 0 || cold[5] == '.');
-}
-
 static bool check_kind(struct draft *draft)
 {
     const struct patch_function *function = draft->function;
@@ -99,7 +92,7 @@ static bool check_kind(struct draft *draft)
     if (function->kind == PATCH_RESOLVER)
         return refuse(draft, PATCH_IFUNC, 0,
                       "the code at its symbol chooses the function, for the dynamic loader");
-    if (is_cold(function->name))
+    if (module_is_cold(function->name))
         return refuse(draft, PATCH_PART, 0, "the compiler split it off; it is jumped to");
     if (function->entered_otherwise)
         return refuse(draft, PATCH_PART, 0,
@@ -113,8 +106,7 @@ static bool check_kind(struct draft *draft)
     return true;
 }
 
-/* ---- the window
- * ---------------------------------------------------------------------------------- */
+/* ---- the window ---------------------------------------------------------------------------- */
 
 /* int3 or nops. From the function's end up to the next one; else what is there may be data. */
 static bool is_padding(const struct draft *draft, size_t from, size_t to)
@@ -154,10 +146,32 @@ static bool find_code(struct draft *draft)
     return true;
 }
 
+static int compare_prepared(const void *vaddr, const void *prepared)
+{
+    uint64_t left = *(const uint64_t *)vaddr;
+    uint64_t right = ((const struct patch_prepared *)prepared)->function;
+    return (left > right) - (left < right);
+}
+
+/* The place may lie some nops behind the entry. */
+static void go_to_site(struct draft *draft)
+{
+    const struct patch_module *module = draft->module;
+    const struct patch_prepared *prepared =
+        bsearch(&draft->plan.vaddr, module->prepared, module->prepared_count,
+                sizeof *module->prepared, compare_prepared);
+    size_t skipped = prepared ? (size_t)(prepared->site - draft->plan.entry) : 0;
+    draft->plan.entry += skipped;
+    draft->text += skipped;
+    draft->own -= skipped;
+    draft->room -= skipped;
+}
+
 static bool use_nops(struct draft *draft)
 {
     struct patch_plan *plan = &draft->plan;
     unsigned at = 0;
+    go_to_site(draft);
     plan->kind = BLOCKS_PREPARED;
     while (at < PATCH_JUMP_BYTES) {
         unsigned nop = code_nop(draft->text + at, draft->room - at);
@@ -203,8 +217,7 @@ static bool take_instructions(struct draft *draft)
     return true;
 }
 
-/* ---- ways into it
- * -------------------------------------------------------------------------------- */
+/* ---- ways into it -------------------------------------------------------------------------- */
 
 /* Is the jump one of the function's own, or of what was split off from it? */
 static bool is_own(const struct draft *draft, uint64_t from)
@@ -215,8 +228,8 @@ static bool is_own(const struct draft *draft, uint64_t from)
     size_t number = patch_function_at(module, from), bytes = strlen(draft->function->name);
     const struct patch_function *other = number == PATCH_NONE ? NULL : &module->functions[number];
     return other && ((bytes && strncmp(other->name, draft->function->name, bytes) == 0 &&
-                      is_cold(other->name + bytes)) ||
-                     (other->kind == PATCH_UNNAMED && other->entered_otherwise));
+                      module_is_cold(other->name + bytes)) ||
+                     (other->kind == PATCH_UNNAMED && module_is_part(other)));
 }
 
 static bool check_target(struct draft *draft, const struct target *target)
@@ -265,8 +278,7 @@ static bool check_targets(struct draft *draft)
     return true;
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------- */
 
 static bool find_function(struct draft *draft, uint64_t vaddr)
 {

@@ -25,6 +25,7 @@ enum {
     MOST_BASES = 4,        /* labels that offsets in tables may be counted from           */
     MOST_TABLE = 1 << 16,  /* entries                                                      */
     MOST_EFFORT = 1 << 27, /* entries of all tables                                        */
+    FIRST_FIXED = 0x10000, /* position-dependent modules begin there or above */
     MOST_OVERLAP = 4,      /* times that code is swept, of functions within functions      */
 };
 
@@ -35,17 +36,27 @@ struct zone {
     uint8_t *bits;
 };
 
+/* What may be a table of 32-bit offsets. */
+struct table {
+    uint64_t address, base;
+    uint64_t start, count; /* of the function that has it; count 0: of a part of some function */
+};
+
 struct sweep {
     struct patch_module *module;
     struct targets *targets;
     struct zone *zones;
     size_t zones_count;
     uint64_t low, high; /* of all zones                                                  */
+    bool fixed;         /* the module is position-dependent: constants may be addresses */
+    struct table *tables;
+    size_t tables_count, tables_room;
     /* the function that is being swept */
     const uint8_t *view;
     uint64_t start;
     size_t count;
     bool gap, indirect;
+    bool part;      /* it may use tables of another one */
     uint8_t *marks; /* by offset: an instruction begins                             */
     size_t marks_room;
     uint64_t *pending; /* offsets of jump targets                                      */
@@ -56,8 +67,7 @@ struct sweep {
     bool no_memory;
 };
 
-/* ---- zones
- * --------------------------------------------------------------------------------------- */
+/* ---- zones --------------------------------------------------------------------------------- */
 
 static const struct zone *zone_of(const struct sweep *sweep, uint64_t address)
 {
@@ -114,12 +124,12 @@ static bool make_zones(struct sweep *sweep)
     }
     if (!sweep->zones)
         return false;
+    sweep->fixed = count && sections[0].start >= FIRST_FIXED;
     mark_near(sweep);
     return true;
 }
 
-/* ---- notes
- * --------------------------------------------------------------------------------------- */
+/* ---- notes --------------------------------------------------------------------------------- */
 
 static void note(struct sweep *sweep, uint64_t address, uint64_t from, enum target_kind kind)
 {
@@ -151,8 +161,7 @@ static void note_bad(struct sweep *sweep, uint64_t address)
         targets->bad[targets->bad_count++] = address;
 }
 
-/* ---- instructions
- * -------------------------------------------------------------------------------- */
+/* ---- instructions -------------------------------------------------------------------------- */
 
 static int64_t signed_at(const uint8_t *at, unsigned bytes)
 {
@@ -167,7 +176,8 @@ static void found_jump(struct sweep *sweep, uint64_t from, uint64_t target)
 {
     uint64_t offset = target - sweep->start;
     bool own = offset < sweep->count;
-    if (is_near(sweep, target) || (own && offset == 0 && !sweep->gap))
+    bool back = sweep->part ? zone_of(sweep, target) != NULL : offset == 0;
+    if (is_near(sweep, target) || (back && !sweep->gap))
         note(sweep, target, from, TARGET_JUMP);
     if (!own || sweep->marks[offset])
         return;
@@ -199,7 +209,7 @@ static void look_at_constant(struct sweep *sweep, uint64_t from, const uint8_t *
     if (wide && (code[at] & 0xf8) == 0xb8 && length == at + 9) {
         memcpy(&value, code + at + 1, sizeof value);
         found_address(sweep, from, value);
-    } else if (length >= at + 5 &&
+    } else if (sweep->fixed && length >= at + 5 &&
                ((code[at] & 0xf8) == 0xb8 || code[at] == 0xc7 || code[at] == 0x68)) {
         found_address(sweep, from, (uint64_t)signed_at(code + length - 4, 4));
     }
@@ -244,41 +254,80 @@ static void sweep_from(struct sweep *sweep, size_t offset, bool first)
     }
 }
 
-/* ---- tables
- * -------------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------- */
 
-/* base + word for each 32-bit word from `table` on, as long as that is code. */
-static void try_table(struct sweep *sweep, uint64_t table, uint64_t base)
+/* What word number i of a table points at. False: not at code. */
+static bool table_entry(const struct sweep *sweep, const struct table *table, size_t i,
+                        uint64_t *target)
 {
     size_t available;
-    const uint8_t *view = code_view(sweep->module->code, table, &available);
-    for (size_t i = 0; view && i < MOST_TABLE && (i + 1) * 4 <= available; i++) {
-        uint64_t target = base + (uint64_t)signed_at(view + i * 4, 4);
-        if (!zone_of(sweep, target))
-            break;
-        sweep->effort++;
-        if (is_near(sweep, target) || (target == sweep->start && !sweep->gap))
-            note(sweep, target, table, TARGET_TABLE);
-    }
+    const uint8_t *view = code_view(sweep->module->code, table->address, &available);
+    if (!view || (i + 1) * 4 > available)
+        return false;
+    *target = table->base + (uint64_t)signed_at(view + i * 4, 4);
+    return zone_of(sweep, *target) != NULL;
 }
 
-static void try_tables(struct sweep *sweep)
+static void found_table(struct sweep *sweep, uint64_t address, uint64_t base)
+{
+    struct table table = {address, base, sweep->start, sweep->part ? 0 : sweep->count};
+    uint64_t target;
+    if (!table_entry(sweep, &table, 0, &target))
+        return;
+    if (!module_room((void **)&sweep->tables, &sweep->tables_room, sweep->tables_count,
+                     sizeof table))
+        sweep->no_memory = true;
+    else
+        sweep->tables[sweep->tables_count++] = table;
+}
+
+static void find_tables(struct sweep *sweep)
 {
     for (size_t i = 0; i < sweep->leas_count; i++) {
-        if (sweep->effort > MOST_EFFORT) {
-            sweep->targets->gave_up = true;
-            return;
-        }
-        try_table(sweep, sweep->leas[i], sweep->leas[i]);
+        found_table(sweep, sweep->leas[i], sweep->leas[i]);
         for (size_t base = 0; sweep->indirect && base < sweep->labels_count; base++)
-            try_table(sweep, sweep->leas[i], sweep->labels[base]);
+            found_table(sweep, sweep->leas[i], sweep->labels[base]);
     }
     for (size_t i = 0; sweep->indirect && i < sweep->labels_count; i++) /* tables in the code */
-        try_table(sweep, sweep->labels[i], sweep->labels[i]);
+        found_table(sweep, sweep->labels[i], sweep->labels[i]);
 }
 
-/* ---- all of it
- * ----------------------------------------------------------------------------------- */
+/* Entries that lead near the entry of the function that has the table, up to where another may
+   begin. */
+static void look_at_table(struct sweep *sweep, const struct table *table, uint64_t limit)
+{
+    uint64_t target;
+    for (size_t i = 0;
+         i < MOST_TABLE && table->address + 4 * i < limit && table_entry(sweep, table, i, &target);
+         i++) {
+        bool own = !table->count || target - table->start < table->count;
+        sweep->effort++;
+        if (own && (is_near(sweep, target) || (target == table->start && table->count)))
+            note(sweep, target, table->address, TARGET_TABLE);
+    }
+}
+
+static int compare_tables(const void *left, const void *right)
+{
+    const struct table *a = left, *b = right;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+static void look_at_tables(struct sweep *sweep)
+{
+    uint64_t limit = UINT64_MAX;
+    if (sweep->tables_count)
+        qsort(sweep->tables, sweep->tables_count, sizeof *sweep->tables, compare_tables);
+    for (size_t i = sweep->tables_count; i-- > 0 && sweep->effort < MOST_EFFORT;) {
+        const struct table *table = &sweep->tables[i];
+        if (i + 1 < sweep->tables_count && table[1].address != table->address)
+            limit = table[1].address;
+        look_at_table(sweep, table, limit);
+    }
+    sweep->targets->gave_up = sweep->targets->gave_up || sweep->effort >= MOST_EFFORT;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------- */
 
 static bool make_marks(struct sweep *sweep)
 {
@@ -295,7 +344,7 @@ static bool make_marks(struct sweep *sweep)
 }
 
 static void sweep_range(struct sweep *sweep, const struct zone *zone, uint64_t start, uint64_t end,
-                        bool gap)
+                        bool gap, bool part)
 {
     uint64_t limit = zone->start + zone->bytes;
     if (end > limit)
@@ -306,6 +355,7 @@ static void sweep_range(struct sweep *sweep, const struct zone *zone, uint64_t s
     sweep->start = start;
     sweep->count = (size_t)(end - start);
     sweep->gap = gap;
+    sweep->part = part;
     sweep->indirect = false;
     sweep->leas_count = sweep->labels_count = sweep->pending_count = 0;
     sweep->swept += sweep->count;
@@ -316,7 +366,7 @@ static void sweep_range(struct sweep *sweep, const struct zone *zone, uint64_t s
     sweep_from(sweep, 0, true);
     while (sweep->pending_count)
         sweep_from(sweep, (size_t)sweep->pending[--sweep->pending_count], false);
-    try_tables(sweep);
+    find_tables(sweep);
 }
 
 /* Functions of a section, and what lies between them. */
@@ -334,12 +384,13 @@ static void sweep_zone(struct sweep *sweep, const struct zone *zone)
             return;
         }
         if (function->vaddr > reached)
-            sweep_range(sweep, zone, reached, function->vaddr, true);
-        sweep_range(sweep, zone, function->vaddr, function->vaddr + function->bytes, false);
+            sweep_range(sweep, zone, reached, function->vaddr, true, true);
+        sweep_range(sweep, zone, function->vaddr, function->vaddr + function->bytes, false,
+                    module_is_part(function));
         if (function->vaddr + function->bytes > reached)
             reached = function->vaddr + function->bytes;
     }
-    sweep_range(sweep, zone, reached, limit, true);
+    sweep_range(sweep, zone, reached, limit, true, true);
 }
 
 /* Words that hold the address of code. */
@@ -389,6 +440,7 @@ static void sweep_free(struct sweep *sweep)
     free(sweep->zones);
     free(sweep->marks);
     free(sweep->pending);
+    free(sweep->tables);
 }
 
 enum base_status targets_load(struct patch_module *module)
@@ -402,6 +454,8 @@ enum base_status targets_load(struct patch_module *module)
         sweep_zone(&sweep, &sweep.zones[i]);
     for (size_t i = 0; i < frames_count && !sweep.no_memory; i++)
         code_handlers(module->code, &frames[i], found_handler, &sweep);
+    if (!sweep.no_memory)
+        look_at_tables(&sweep);
     if (!sweep.no_memory)
         look_at_data(&sweep);
     sweep_free(&sweep);

@@ -86,14 +86,13 @@ static void sleeps_show(void **state)
     switches_close(&switches); /* twice is harmless */
 }
 
-/* ---- preemption
- * ------------------------------------------------------------------------------------- */
+/* ---- preemption ---------------------------------------------------------------------------- */
 
 struct busy {
     pthread_barrier_t *barrier;
     int processor;
     long opened;
-    uint64_t start, end, preempted_ns, asleep_ns, preemptions, lost;
+    uint64_t start, end, on_cpu_ns, preempted_ns, asleep_ns, preemptions, lost;
 };
 
 static void pin(int processor)
@@ -122,12 +121,14 @@ static void *be_busy(void *argument)
     busy->opened = switches_open(&switches);
     pthread_barrier_wait(busy->barrier);
     uint64_t position = switches_position(&switches);
+    busy->on_cpu_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID);
     busy->start = busy->end = now_ns();
     while (busy->end - busy->start < 400000000) {
         if (switches_since(&switches, position))
             add_up(busy, &switches, &position);
         busy->end = now_ns();
     }
+    busy->on_cpu_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID) - busy->on_cpu_ns;
     switches_close(&switches);
     return NULL;
 }
@@ -160,24 +161,25 @@ static void preemption_shows(void **state)
     if (busy[0].opened < 0)
         skip();
     for (unsigned i = 0; i < THREADS; i++) {
-        double share = (double)busy[i].preempted_ns / (double)(busy[i].end - busy[i].start);
-        print_message("# %llu preemptions, %.2f of the time\n",
-                      (unsigned long long)busy[i].preemptions, share);
+        double wall = (double)(busy[i].end - busy[i].start);
+        double share = (double)busy[i].preempted_ns / wall;
+        double off = 1 - (double)busy[i].on_cpu_ns / wall;
+        print_message("# %llu preemptions, %.2f of the time, which was %.2f off the processor\n",
+                      (unsigned long long)busy[i].preemptions, share, off);
         assert_int_equal(busy[i].lost, 0);
         assert_true(busy[i].preemptions >= 3);
-        /* At least half: others may want the CPU too. */
-        assert_true(share > 0.3 && share < 0.97);
+        assert_true(share > 0.3); /* half, and more if others want the processor too */
+        assert_true(share > off - 0.1 && share < off + 0.1);
         assert_true(busy[i].asleep_ns < busy[i].preempted_ns / 4);
     }
 }
 
-/* ---- the ring
- * ----------------------------------------------------------------------------------------- */
+/* ---- the ring ------------------------------------------------------------------------------ */
 
 static void overwritten_intervals_are_counted(void **state)
 {
-    enum { SLEEPS = 300 };
-    const struct timespec sleep = {.tv_nsec = 1000};
+    enum { SLEEPS = 400 };
+    const struct timespec sleep = {.tv_nsec = 20000};
     static struct switches_interval intervals[10000];
     uint64_t lost = 0, none = 0;
     struct switches switches;
@@ -187,7 +189,8 @@ static void overwritten_intervals_are_counted(void **state)
         nanosleep(&sleep, NULL);
     uint64_t end = switches_position(&switches);
     uint32_t count = read_all(&switches, &late, intervals, 10, &lost);
-    assert_true(count >= SWITCHES_KEPT && lost >= SLEEPS - count && lost > 0);
+    assert_true((end - start) / 32 > SWITCHES_KEPT + 50);
+    assert_true(count >= SWITCHES_KEPT && lost + count >= (end - start) / 32);
     if (late == end) { /* not preempted meanwhile */
         assert_int_equal(count, SWITCHES_KEPT);
         assert_int_equal(lost, (end - start) / 32 - count);
@@ -282,8 +285,7 @@ static void refusals_leave_nothing(void **state)
                 WEXITSTATUS(status) == EMFILE || WEXITSTATUS(status) == ENOMEM);
 }
 
-/* ---- what it costs
- * -------------------------------------------------------------------------------------- */
+/* ---- what it costs ------------------------------------------------------------------------- */
 
 enum { ROUND_TRIPS = 20000 };
 
