@@ -28,8 +28,7 @@ const char *interference_entry(uint32_t entry)
     return entry < BLOCKS_ENTRIES ? entry_names[entry] : "unknown";
 }
 
-/* ---- rows of a block
- * ------------------------------------------------------------------------------ */
+/* ---- rows of a block ------------------------------------------------------------------------- */
 
 #define RANGE(list, member)                                                                        \
     do {                                                                                           \
@@ -54,8 +53,7 @@ static void find_rows(const struct profile *profile, struct interference_rows *a
     }
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static bool make_room(struct interference_figures *figures)
 {
@@ -142,8 +140,7 @@ static void copy_blocks(struct interference_figures *figures)
     }
 }
 
-/* ---- other keys
- * ----------------------------------------------------------------------------------- */
+/* ---- other keys ------------------------------------------------------------------------------ */
 
 bool interference_key_matches(const char *key, const char *function, uint32_t *value)
 {
@@ -193,8 +190,7 @@ static bool rekey_blocks(struct interference_figures *figures, const struct repo
     return true;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 bool interference_figures(const struct profile *profile, const struct report_options *options,
                           struct interference_figures *figures)
@@ -234,8 +230,7 @@ void interference_figures_free(struct interference_figures *figures)
     free(figures->rekeyed);
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void append(char out[BLOCK_NAME_BYTES], const char *text)
 {

@@ -372,6 +372,8 @@ bool json_interference(struct json *json, const struct profile *profile,
             block_object(json, &figures, result->ranked[i]);
         for (size_t i = 0; i < result->varying_count && left; i++, left--)
             block_object(json, &figures, result->varying[i]);
+        for (size_t i = 0; i < result->sequences_count && left; i++, left--)
+            block_object(json, &figures, result->sequences[i]);
         json_close(json, ']');
         functions_member(json, &figures);
         threads_member(json, &figures);
