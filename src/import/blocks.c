@@ -26,7 +26,7 @@ static double ns_of(const struct blocks_import *import, uint64_t ticks)
     return (double)ticks * import->ns_per_tick;
 }
 
-/* ---- stacks that the log is to be searched for --------------------------------- */
+/* ---- stacks that the log is to be searched for ----------------------------------------------- */
 
 static int compare_wanted(const void *left, const void *right)
 {
@@ -58,7 +58,7 @@ static bool want_stacks(struct blocks_import *import)
     return true;
 }
 
-/* ---- places that are to be named ----------------------------------------------- */
+/* ---- places that are to be named ------------------------------------------------------------- */
 
 static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *place)
 {
@@ -142,7 +142,7 @@ static bool place_functions(struct blocks_import *import)
     return true;
 }
 
-/* ---- functions ----------------------------------------------------------------- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* The function that really exists at the entry: what was inlined there stands within it. */
 static const struct profile_frame *entry_frame(const struct blocks_import *import, uint32_t number)
@@ -238,7 +238,7 @@ static bool add_skips(struct blocks_import *import, const struct import_skip *sk
     return true;
 }
 
-/* ---- threads ------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool is_root(const struct profile *profile, uint32_t process)
 {
@@ -326,7 +326,7 @@ static bool finish_threads(struct blocks_import *import)
     return good;
 }
 
-/* ---- blocks -------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool add_block(struct blocks_import *import, const struct blocks_merged *merged)
 {
@@ -424,7 +424,7 @@ static bool add_parts(struct blocks_import *import)
     return true;
 }
 
-/* ---- stacks, holders, samples -------------------------------------------------- */
+/* ---- stacks, holders, samples ---------------------------------------------------------------- */
 
 /* By block, context. */
 static int compare_stacks(const void *left, const void *right)
@@ -594,7 +594,7 @@ static bool add_samples(struct blocks_import *import)
     return good;
 }
 
-/* ---- the run ------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static bool describe_blocks(struct blocks_import *import)
 {

@@ -307,7 +307,17 @@ static void sequences_do_not_add_to_totals(void **state)
     const struct interference_score *score = analyse(&world, sequence);
     equal(score->sci, 1.8e-3);
     equal(world.result->interference_ns, 900000);
-    assert_int_equal(world.result->ranked_count, 2);
+    assert_int_equal(world.result->ranked_count, 1);
+    assert_int_equal(world.result->sequences_count, 1);
+    /* Of its loss its members account for all but what lies between them. */
+    world.blocks[sequence].children_count = 1;
+    world.children[sequence][0] = (struct interference_child){BLOCKS_LOCK, 1, 0};
+    equal(analyse(&world, sequence)->own_ns, 900000);
+    world.children[sequence][0].count = 2;
+    score = analyse(&world, sequence);
+    equal(score->own_ns, 0);
+    assert_int_equal(score->cause, INTERFERENCE_NESTED);
+    assert_true(says(&world, sequence, "in blocks that it consists of"));
     interference_free(world.result);
 }
 
@@ -329,7 +339,7 @@ static void functions_sum_their_blocks(void **state)
     interference_free(world.result);
 }
 
-/* ---- gain ---------------------------------------------------------------------- */
+/* ---- gain ------------------------------------------------------------------------------------ */
 
 /* The thread that needs most decides; one that waits idly for it does not. */
 static void gains_are_bounded_by_the_slowest_thread(void **state)
@@ -353,7 +363,7 @@ static void gains_are_bounded_by_the_slowest_thread(void **state)
     interference_free(world.result);
 }
 
-/* ---- causes -------------------------------------------------------------------- */
+/* ---- causes ---------------------------------------------------------------------------------- */
 
 static enum interference_cause cause_of(uint32_t function, size_t threads)
 {
@@ -454,7 +464,7 @@ static void sleep_in_code_is_said(void **state)
     interference_free(world.result);
 }
 
-/* ---- varying work -------------------------------------------------------------- */
+/* ---- varying work ---------------------------------------------------------------------------- */
 
 /* Durations 100 .. 1000, as in the samples. */
 static uint32_t varying(struct world *world, uint32_t function)
@@ -583,7 +593,7 @@ static void noise_is_no_work(void **state)
     assert_true(wrong <= 2);
 }
 
-/* ---- other keys ---------------------------------------------------------------- */
+/* ---- other keys ------------------------------------------------------------------------------ */
 
 static void samples_are_regrouped(void **state)
 {
