@@ -217,10 +217,12 @@ static uint64_t count_of(const char *name)
 
 static _Atomic bool stop;
 
+static bool slow; /* v_slow takes so long that nothing else is hot */
+
 static void call_all(long value)
 {
     for (size_t i = 0; i < VICTIMS; i++)
-        if (victims[i].call(value) != value + 1)
+        if ((slow || victims[i].call != v_slow) && victims[i].call(value) != value + 1)
             _exit(70);
 }
 
@@ -234,6 +236,7 @@ static void *spin(void *nothing)
 /* Each is called 1000 times; those that can be hooked have seen it, the others work. */
 static int play_start(void)
 {
+    slow = true;
     for (long value = 0; value < 1000; value++)
         call_all(value);
     for (size_t i = 0; i < VICTIMS; i++)
@@ -433,6 +436,7 @@ static int play_torture(void)
     pthread_t threads[BASE_COUNT(parts)];
     struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
     struct itimerval often = {{0, 1000}, {0, 1000}};
+    slow = true;
     sigaction(SIGALRM, &action, NULL);
     for (size_t i = 0; i < BASE_COUNT(parts); i++)
         if (pthread_create(&threads[i], NULL, parts[i], NULL) != 0)
@@ -441,7 +445,7 @@ static int play_torture(void)
     while (!atomic_load(&region->lost)) {
         pid_t child = fork();
         if (child == 0) {
-            for (long value = 0; value < 10000; value++)
+            for (long value = 0; value < 100; value++)
                 call_all(value);
             _exit(0);
         }
