@@ -46,11 +46,26 @@ enum { HOOK_NEW = 0, HOOK_BATCH = 100, HOOK_DONE, HOOK_LEFT };
 /* ---- reasons -----------------------------------------------------------------------------------
  */
 
+static const struct launch_loaded *find_loaded(const struct launch_process *process,
+                                               const struct launch_module *module)
+{
+    for (size_t i = 0; i < process->loaded_count; i++)
+        if (process->loaded[i].module == module)
+            return &process->loaded[i];
+    return NULL;
+}
+
+/* Not where its process has ended or the module is gone: there was nothing to hook any more. */
 static void leave(struct launch_service *service, struct launch_process *process, size_t index,
                   const char *reason)
 {
     const struct launch_hook *hook = service->modules.hooks[index];
+    const struct launch_loaded *loaded = find_loaded(process, hook->module);
+    uint8_t there;
     process->states[index] = HOOK_LEFT;
+    if (process->code.memory >= 0 &&
+        (!loaded || !launch_code_read(&process->code, hook->plan.vaddr + loaded->bias, &there, 1)))
+        return;
     launch_unhooked_add(&service->unhooked, service->region->function[hook->number].name,
                         hook->module->path, reason);
 }
@@ -117,8 +132,7 @@ static bool is_in_areas(const struct launch_process *process, uint64_t address)
     return false;
 }
 
-/* ---- the code of a hook
- * --------------------------------------------------------------------------- */
+/* ---- the code of a hook -------------------------------------------------------- */
 
 /* What goes into the area for one hook. */
 struct body {
@@ -294,17 +308,7 @@ static void enter_called(struct launch_service *service, struct launch_process *
     leave(service, process, index, "there is no room for more in this process");
 }
 
-/* ---- all hooks of a process
- * ------------------------------------------------------------------------- */
-
-static const struct launch_loaded *find_loaded(const struct launch_process *process,
-                                               const struct launch_module *module)
-{
-    for (size_t i = 0; i < process->loaded_count; i++)
-        if (process->loaded[i].module == module)
-            return &process->loaded[i];
-    return NULL;
-}
+/* ---- all hooks of a process ---------------------------------------------------- */
 
 static bool know_hooks(struct launch_service *service, struct launch_process *process)
 {
@@ -425,8 +429,7 @@ static bool patch_running(struct launch_service *service, struct launch_process 
     return !refused;
 }
 
-/* ---- modules of a process
- * ------------------------------------------------------------------------- */
+/* ---- modules of a process ------------------------------------------------------ */
 
 static struct launch_loaded *find_instance(const struct launch_process *process,
                                            const struct launch_module *module, uint64_t bias)
@@ -542,8 +545,7 @@ static int look_at_modules(struct launch_service *service, struct launch_process
     return 0;
 }
 
-/* ---- beginning and end
- * --------------------------------------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------------- */
 
 static void set_phase(struct blocks_process *piece, enum blocks_phase phase)
 {
@@ -661,8 +663,7 @@ bool launch_process_serve(struct launch_service *service, struct launch_process 
     return patch_running(service, process);
 }
 
-/* ---- samples
- * --------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------- */
 
 static const struct launch_loaded *find_module(const struct launch_process *process, uint64_t ip)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A throw a million frames deep, and many throws through a few frames, caught half-way, thrown again, in threads, by
- * destructors that call more, and across qsort, which is not C++.
+ * destructors that call more, across qsort, which is not C++; and pthread_exit, which runs destructors as a throw does.
  */
 #include "hooked.h"
 #include <stdexcept>
@@ -87,6 +87,21 @@ static uint64_t storm(uint64_t rounds)
     return caught * 10 + unwound;
 }
 
+HOOKED uint64_t leave(uint64_t depth, uint64_t &unwound)
+{
+    guard here{unwound};
+    OPAQUE(depth);
+    if (depth == 0)
+        pthread_exit(nullptr);
+    return leave(depth - 1, unwound) + 1;
+}
+
+static void *run_leave(void *unwound)
+{
+    leave(100, *static_cast<uint64_t *>(unwound));
+    return unwound;
+}
+
 static uint64_t depth;
 
 static void *run_deep(void *unused)
@@ -121,6 +136,13 @@ int main(int argc, char **argv)
     for (int i = 0; i < 1000; i++)
         thrown += sort_until_thrown(i % 100);
     say("through qsort: %d\n", thrown);
+    unwound = 0;
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        must(pthread_create(&thread, nullptr, run_leave, &unwound) == 0);
+        must(pthread_join(thread, nullptr) == 0);
+    }
+    say("left %llu\n", (unsigned long long)unwound);
     std::vector<std::thread> threads;
     uint64_t results[4] = {};
     for (uint64_t &result : results)
