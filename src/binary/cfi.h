@@ -8,6 +8,8 @@
 
 #include "unwind/unwind.h"
 
+enum { CFI_OMITTED = 0xff };
+
 struct cfi_section {
     const uint8_t *bytes;
     size_t size;
@@ -24,6 +26,8 @@ struct cfi_entry {
     int64_t data_factor;
     uint8_t return_column;
     uint8_t pointer_encoding;
+    uint8_t handlers_encoding; /* CFI_OMITTED: no tables of exception handlers */
+    uint64_t handlers;         /* vaddr of the table; 0: none                  */
     bool signal_frame;
     bool augmented; /* 'z': each entry has augmentation data */
     const struct cfi_section *section;

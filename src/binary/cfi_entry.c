@@ -58,7 +58,7 @@ static bool read_augmentation(const char *letters, struct bytes *data, struct cf
             pointer_read(data, entry->section, encoding & ~POINTER_INDIRECT, &ignored);
             break;
         }
-        case 'L': bytes_fixed(data, 1); break;
+        case 'L': entry->handlers_encoding = (uint8_t)bytes_fixed(data, 1); break;
         case 'S': entry->signal_frame = true; break;
         case 'B': /* pointer authentication: nothing on this machine */ break;
         default: return false;
@@ -84,6 +84,7 @@ static bool read_common(const struct cfi_section *section, struct bytes body,
     entry->data_factor = bytes_sleb(&body);
     entry->return_column = (uint8_t)(version == 1 ? bytes_fixed(&body, 1) : bytes_uleb(&body));
     entry->pointer_encoding = POINTER_ABSOLUTE;
+    entry->handlers_encoding = CFI_OMITTED;
     entry->signal_frame = false;
     entry->augmented = *letters == 'z';
     if (entry->augmented) {
@@ -113,6 +114,22 @@ static bool find_common(const struct cfi_section *section, const struct record *
            read_common(section, common.body, entry);
 }
 
+/* The only augmentation data of an entry. A relative pointer of 0 is no pointer. */
+static void read_handlers(struct cfi_entry *entry, struct bytes *body, uint64_t length)
+{
+    struct bytes data = *body;
+    struct bytes value = *body;
+    uint64_t pointer;
+    bytes_skip(body, length);
+    data.end = value.end = body->at;
+    if (body->failed || entry->handlers_encoding == CFI_OMITTED ||
+        !pointer_read(&value, entry->section, entry->handlers_encoding & POINTER_FORMAT,
+                      &pointer) ||
+        pointer == 0 || !pointer_read(&data, entry->section, entry->handlers_encoding, &pointer))
+        return;
+    entry->handlers = pointer;
+}
+
 enum cfi_next cfi_next(const struct cfi_section *section, size_t *offset, struct cfi_entry *entry)
 {
     struct record record;
@@ -129,7 +146,7 @@ enum cfi_next cfi_next(const struct cfi_section *section, size_t *offset, struct
         length == 0 || __builtin_add_overflow(found.start, length, &found.end))
         return CFI_SKIPPED;
     if (found.augmented)
-        bytes_skip(body, bytes_uleb(body));
+        read_handlers(&found, body, bytes_uleb(body));
     if (body->failed)
         return CFI_SKIPPED;
     found.program = body->at;

@@ -211,6 +211,18 @@ static enum base_status build(struct spans *spans, struct rows *rows)
     return rows->no_memory ? BASE_NO_MEMORY : BASE_OK;
 }
 
+enum base_status ranges_visit(Elf *elf, bool (*visit)(void *context, const struct cfi_entry *entry),
+                              void *context)
+{
+    struct spans spans = {0};
+    enum base_status status = collect(elf, &spans);
+    for (size_t i = 0; i < spans.count && status == BASE_OK; i++)
+        if (spans.items[i].entry.section && !visit(context, &spans.items[i].entry))
+            break;
+    free(spans.items);
+    return status;
+}
+
 enum base_status ranges_load(Elf *elf, struct intervals *ranges)
 {
     struct spans spans = {0};

@@ -5,8 +5,10 @@
  * file, which is cheaper than comparing them.
  */
 #include "binary/names.h"
+#include "binary/binary.h"
 
 #include <libiberty/demangle.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,7 +89,7 @@ static size_t base_length(const char *linkage, const char **suffix)
     return (size_t)(dot - linkage);
 }
 
-static char *demangle(const char *linkage)
+char *names_demangle(const char *linkage, bool parameters)
 {
     const char *suffix;
     size_t length = base_length(linkage, &suffix);
@@ -101,13 +103,20 @@ static char *demangle(const char *linkage)
     if (mangled) {
         readable = rust_demangle(base, DMGL_NO_OPTS); /* first: old Rust looks like C++ */
         if (!readable)
-            readable = cplus_demangle_v3(base, DMGL_NO_OPTS);
+            readable = cplus_demangle_v3(base, parameters ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS);
     }
     const char *shown = readable ? readable : base;
     char *whole = join(shown, strlen(shown), suffix, "");
     free(readable);
     free(base);
     return whole;
+}
+
+void binary_demangle(const char *linkage, char *out, size_t out_bytes)
+{
+    char *readable = names_demangle(linkage, false);
+    snprintf(out, out_bytes, "%s", readable ? readable : linkage);
+    free(readable);
 }
 
 const char *names_readable(struct names *names, const char *linkage)
@@ -117,7 +126,7 @@ const char *names_readable(struct names *names, const char *linkage)
     const struct name *known = &names->slots[find_slot(names, linkage)];
     if (known->key)
         return known->value ? known->value : linkage;
-    return keep(names, linkage, demangle(linkage));
+    return keep(names, linkage, names_demangle(linkage, false));
 }
 
 const char *names_absolute(struct names *names, const char *directory, const char *path)

@@ -21,6 +21,9 @@ struct names {
 /* Readable form of a symbol: C++ and Rust demangled, without parameters and hashes. */
 const char *names_readable(struct names *names, const char *linkage);
 
+/* The same, the caller's, on wish with parameters. NULL: it stands as it is; or no memory. */
+char *names_demangle(const char *linkage, bool parameters);
+
 /* path, made absolute with the directory if that is (may be NULL). */
 const char *names_absolute(struct names *names, const char *directory, const char *path);
 

@@ -3,10 +3,15 @@
 #ifndef HEADROOM_BINARY_RANGES_H
 #define HEADROOM_BINARY_RANGES_H
 
+#include "binary/cfi.h"
 #include "binary/image.h"
 #include "binary/intervals.h"
 
 /* Adds the range of each function, and sorts. BASE_NOT_FOUND: no such information; BASE_NO_MEMORY. */
 enum base_status ranges_load(Elf *elf, struct intervals *ranges);
+
+/* Hands out each entry; false stops. BASE_NOT_FOUND, BASE_NO_MEMORY. */
+enum base_status ranges_visit(Elf *elf, bool (*visit)(void *context, const struct cfi_entry *entry),
+                              void *context);
 
 #endif

@@ -61,6 +61,7 @@ static enum base_status load_section(Elf *elf, Elf_Scn *section, size_t strings,
             __builtin_add_overflow(item.start, symbol.st_size, &item.end))
             continue;
         item.rank = rank_of(&symbol);
+        item.type = GELF_ST_TYPE(symbol.st_info);
         if (!add_symbol(symbols, &item))
             return BASE_NO_MEMORY;
         *found = true;

@@ -11,6 +11,7 @@ struct symbol {
     const char *name;    /* the file's                      */
     uint64_t section_end;
     uint8_t rank; /* of several at one address the highest is shown */
+    uint8_t type; /* STT_... */
 };
 
 struct symbols {

@@ -194,6 +194,12 @@ enum base_status isa_decode_effects(const uint8_t *code, size_t available, uint6
 unsigned isa_length(const uint8_t *code, size_t available);
 
 /*
+ * Offset within the instruction at code of a displacement (4 bytes) that is relative to the next
+ * instruction's address, of memory operands and of lea; 0: there is none. Jumps have none. No isa_start() either.
+ */
+unsigned isa_relative_operand(const uint8_t *code, size_t available);
+
+/*
  * Effective address of one access from the registers *before* the instruction.
  * For push and call that is below the current stack pointer. False when it is
  * unaddressable.

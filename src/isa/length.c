@@ -68,6 +68,7 @@ struct cursor {
     const uint8_t *code;
     size_t available, at;
     bool operand_16, address_32, wide; /* prefixes 66, 67, REX.W */
+    unsigned relative;                 /* offset of a displacement relative to rip; 0: none */
 };
 
 static bool is_legacy_prefix(uint8_t byte)
@@ -135,7 +136,7 @@ static bool has_modrm(char form)
 }
 
 /* The whole length, the cursor standing behind the opcode. */
-static unsigned finish(const struct cursor *cursor, char form)
+static unsigned finish(struct cursor *cursor, char form)
 {
     size_t length = cursor->at + immediate_bytes(cursor, form);
     if (form == NONE || form == PREFIX)
@@ -145,6 +146,8 @@ static unsigned finish(const struct cursor *cursor, char form)
         if (bytes == 0)
             return 0;
         length += bytes;
+        if ((cursor->code[cursor->at] & 0xc7) == 5)
+            cursor->relative = (unsigned)cursor->at + 1;
     }
     return length <= cursor->available && length <= ISA_MAX_LENGTH ? (unsigned)length : 0;
 }
@@ -196,29 +199,41 @@ static unsigned finish_two_byte(struct cursor *cursor)
     return finish(cursor, opcode == 0x38 ? MODRM : MODRM_8);
 }
 
-unsigned isa_length(const uint8_t *code, size_t available)
+static unsigned measure(struct cursor *cursor)
 {
-    struct cursor cursor = {code, available, 0, false, false, false};
-    if (cursor.available > ISA_MAX_LENGTH)
-        cursor.available = ISA_MAX_LENGTH;
-    while (cursor.at < cursor.available) {
-        uint8_t byte = code[cursor.at++];
+    const uint8_t *code = cursor->code;
+    if (cursor->available > ISA_MAX_LENGTH)
+        cursor->available = ISA_MAX_LENGTH;
+    while (cursor->at < cursor->available) {
+        uint8_t byte = code[cursor->at++];
         if (is_legacy_prefix(byte)) {
-            cursor.operand_16 |= byte == 0x66;
-            cursor.address_32 |= byte == 0x67;
-            cursor.wide = false; /* REX counts only right before the opcode */
+            cursor->operand_16 |= byte == 0x66;
+            cursor->address_32 |= byte == 0x67;
+            cursor->wide = false; /* REX counts only right before the opcode */
             continue;
         }
         if ((byte & 0xf0) == 0x40) {
-            cursor.wide = byte & 8;
+            cursor->wide = byte & 8;
             continue;
         }
         if (byte == 0x0f)
-            return finish_two_byte(&cursor);
-        bool xop = byte == 0x8f && cursor.at < cursor.available && (code[cursor.at] & 0x1f) >= 8;
+            return finish_two_byte(cursor);
+        bool xop = byte == 0x8f && cursor->at < cursor->available && (code[cursor->at] & 0x1f) >= 8;
         if (byte == 0xc4 || byte == 0xc5 || byte == 0x62 || xop)
-            return finish_vector(&cursor, byte);
-        return finish(&cursor, one_byte[byte]);
+            return finish_vector(cursor, byte);
+        return finish(cursor, one_byte[byte]);
     }
     return 0;
+}
+
+unsigned isa_length(const uint8_t *code, size_t available)
+{
+    struct cursor cursor = {.code = code, .available = available};
+    return measure(&cursor);
+}
+
+unsigned isa_relative_operand(const uint8_t *code, size_t available)
+{
+    struct cursor cursor = {.code = code, .available = available};
+    return measure(&cursor) ? cursor.relative : 0;
 }
