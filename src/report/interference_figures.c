@@ -17,8 +17,7 @@ const char *const interference_entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = 
                                                               [BLOCKS_CALLED] = "called",
                                                               [BLOCKS_MARKED] = "marked"};
 
-/* ---- rows of a block
- * ------------------------------------------------------------------------------ */
+/* ---- rows of a block ----------------------------------------------------------- */
 
 #define RANGE(list, member)                                                                        \
     do {                                                                                           \
@@ -43,8 +42,7 @@ static void find_rows(const struct profile *profile, struct interference_rows *a
     }
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------- */
+/* ---- copies -------------------------------------------------------------------- */
 
 static bool make_room(struct interference_figures *figures)
 {
@@ -131,8 +129,7 @@ static void copy_blocks(struct interference_figures *figures)
     }
 }
 
-/* ---- other keys
- * ----------------------------------------------------------------------------------- */
+/* ---- other keys ---------------------------------------------------------------- */
 
 bool interference_key_matches(const char *key, const char *function, uint32_t *value)
 {
@@ -182,8 +179,7 @@ static bool rekey_blocks(struct interference_figures *figures, const struct repo
     return true;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole ----------------------------------------------------------------- */
 
 bool interference_figures(const struct profile *profile, const struct report_options *options,
                           struct interference_figures *figures)
@@ -223,8 +219,7 @@ void interference_figures_free(struct interference_figures *figures)
     free(figures->rekeyed);
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------- */
 
 static void append(char out[BLOCK_NAME_BYTES], const char *text)
 {

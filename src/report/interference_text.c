@@ -84,8 +84,7 @@ void interference_narrow(struct printer *printer)
         print_narrow_file(printer, profile->block_functions[i].file);
 }
 
-/* ---- summary
- * ------------------------------------------------------------------------------------- */
+/* ---- summary ------------------------------------------------------------------- */
 
 static void print_total(struct printer *printer, const struct interference_figures *figures)
 {
@@ -218,8 +217,7 @@ static void print_top(struct printer *printer, const struct interference_figures
     }
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------- */
 
 static int compare_threads(const void *left, const void *right, void *context)
 {
@@ -296,8 +294,7 @@ static bool print_threads(struct printer *printer, const struct interference_fig
     return true;
 }
 
-/* ---- a block
- * -------------------------------------------------------------------------------------- */
+/* ---- a block ------------------------------------------------------------------- */
 
 static void print_durations(struct printer *printer, const struct interference_score *score)
 {
@@ -500,8 +497,7 @@ static bool print_findings(struct printer *printer, const struct interference_fi
     return true;
 }
 
-/* ---- what is no interference
- * ------------------------------------------------------------------------ */
+/* ---- what is no interference --------------------------------------------------- */
 
 static void print_row(struct printer *printer, const struct interference_figures *figures,
                       uint32_t block, double part, const char *remark)
@@ -587,8 +583,7 @@ static void print_few(struct printer *printer, const struct interference_figures
     print_left(printer, result->few_count, shown);
 }
 
-/* ---- what was not seen
- * ------------------------------------------------------------------------------- */
+/* ---- what was not seen --------------------------------------------------------- */
 
 static void print_skips(struct printer *printer)
 {

@@ -329,8 +329,7 @@ static void functions_sum_their_blocks(void **state)
     interference_free(world.result);
 }
 
-/* ---- gain
- * ---------------------------------------------------------------------------------------- */
+/* ---- gain ---------------------------------------------------------------------- */
 
 /* The thread that needs most decides; one that waits idly for it does not. */
 static void gains_are_bounded_by_the_slowest_thread(void **state)
@@ -354,8 +353,7 @@ static void gains_are_bounded_by_the_slowest_thread(void **state)
     interference_free(world.result);
 }
 
-/* ---- causes
- * --------------------------------------------------------------------------------------- */
+/* ---- causes -------------------------------------------------------------------- */
 
 static enum interference_cause cause_of(uint32_t function, size_t threads)
 {
@@ -456,8 +454,7 @@ static void sleep_in_code_is_said(void **state)
     interference_free(world.result);
 }
 
-/* ---- varying work
- * ---------------------------------------------------------------------------------- */
+/* ---- varying work -------------------------------------------------------------- */
 
 /* Durations 100 .. 1000, as in the samples. */
 static uint32_t varying(struct world *world, uint32_t function)
@@ -586,8 +583,7 @@ static void noise_is_no_work(void **state)
     assert_true(wrong <= 2);
 }
 
-/* ---- other keys
- * ------------------------------------------------------------------------------------ */
+/* ---- other keys ---------------------------------------------------------------- */
 
 static void samples_are_regrouped(void **state)
 {
