@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROUNDS = 15, SYMBOLS = 1 << 18 };
+enum { ROUNDS = 300, SYMBOLS = 1 << 14 };
 
 static uint32_t stream[SYMBOLS];
 

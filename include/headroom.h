@@ -18,11 +18,12 @@
  *        by its size class. 0 if there is nothing of that kind. A thread tells about a hundred keys
  *        of a name apart; what is more is taken together.
  *
- * Nesting    BEGIN and END are brackets, opened and closed by each thread for itself, also
- *            recursively, and not necessarily in the same function. END ends the innermost
- * execution of its name; what was begun after it and has not ended is dropped. An END without its
- * BEGIN does nothing. Jumps      An execution that is left by an exception, longjmp, return or goto
- * without reaching END is dropped: neither counted nor timed. In C++ a destructor can hold the END.
+ * Nesting    BEGIN and END are brackets in one function, also recursively. END ends the innermost
+ *            execution of its name that this activation of the function, or what was inlined into
+ * it, began; what was begun after it and has not ended is dropped. An END without its BEGIN does
+ * nothing. Jumps      An execution that is left by an exception, longjmp, return or goto without
+ * reaching END is dropped: neither counted nor timed. In C++ a destructor can hold the END, and its
+ *            constructor the BEGIN, if both are inlined: __attribute__((always_inline)).
  * Threads    Any thread may use markers, also in signal handlers and before main. What is begun in
  *            one thread cannot be ended in another: both halves are dropped.
  *
@@ -58,17 +59,20 @@ typedef unsigned long headroom_word;
 /*
  * nopl 0(%rax,%rax), five bytes; and in the table: where it is and where its name is (relative to
  * the entry's own words), what it is, 0. 'o' binds the entry to the section of the code, '?' puts
- * it into the group of the code if there is one.
+ * it into the group of the code if there is one; for linkers that know neither, the code refers to
+ * its entry by a relocation that changes nothing.
  */
 #define HEADROOM_MARKER(name, kind)                                                                \
     ".Lheadroom_site%=:\n"                                                                         \
     "\t.byte 0x0f,0x1f,0x44,0x00,0x00\n"                                                           \
+    "\t.reloc .Lheadroom_site%=,R_X86_64_NONE,.Lheadroom_entry%=\n"                                \
     "\t.pushsection .rodata.str1.1,\"aMS\",@progbits,1\n"                                          \
     ".Lheadroom_name%=:\n"                                                                         \
     "\t.asciz \"" name "\"\n"                                                                      \
     "\t.popsection\n"                                                                              \
     "\t.pushsection headroom_markers,\"ao?\",@progbits,.Lheadroom_site%=\n"                        \
     "\t.balign 4\n"                                                                                \
+    ".Lheadroom_entry%=:\n"                                                                        \
     "\t.long .Lheadroom_site%=-.,.Lheadroom_name%=-.," kind ",0\n"                                 \
     "\t.popsection\n"
 

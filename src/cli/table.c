@@ -128,6 +128,21 @@ static const char *const kind_names[] = {"dead", "silent", "load",
                 "misses, events. best, the default: the event if one was counted, else "           \
                 "cycles if they were measured, else misses, else instructions."                    \
     }
+#define OPTIONS_BLOCKS                                                                             \
+    {"key",                                                                                        \
+     0,                                                                                            \
+     OPTION_LIST,                                                                                  \
+     FIELD(keys),                                                                                  \
+     .argument = "FUNCTION:N",                                                                     \
+     .help = "Tell executions of FUNCTION apart by its argument N, counted from 0, because what "  \
+             "it has to do depends on it. May be given again. 'headroom report' does so from the " \
+             "samples that were kept, of arguments 0 to 2 and of 'result'."},                      \
+    {                                                                                              \
+        "min-executions", 0, OPTION_NUMBER, FIELD(min_executions),                                 \
+            .low = 1, .high = 1e15, .argument = "N",                                               \
+            .help = "Blocks get a score if at least N executions of them were timed. Default: "    \
+                    "1000."                                                                        \
+    }
 #define OPTION_OUTPUT(verb)                                                                        \
     {                                                                                              \
         "output", 'o', OPTION_FILE, FIELD(output),                                                 \
@@ -247,11 +262,36 @@ static const struct option_spec paths_options[] = {
     OPTIONS_LAST,
 };
 
+static const struct option_spec interference_options[] = {
+    OPTION_OUTPUT("interference"),
+    {"functions", 0, OPTION_TEXT, FIELD(patterns), .argument = "GLOB,...",
+     .help = "Time the functions whose names match, of the program and its libraries, beside those "
+             "of libraries that wait, do input and output or allocate. Without this option those "
+             "that take more than 1 % of the time are found while COMMAND runs."},
+    {"every", 0, OPTION_NUMBER, FIELD(every), .low = 1, .high = 1e9, .argument = "N",
+     .help = "Time one execution in N. Without this option all are timed, until that costs too "
+             "much: then fewer."},
+    {"no-patch", 0, OPTION_FLAG, FIELD(patch), .value = 0,
+     .help = "Leave the program's code as it is: only calls from one module to another are timed, "
+             "and functions that were compiled for it."},
+    {"stacks", 0, OPTION_NUMBER, FIELD(stacks), .low = 1, .high = 4e9, .argument = "N",
+     .help = "Take the call stack of one execution of a block in N, the first included. Default: "
+             "10000."},
+    {"no-switches", 0, OPTION_FLAG, FIELD(switches), .value = 0,
+     .help = "Do not watch context switches: being preempted then counts as being slow, and "
+             "whether a thread slept is not known."},
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_BLOCKS,
+    OPTIONS_LAST,
+};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
     OPTION_PAPER_BINS,
     OPTION_HOT,
+    OPTIONS_BLOCKS,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "Show these kinds only, out of dead,silent,load. Default: all that were recorded."},
     OPTION_COLOR,
@@ -396,6 +436,29 @@ const struct verb verbs[] = {
         .run = paths_run,
     },
     {
+        .name = "interference",
+        .summary = "tell which code loses time to other threads",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND and times executions of functions: those that take most of its time, and "
+            "those of libraries that lock, wait, do input and output or allocate. An execution "
+            "that takes longer than the fastest one of the same work was held up, mostly by "
+            "another thread. The report ranks blocks of code by the time lost so, and tells for "
+            "each what the evidence says about the cause: locks and who held them, waits for other "
+            "threads, input and output, the allocator, being preempted, work that varies with an "
+            "argument, or that it cannot be told.\n\n"
+            "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+            "dynamically linked x86-64 program, or a script run by one. Have no more threads than "
+            "processors: else they wait for these. "
+            "Its input, output and exit status stay its own; the report goes to standard error "
+            "when it has ended. Options end at the first word that is not one." COMMAND_END,
+        .exit_status = COMMAND_STATUS,
+        .options = interference_options,
+        .usage_code = 125,
+        .command = true,
+        .run = interference_run,
+    },
+    {
         .name = "cc",
         .summary = "compile C with counters",
         .arguments = "[--] [COMPILER] ARGUMENT...",
@@ -510,5 +573,7 @@ void settings_default(struct settings *settings)
         .stack = 1,
         .share = 1,
         .hot = 0.01,
+        .patch = 1,
+        .switches = 1,
     };
 }

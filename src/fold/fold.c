@@ -14,30 +14,32 @@ size_t fold_bytes(void)
     return sizeof(struct fold);
 }
 
+static inline uint64_t bit(uint32_t token)
+{
+    return UINT64_C(1) << token;
+}
+
 void fold_init(struct fold *fold, fold_occurrence *occurrence, void *context)
 {
     fold->occurrence = occurrence;
     fold->context = context;
-    fold->unused = UINT64_MAX;
+    fold->open = bit(END);
+    fold->unused = ~bit(END);
     fold->token[END] =
         (struct token){.part = UINT32_MAX, .slot = NOT_LISTED, .next = END, .previous = END};
 }
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-static void list(struct fold *fold, uint32_t left, uint32_t slot, uint64_t pair)
+static inline void list(struct fold *fold, uint32_t left, uint32_t slot, uint64_t pair)
 {
     fold->slot[slot] = (struct slot){.pair = pair, .value = left};
     fold->token[left].slot = (uint16_t)slot;
 }
 
 /* Slots behind move up, so that a search never meets a gap (Knuth 6.4, algorithm R). */
-static void unlist(struct fold *fold, uint32_t left)
+static void take_out(struct fold *fold, uint32_t gap)
 {
-    uint32_t gap = fold->token[left].slot;
-    if (gap == NOT_LISTED)
-        return;
-    fold->token[left].slot = NOT_LISTED;
     for (uint32_t at = (gap + 1) % SLOTS; fold->slot[at].pair; at = (at + 1) % SLOTS) {
         uint32_t home = fold_home(fold->slot[at].pair);
         if ((at - home) % SLOTS < (at - gap) % SLOTS)
@@ -50,25 +52,49 @@ static void unlist(struct fold *fold, uint32_t left)
     fold->slot[gap].pair = 0;
 }
 
-/* ---- the list ------------------------------------------------------------------------------ */
-
-/* The token and the next one are to be looked at, unless the next is the list's last, which can
- * grow. */
-static inline void look_at(struct fold *fold, uint32_t left)
+static inline void unlist(struct fold *fold, uint32_t left)
 {
-    uint32_t right = fold->token[left].next;
-    if (left != END && right != END && (fold->ended || fold->token[right].next != END))
-        fold->changed |= UINT64_C(1) << left;
+    uint32_t slot = fold->token[left].slot;
+    if (slot == NOT_LISTED)
+        return;
+    fold->token[left].slot = NOT_LISTED;
+    take_out(fold, slot);
 }
 
-/* The token's neighbour on the right becomes part of it. */
-static void absorb(struct fold *fold, struct token *token)
+/* ---- the list ------------------------------------------------------------------------------ */
+
+static inline uint32_t last(const struct fold *fold)
 {
-    uint32_t right = token->next;
+    return fold->token[END].previous;
+}
+
+/* The token and the next one are to be looked at if both are closed. */
+static inline void look_at(struct fold *fold, uint32_t left)
+{
+    if ((fold->open & (bit(left) | bit(fold->token[left].next))) == 0)
+        fold->changed |= bit(left);
+}
+
+static inline void close_token(struct fold *fold, uint32_t token)
+{
+    fold->open &= ~bit(token);
+    look_at(fold, fold->token[token].previous);
+    look_at(fold, token);
+}
+
+/* The token's neighbour on the right becomes part of it, and it is open: no rule may use it with
+ * another. */
+static inline void absorb(struct fold *fold, uint32_t left)
+{
+    struct token *token = &fold->token[left];
+    uint32_t right = token->next, previous = token->previous;
     struct token *gone = &fold->token[right];
     unlist(fold, right);
-    fold->changed &= ~(UINT64_C(1) << right);
-    fold->unused |= UINT64_C(1) << right;
+    unlist(fold, left);
+    unlist(fold, previous);
+    fold->changed &= ~(bit(right) | bit(left) | bit(previous));
+    fold->open = (fold->open & ~bit(right)) | bit(left);
+    fold->unused |= bit(right);
     fold->token[gone->next].previous = gone->previous;
     token->next = gone->next;
     token->end = gone->end;
@@ -78,60 +104,48 @@ static void forget_first(struct fold *fold)
 {
     uint32_t first = fold->token[END].next, second = fold->token[first].next;
     unlist(fold, first);
-    fold->unused |= UINT64_C(1) << first;
+    fold->open &= ~bit(first);
+    fold->unused |= bit(first);
     fold->token[END].next = (uint8_t)second;
     fold->token[second].previous = END;
 }
 
 /* ---- the rules ----------------------------------------------------------------------------- */
 
-static bool same_symbol(uint64_t pair)
-{
-    return pair >> (32 + CLASS_BITS) == (uint32_t)pair >> CLASS_BITS;
-}
-
-/* True if the part has become another. */
-static bool grow(struct token *token, uint32_t count)
+static void grow(struct token *token, uint32_t count)
 {
     if (__builtin_add_overflow(token->count, count, &token->count))
         token->count = UINT32_MAX;
-    uint32_t part = token->part;
-    token->part = part >> CLASS_BITS << CLASS_BITS | fold_class(token->count);
-    return token->part != part;
+    token->part = token->part >> CLASS_BITS << CLASS_BITS | fold_class(token->count);
 }
 
-/* Rule 1 for a token that is looked at. */
-static void loop(struct fold *fold, uint32_t left)
+/* Rule 1, if it applies to the token and the next one. */
+static inline void join(struct fold *fold, uint32_t left)
 {
     struct token *token = &fold->token[left];
-    bool other = grow(token, fold->token[token->next].count);
-    absorb(fold, token);
-    fold->changed &= ~(UINT64_C(1) << left);
-    look_at(fold, left);
-    if (other) {
-        unlist(fold, token->previous);
-        look_at(fold, token->previous);
-    }
+    const struct token *next = &fold->token[token->next];
+    if (token->part >> CLASS_BITS != next->part >> CLASS_BITS)
+        return;
+    grow(token, next->count);
+    absorb(fold, left);
 }
 
-/* An occurrence of the sequence: the token and its right neighbour, which are not listed. */
+/* An occurrence of the sequence: the token and the next one. Rule 1 cannot apply but here. */
 static void unite(struct fold *fold, uint32_t left, uint32_t number)
 {
     struct token *token = &fold->token[left];
     struct fold_sequence *sequence = &fold->sequence[number];
-    absorb(fold, token);
+    absorb(fold, left);
     token->part = (FOLD_FIRST + number) << CLASS_BITS | 1;
     token->count = 1;
-    uint64_t time = token->end - token->start;
+    uint64_t start = token->start, end = token->end, time = end - start;
     sequence->sum += time;
     if (sequence->count++ == 0 || time < sequence->min)
         sequence->min = time;
-    fold->changed &= ~(UINT64_C(1) << left);
-    look_at(fold, left);
-    unlist(fold, token->previous);
-    look_at(fold, token->previous);
+    join(fold, left);
+    join(fold, token->previous);
     if (fold->occurrence)
-        fold->occurrence(fold->context, number, token->start, token->end);
+        fold->occurrence(fold->context, number, start, end);
 }
 
 /* Rule 3 for two places of which `slot` lists one. */
@@ -140,11 +154,16 @@ static void create(struct fold *fold, uint32_t place, uint32_t slot)
     uint32_t listed = (uint32_t)fold->slot[slot].value, number = fold->sequences++;
     uint64_t pair = fold->slot[slot].pair;
     uint32_t left = (uint32_t)(pair >> 32), right = (uint32_t)pair;
-    const uint32_t mask = (1 << CLASS_BITS) - 1;
     fold->sequence[number] = (struct fold_sequence){
-        .part = {{left >> CLASS_BITS, left & mask}, {right >> CLASS_BITS, right & mask}},
+        .part = {{left >> CLASS_BITS, left & CLASS_MASK},
+                 {right >> CLASS_BITS, right & CLASS_MASK}},
         .length = fold_length(fold, left) + fold_length(fold, right),
     };
+    bool plain = left >> CLASS_BITS < FOLD_FIRST;
+    fold->spine[number] = (struct spine){
+        .lowest =
+            (uint16_t)(plain ? number : fold->spine[(left >> CLASS_BITS) - FOLD_FIRST].lowest),
+        .root = UINT16_MAX};
     fold->slot[slot].value = KNOWN + number;
     fold->token[listed].slot = NOT_LISTED;
     bool before = fold->token[listed].order < fold->token[place].order;
@@ -164,17 +183,13 @@ static bool repeated(struct fold *fold, uint32_t left, uint32_t slot, uint64_t p
     if (met && fold->sequences == FOLD_SEQUENCES)
         fold->full = true;
     if (!met || fold->full)
-        fold->changed &= ~(UINT64_C(1) << left);
+        fold->changed &= ~bit(left);
     return met && !fold->full;
 }
 
 static void settle_one(struct fold *fold, uint32_t left)
 {
     uint64_t pair = fold_pair(fold, left);
-    if (same_symbol(pair)) {
-        loop(fold, left);
-        return;
-    }
     uint32_t slot = fold_find(fold, pair);
     uint64_t value = fold->slot[slot].value;
     if (fold->slot[slot].pair && value >= KNOWN)
@@ -183,12 +198,12 @@ static void settle_one(struct fold *fold, uint32_t left)
         create(fold, left, slot);
 }
 
-/* Tokens to look at in the list's order. */
-static uint32_t in_order(const struct fold *fold, uint8_t *tokens)
+/* The tokens in the list's order. */
+static uint32_t in_order(const struct fold *fold, uint64_t bits, uint8_t *tokens)
 {
     uint32_t count = 0;
-    for (uint64_t rest = fold->changed; rest; rest &= rest - 1) {
-        uint32_t token = (uint32_t)__builtin_ctzll(rest), at = count++;
+    for (; bits; bits &= bits - 1) {
+        uint32_t token = (uint32_t)__builtin_ctzll(bits), at = count++;
         for (; at > 0 && fold->token[tokens[at - 1]].order > fold->token[token].order; at--)
             tokens[at] = tokens[at - 1];
         tokens[at] = (uint8_t)token;
@@ -196,15 +211,9 @@ static uint32_t in_order(const struct fold *fold, uint8_t *tokens)
     return count;
 }
 
-/* Rules 1 and 2 where several places changed. False: they do not apply. */
+/* Rule 2 where several places changed. False: it does not apply. */
 static bool settle_known(struct fold *fold, const uint8_t *tokens, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) {
-        if (same_symbol(fold_pair(fold, tokens[i]))) {
-            loop(fold, tokens[i]);
-            return true;
-        }
-    }
     for (uint32_t i = 0; i < count; i++) {
         const struct slot *slot = &fold->slot[fold_find(fold, fold_pair(fold, tokens[i]))];
         if (slot->pair && slot->value >= KNOWN) {
@@ -218,7 +227,7 @@ static bool settle_known(struct fold *fold, const uint8_t *tokens, uint32_t coun
 static void settle_several(struct fold *fold)
 {
     uint8_t tokens[FOLD_WINDOW];
-    uint32_t count = in_order(fold, tokens), best = END, best_slot = 0;
+    uint32_t count = in_order(fold, fold->changed, tokens), best = END, best_slot = 0;
     uint64_t best_order = UINT64_MAX;
     if (settle_known(fold, tokens, count))
         return;
@@ -240,24 +249,98 @@ static void settle_several(struct fold *fold)
         create(fold, best, best_slot);
 }
 
+/* ---- rule 4 -------------------------------------------------------------------------------- */
+
+/* The sequence among the spine of `number` whose first part has the symbol, or FOLD_SEQUENCES. */
+static inline uint32_t on_spine(struct fold *fold, uint32_t number, uint32_t symbol)
+{
+    uint32_t lowest = fold->spine[number].lowest;
+    if (symbol < FOLD_FIRST)
+        return fold->sequence[lowest].part[0].symbol == symbol ? lowest : FOLD_SEQUENCES;
+    uint32_t wanted = symbol - FOLD_FIRST;
+    /* A loop that goes on climbs one step a time: what was walked once need not be again. */
+    if (fold->spine[wanted].root == number)
+        return fold->spine[wanted].up;
+    for (uint32_t at = number, down; at > wanted && at != lowest; at = down) {
+        down = fold->sequence[at].part[0].symbol - FOLD_FIRST;
+        fold->spine[down].root = (uint16_t)number;
+        fold->spine[down].up = (uint16_t)at;
+        if (down == wanted)
+            return at;
+    }
+    return FOLD_SEQUENCES;
+}
+
+static bool begins_sequence(struct fold *fold, uint32_t number, uint32_t token);
+
+/* The token and what follows it are a beginning of the symbol. */
+static inline bool begins(struct fold *fold, uint32_t symbol, uint32_t token)
+{
+    return token == END ||
+           (symbol >= FOLD_FIRST && begins_sequence(fold, symbol - FOLD_FIRST, token));
+}
+
+static inline bool begins_part(struct fold *fold, const struct fold_part *part, uint32_t token)
+{
+    const struct token *first = &fold->token[token];
+    if (first->part >> CLASS_BITS != part->symbol)
+        return begins(fold, part->symbol, token);
+    return (first->part & CLASS_MASK) <= part->class && begins(fold, part->symbol, first->next);
+}
+
+static bool begins_sequence(struct fold *fold, uint32_t number, uint32_t token)
+{
+    const struct token *first = &fold->token[token];
+    uint32_t symbol = first->part >> CLASS_BITS, class = first->part & CLASS_MASK;
+    uint32_t at = on_spine(fold, number, symbol);
+    if (at == FOLD_SEQUENCES)
+        return false;
+    const struct fold_part *part = fold->sequence[at].part;
+    return (class == part[0].class && begins_part(fold, &part[1], first->next)) ||
+           (class <= part[0].class && begins(fold, symbol, first->next));
+}
+
+/* False: rule 4 does not apply, or closed what brought about nothing. */
+static inline bool settle_open(struct fold *fold)
+{
+    uint64_t open = fold->open & ~bit(END) & ~(fold->ended ? 0 : bit(last(fold)));
+    while (open && !fold->changed) {
+        uint32_t token = (uint32_t)__builtin_ctzll(open);
+        for (uint64_t rest = open & (open - 1); rest; rest &= rest - 1) {
+            uint32_t other = (uint32_t)__builtin_ctzll(rest);
+            token = fold->token[other].order > fold->token[token].order ? other : token;
+        }
+        open &= ~bit(token);
+        const struct token *candidate = &fold->token[token];
+        if (fold->ended || !begins(fold, candidate->part >> CLASS_BITS, candidate->next))
+            close_token(fold, token);
+    }
+    return fold->changed != 0;
+}
+
 static inline void settle(struct fold *fold)
 {
-    while (fold->changed) {
-        if (fold->changed & (fold->changed - 1))
-            settle_several(fold);
-        else
-            settle_one(fold, (uint32_t)__builtin_ctzll(fold->changed));
-    }
+    do {
+        while (fold->changed) {
+            if (fold->changed & (fold->changed - 1))
+                settle_several(fold);
+            else
+                settle_one(fold, (uint32_t)__builtin_ctzll(fold->changed));
+        }
+    } while (settle_open(fold));
 }
 
 /* ---- what callers see ---------------------------------------------------------------------- */
 
 void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
 {
-    uint32_t last = fold->token[END].previous;
-    if (fold->token[last].part >> CLASS_BITS == symbol) {
-        grow(&fold->token[last], 1);
-        fold->token[last].end = end;
+    uint32_t before = last(fold);
+    if (fold->token[before].part >> CLASS_BITS == symbol) {
+        uint32_t part = fold->token[before].part;
+        grow(&fold->token[before], 1);
+        fold->token[before].end = end;
+        if (fold->token[before].part != part)
+            settle(fold); /* it may be too many for what it was a beginning of */
         return;
     }
     if (!fold->unused)
@@ -272,22 +355,23 @@ void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
         .order = fold->order++,
         .slot = NOT_LISTED,
         .next = END,
-        .previous = (uint8_t)last,
+        .previous = (uint8_t)before,
     };
     fold->token[END].previous = (uint8_t)token;
-    fold->token[last].next = (uint8_t)token;
-    look_at(fold, fold->token[last].previous);
+    fold->token[before].next = (uint8_t)token;
+    fold->open |= bit(token);
+    if (before != END)
+        close_token(fold, before);
     settle(fold);
 }
 
 void fold_end(struct fold *fold)
 {
     fold->ended = true;
-    look_at(fold, fold->token[fold->token[END].previous].previous);
     settle(fold);
     fold->ended = false;
     for (uint32_t token = fold->token[END].next; token != END; token = fold->token[token].next)
         unlist(fold, token);
     fold->token[END].next = fold->token[END].previous = END;
-    fold->unused = UINT64_MAX;
+    fold->unused = ~bit(END);
 }

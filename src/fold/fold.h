@@ -5,16 +5,20 @@
  *
  * Definition. The state is a list of tokens, at most FOLD_WINDOW. A token is a symbol with a count (which stops at
  * UINT32_MAX); symbols are what the caller adds, or sequences found. Two tokens are the same part if their symbols and
- * fold_class(count) are. A symbol that is added becomes a token with count 1 at the list's end; if the list is full and
- * its last token has another symbol, the first token is forgotten before that. After each symbol, until nothing
- * applies, the first of these rules that does:
- *  1. the leftmost two neighbours with the same symbol become one token, counts added (a loop);
- *  2. the leftmost two neighbours that are a known sequence's two parts become one token of that sequence, count 1;
- *  3. the leftmost two neighbours that are the same two parts as others further right become a new sequence of these
- *     parts, and they and the next such two become tokens of it, the left ones first. Passed over are neighbours which
- *     would make a sequence longer than FOLD_LONGEST symbols, and all when there are FOLD_SEQUENCES already.
- * The last token of the list can still grow: 2 and 3 do not use it until another follows or fold_end is called.
- * (No two places overlap: by rule 1 neighbours differ.)
+ * fold_class(count) are. A token is open, as it can still grow, until rule 4 closes it. A symbol that is added becomes a
+ * token with count 1 at the list's end; if the list is full and its last token has another symbol, the first token is
+ * forgotten before that. After each symbol, until nothing applies, the first of these rules that does:
+ *  1. the leftmost two neighbours with the same symbol become one open token, counts added (a loop);
+ *  2. the leftmost two closed neighbours that are a known sequence's two parts become one open token of that sequence,
+ *     count 1;
+ *  3. the leftmost two closed neighbours that are the same two parts as others further right become a new sequence of
+ *     these parts, and they and the next such two become open tokens of it, the left ones first. Passed over are
+ *     neighbours which would make a sequence longer than FOLD_LONGEST symbols, and all when there are FOLD_SEQUENCES;
+ *  4. the rightmost open token is closed that is followed by what is not a beginning of its symbol.
+ * Nothing is a beginning of everything. Tokens are a beginning of a sequence if they are one of its first part, or the
+ * first of them is that part and the others are a beginning of the second part. Tokens are a beginning of a part if they
+ * are one of its symbol, or the first has this symbol and at most this class, and the others are a beginning of the
+ * symbol. (So what is a loop so far does not become part of something before the loop has ended.)
  *
  * "a b c b d a b e a b c": (a b) occurs three times, (a b c) twice.
  *
@@ -26,7 +30,7 @@
 #include "base/base.h"
 
 enum {
-    FOLD_WINDOW = 64,
+    FOLD_WINDOW = 63,
     FOLD_SEQUENCES = 256,
     FOLD_LONGEST = 64,        /* symbols, loops counted once                          */
     FOLD_FIRST = 1 << 24,     /* symbols below are the caller's; FOLD_FIRST + i: sequence i */
@@ -61,8 +65,8 @@ void fold_init(struct fold *fold, fold_occurrence *occurrence, void *context);
 /* start and end: of what the symbol stands for, in any unit, not decreasing. symbol < FOLD_FIRST. */
 void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end);
 
-/* Nothing follows what is in the list: its last token counts (the rules are applied once more, with it), then the list is
-   empty. Sequences stay known. */
+/* Nothing follows what is in the list: the rules are applied once more, rule 4 to any open token. Then the list is empty;
+   sequences stay known. */
 void fold_end(struct fold *fold);
 
 uint32_t fold_count(const struct fold *fold); /* of sequences */

@@ -10,42 +10,51 @@
 #include "fold/fold.h"
 
 enum {
-    CLASS_BITS = 6,    /* fold_class is at most 47                                   */
-    END = FOLD_WINDOW, /* the token before the first and behind the last             */
-    SLOT_BITS = 10,    /* FOLD_SEQUENCES + FOLD_WINDOW pairs at most: a third is used */
+    CLASS_BITS = 6,          /* fold_class is at most 47                                */
+    CLASS_MASK = (1 << CLASS_BITS) - 1,
+    END = FOLD_WINDOW,       /* the token before the first and behind the last          */
+    SLOT_BITS = 10,          /* FOLD_SEQUENCES + FOLD_WINDOW pairs at most: a third is used*/
     SLOTS = 1 << SLOT_BITS,
     NOT_LISTED = SLOTS,
-    KNOWN = 1 << 16, /* slot.value: KNOWN + sequence, or the left one of two tokens */
+    KNOWN = 1 << 16,         /* slot.value: KNOWN + sequence, or the left one of two tokens*/
 };
-_Static_assert(FOLD_WINDOW == 64, "tokens are bits of a word");
+_Static_assert(END == 63, "tokens and END are bits of a word");
 _Static_assert(FOLD_FIRST + FOLD_SEQUENCES < 1 << (32 - CLASS_BITS), "parts fit 32 bits");
 
 struct token {
-    uint32_t part; /* symbol << CLASS_BITS | class; UINT32_MAX: END              */
+    uint32_t part;           /* symbol << CLASS_BITS | class; UINT32_MAX: END           */
     uint32_t count;
     uint64_t start, end;
-    uint64_t order; /* of its first symbol; grows along the list                  */
-    uint16_t slot;  /* where this token with the next one is listed               */
+    uint64_t order;          /* of its first symbol; grows along the list               */
+    uint16_t slot;           /* where this token with the next one is listed            */
     uint8_t next, previous;
 };
 
 struct slot {
-    uint64_t pair; /* 0: free                                                    */
+    uint64_t pair;           /* 0: free                                                 */
     uint64_t value;
+};
+
+/* A sequence, its first part if that is one, the first part of this, ...: where a beginning of it begins. */
+struct spine {
+    uint16_t lowest;         /* the last of them                                        */
+    uint16_t root, up;       /* whose first part it was when `root` was last walked down*/
 };
 
 struct fold {
     fold_occurrence *occurrence;
     void *context;
     uint64_t order;
-    uint64_t unused;  /* tokens, as bits                                            */
-    uint64_t changed; /* tokens that with the next one have yet to be looked at     */
+    uint64_t open;           /* tokens, as bits; END is never closed                    */
+    uint64_t unused;         /* the same                                                */
+    uint64_t changed;        /* tokens that with the next one have yet to be looked at  */
     uint32_t sequences;
-    bool ended; /* the last token counts                                      */
+    bool ended;              /* the last token counts                                   */
     bool full;
     struct token token[FOLD_WINDOW + 1];
     struct slot slot[SLOTS];
     struct fold_sequence sequence[FOLD_SEQUENCES];
+    struct spine spine[FOLD_SEQUENCES];
 };
 
 static inline uint64_t fold_pair(const struct fold *fold, uint32_t left)

@@ -42,7 +42,7 @@ uint32_t fold_list(const struct fold *fold, struct fold_part *parts, uint32_t *c
     uint32_t count = 0;
     for (uint32_t at = fold->token[END].next; at != END; at = fold->token[at].next) {
         uint32_t part = fold->token[at].part;
-        parts[count] = (struct fold_part){part >> CLASS_BITS, part & ((1 << CLASS_BITS) - 1)};
+        parts[count] = (struct fold_part){part >> CLASS_BITS, part & CLASS_MASK};
         counts[count++] = fold->token[at].count;
     }
     return count;
@@ -58,7 +58,7 @@ static bool check_tokens(const struct fold *fold, uint32_t *listed)
             return false;
         if (previous != END && token->order <= fold->token[previous].order)
             return false;
-        if ((token->part & ((1 << CLASS_BITS) - 1)) != fold_class(token->count))
+        if ((token->part & CLASS_MASK) != fold_class(token->count))
             return false;
         if (token->slot != NOT_LISTED &&
             (fold->slot[token->slot].pair != fold_pair(fold, at) ||
@@ -68,7 +68,8 @@ static bool check_tokens(const struct fold *fold, uint32_t *listed)
         seen |= UINT64_C(1) << at;
         previous = at;
     }
-    return fold->token[END].previous == previous && fold->unused == ~seen && fold->changed == 0;
+    return fold->token[END].previous == previous && fold->unused == ~(seen | UINT64_C(1) << END) &&
+           fold->changed == 0;
 }
 
 bool fold_check(const struct fold *fold)

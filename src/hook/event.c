@@ -254,21 +254,26 @@ static inline void add(struct blocks_block *block, const struct slot *slot, uint
     block->bins[blocks_bin(ticks)]++;
 }
 
-/* What the thread missed meanwhile because others ran, or because it slept. */
-static uint64_t take_switches(struct hook_thread *self, const struct slot *slot,
-                              struct blocks_block *block)
+/* What the thread missed meanwhile because others ran, or because it slept; not what came after the
+ * end. */
+static uint64_t take_switches(const struct hook_thread *self, const struct slot *slot,
+                              struct blocks_block *block, uint64_t ticks)
 {
-    uint64_t preempted = self->preempted - slot->preempted;
+    const uint64_t none[2] = {0, 0};
+    const uint64_t *late = slot->end ? self->late : none;
+    const uint64_t *late_times = slot->end ? self->late_times : none;
+    uint64_t preempted = self->preempted - slot->preempted - late[1];
     block->preempted += preempted;
-    block->preemptions += self->preemptions - slot->preemptions;
-    block->asleep += self->asleep - slot->asleep;
-    block->sleeps += self->sleeps - slot->sleeps;
-    return preempted;
+    block->preemptions += self->preemptions - slot->preemptions - late_times[1];
+    block->asleep += self->asleep - slot->asleep - late[0];
+    block->sleeps += self->sleeps - slot->sleeps - late_times[0];
+    /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
+    uint64_t least = block->recorded ? block->min : 1;
+    return preempted + least < ticks ? ticks - preempted : least;
 }
 
 static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
-                               const struct blocks_block *block, uint64_t shape, uint64_t ticks,
-                               uint64_t now)
+                               const struct blocks_block *block, uint64_t shape, uint64_t ticks)
 {
     struct slot *parent = slot->parent;
     if (self->function[slot->function].every > 1)
@@ -284,7 +289,7 @@ static inline void tell_parent(struct hook_thread *self, const struct slot *slot
     /* On a clock that stands still while the thread is preempted. */
     if (parent == self->trunk)
         fold_add(self->fold, (uint32_t)(block - self->piece->block), slot->start - slot->preempted,
-                 now - self->preempted);
+                 slot->start - slot->preempted + ticks);
 }
 
 static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uint64_t result)
@@ -306,7 +311,7 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
     }
     function->last = block;
     if (self->preempted != slot->preempted || self->asleep != slot->asleep)
-        ticks -= take_switches(self, slot, block);
+        ticks = take_switches(self, slot, block, ticks);
     add(block, slot, ticks, now, function->every);
     if (ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0)
         note_event(self->piece, slot, block, ticks);
@@ -314,7 +319,7 @@ static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uin
         note_sample(block, slot, ticks, result);
     if (hook.region->function[k].class == BLOCKS_LOCK && slot->key)
         took_lock(block, slot, ticks);
-    tell_parent(self, slot, block, shape, ticks, now);
+    tell_parent(self, slot, block, shape, ticks);
     function->window++;
     if (++self->piece->events % COST_PERIOD == 0)
         self->due |= DUE_COST;
@@ -366,7 +371,7 @@ uint64_t hook_leave_c(struct hook_frame *frame)
     if (slot->end) {
         now = slot->end; /* once more, after due work */
     } else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
-        slot->end = now;
+        slot->end = self->ending = now;
         self->due |= DUE_SWITCHES;
         return 0;
     }

@@ -64,12 +64,16 @@ struct hook_thread {
     struct slot *top;           /* innermost activation                                            */
     struct slot *free, *limbo;
     struct slot *trunk;         /* activation whose children are folded; NULL: the thread itself   */
-    uint32_t limbo_count, starved;
+    uint32_t limbo_count, limbo_kept; /* kept: were in use when last looked at                    */
+    uint32_t starved;
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, of the thread                        */
     struct switches ring;
     uint64_t ring_position;
+    uint64_t ending;            /* DUE_SWITCHES at an end: when; else 0                            */
+    uint64_t late[2];           /* of asleep and preempted: after the end of what is being ended  */
+    uint64_t late_times[2];
     uint64_t checked;           /* ticks when the costs were looked at                             */
     uint64_t random;
     struct blocks_thread *piece;

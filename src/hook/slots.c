@@ -57,7 +57,7 @@ static void sweep(struct hook_thread *self)
         }
     }
     self->limbo = kept;
-    self->limbo_count = count;
+    self->limbo_count = self->limbo_kept = count;
 }
 
 static void refill(struct hook_thread *self)
@@ -91,7 +91,8 @@ struct slot *slot_take(struct hook_thread *self)
         if (self->starved && self->starved++ < STARVED)
             return NULL; /* looking again costs too much to be done every time */
         self->starved = 0;
-        if (self->limbo_count >= BATCH)
+        /* Each look costs a system call: not before there are as many that were not looked at. */
+        if (self->limbo_count >= 2 * self->limbo_kept + BATCH)
             sweep(self);
         if (!self->free)
             refill(self);
@@ -159,7 +160,7 @@ void slots_release(struct hook_thread *self)
         orphans = slot;
     }
     unlock_pool();
-    self->limbo_count = 0;
+    self->limbo_count = self->limbo_kept = 0;
 }
 
 void slots_after_fork(void)

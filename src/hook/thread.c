@@ -326,31 +326,41 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
 
 /* ---- context switches ---------------------------------------------------------------------- */
 
-/* The kernel's clock into ticks, as many as there have been since headroom looked at both. */
-static uint64_t ticks_of(uint64_t ns)
+/* Both clocks at one time; ticks in a nanosecond, with ten bits behind the point. */
+struct clocks {
+    uint64_t ticks, ns, rate;
+};
+
+static struct clocks read_clocks(void)
 {
-    uint64_t all_ticks = HOOK_TICKS() - hook.region->ticks_start;
-    uint64_t all_ns = os_now_ns(CLOCK_MONOTONIC_RAW) - hook.region->ns_start;
-    uint64_t rate = (all_ticks << 10) / (all_ns ? all_ns : 1); /* ten bits behind the point */
-    return ns * rate >> 10;
+    struct clocks now = {.ticks = HOOK_TICKS(), .ns = os_now_ns(CLOCK_MONOTONIC_RAW)};
+    uint64_t all_ns = now.ns - hook.region->ns_start;
+    now.rate = ((now.ticks - hook.region->ticks_start) << 10) / (all_ns ? all_ns : 1);
+    return now;
 }
 
-static void read_switches(struct hook_thread *self)
+/* What the kernel noted since last time. `end`: an execution that is being ended stopped then; 0:
+ * none. */
+static void read_switches(struct hook_thread *self, uint64_t end)
 {
     struct switches_interval intervals[16];
+    struct clocks now = read_clocks();
+    uint64_t *sums[2] = {&self->asleep, &self->preempted};
+    uint64_t *times[2] = {&self->sleeps, &self->preemptions};
     uint32_t count;
+    self->late[0] = self->late[1] = self->late_times[0] = self->late_times[1] = 0;
     do {
-        uint64_t off[2] = {0, 0}, times[2] = {0, 0};
         count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
                               &self->piece->switches_lost);
         for (uint32_t i = 0; i < count; i++) {
-            off[intervals[i].preempted] += intervals[i].on_ns - intervals[i].off_ns;
-            times[intervals[i].preempted]++;
+            const struct switches_interval *interval = &intervals[i];
+            uint64_t ticks = (interval->on_ns - interval->off_ns) * now.rate >> 10;
+            bool late = end && interval->off_ns + ((now.ticks - end) << 10) / now.rate > now.ns;
+            *sums[interval->preempted] += ticks;
+            *times[interval->preempted] += 1;
+            self->late[interval->preempted] += late ? ticks : 0;
+            self->late_times[interval->preempted] += late;
         }
-        self->asleep += ticks_of(off[0]);
-        self->sleeps += times[0];
-        self->preempted += ticks_of(off[1]);
-        self->preemptions += times[1];
     } while (count == BASE_COUNT(intervals));
     self->piece->asleep = self->asleep;
     self->piece->sleeps = self->sleeps;
@@ -425,7 +435,8 @@ static void do_due(struct hook_thread *self, const struct hook_saved *saved)
     if (!self->piece)
         return;
     if (due & DUE_SWITCHES)
-        read_switches(self);
+        read_switches(self, self->ending);
+    self->ending = 0;
     if (due & DUE_STACK)
         take_stack(self, saved);
     if (due & DUE_COST)

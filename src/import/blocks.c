@@ -240,18 +240,40 @@ static bool is_root(const struct profile *profile, uint32_t process)
     return true;
 }
 
+struct heard { /* of a process, last */
+    uint32_t process;
+    uint64_t latest;
+};
+
+static int compare_heard(const void *left, const void *right)
+{
+    const struct heard *a = left, *b = right;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
+    return (a->latest < b->latest) - (a->latest > b->latest); /* the latest first */
+}
+
+/* By process, of which the first row counts. NULL: no memory. */
+static struct heard *list_heard(const struct blocks_import *import)
+{
+    size_t count = import->profile->block_threads_count;
+    struct heard *heard = calloc(count + 1, sizeof *heard);
+    for (size_t i = 0; heard && i < count; i++)
+        heard[i] = (struct heard){import->owners[i].process, import->owners[i].latest};
+    if (heard)
+        qsort(heard, count, sizeof *heard, compare_heard);
+    return heard;
+}
+
 /* A thread that did not say that it ended lived as long as its process: the program's own to the
    end, others until something was last heard of them. */
-static uint64_t end_of(const struct blocks_import *import, size_t thread)
+static uint64_t end_of(const struct blocks_import *import, const struct heard *heard, size_t thread)
 {
-    const struct blocks_owner *owner = &import->owners[thread];
-    uint64_t end = 0;
-    if (is_root(import->profile, owner->process))
+    uint32_t process = import->owners[thread].process;
+    if (is_root(import->profile, process))
         return import->region->ticks_end;
-    for (size_t i = 0; i < import->profile->block_threads_count; i++)
-        if (import->owners[i].process == owner->process && import->owners[i].latest > end)
-            end = import->owners[i].latest;
-    return end;
+    return heard[BASE_FIRST(i, import->profile->block_threads_count, heard[i].process >= process)]
+        .latest;
 }
 
 static void name_thread(struct blocks_import *import, size_t index)
@@ -273,16 +295,17 @@ static void name_thread(struct blocks_import *import, size_t index)
     thread->tid = owner->live;
 }
 
-static void finish_threads(struct blocks_import *import)
+static bool finish_threads(struct blocks_import *import)
 {
+    struct heard *heard = list_heard(import);
     const struct blocks_region *region = import->region;
     uint64_t span = region->ticks_end > region->ticks_start
                         ? region->ticks_end - region->ticks_start
                         : UINT64_MAX;
-    for (size_t i = 0; i < import->profile->block_threads_count; i++) {
+    for (size_t i = 0; heard && i < import->profile->block_threads_count; i++) {
         struct profile_block_thread *thread = &import->profile->block_threads[i];
         const struct blocks_owner *owner = &import->owners[i];
-        uint64_t end = owner->live ? end_of(import, i) : 0;
+        uint64_t end = owner->live ? end_of(import, heard, i) : 0;
         uint64_t ticks = owner->ticks + (end > owner->begun ? end - owner->begun : 0);
         thread->duration_ns = ns_of(import, ticks < span ? ticks : span);
         thread->cost_ns *= import->ns_per_tick;
@@ -290,6 +313,9 @@ static void finish_threads(struct blocks_import *import)
         thread->asleep_ns *= import->ns_per_tick;
         name_thread(import, i);
     }
+    bool good = heard != NULL;
+    free(heard);
+    return good;
 }
 
 /* ---- blocks
@@ -635,9 +661,9 @@ static bool import_region(struct blocks_import *import, const struct import_run 
     bool rate_known = import->ns_per_tick > 0;
     if (!rate_known)
         import->ns_per_tick = 1;
-    finish_threads(import);
-    return add_functions(import) && add_skips(import, skips, skips_count) && add_blocks(import) &&
-           add_parts(import) && add_stacks(import) && add_holders(import) && add_samples(import) &&
+    return finish_threads(import) && add_functions(import) &&
+           add_skips(import, skips, skips_count) && add_blocks(import) && add_parts(import) &&
+           add_stacks(import) && add_holders(import) && add_samples(import) &&
            describe_blocks(import) && tell_limits(import, rate_known);
 }
 

@@ -321,43 +321,84 @@ static void totals_of_threads(struct interference_result *result)
 
 /*
  * The program lasts as long as the thread that needs most, idle waits left out: its time, not
- * theirs, is what is gained. saved_ns: by thread.
+ * theirs, is what is gained.
  */
-static double gain_of(const struct interference_result *result, const double *saved_ns)
+struct needs {
+    double *needed_ns;                    /* by thread */
+    uint32_t *order;                      /* threads, those that need most first */
+    const struct interference_block **by; /* by thread: the last block that it was found in */
+};
+
+static int compare_needs(const void *left, const void *right, void *context)
 {
-    const struct interference_input *input = result->input;
-    double before = 0, after = 0;
-    for (size_t t = 0; t < input->threads_count; t++) {
-        double needed = at_least(
-            input->threads[t].duration_ns - result->threads[t].lost_ns[INTERFERENCE_WAITING], 0);
-        before = fmax(before, needed);
-        after = fmax(after, needed - at_most(saved_ns[t], needed));
+    const struct needs *needs = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    double x = needs->needed_ns[a], y = needs->needed_ns[b];
+    return x != y ? (x < y) - (x > y) : (a > b) - (a < b);
+}
+
+static bool find_needs(const struct interference_result *result, struct needs *needs)
+{
+    size_t count = result->input->threads_count;
+    needs->needed_ns = calloc(count + 1, sizeof *needs->needed_ns);
+    needs->order = calloc(count + 1, sizeof *needs->order);
+    needs->by = calloc(count + 1, sizeof *needs->by);
+    if (!needs->needed_ns || !needs->order || !needs->by)
+        return false;
+    for (uint32_t t = 0; t < count; t++) {
+        needs->order[t] = t;
+        needs->needed_ns[t] = at_least(result->input->threads[t].duration_ns -
+                                           result->threads[t].lost_ns[INTERFERENCE_WAITING],
+                                       0);
     }
+    qsort_r(needs->order, count, sizeof *needs->order, compare_needs, needs);
+    return true;
+}
+
+/* All threads but those of the block need what they needed before. */
+static double gain_of_block(const struct interference_result *result,
+                            const struct interference_block *block, double min_ns,
+                            struct needs *needs)
+{
+    size_t count = result->input->threads_count, other = 0;
+    double after = 0, before = count ? needs->needed_ns[needs->order[0]] : 0;
+    for (size_t p = 0; p < block->parts_count; p++) {
+        uint32_t thread = block->parts[p].thread;
+        needs->by[thread] = block;
+        after =
+            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&block->parts[p], min_ns), 0));
+    }
+    while (other < count && needs->by[needs->order[other]] == block)
+        other++;
+    if (other < count)
+        after = fmax(after, needs->needed_ns[needs->order[other]]);
+    return before > 0 ? 1 - after / before : 0;
+}
+
+static double gain_of_all(const struct interference_result *result, const struct needs *needs)
+{
+    size_t count = result->input->threads_count;
+    double after = 0, before = count ? needs->needed_ns[needs->order[0]] : 0;
+    for (size_t t = 0; t < count; t++)
+        after = fmax(after, needs->needed_ns[t] - result->threads[t].interference_ns);
     return before > 0 ? 1 - after / before : 0;
 }
 
 static bool gains(struct interference_result *result)
 {
     const struct interference_input *input = result->input;
-    double *saved = calloc(input->threads_count + 1, sizeof *saved);
-    if (!saved)
-        return false;
-    for (size_t i = 0; i < input->blocks_count; i++) {
-        const struct interference_block *block = &input->blocks[i];
-        struct interference_score *score = &result->blocks[i];
-        if (score->state != INTERFERENCE_SCORED)
-            continue;
-        for (size_t p = 0; p < block->parts_count; p++)
-            saved[block->parts[p].thread] = lost_in(&block->parts[p], score->min_ns);
-        score->gain = gain_of(result, saved);
-        for (size_t p = 0; p < block->parts_count; p++)
-            saved[block->parts[p].thread] = 0;
-    }
-    for (size_t t = 0; t < input->threads_count; t++)
-        saved[t] = result->threads[t].interference_ns;
-    result->gain = gain_of(result, saved);
-    free(saved);
-    return true;
+    struct needs needs = {0};
+    bool good = find_needs(result, &needs);
+    for (size_t i = 0; good && i < input->blocks_count; i++)
+        if (result->blocks[i].state == INTERFERENCE_SCORED)
+            result->blocks[i].gain =
+                gain_of_block(result, &input->blocks[i], result->blocks[i].min_ns, &needs);
+    if (good)
+        result->gain = gain_of_all(result, &needs);
+    free(needs.needed_ns);
+    free(needs.order);
+    free(needs.by);
+    return good;
 }
 
 /* ---- order --------------------------------------------------------------------------------------

@@ -46,11 +46,26 @@ enum { HOOK_NEW = 0, HOOK_BATCH = 100, HOOK_DONE, HOOK_LEFT };
 /* ---- reasons -----------------------------------------------------------------------------------
  */
 
+static const struct launch_loaded *find_loaded(const struct launch_process *process,
+                                               const struct launch_module *module)
+{
+    for (size_t i = 0; i < process->loaded_count; i++)
+        if (process->loaded[i].module == module)
+            return &process->loaded[i];
+    return NULL;
+}
+
+/* Not where its process has ended or the module is gone: there was nothing to hook any more. */
 static void leave(struct launch_service *service, struct launch_process *process, size_t index,
                   const char *reason)
 {
     const struct launch_hook *hook = service->modules.hooks[index];
+    const struct launch_loaded *loaded = find_loaded(process, hook->module);
+    uint8_t there;
     process->states[index] = HOOK_LEFT;
+    if (process->code.memory >= 0 &&
+        (!loaded || !launch_code_read(&process->code, hook->plan.vaddr + loaded->bias, &there, 1)))
+        return;
     launch_unhooked_add(&service->unhooked, service->region->function[hook->number].name,
                         hook->module->path, reason);
 }
@@ -296,15 +311,6 @@ static void enter_called(struct launch_service *service, struct launch_process *
 
 /* ---- all hooks of a process
  * ------------------------------------------------------------------------- */
-
-static const struct launch_loaded *find_loaded(const struct launch_process *process,
-                                               const struct launch_module *module)
-{
-    for (size_t i = 0; i < process->loaded_count; i++)
-        if (process->loaded[i].module == module)
-            return &process->loaded[i];
-    return NULL;
-}
 
 static bool know_hooks(struct launch_service *service, struct launch_process *process)
 {

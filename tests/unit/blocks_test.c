@@ -340,6 +340,162 @@ static void processes_are_merged(void **state)
     fixture_free(&fixture);
 }
 
+/* ---- damage -------------------------------------------------------------------------------------
+ */
+
+/* What a thread leaves that is killed between two stores: out of step by one execution, and that is
+ * put right. */
+static void torn_blocks_are_put_right(void **state)
+{
+    struct fixture fixture;
+    two_threads(&fixture);
+    struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+    struct blocks_block *block = fixture_block(thread, WORK, 0, 0);
+    fixture_run(block, 2000, 100, 0);
+    block->recorded++; /* counted, not added up yet; not in count either */
+    struct blocks_block *fresh = fixture_block(thread, WORK, 1, 0);
+    fresh->count = 3; /* let pass, none recorded: min is still the largest */
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    bool found = false;
+    for (size_t i = 0; i < profile->block_parts_count; i++) {
+        const struct profile_block_part *part = &profile->block_parts[i];
+        assert_true(part->min_ns * (double)part->recorded <= part->sum_ns * (1 + 1e-9));
+        found |= part->recorded == 2001 && part->count == 2001;
+    }
+    assert_true(found);
+    struct report_options options = {0};
+    json_decref(report_object(profile, &options));
+    profile_free(profile);
+    fixture_free(&fixture);
+}
+
+/* Each must be noticed, leave the other thread's blocks alone, and go through the reports. */
+static void nonsense_is_left_out(void **state)
+{
+    static const struct {
+        size_t offset, bytes;
+        uint64_t value;
+    } plants[] = {
+#define PLANT(member, value)                                                                       \
+    {offsetof(struct blocks_block, member), sizeof((struct blocks_block *)0)->member, value}
+        PLANT(function, 0),
+        PLANT(function, 6),
+        PLANT(function, 1024),
+        PLANT(function, UINT32_MAX),
+        PLANT(flags, BLOCKS_SEQUENCE), /* of a function */
+        PLANT(flags, 8),
+        PLANT(count, UINT64_MAX),
+        PLANT(recorded, UINT64_MAX),
+        PLANT(sum, UINT64_MAX - 100), /* less than nothing */
+        PLANT(max, UINT64_MAX),
+        PLANT(within, UINT64_MAX),
+        PLANT(preempted, UINT64_MAX),
+        PLANT(asleep, UINT64_MAX),
+        PLANT(sleeps, UINT64_MAX),
+#undef PLANT
+    };
+    for (size_t i = 0; i < BASE_COUNT(plants); i++) {
+        struct fixture fixture;
+        two_threads(&fixture);
+        struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+        struct blocks_block *block = fixture_block(thread, WORK, 0, 0);
+        fixture_run(block, 2000, 100, 0);
+        memcpy((char *)block + plants[i].offset, &plants[i].value, plants[i].bytes);
+        struct profile *profile = import_and_read(&fixture, NULL, 0);
+        if (profile->timed_blocks_count != 4 || !is_degraded(profile, "makes no sense"))
+            print_error("plant %zu was not noticed\n", i);
+        assert_int_equal(profile->timed_blocks_count, 4);
+        assert_true(is_degraded(profile, "makes no sense"));
+        struct report_options options = {0};
+        json_decref(report_object(profile, &options));
+        free(report(profile, &options, false));
+        profile_free(profile);
+        fixture_free(&fixture);
+    }
+}
+
+/* Counts of parts that do not fit, addresses and contexts that are not there. */
+static void parts_of_blocks_are_bounded(void **state)
+{
+    struct fixture fixture;
+    two_threads(&fixture);
+    struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+    struct blocks_block *block = fixture_block(thread, WORK, 0, 77);
+    fixture_run(block, 2000, 100, 0);
+    block->children_count = block->stacks_count = block->samples_count = UINT32_MAX;
+    block->children[0] = (struct blocks_child){LEAF, 3, 0};
+    block->children[1] = (struct blocks_child){1023, 3, 0};
+    block->stacks[0] = (struct blocks_stack){99, 99, 1, 1};
+    block->stacks[1] = (struct blocks_stack){1, 2, UINT64_MAX, 1};
+    block->holders[0] = (struct blocks_holder){UINT64_MAX, 1, 1};
+    block->holders[1] = (struct blocks_holder){1, UINT64_MAX, 1};
+    block->samples[5].ticks = UINT64_MAX;
+    thread->blocks = UINT32_MAX;
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    assert_true(is_degraded(profile, "makes no sense"));
+    assert_int_equal(profile->timed_blocks_count, 5);
+    assert_int_equal(profile->block_children_count, 1);
+    assert_int_equal(profile->block_stacks_count, 1);
+    assert_int_equal(profile->block_samples_count, 2 * 8 + 48 + BLOCKS_SAMPLES - 1 + 4 + 4);
+    struct report_options options = {0};
+    json_decref(report_object(profile, &options));
+    profile_free(profile);
+    fixture_free(&fixture);
+}
+
+static void damaged_heads_are_survived(void **state)
+{
+    for (int i = 0; i < 6; i++) {
+        struct fixture fixture;
+        two_threads(&fixture);
+        struct blocks_region *region = fixture.region;
+        switch (i) {
+        case 0: region->magic = 5; break;
+        case 1: region->functions = UINT32_MAX; break;
+        case 2: region->ticks_end = region->ns_end = 0; break;
+        case 3: region->ns_end = UINT64_MAX; break;
+        case 4:
+            memset(region->function[LOCK].name, 'x', BLOCKS_NAME);
+            region->function[LOCK].class = region->function[LOCK].key = 255;
+            break;
+        case 5: /* a piece that does not say how large it is hides itself, and no other */
+            ((struct blocks_piece *)(fixture.bytes + (sizeof *region + BLOCKS_PAGE - 1) /
+                                                         BLOCKS_PAGE * BLOCKS_PAGE))
+                ->bytes = 100;
+        }
+        struct profile *profile = import_and_read(&fixture, NULL, 0);
+        assert_int_equal(profile->timed_blocks_count, i == 5 ? 3 : 4);
+        assert_int_equal(is_degraded(profile, "makes no sense"), i < 2);
+        assert_int_equal(is_degraded(profile, "times are in ticks"), i == 2 || i == 3);
+        struct report_options options = {0};
+        json_decref(report_object(profile, &options));
+        profile_free(profile);
+        fixture_free(&fixture);
+    }
+}
+
+static void missing_regions_are_told(void **state)
+{
+    char error[512] = "";
+    struct fixture fixture;
+    two_threads(&fixture);
+    struct import_run run = {.verb = "interference", .engine = "live"};
+    struct binary_options symbols = {0};
+    assert_int_equal(ftruncate(fixture.file, 4096), 0);
+    assert_int_equal(import_blocks(fixture.log_path, fixture.file, &run, NULL, 0, &symbols,
+                                   fixture.profile_path, NULL, NULL, error, sizeof error),
+                     BASE_IO);
+    assert_string_equal(error, "cannot read what was timed: it is not there.");
+    /* The log alone has nothing in it. */
+    assert_int_equal(import_log(fixture.log_path, NULL, &symbols, fixture.profile_path, NULL, NULL,
+                                error, sizeof error),
+                     BASE_UNSUPPORTED);
+    assert_non_null(strstr(error, "what is left of 'headroom interference'"));
+    assert_int_equal(access(fixture.profile_path, F_OK), -1);
+    fixture_free(&fixture);
+}
+
 /* ---- reports ------------------------------------------------------------------------------------
  */
 
@@ -493,6 +649,11 @@ int main(void)
         cmocka_unit_test(blocks_are_merged_over_threads),
         cmocka_unit_test(places_are_named),
         cmocka_unit_test(processes_are_merged),
+        cmocka_unit_test(torn_blocks_are_put_right),
+        cmocka_unit_test(nonsense_is_left_out),
+        cmocka_unit_test(parts_of_blocks_are_bounded),
+        cmocka_unit_test(damaged_heads_are_survived),
+        cmocka_unit_test(missing_regions_are_told),
         cmocka_unit_test(scores_are_those_worked_out_by_hand),
         cmocka_unit_test(files_are_analysed_anew),
         cmocka_unit_test(people_are_told_first_what_matters),

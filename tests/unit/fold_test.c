@@ -15,6 +15,7 @@
 struct plain_token {
     uint32_t symbol, count;
     uint64_t start, end;
+    bool closed;
 };
 
 /* What has been recognised, in order. */
@@ -64,6 +65,7 @@ static bool rule_1(struct plain *plain)
         uint64_t count = (uint64_t)token[0].count + token[1].count;
         token[0].count = count > UINT32_MAX ? UINT32_MAX : (uint32_t)count;
         token[0].end = token[1].end;
+        token[0].closed = false;
         remove_token(plain, i + 1);
         return true;
     }
@@ -77,6 +79,7 @@ static void become(struct plain *plain, uint32_t at, uint32_t number)
     token[0].end = token[1].end;
     token[0].symbol = FOLD_FIRST + number;
     token[0].count = 1;
+    token[0].closed = false;
     uint64_t time = token[0].end - token[0].start;
     sequence->min = sequence->count == 0 || time < sequence->min ? time : sequence->min;
     sequence->count++;
@@ -85,12 +88,18 @@ static void become(struct plain *plain, uint32_t at, uint32_t number)
     remove_token(plain, at + 1);
 }
 
-static bool rule_2(struct plain *plain, uint32_t usable)
+static bool closed(const struct plain_token *token)
 {
-    for (uint32_t i = 0; i + 1 < usable; i++) {
+    return token[0].closed && token[1].closed;
+}
+
+static bool rule_2(struct plain *plain)
+{
+    for (uint32_t i = 0; i + 1 < plain->tokens; i++) {
         for (uint32_t number = 0; number < plain->sequences; number++) {
             const struct fold_part *part = plain->sequence[number].part;
-            if (same_part(&part[0], &plain->list[i]) && same_part(&part[1], &plain->list[i + 1])) {
+            if (closed(&plain->list[i]) && same_part(&part[0], &plain->list[i]) &&
+                same_part(&part[1], &plain->list[i + 1])) {
                 become(plain, i, number);
                 return true;
             }
@@ -104,15 +113,16 @@ static uint32_t length_of(const struct plain *plain, uint32_t symbol)
     return symbol < FOLD_FIRST ? 1 : plain->sequence[symbol - FOLD_FIRST].length;
 }
 
-static bool rule_3(struct plain *plain, uint32_t usable)
+static bool rule_3(struct plain *plain)
 {
-    for (uint32_t i = 0; i + 1 < usable; i++) {
+    for (uint32_t i = 0; i + 1 < plain->tokens; i++) {
         const struct plain_token *token = &plain->list[i];
         uint32_t length = length_of(plain, token[0].symbol) + length_of(plain, token[1].symbol);
         uint32_t other = i + 1;
-        while (other + 1 < usable && !same_pair(token, &plain->list[other]))
+        while (other + 1 < plain->tokens &&
+               !(closed(&plain->list[other]) && same_pair(token, &plain->list[other])))
             other++;
-        if (other + 1 >= usable || length > FOLD_LONGEST)
+        if (!closed(token) || other + 1 >= plain->tokens || length > FOLD_LONGEST)
             continue;
         if (plain->sequences == FOLD_SEQUENCES) {
             plain->full = true;
@@ -130,10 +140,43 @@ static bool rule_3(struct plain *plain, uint32_t usable)
     return false;
 }
 
-static void apply(struct plain *plain, uint32_t growing)
+static bool begins_part(const struct plain *plain, const struct fold_part *part, uint32_t at);
+
+/* The tokens from `at` on are a beginning of the symbol. */
+static bool begins(const struct plain *plain, uint32_t symbol, uint32_t at)
 {
-    while (rule_1(plain) || rule_2(plain, plain->tokens - growing) ||
-           rule_3(plain, plain->tokens - growing))
+    if (at == plain->tokens)
+        return true;
+    if (symbol < FOLD_FIRST)
+        return false;
+    const struct fold_part *part = plain->sequence[symbol - FOLD_FIRST].part;
+    return begins_part(plain, &part[0], at) ||
+           (same_part(&part[0], &plain->list[at]) && begins_part(plain, &part[1], at + 1));
+}
+
+static bool begins_part(const struct plain *plain, const struct fold_part *part, uint32_t at)
+{
+    const struct plain_token *token = &plain->list[at];
+    return begins(plain, part->symbol, at) ||
+           (token->symbol == part->symbol && fold_class(token->count) <= part->class &&
+            begins(plain, part->symbol, at + 1));
+}
+
+static bool rule_4(struct plain *plain, bool ended)
+{
+    for (uint32_t i = plain->tokens; i-- > 0;) {
+        struct plain_token *token = &plain->list[i];
+        if (token->closed || (!ended && begins(plain, token->symbol, i + 1)))
+            continue;
+        token->closed = true;
+        return true;
+    }
+    return false;
+}
+
+static void apply(struct plain *plain, bool ended)
+{
+    while (rule_1(plain) || rule_2(plain) || rule_3(plain) || rule_4(plain, ended))
         ;
 }
 
@@ -141,20 +184,19 @@ static void plain_add(struct plain *plain, uint32_t symbol, uint64_t start, uint
 {
     bool joins = plain->tokens && plain->list[plain->tokens - 1].symbol == symbol;
     if (plain->tokens == FOLD_WINDOW && joins) { /* no room for the token that rule 1 would take */
-        plain->list[plain->tokens - 1].count++;
-        plain->list[plain->tokens - 1].end = end;
-        return;
+        struct plain_token *last = &plain->list[FOLD_WINDOW - 1];
+        *last = (struct plain_token){symbol, last->count + 1, last->start, end, false};
+    } else {
+        if (plain->tokens == FOLD_WINDOW)
+            remove_token(plain, 0);
+        plain->list[plain->tokens++] = (struct plain_token){symbol, 1, start, end, false};
     }
-    if (plain->tokens == FOLD_WINDOW)
-        remove_token(plain, 0);
-    plain->list[plain->tokens++] = (struct plain_token){symbol, 1, start, end};
-    apply(plain, 1);
+    apply(plain, false);
 }
 
 static void plain_end(struct plain *plain)
 {
-    if (plain->tokens)
-        apply(plain, 0);
+    apply(plain, true);
     plain->tokens = 0;
 }
 
@@ -322,22 +364,44 @@ static void loops_of_sequences(void **state)
     free(fold);
 }
 
+/* (a b) so many times after each c, which is one thing however long the loop is. */
 static void nested_loops(void **state)
 {
-    struct fold *fold = fold_new(NULL, NULL);
-    for (uint64_t i = 0; i < 100; i++) {
-        fold_add(fold, 'c', 1000 * i, 1000 * i + 1);
-        for (uint64_t j = 0; j < 15; j++) {
-            fold_add(fold, 'a', 1000 * i + 10 + 20 * j, 1000 * i + 12 + 20 * j);
-            fold_add(fold, 'b', 1000 * i + 15 + 20 * j, 1000 * i + 20 + 20 * j);
+    static const uint32_t times[] = {1, 2, 15, 16, 17, 20, 33, 50, 1000};
+    for (uint32_t i = 0; i < BASE_COUNT(times); i++) {
+        struct fold *fold = fold_new(NULL, NULL);
+        uint64_t now = 0, loop = times[i];
+        for (uint32_t j = 0; j < 100; j++) {
+            fold_add(fold, 'c', now, now + 10);
+            now += 10;
+            for (uint64_t k = 0; k < loop; k++, now += 20) {
+                fold_add(fold, 'a', now, now + 2);
+                fold_add(fold, 'b', now + 10, now + 20);
+            }
         }
+        fold_end(fold);
+        if (loop > 1) { /* else it is c a that occurs twice first */
+            expect(fold, "ab", 100 * loop, 100 * loop * 20, 20);
+            assert_int_equal(fold_count(fold), 2);
+            assert_int_equal(fold_get(fold, 1)->part[1].class, fold_class((uint32_t)loop));
+        }
+        expect(fold, "cab", 100, 100 * (10 + loop * 20), 10 + loop * 20);
+        free(fold);
     }
+}
+
+/* Twice and four times in turn: what begins like the shorter is not taken for it. */
+static void loops_that_differ(void **state)
+{
+    struct fold *fold = fold_new(NULL, NULL);
+    uint64_t now = 0;
+    for (uint32_t i = 0; i < 100; i++)
+        for (uint32_t j = 0; j < (i % 2 ? 9u : 5u); j++, now += 10)
+            fold_add(fold, j == 0 ? 'c' : j % 2 ? 'a' : 'b', now, now + 10);
     fold_end(fold);
-    assert_int_equal(fold_count(fold), 2);
-    expect(fold, "ab", 1500, 1500 * 10, 10);
-    expect(fold, "cab", 100, 100 * 300, 300);
-    assert_int_equal(fold_get(fold, 1)->part[1].class, 15);
-    assert_int_equal(fold_get(fold, 1)->part[1].symbol, FOLD_FIRST);
+    expect(fold, "ab", 300, 300 * 20, 20);
+    expect(fold, "cab", 50, 50 * 50, 50);
+    expect(fold, "cabcab", 50, 50 * 140, 140); /* each inner one spelt once */
     free(fold);
 }
 
@@ -420,7 +484,7 @@ static void counted(struct pair *pair, uint32_t alphabet)
 static void random_streams_fold_as_defined(void **state)
 {
     void (*const kinds[])(struct pair *, uint32_t) = {structured, noise, counted};
-    for (uint64_t seed = 0; seed < 300; seed++) {
+    for (uint64_t seed = 0; seed < 150; seed++) {
         struct pair pair;
         start_pair(&pair, seed);
         uint32_t alphabet = 2 + any(&pair, 11);
@@ -439,7 +503,7 @@ static void random_streams_fold_as_defined(void **state)
 static void the_longest_fold_as_defined(void **state)
 {
     bool reached = false;
-    for (uint64_t seed = 0; seed < 12; seed++) {
+    for (uint64_t seed = 0; seed < 8; seed++) {
         struct pair pair;
         start_pair(&pair, seed);
         uint32_t length = 40 + any(&pair, 60);
@@ -505,6 +569,7 @@ int main(void)
         cmocka_unit_test(loops_of_one),
         cmocka_unit_test(loops_of_sequences),
         cmocka_unit_test(nested_loops),
+        cmocka_unit_test(loops_that_differ),
         cmocka_unit_test(classes_of_counts),
         cmocka_unit_test(expansion_stops_at_the_room),
         cmocka_unit_test(random_streams_fold_as_defined),

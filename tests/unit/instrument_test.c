@@ -142,7 +142,9 @@ static void rbp_is_an_ordinary_register(void **state)
         BUILT_WHOLE);
 }
 
-#define NOP "\t.p2align\t3,,4\n.LHR0_p0:\n\t{disp8} nopl\t0(%rax,%rax)\n"
+#define NOP                                                                                        \
+    "\t.p2align\t3,,4\n.LHR0_p0:\n\t{disp8} "                                                      \
+    "nopl\t0(%rax,%rax)\n\t.reloc\t.LHR0_p0,R_X86_64_NONE,.LHR0_q0\n"
 
 /* Is `first` followed by the nop, and that by `then`? */
 static bool is_prepared(const char *body, const char *first, const char *then, uint32_t *reason)

@@ -203,7 +203,7 @@ static const char refused_source[] =
                                                                                                                                                                                                                                                                                                                                                                                                                  "loop_table") FUNCTION("traps") "ud2\n nop\n nop\n nop\n ret\n" END("traps") FUNCTION("transaction") ".byte 0xc7, 0xf8, 0, 0, 0, 0\n ret\n" END("transaction")
                                                                                                                                                                                                                                                                                                                                                                                                                  FUNCTION(
                                                                                                                                                                                                                                                                                                                                                                                                                      "short_call") "call *%rdi\n mov %eax, %eax\n nop\n ret\n" END("short_call")
-                                                                                                                                                                                                                                                                                                                                                                                                                     FUNCTION("stack_call") "call *8(%rsp)\n nop\n nop\n nop\n ret\n" END("stack_call") FUNCTION("narrow_operand") "addr32 mov 0x100(%eip), %eax\n ret\n" END("narrow_operand") FUNCTION(
+                                                                                                                                                                                                                                                                                                                                                                                                                     FUNCTION("stack_call") "call *0x100(%rsp)\n nop\n nop\n nop\n ret\n" END("stack_call") FUNCTION("narrow_operand") "addr32 mov 0x100(%eip), %eax\n ret\n" END("narrow_operand") FUNCTION(
                                                                                                                                                                                                                                                                                                                                                                                                                          "vfork") "mov $1, %eax\n ret\n" END("vfork")
                                                                                                                                                                                                                                                                                                                                                                                                                          FUNCTION("_dl_something") "mov $1, %eax\n ret\n" END("_dl_something") FRAME("entered_otherwise") ".cfi_def_cfa_offset 48\n mov $1, %eax\n ret\n" FRAME_END("entered_otherwise") FRAME(
                                                                                                                                                                                                                                                                                                                                                                                                                              "saved_at_entry") ".cfi_offset %rbx, -16\n mov $1, %eax\n ret\n" FRAME_END("saved_at_entry") ".p2align 4\n.globl a_label\na_label: mov $1, %eax\n ret\n"
@@ -1030,7 +1030,9 @@ static void test_own_sections(void **state)
         ".text\n" FUNCTION("first") "1:" SITE "mov $1, %eax\n ret\n" END("first") FUNCTION(
             "second") "endbr64\n2:" SITE "3:" SITE "mov $1, %eax\n4:" SITE " ret\n" END("second")
             FUNCTION("third") "endbr64\n5: mov $1, %eax\n ret\n" END(
-                "third") ".section headroom_functions,\"a\",@progbits\n"
+                "third") FUNCTION("fourth") "endbr64\n.p2align 3,,4\n8:" SITE " ret\n" END(
+                "fourth") ".section headroom_functions,\"a\",@progbits\n"
+                         ".long 8b - ., fourth - .\n"
                          ".long 2b - ., second - .\n.long 1b - ., first - .\n"
                          ".long 1b - ., first - .\n"     /* twice             */
                          ".long 5b - ., third - .\n"     /* no nop            */
@@ -1044,8 +1046,15 @@ static void test_own_sections(void **state)
                          ".long 4b - ., 0x7fffff00, 1, 0\n" /* no name           */
                          ".section .rodata\n6: .asciz \"load\"\n7: .asciz \"load it\"\n";
     struct patch_module *module = assemble("own", source, "-shared");
-    assert_int_equal(patch_prepared(module), 2);
-    const struct patch_prepared *prepared = patch_prepared_entry(module, 0);
+    assert_int_equal(patch_prepared(module), 3);
+    const struct patch_prepared *prepared = patch_prepared_entry(module, 2);
+    struct patch_plan fourth = plan_of(module, "fourth");
+    assert_int_equal(prepared->site, prepared->function + 8); /* aligned */
+    assert_int_equal(fourth.entry, prepared->site);
+    assert_int_equal(fourth.kind, BLOCKS_PREPARED);
+    assert_int_equal(fourth.window_bytes, 5);
+    assert_true(fourth.single);
+    prepared = patch_prepared_entry(module, 0);
     assert_int_equal(prepared->function, address_of(module, "first"));
     assert_int_equal(prepared->site, prepared->function);
     assert_int_equal(prepared->bytes, 5);
