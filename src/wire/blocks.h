@@ -196,6 +196,7 @@ struct blocks_block {
     uint64_t within;            /* of sum: in blocks that were called                          */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
     uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
+    uint64_t next_stack;        /* the writer's: executions recorded when the next stack is taken */
     uint64_t first, last;       /* time stamp counter at the end of the first and of the last  */
     uint32_t children_count, stacks_count;
     struct blocks_child children[BLOCKS_CHILDREN];
