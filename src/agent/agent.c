@@ -29,6 +29,7 @@ void agent_stop(uint32_t degraded)
 {
     agent_degrade(degraded);
     atomic_store(&agent.stopped, true);
+    hook_stop();
     thread_pause();
 }
 
@@ -385,7 +386,10 @@ static void after_fork_in_child(void)
     if (!agent.region->config.follow)
         atomic_store(&agent.stopped, true);
     thread_after_fork();
-    blocks_after_fork();
+    if (agent_active())
+        blocks_after_fork();
+    else
+        hook_stop();
 }
 
 __attribute__((constructor(101))) static void start(int argc, char **argv, char **environment)

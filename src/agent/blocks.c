@@ -173,7 +173,6 @@ void blocks_start(void)
     const struct hook_agent services = {.stack = stack,
                                         .map = map_piece,
                                         .modules = hook_new_modules,
-                                        .stopped = &agent.stopped,
                                         .stopping = &agent.region->stopping};
     size_t header = (sizeof *region + BLOCKS_PAGE - 1) & -(size_t)BLOCKS_PAGE;
     region = map_piece(0, header);

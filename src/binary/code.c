@@ -306,21 +306,27 @@ const uint8_t *code_view(const struct code *code, uint64_t vaddr, size_t *availa
     return view;
 }
 
-bool code_vaddr(const struct code *code, uint64_t offset, uint64_t *vaddr)
+/* Segments begin at pages, and two may have a page of the file in common. */
+static bool vaddr_in(const struct code *code, uint64_t offset, bool executable, uint64_t *vaddr)
 {
     size_t count;
     GElf_Phdr segment;
     if (elf_getphdrnum(code->main.elf, &count) != 0)
         return false;
     for (size_t i = 0; i < count && gelf_getphdr(code->main.elf, (int)i, &segment); i++) {
-        uint64_t start = segment.p_offset & ~(uint64_t)(PAGE - 1);
-        if (segment.p_type != PT_LOAD || offset < start ||
-            offset - start >= segment.p_filesz + (segment.p_offset - start))
+        uint64_t within = segment.p_offset % PAGE, start = segment.p_offset - within;
+        if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) == executable ||
+            offset < start || offset - start >= segment.p_filesz + within)
             continue;
-        *vaddr = segment.p_vaddr - (segment.p_offset - start) + (offset - start);
+        *vaddr = segment.p_vaddr - within + (offset - start);
         return true;
     }
     return false;
+}
+
+bool code_vaddr(const struct code *code, uint64_t offset, uint64_t *vaddr)
+{
+    return vaddr_in(code, offset, true, vaddr) || vaddr_in(code, offset, false, vaddr);
 }
 
 /* ---- exception handlers -------------------------------------------------------------------- */

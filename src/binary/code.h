@@ -67,7 +67,8 @@ const struct code_pointer *code_pointers(const struct code *code, size_t *count)
 /* File bytes at an address to the end of its segment's; NULL: none. */
 const uint8_t *code_view(const struct code *code, uint64_t vaddr, size_t *available);
 
-/* vaddr of the byte at an offset of the file; segments begin at pages. False: not loaded. */
+/* vaddr of the byte at an offset of the file, as a mapping of its page has it: the executable one if there are
+   several. False: not loaded. */
 bool code_vaddr(const struct code *code, uint64_t offset, uint64_t *vaddr);
 
 /*

@@ -95,7 +95,9 @@ void block_child(struct slot *parent, uint32_t function, uint64_t shape)
     if (parent->runs && parent->last_function == function && parent->last_shape == shape) {
         parent->last_count++;
     } else {
-        if (parent->runs)
+        if (!parent->runs)
+            parent->shape = 0;
+        else
             parent->shape = mix_child(parent->shape, parent->last_function, parent->last_shape,
                                       fold_class(parent->last_count));
         parent->last_function = function;
@@ -170,7 +172,7 @@ void block_sequence(void *context, uint32_t sequence, uint64_t start, uint64_t e
         block->min = ticks;
     if (ticks > block->max)
         block->max = ticks;
-    block->count++;
+    block->count += self->piece->events < FOLD_BEGINNING ? 1 : FOLD_PERIOD / FOLD_PART;
     block->recorded++;
     block->sum += ticks;
     block->last = end;

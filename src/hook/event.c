@@ -28,7 +28,9 @@ enum {
         65536, /* calls that pass before a thread of which we know nothing is asked again */
 };
 
-#define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
+#define likely(condition)   __builtin_expect(!!(condition), 1)
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define COMPILER_BARRIER()  __asm__ volatile("" ::: "memory")
 
 /* ---- who took a lock last ------------------------------------------------------- */
 
@@ -60,7 +62,7 @@ static void note_holder(struct blocks_block *block, uint64_t place, uint64_t tic
     least->ticks += ticks;
 }
 
-static void took_lock(struct blocks_block *block, const struct slot *slot, uint64_t ticks)
+static inline void took_lock(struct blocks_block *block, const struct slot *slot, uint64_t ticks)
 {
     uint64_t place = base_mix64(slot->key) % HELD_LOCKS;
     if (ticks > 2 * block->min &&
@@ -73,59 +75,11 @@ static void took_lock(struct blocks_block *block, const struct slot *slot, uint6
 
 /* ---- begin ---------------------------------------------------------------------- */
 
-static inline uint64_t key_of(const struct blocks_function *function,
-                              const struct hook_frame *frame)
-{
-    const uint64_t arguments[6] = {frame->rdi, frame->rsi, frame->rdx,
-                                   frame->rcx, frame->r8,  frame->r9};
-    uint64_t value = arguments[function->key_argument < 6 ? function->key_argument : 0];
-    if (function->key == BLOCKS_KEY_SIZE)
-        return value < 2 ? value : UINT64_C(1) << (64 - __builtin_clzll(value - 1)) % 64;
-    return value;
-}
-
-/* How many executions until the next one that is looked at. */
-static inline void set_countdown(struct hook_thread *self, uint32_t k)
-{
-    uint32_t every = self->function[k].every;
-    if (every > 1) {
-        /* About every so many: a fixed stride could fall in step with the program. */
-        self->random = self->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        hook_countdown[k] = (int32_t)(every / 2 + 1 + (self->random >> 33) % every);
-        return;
-    }
-    if (!every) {
-        uint32_t wanted =
-            atomic_load_explicit(&hook.region->function[k].every, memory_order_relaxed);
-        self->function[k].every = wanted ? wanted : 1;
-    }
-    hook_countdown[k] = 0;
-}
-
-static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k, uint64_t sp)
-{
-    if (self->top && self->top->sp <= sp) {
-        slot_skip(self, sp);
-        slot_replace(self, sp, slot->ra);
-    }
-    slot->sp = sp;
-    slot->owner = self;
-    slot->parent = self->top;
-    slot->function = k;
-    slot->within = slot->shape = slot->end = 0;
-    slot->last_function = slot->last_count = slot->children = slot->runs = 0;
-    slot->preempted = self->preempted;
-    slot->preemptions = self->preemptions;
-    slot->asleep = self->asleep;
-    slot->sleeps = self->sleeps;
-    slot->state = SLOT_ACTIVE;
-    self->top = slot;
-}
+_Atomic bool hook_stopped;
 
 static inline bool observing(void)
 {
-    return hook.region && !atomic_load_explicit(hook.agent.stopped, memory_order_relaxed) &&
-           !atomic_load_explicit(hook.agent.stopping, memory_order_relaxed);
+    return !atomic_load_explicit(&hook_stopped, memory_order_relaxed);
 }
 
 /*
@@ -134,7 +88,7 @@ static inline bool observing(void)
  */
 static inline bool is_busy(struct hook_thread *self, uint64_t sp)
 {
-    if (!self->busy)
+    if (likely(!self->busy))
         return false;
     if (sp > self->busy_sp && sp - self->busy_sp < NEAR_STACK)
         return false;
@@ -155,7 +109,7 @@ static inline void begin_work(struct hook_thread *self, uint64_t sp)
 static inline void end_work(struct hook_thread *self)
 {
     COMPILER_BARRIER();
-    if (!self->due)
+    if (likely(!self->due))
         self->busy = 0;
 }
 
@@ -166,43 +120,106 @@ static inline bool switched(const struct hook_thread *self)
     return switches_since(&self->ring, self->ring_position);
 }
 
+static inline uint64_t key_of(const struct hook_function *function, const struct hook_frame *frame)
+{
+    uint64_t value = function->key_argument == 0   ? frame->rdi
+                     : function->key_argument == 1 ? frame->rsi
+                     : function->key_argument == 2 ? frame->rdx
+                     : function->key_argument == 3 ? frame->rcx
+                     : function->key_argument == 4 ? frame->r8
+                                                   : frame->r9;
+    if (function->key == BLOCKS_KEY_SIZE)
+        return value < 2 ? value : UINT64_C(1) << (64 - __builtin_clzll(value - 1)) % 64;
+    return value;
+}
+
+static void learn(struct hook_function *function, uint32_t k)
+{
+    const struct blocks_function *known = &hook.region->function[k];
+    uint32_t every = atomic_load_explicit(&known->every, memory_order_relaxed);
+    function->every = every ? every : 1;
+    function->class = known->class;
+    function->key = known->key;
+    function->key_argument = known->key_argument;
+}
+
+/* How many executions until the next one that is looked at. */
+static inline void set_countdown(struct hook_thread *self, struct hook_function *function,
+                                 uint32_t k)
+{
+    if (unlikely(!function->every))
+        learn(function, k);
+    uint32_t every = function->every;
+    hook_countdown[k] = 0;
+    if (unlikely(every > 1)) {
+        /* About every so many: a fixed stride could fall in step with the program. */
+        self->random = self->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        hook_countdown[k] = (int32_t)(every / 2 + 1 + (self->random >> 33) % every);
+    }
+}
+
+static inline struct slot *take_slot(struct hook_thread *self)
+{
+    struct slot *slot = self->free;
+    if (unlikely(!slot) && !(slot = slot_find(self))) {
+        self->piece->unhooked++;
+        return NULL;
+    }
+    self->free = slot->parent;
+    return slot;
+}
+
+static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k, uint64_t sp,
+                         bool open_ended)
+{
+    if (unlikely(self->top && self->top->sp <= sp)) {
+        slot_skip(self, sp);
+        slot_replace(self, sp, slot->ra);
+    }
+    slot->sp = sp;
+    slot->owner = self;
+    slot->parent = self->top;
+    slot->within = slot->end = 0;
+    slot->children = slot->runs = 0;
+    slot->kind = (union slot_kind){
+        {.function = k, .state = SLOT_ACTIVE, .open_ended = open_ended, .switched = 0}};
+    self->top = slot;
+}
+
 uint64_t hook_enter_c(struct hook_frame *frame)
 {
     uint32_t k = (uint32_t)frame->number;
     struct hook_thread *self = hook_self;
     uint64_t sp = (uint64_t)&frame->ra;
     frame->number = hook_targets[k];
-    if (!self || !observing() || (!self->piece && self->refused)) {
+    if (unlikely(!self || !observing() || self->refused)) {
         hook_countdown[k] = UNOBSERVED;
         return 0;
     }
     if (is_busy(self, sp))
         return 0;
     begin_work(self, sp);
-    if (!self->piece || switched(self)) {
+    if (unlikely(!self->piece || switched(self))) {
         self->due |= self->piece ? DUE_SWITCHES : DUE_BEGIN;
         frame->number = k;
         return 1;
     }
-    set_countdown(self, k);
-    const struct blocks_function *function = &hook.region->function[k];
-    struct slot *slot = slot_take(self);
+    struct hook_function *function = &self->function[k];
+    set_countdown(self, function, k);
+    struct slot *slot = take_slot(self);
     uint64_t next = 0;
-    if (slot) {
+    if (likely(slot != NULL)) {
         slot->target = frame->number;
         slot->ra = frame->ra;
         slot->key = function->key ? key_of(function, frame) : 0;
         slot->argument[0] = frame->rdi;
         slot->argument[1] = frame->rsi;
         slot->argument[2] = frame->rdx;
-        slot->open_ended = false;
-        enter(self, slot, k, sp);
-        next = (uint64_t)hook_slots + (uint64_t)(slot - hook_slot) * HOOK_SLOT_BYTES;
-    } else {
-        self->piece->unhooked++;
+        enter(self, slot, k, sp, false);
+        next = slot->code;
     }
     end_work(self);
-    if (slot)
+    if (likely(slot != NULL))
         slot->start = HOOK_TICKS();
     return next;
 }
@@ -216,7 +233,7 @@ static void note_event(struct blocks_thread *piece, const struct slot *slot,
     *event = (struct blocks_event){.start = slot->start,
                                    .ticks = ticks,
                                    .key = slot->key,
-                                   .function = slot->function,
+                                   .function = slot->kind.function,
                                    .block = (uint32_t)(block - piece->block)};
 }
 
@@ -229,7 +246,7 @@ static void note_sample(struct blocks_block *block, const struct slot *slot, uin
             block->samples[i] = block->samples[2 * i];
         block->samples_count = BLOCKS_SAMPLES / 2;
         block->sample_stride *= 2;
-        if (block->recorded % block->sample_stride)
+        if (block->recorded & (block->sample_stride - 1))
             return;
     }
     struct blocks_sample *sample = &block->samples[block->samples_count++];
@@ -239,12 +256,30 @@ static void note_sample(struct blocks_block *block, const struct slot *slot, uin
     sample->result = result;
 }
 
+/*
+ * What the thread missed meanwhile because others ran, or because it slept. Returns the ticks
+ * without the former.
+ */
+static uint64_t take_switches(const struct slot *slot, struct blocks_block *block, uint64_t ticks)
+{
+    uint64_t preempted = slot->switches[1];
+    block->asleep += slot->switches[0];
+    block->preempted += preempted;
+    block->sleeps += slot->switches[2];
+    block->preemptions += slot->switches[3];
+    if (!preempted)
+        return ticks;
+    /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
+    uint64_t least = block->recorded ? block->min : 1;
+    return preempted + least < ticks ? ticks - preempted : least;
+}
+
 static inline void add(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
                        uint64_t now, uint32_t every)
 {
-    if (ticks < block->min)
+    if (unlikely(ticks < block->min))
         block->min = ticks;
-    if (ticks > block->max)
+    if (unlikely(ticks > block->max))
         block->max = ticks;
     block->count += every;
     block->recorded++;
@@ -254,93 +289,109 @@ static inline void add(struct blocks_block *block, const struct slot *slot, uint
     block->bins[blocks_bin(ticks)]++;
 }
 
-/* What the thread missed meanwhile because others ran, or because it slept; not what came after the
- * end. */
-static uint64_t take_switches(const struct hook_thread *self, const struct slot *slot,
-                              struct blocks_block *block, uint64_t ticks)
+/* Sequences of siblings cost more to find than all the rest: a part of the time shows as much. */
+static inline bool folding(const struct blocks_thread *piece)
 {
-    const uint64_t none[2] = {0, 0};
-    const uint64_t *late = slot->end ? self->late : none;
-    const uint64_t *late_times = slot->end ? self->late_times : none;
-    uint64_t preempted = self->preempted - slot->preempted - late[1];
-    block->preempted += preempted;
-    block->preemptions += self->preemptions - slot->preemptions - late_times[1];
-    block->asleep += self->asleep - slot->asleep - late[0];
-    block->sleeps += self->sleeps - slot->sleeps - late_times[0];
-    /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
-    uint64_t least = block->recorded ? block->min : 1;
-    return preempted + least < ticks ? ticks - preempted : least;
+    return piece->events < FOLD_BEGINNING || piece->events % FOLD_PERIOD < FOLD_PART;
+}
+
+static void tell_trunk(struct hook_thread *self, const struct slot *slot,
+                       const struct blocks_block *block, uint64_t ticks)
+{
+    if (!folding(self->piece)) {
+        if (self->folded)
+            fold_end(self->fold);
+        self->folded = false;
+        return;
+    }
+    /* On a clock that stands still while the thread is preempted. */
+    uint64_t start = slot->start - self->switches[1];
+    if (slot->kind.switched)
+        start += slot->switches[1];
+    self->folded = true;
+    fold_add(self->fold, (uint32_t)(block - self->piece->block), start, start + ticks);
 }
 
 static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
                                const struct blocks_block *block, uint64_t shape, uint64_t ticks)
 {
     struct slot *parent = slot->parent;
-    if (self->function[slot->function].every > 1)
-        return; /* only some executions are seen: no sequences of them */
     if (parent) {
         parent->within += ticks;
-        block_child(parent, slot->function, shape);
-        if (parent->children == TRUNK_CHILDREN && !self->trunk) {
+        block_child(parent, slot->kind.function, shape);
+        if (unlikely(parent->children == TRUNK_CHILDREN) && !self->trunk) {
             fold_end(self->fold);
             self->trunk = parent;
         }
     }
-    /* On a clock that stands still while the thread is preempted. */
     if (parent == self->trunk)
-        fold_add(self->fold, (uint32_t)(block - self->piece->block), slot->start - slot->preempted,
-                 slot->start - slot->preempted + ticks);
+        tell_trunk(self, slot, block, ticks);
 }
 
-static void leave(struct hook_thread *self, struct slot *slot, uint64_t now, uint64_t result)
+/* Work that need not be done now, and not here. */
+static inline void look_for_work(struct hook_thread *self, const struct slot *slot,
+                                 struct blocks_block *block, uint64_t ticks)
 {
-    uint32_t k = slot->function;
-    struct hook_function *function = &self->function[k];
-    uint64_t ticks = now - slot->start;
-    if (self->trunk == slot) {
-        fold_end(self->fold);
-        self->trunk = NULL;
+    uint64_t events = ++self->piece->events;
+    if (unlikely(events % MODULES_PERIOD == 0)) {
+        if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) !=
+            hook.modules_seen)
+            self->due |= DUE_MODULES;
+        if (events % COST_PERIOD == 0)
+            self->due |= DUE_COST;
+        if (atomic_load_explicit(hook.agent.stopping, memory_order_relaxed))
+            hook_stop();
     }
-    uint64_t shape = slot->children ? block_shape(slot) : 0;
-    struct blocks_block *block = function->last;
-    if (!block || block->key != slot->key || block->shape != shape)
-        block = block_find(self, k, slot->key, shape, slot);
-    if (!block) {
-        self->piece->unhooked++;
-        return;
-    }
-    function->last = block;
-    if (self->preempted != slot->preempted || self->asleep != slot->asleep)
-        ticks = take_switches(self, slot, block, ticks);
-    add(block, slot, ticks, now, function->every);
-    if (ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0)
-        note_event(self->piece, slot, block, ticks);
-    if (block->recorded % block->sample_stride == 0)
-        note_sample(block, slot, ticks, result);
-    if (hook.region->function[k].class == BLOCKS_LOCK && slot->key)
-        took_lock(block, slot, ticks);
-    tell_parent(self, slot, block, shape, ticks);
-    function->window++;
-    if (++self->piece->events % COST_PERIOD == 0)
-        self->due |= DUE_COST;
-    if (self->piece->events % MODULES_PERIOD == 0 &&
-        atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) != hook.modules_seen)
-        self->due |= DUE_MODULES;
-    if ((block->recorded - 1) % hook.region->stack_period == 0) {
+    if (unlikely(block->recorded > block->next_stack)) {
+        block->next_stack = block->recorded - 1 + hook.region->stack_period;
         self->due |= DUE_STACK;
         self->stack_block = block;
-        self->stack_ticks = ticks > block->min ? ticks - block->min : 0;
+        self->stack_ticks = ticks - block->min;
         self->caller.ip = slot->ra;
         self->caller.general[BASE_RSP] = slot->sp + 8;
     }
 }
 
-/* An activation in limbo, of a thread that has ended, or met in a handler that interrupted this
- * room. */
-static void leave_elsewhere(struct slot *slot)
+static inline __attribute__((always_inline)) void leave(struct hook_thread *self, struct slot *slot,
+                                                        uint64_t now, uint64_t result)
 {
-    if (slot->state == SLOT_LIMBO)
-        slot->state = SLOT_DONE;
+    uint32_t k = slot->kind.function;
+    struct hook_function *function = &self->function[k];
+    uint64_t ticks = now - slot->start;
+    if (unlikely(self->trunk == slot)) {
+        fold_end(self->fold);
+        self->trunk = NULL;
+    }
+    uint64_t shape = slot->runs ? block_shape(slot) : 0;
+    struct blocks_block *block = function->last;
+    if (unlikely(!block || block->key != slot->key || block->shape != shape)) {
+        block = block_find(self, k, slot->key, shape, slot);
+        if (!block) {
+            self->piece->unhooked++;
+            return;
+        }
+        function->last = block;
+    }
+    if (unlikely(slot->kind.switched))
+        ticks = take_switches(slot, block, ticks);
+    add(block, slot, ticks, now, function->every);
+    if (unlikely(ticks > SLOW_FACTOR * block->min) || block->recorded % EVENT_PERIOD == 0)
+        note_event(self->piece, slot, block, ticks);
+    if (unlikely((block->recorded & (block->sample_stride - 1)) == 0))
+        note_sample(block, slot, ticks, result);
+    if (function->class == BLOCKS_LOCK && slot->key)
+        took_lock(block, slot, ticks);
+    if (likely(function->every == 1)) /* else only some are seen: no sequences of them */
+        tell_parent(self, slot, block, shape, ticks);
+    function->window++;
+    look_for_work(self, slot, block, ticks);
+}
+
+/* Not on the usual way. */
+static __attribute__((noinline)) void leave_otherwise(struct hook_thread *self, struct slot *slot,
+                                                      uint64_t now, uint64_t result)
+{
+    leave(self, slot, now, result);
 }
 
 /* Takes it out of the chain; false if it is not there. What was called from it and never returned
@@ -357,34 +408,50 @@ static bool unlink_slot(struct hook_thread *self, struct slot *slot)
     return false;
 }
 
+/* Neither the innermost of its thread, nor perhaps of this thread at all. */
+static void leave_unusual(struct hook_thread *self, struct slot *slot, uint64_t now,
+                          uint64_t result)
+{
+    if (unlink_slot(self, slot)) {
+        if (self->piece && observing())
+            leave_otherwise(self, slot, now, result);
+        slot_give(self, slot);
+        return;
+    }
+    slot->kind.state = SLOT_DONE; /* deep in the chain: sorted out when that is reached */
+    if (self->piece)
+        self->piece->unhooked++;
+}
+
 uint64_t hook_leave_c(struct hook_frame *frame)
 {
     uint64_t now = HOOK_TICKS();
-    struct slot *slot = &hook_slot[frame->number];
+    struct slot *slot =
+        (struct slot *)((uint64_t)hook_slot + (uint64_t)(uint32_t)frame->number * sizeof *slot);
     struct hook_thread *self = hook_self;
     uint64_t ra = slot->ra, sp = (uint64_t)&frame->ra;
-    if (slot->state != SLOT_ACTIVE || slot->owner != self || is_busy(self, sp)) {
-        leave_elsewhere(slot);
+    if (unlikely(slot->kind.state != SLOT_ACTIVE || slot->owner != self || is_busy(self, sp))) {
+        /* In limbo, of a thread that has ended, or met in a handler that interrupted this room. */
+        if (slot->kind.state == SLOT_LIMBO)
+            slot->kind.state = SLOT_DONE;
         return ra;
     }
     begin_work(self, sp);
-    if (slot->end) {
+    if (unlikely(slot->end)) {
         now = slot->end; /* once more, after due work */
-    } else if (now - slot->start > LONG_TICKS && self->piece && switched(self)) {
-        slot->end = self->ending = now;
+    } else if (unlikely(now - slot->start > LONG_TICKS) && self->piece && switched(self)) {
+        slot->end = now;
+        self->ending = slot;
         self->due |= DUE_SWITCHES;
         return 0;
     }
-    if (self->top == slot)
+    if (unlikely(self->top != slot)) {
+        leave_unusual(self, slot, now, frame->rax);
+    } else {
         self->top = slot->parent;
-    else if (!unlink_slot(self, slot))
-        slot->state = SLOT_DONE; /* deep in the chain: sorted out when that is reached */
-    if (slot->state == SLOT_ACTIVE) {
-        if (self->piece && observing())
+        if (likely(self->piece && observing()))
             leave(self, slot, now, frame->rax);
         slot_give(self, slot);
-    } else if (self->piece) {
-        self->piece->unhooked++;
     }
     end_work(self);
     return ra;
@@ -415,13 +482,12 @@ static void open_slot(uint32_t k, uint64_t key, uint64_t sp)
     struct hook_thread *self = ready(sp);
     if (!self)
         return;
-    set_countdown(self, k);
-    struct slot *slot = slot_take(self);
+    set_countdown(self, &self->function[k], k);
+    struct slot *slot = take_slot(self);
     if (slot) {
         slot->key = key;
         slot->argument[0] = slot->argument[1] = slot->argument[2] = slot->ra = 0;
-        slot->open_ended = true;
-        enter(self, slot, k, sp);
+        enter(self, slot, k, sp, true);
     }
     end_work(self);
     if (slot)
@@ -437,9 +503,9 @@ static void close_slot(uint32_t k, uint64_t sp, enum caller caller)
     if (!self)
         return;
     struct slot *slot = self->top;
-    while (slot && slot->open_ended && slot->function != k)
+    while (slot && slot->kind.open_ended && slot->kind.function != k)
         slot = slot->parent;
-    if (slot && slot->open_ended) {
+    if (slot && slot->kind.open_ended) {
         while (self->top != slot) {
             struct slot *inner = self->top;
             self->top = inner->parent;
@@ -447,7 +513,7 @@ static void close_slot(uint32_t k, uint64_t sp, enum caller caller)
         }
         self->top = slot->parent;
         slot->ra = caller;
-        leave(self, slot, now, 0);
+        leave_otherwise(self, slot, now, 0);
         slot_give(self, slot);
     }
     end_work(self);

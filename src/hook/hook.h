@@ -40,8 +40,7 @@ struct hook_agent {
     void *(*map)(uint64_t offset, uint64_t bytes);
     /* There are new modules: hook their imports. */
     void (*modules)(void);
-    const _Atomic bool *stopped; /* by the agent, in this process                                */
-    const _Atomic uint32_t *stopping; /* by headroom, in all                                     */
+    const _Atomic uint32_t *stopping; /* set by headroom: nothing more is observed, anywhere     */
 };
 
 /* ---- process ---------------------------------------------------------------------------------- */
@@ -51,6 +50,8 @@ struct hook_agent {
 bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, uint32_t pid, uint32_t process);
 /* In the child of fork, by the thread that lives on. */
 void hook_after_fork(uint32_t pid, uint32_t process);
+/* From now on calls pass unseen, and nothing here makes a system call any more. Any context. */
+void hook_stop(void);
 /* What headroom may see of it is complete. */
 void hook_publish(void);
 /* The process's piece; NULL: not begun. Any context. */

@@ -14,38 +14,47 @@ enum slot_state {
     SLOT_DONE,    /* in limbo, but has returned since                                              */
 };
 
+/* What an activation is, in one word. */
+union slot_kind {
+    struct {
+        uint32_t function;
+        uint8_t state;      /* enum slot_state                                                 */
+        uint8_t open_ended; /* no return address taken: marker, -finstrument-functions         */
+        uint16_t switched;  /* the four counts of switches are valid                           */
+    };
+    uint64_t word;
+};
+
 /* One activation. entry.S knows its size, it and the slots' unwind entry the first two members. */
 struct slot {
-    _Alignas(64) uint64_t target;            /* the slot's code calls it                                        */
-    uint64_t ra;                /* the return address that it took away                            */
-    uint64_t start;             /* ticks                                                           */
-    uint64_t end;               /* the same, while its end waits for due work; else 0               */
-    uint64_t sp;                /* address of the return address                                   */
-    struct hook_thread *owner;
-    struct slot *parent;        /* in the chain; or next in the free list or in limbo              */
+    _Alignas(64) uint64_t target; /* the slot's code calls it                                  */
+    uint64_t ra;                /* the return address that it took away                        */
+    uint64_t start;             /* ticks                                                       */
+    uint64_t sp;                /* address of the return address                               */
+    struct slot *parent;        /* in the chain; or next in the free list or in limbo          */
     uint64_t key;
+    union slot_kind kind;
+    uint32_t runs;              /* of equal children                                           */
+    uint32_t children;          /* all; the others about children are valid if there are any   */
     uint64_t argument[3];
-    uint64_t within;            /* ticks in blocks called                                          */
-    uint64_t preempted, preemptions, asleep, sleeps; /* the thread's counts at the start           */
-    uint64_t shape;             /* of all children but the last                                    */
-    uint64_t last_shape;        /* the last child ...                                              */
-    uint32_t last_function, last_count; /* ... and how often in a row                              */
-    uint32_t children;          /* all                                                             */
-    uint32_t runs;              /* of equal ones                                                   */
-    uint32_t function;
-    uint8_t state;              /* enum slot_state                                                 */
-    bool open_ended;            /* no return address taken: marker, -finstrument-functions         */
-    uint16_t reserved;
+    uint64_t within;            /* ticks in blocks called                                      */
+    uint64_t end;               /* ticks, while its end waits for due work; else 0             */
+    uint64_t code;              /* address of the slot's code                                  */
+    struct hook_thread *owner;
+    uint64_t shape;             /* of all children but the last                                */
+    uint64_t last_shape;        /* the last child ...                                          */
+    uint32_t last_function, last_count; /* ... and how often in a row                          */
+    uint64_t switches[4];       /* ticks asleep, preempted; times asleep, preempted            */
     struct blocks_child child[BLOCKS_CHILDREN];
 };
 
 /* What a thread knows of a function. */
 struct hook_function {
-    uint32_t every;             /* 0: not looked up yet                                            */
-    uint32_t blocks;            /* that it has in this thread                                      */
-    uint32_t window;            /* events since the costs were looked at                           */
-    uint32_t reserved;
-    struct blocks_block *last;  /* met last                                                        */
+    uint32_t every;             /* 0: not looked up yet                                        */
+    uint32_t blocks;            /* that it has in this thread                                  */
+    uint32_t window;            /* events since the costs were looked at                       */
+    uint8_t class, key, key_argument; /* as in the region                                      */
+    struct blocks_block *last;  /* met last                                                    */
     struct blocks_block *rest;
 };
 
@@ -54,7 +63,14 @@ enum caller { CALLER_MARKER, CALLER_FRAME };
 
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
-enum { INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS, COST_PERIOD = 8192, TRUNK_CHILDREN = 64 };
+enum {
+    INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS,
+    COST_PERIOD = 8192,
+    TRUNK_CHILDREN = 64,
+    FOLD_BEGINNING = 16384, /* events: sequences are looked for in all of these, */
+    FOLD_PERIOD = 8192,     /* and then in the first                             */
+    FOLD_PART = 512,        /* so many of each so many                           */
+};
 
 struct hook_thread {
     unsigned char *stack_top;   /* offset 0: known to entry.S                                      */
@@ -68,12 +84,10 @@ struct hook_thread {
     uint32_t starved;
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
-    uint64_t preempted, preemptions, asleep, sleeps; /* ticks, of the thread                        */
     struct switches ring;
     uint64_t ring_position;
-    uint64_t ending;            /* DUE_SWITCHES at an end: when; else 0                            */
-    uint64_t late[2];           /* of asleep and preempted: after the end of what is being ended  */
-    uint64_t late_times[2];
+    uint64_t switches[4];       /* of the thread, as in a slot                                     */
+    struct slot *ending;        /* DUE_SWITCHES at its end; else NULL                              */
     uint64_t checked;           /* ticks when the costs were looked at                             */
     uint64_t random;
     struct blocks_thread *piece;
@@ -82,6 +96,7 @@ struct hook_thread {
     struct base_registers caller;     /* DUE_STACK: the caller's                                    */
     struct hook_thread *next;   /* free ones                                                       */
     struct fold *fold;
+    bool folded;                /* since it was last ended                                         */
     uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1                                          */
     uint16_t index[INDEX_CELLS]; /* block + 1 by hash                                              */
     struct hook_function function[BLOCKS_FUNCTIONS];
@@ -108,12 +123,15 @@ struct hook_state {
     uint64_t cost;              /* ticks that recording one execution takes                         */
     uint32_t modules_seen;
 };
+#pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
+extern _Atomic bool hook_stopped;
 extern __thread struct hook_thread *hook_self;
 extern __thread int32_t hook_countdown[BLOCKS_FUNCTIONS];
 extern struct slot hook_slot[HOOK_SLOTS];
 extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
+#pragma GCC visibility pop
 
 /* entry.S calls these. enter: where to go on: a slot's code, or 0: frame->number is the address, the activation is not
    seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due;
@@ -127,10 +145,11 @@ void hook_called_leave_c(uint64_t function, uint64_t site, uint64_t sp);
 void hook_due_c(const struct hook_saved *saved);
 
 /* slots.c */
-struct slot *slot_take(struct hook_thread *self);
+/* The first of the free list, which is empty now; NULL: there are no more. */
+struct slot *slot_find(struct hook_thread *self);
 static inline void slot_give(struct hook_thread *self, struct slot *slot)
 {
-    slot->state = SLOT_FREE;
+    slot->kind.word = SLOT_FREE;
     slot->parent = self->free;
     self->free = slot;
 }

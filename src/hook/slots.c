@@ -9,7 +9,7 @@
 
 #include "os/os.h"
 
-enum { BATCH = 32, STARVED = 1024 };
+enum { BATCH = 32, STARVED = 1024, CALL_BYTES = 6 /* of a slot's code */ };
 
 struct slot hook_slot[HOOK_SLOTS];
 
@@ -31,14 +31,14 @@ static void unlock_pool(void)
 
 static uint64_t return_address(const struct slot *slot)
 {
-    return (uint64_t)hook_slots + (uint64_t)(slot - hook_slot) * HOOK_SLOT_BYTES + 6;
+    return slot->code + CALL_BYTES;
 }
 
 /* Its stack may have been unmapped: then it is not. */
 static bool in_use(const struct slot *slot)
 {
     uint64_t word;
-    return slot->state != SLOT_DONE && !slot->open_ended &&
+    return slot->kind.state != SLOT_DONE && !slot->kind.open_ended &&
            os_read_self(NULL, slot->sp, &word, sizeof word) && word == return_address(slot);
 }
 
@@ -68,8 +68,10 @@ static void refill(struct hook_thread *self)
                                                   memory_order_relaxed, memory_order_relaxed))
         ;
     if (first < HOOK_SLOTS) {
-        for (uint32_t i = BATCH; i-- > 0;)
-            slot_give(self, &hook_slot[first + i]);
+        for (uint32_t i = first + BATCH; i-- > first;) {
+            hook_slot[i].code = (uint64_t)hook_slots + (uint64_t)i * HOOK_SLOT_BYTES;
+            slot_give(self, &hook_slot[i]);
+        }
         return;
     }
     lock_pool();
@@ -85,27 +87,20 @@ static void refill(struct hook_thread *self)
     unlock_pool();
 }
 
-struct slot *slot_take(struct hook_thread *self)
+struct slot *slot_find(struct hook_thread *self)
 {
-    if (!self->free) {
-        if (self->starved && self->starved++ < STARVED)
-            return NULL; /* looking again costs too much to be done every time */
-        self->starved = 0;
-        /* Each look costs a system call: not before there are as many that were not looked at. */
-        if (self->limbo_count >= 2 * self->limbo_kept + BATCH)
-            sweep(self);
-        if (!self->free)
-            refill(self);
-        if (!self->free && self->limbo)
-            sweep(self);
-        if (!self->free) {
-            self->starved = 1;
-            return NULL;
-        }
-    }
-    struct slot *slot = self->free;
-    self->free = slot->parent;
-    return slot;
+    if (self->starved && self->starved++ < STARVED)
+        return NULL; /* looking again costs too much to be done every time */
+    self->starved = 0;
+    /* Each look costs a system call: not before there are as many that were not looked at. */
+    if (self->limbo_count >= 2 * self->limbo_kept + BATCH)
+        sweep(self);
+    if (!self->free)
+        refill(self);
+    if (!self->free && self->limbo)
+        sweep(self);
+    self->starved = !self->free;
+    return self->free;
 }
 
 static void to_limbo(struct hook_thread *self)
@@ -116,7 +111,7 @@ static void to_limbo(struct hook_thread *self)
         fold_end(self->fold);
         self->trunk = NULL;
     }
-    slot->state = SLOT_LIMBO;
+    slot->kind.state = SLOT_LIMBO;
     slot->parent = self->limbo;
     self->limbo = slot;
     self->limbo_count++;
@@ -136,7 +131,7 @@ void slot_skip(struct hook_thread *self, uint64_t sp)
  * calling this one. */
 void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra)
 {
-    while (self->top && self->top->sp == sp && !self->top->open_ended &&
+    while (self->top && self->top->sp == sp && !self->top->kind.open_ended &&
            ra != return_address(self->top))
         to_limbo(self);
 }

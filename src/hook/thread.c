@@ -13,7 +13,8 @@ enum {
     MOST_EVERY = 4096,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
-    SET_MASK = 2, /* SIG_SETMASK */
+    MOST_SWITCHED = 1024, /* activations told of one context switch */
+    SET_MASK = 2,         /* SIG_SETMASK */
 };
 
 static struct hook_thread *spare;
@@ -97,6 +98,11 @@ static bool process_piece(enum blocks_phase phase)
     atomic_store(&process->phase, phase);
     hook.modules_seen = 0;
     return true;
+}
+
+void hook_stop(void)
+{
+    atomic_store_explicit(&hook_stopped, true, memory_order_relaxed);
 }
 
 void hook_publish(void)
@@ -224,7 +230,8 @@ static void forget_piece(struct hook_thread *self)
     self->piece = NULL;
     self->refused = false;
     self->busy = self->due = 0;
-    self->preempted = self->preemptions = self->asleep = self->sleeps = 0;
+    for (int i = 0; i < 4; i++)
+        self->switches[i] = 0;
     for (uint32_t i = 0; i < INDEX_CELLS; i++)
         self->index[i] = 0;
     for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
@@ -313,6 +320,7 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
     if (!has_xsave())
         return false;
     hook.agent = *agent;
+    atomic_store(&hook_stopped, false);
     hook.pid = pid;
     hook.number = process;
     hook.region = region;
@@ -339,33 +347,47 @@ static struct clocks read_clocks(void)
     return now;
 }
 
-/* What the kernel noted since last time. `end`: an execution that is being ended stopped then; 0:
- * none. */
-static void read_switches(struct hook_thread *self, uint64_t end)
+/* Of one kind, to all activations that it fell into; to the one that is being ended only if it came
+ * before its end. */
+static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
+{
+    struct slot *slot = self->top;
+    for (int depth = 0; slot && depth < MOST_SWITCHED; depth++, slot = slot->parent) {
+        if (late && slot == self->ending)
+            continue;
+        if (!slot->kind.switched)
+            for (int i = 0; i < 4; i++)
+                slot->switches[i] = 0;
+        slot->kind.switched = 1;
+        slot->switches[preempted] += ticks;
+        slot->switches[2 + preempted]++;
+    }
+}
+
+/* What the kernel noted since last time. */
+static void read_switches(struct hook_thread *self)
 {
     struct switches_interval intervals[16];
     struct clocks now = read_clocks();
-    uint64_t *sums[2] = {&self->asleep, &self->preempted};
-    uint64_t *times[2] = {&self->sleeps, &self->preemptions};
+    uint64_t end = self->ending ? self->ending->end : now.ticks;
+    uint64_t end_ns = now.ns - ((now.ticks - end) << 10) / now.rate;
     uint32_t count;
-    self->late[0] = self->late[1] = self->late_times[0] = self->late_times[1] = 0;
     do {
         count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
                               &self->piece->switches_lost);
         for (uint32_t i = 0; i < count; i++) {
             const struct switches_interval *interval = &intervals[i];
             uint64_t ticks = (interval->on_ns - interval->off_ns) * now.rate >> 10;
-            bool late = end && interval->off_ns + ((now.ticks - end) << 10) / now.rate > now.ns;
-            *sums[interval->preempted] += ticks;
-            *times[interval->preempted] += 1;
-            self->late[interval->preempted] += late ? ticks : 0;
-            self->late_times[interval->preempted] += late;
+            self->switches[interval->preempted] += ticks;
+            self->switches[2 + interval->preempted]++;
+            tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
         }
     } while (count == BASE_COUNT(intervals));
-    self->piece->asleep = self->asleep;
-    self->piece->sleeps = self->sleeps;
-    self->piece->preempted = self->preempted;
-    self->piece->preemptions = self->preemptions;
+    self->ending = NULL;
+    self->piece->asleep = self->switches[0];
+    self->piece->preempted = self->switches[1];
+    self->piece->sleeps = self->switches[2];
+    self->piece->preemptions = self->switches[3];
 }
 
 /* ---- due work ------------------------------------------------------------------ */
@@ -435,8 +457,7 @@ static void do_due(struct hook_thread *self, const struct hook_saved *saved)
     if (!self->piece)
         return;
     if (due & DUE_SWITCHES)
-        read_switches(self, self->ending);
-    self->ending = 0;
+        read_switches(self);
     if (due & DUE_STACK)
         take_stack(self, saved);
     if (due & DUE_COST)

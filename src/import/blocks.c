@@ -156,6 +156,17 @@ static const struct profile_frame *entry_frame(const struct blocks_import *impor
     return context ? &profile->frames[profile->contexts[context].frame] : NULL;
 }
 
+/* Stripped: where it is. */
+static void name_place(const struct blocks_import *import, const struct blocks_function *function,
+                       char *name, size_t bytes)
+{
+    uint32_t id = module_of(import, function);
+    const char *module = id ? import->profile->modules[id].path : "unknown";
+    const char *slash = strrchr(module, '/');
+    snprintf(name, bytes, "%s+0x%llx", slash ? slash + 1 : module,
+             (unsigned long long)function->vaddr);
+}
+
 static bool add_function(struct blocks_import *import, uint32_t number)
 {
     const struct blocks_function *function = &import->region->function[number];
@@ -169,6 +180,8 @@ static bool add_function(struct blocks_import *import, uint32_t number)
         snprintf(name, sizeof name, "%s", function->name);
     else
         binary_demangle(function->name, name, sizeof name);
+    if (!name[0])
+        name_place(import, function, name, sizeof name);
     *added = (struct profile_block_function){
         .class = function->class < BLOCKS_CLASSES ? function->class : BLOCKS_CODE,
         .entry = function->entry < BLOCKS_ENTRIES ? function->entry : BLOCKS_IMPORT,
@@ -182,9 +195,8 @@ static bool add_function(struct blocks_import *import, uint32_t number)
         added->module = frame->module;
         added->address = frame->address;
     }
-    added->function = frame && frame->function
-                          ? frame->function
-                          : profile_keep(import->profile, name[0] ? name : "unknown");
+    added->function =
+        frame && frame->function ? frame->function : profile_keep(import->profile, name);
     return added->function != NULL;
 }
 

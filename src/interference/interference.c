@@ -149,7 +149,9 @@ static struct merged merge_parts(const struct interference_input *input,
         score->threads_ns += input->threads[part->thread].duration_ns;
         score->total_ns += scale * part->sum_ns;
         score->asleep_ns += scale * part->asleep_ns;
-        score->preempted_ns += scale * part->preempted_ns;
+        /* As seen, not scaled: recording an execution invites preemption, letting one pass does
+         * not. */
+        score->preempted_ns += part->preempted_ns;
         merged.recorded += (double)part->recorded;
         merged.sum_ns += part->sum_ns;
         merged.within_ns += part->within_ns;

@@ -32,9 +32,9 @@ enum base_status patch_module_open(const char *path, struct patch_module **modul
 void patch_module_close(struct patch_module *module); /* NULL does nothing */
 
 /*
- * vaddr of the byte at an offset of the file, as /proc/PID/maps gives it: a mapping [start, end) of
- * `offset` is loaded with the bias start - vaddr(offset), by the vaddr of the executable mapping.
- * False: no segment loads it. Offsets of maps are rounded down to pages: so are segments here.
+ * vaddr of the byte at an offset of the file, as /proc/PID/maps gives it for an executable mapping: one from `start`
+ * on with `offset` is loaded with the bias start - vaddr. False: no segment loads it. (Linkers let segments share a page
+ * of the file, which is then mapped twice: here it is the executable segment's. For other mappings take the bias of that.)
  */
 bool patch_module_vaddr(const struct patch_module *module, uint64_t offset, uint64_t *vaddr);
 

@@ -120,7 +120,8 @@ struct blocks_piece {
  * exchange: from STARTING only), then PATCHED_UP. An agent that is tired of waiting goes from STARTING to PATCHED_UP
  * itself, also by compare and exchange; it waits on while it is PATCHING. Forked processes begin with PATCHED_UP.
  * While a process has entries in `traps` SIGTRAP must be handled and never blocked in any thread (signal masks of
- * handlers included): an int3 would end the process.
+ * handlers included; SIGTRAP's own handler, which blocks all others, executes nothing that could be hooked): an int3
+ * would end the process.
  */
 enum blocks_phase { BLOCKS_STARTING, BLOCKS_PATCHED_UP, BLOCKS_PATCHING };
 
@@ -196,6 +197,7 @@ struct blocks_block {
     uint64_t within;            /* of sum: in blocks that were called                          */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
     uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
+    uint64_t next_stack;        /* the writer's: executions recorded when the next stack is taken */
     uint64_t first, last;       /* time stamp counter at the end of the first and of the last  */
     uint32_t children_count, stacks_count;
     struct blocks_child children[BLOCKS_CHILDREN];

@@ -30,7 +30,6 @@ enum { THREAD_PIECES = 16, STACK_PERIOD = 100 };
 
 static struct blocks_region *region;
 static unsigned char *file; /* the region's pieces */
-static _Atomic bool stopped;
 static _Atomic uint32_t stopping;
 static uint32_t stacks_taken;
 
@@ -678,10 +677,9 @@ static void test_stop(void **state)
 {
     prepare_leaf();
     via_leaf(1);
-    stopped = true;
+    hook_stop();
     for (long i = 0; i < 100; i++)
         assert_int_equal(via_leaf(i), i + 1);
-    stopped = false;
     assert_int_equal(count_of(k_leaf), 1);
 }
 
@@ -730,11 +728,8 @@ static int begin(void **state)
     region->ns_start = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     region->functions = 1;
     region->function[0].every = 1;
-    const struct hook_agent agent = {.stack = take_stack,
-                                     .map = map,
-                                     .modules = modules,
-                                     .stopped = &stopped,
-                                     .stopping = &stopping};
+    const struct hook_agent agent = {
+        .stack = take_stack, .map = map, .modules = modules, .stopping = &stopping};
     if (!hook_begin(region, &agent, (uint32_t)getpid(), 1))
         return 1;
     hook_publish();
@@ -753,8 +748,8 @@ int main(void)
         cmocka_unit_test(test_longjmp),     cmocka_unit_test(test_backtrace),
         cmocka_unit_test(test_thread_exit), cmocka_unit_test(test_coroutines),
         cmocka_unit_test(test_signals),     cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_threads),     cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_stop), /* last: for good */
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
