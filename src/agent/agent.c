@@ -29,6 +29,7 @@ void agent_stop(uint32_t degraded)
 {
     agent_degrade(degraded);
     atomic_store(&agent.stopped, true);
+    hook_stop();
     thread_pause();
 }
 
@@ -156,7 +157,7 @@ char *agent_put_text(char *out, const char *text)
     return out;
 }
 
-void *agent_map_from_headroom(uint32_t descriptor, size_t bytes, int protection)
+void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection)
 {
     char path[64];
     agent_put_number(
@@ -167,7 +168,7 @@ void *agent_map_from_headroom(uint32_t descriptor, size_t bytes, int protection)
     long file = os_syscall(__NR_openat, AT_FDCWD, path, flags, 0);
     if (file < 0)
         return NULL;
-    long memory = os_syscall(__NR_mmap, 0, bytes, protection, MAP_SHARED, file, 0);
+    long memory = os_syscall(__NR_mmap, 0, bytes, protection, MAP_SHARED, file, offset);
     os_syscall(__NR_close, file);
     return (unsigned long)memory > -4096UL ? NULL : (void *)memory;
 }
@@ -180,7 +181,7 @@ static bool map_region(const char *value)
         !agent_parse_number(&p, &descriptor) || version != WIRE_VERSION)
         return false;
     struct wire_region *region =
-        agent_map_from_headroom(descriptor, sizeof *region, PROT_READ | PROT_WRITE);
+        agent_map_from_headroom(descriptor, 0, sizeof *region, PROT_READ | PROT_WRITE);
     if (!region || wire_region_check(region, sizeof *region) != BASE_OK)
         return false;
     agent_put_text(agent_put_text(agent.environment_region, WIRE_ENVIRONMENT "="), value);
@@ -385,6 +386,10 @@ static void after_fork_in_child(void)
     if (!agent.region->config.follow)
         atomic_store(&agent.stopped, true);
     thread_after_fork();
+    if (agent_active())
+        blocks_after_fork();
+    else
+        hook_stop();
 }
 
 __attribute__((constructor(101))) static void start(int argc, char **argv, char **environment)
@@ -399,7 +404,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     restore_environment(environment, after_agent(find_variable(environment, "LD_PRELOAD"), path));
     if (!mapped)
         return;
-    if (is_go_program() || being_traced() || !load_decoder()) {
+    bool blocks = agent.region->config.blocks != 0;
+    if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
         agent.region = NULL;
         return;
@@ -408,7 +414,10 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
     find_static_storage();
-    choose_source();
+    if (blocks)
+        agent.counted = AGENT_NOWHERE;
+    else
+        choose_source();
     modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
@@ -417,4 +426,6 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
     modules_wait(UINT64_C(400000000));
+    if (blocks)
+        blocks_start();
 }

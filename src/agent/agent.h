@@ -19,6 +19,7 @@
 #include "cct/cct.h"
 #include "detect/detect.h"
 #include "forecast/forecast.h"
+#include "hook/hook.h"
 #include "isa/isa.h"
 #include "os/os.h"
 #include "os/pmu.h"
@@ -60,6 +61,8 @@ enum agent_table_state { AGENT_TABLE_NONE, AGENT_TABLE_MAPPING, AGENT_TABLE_MAPP
 
 /* Normal context: registers everything that is loaded now. */
 void modules_scan(void);
+/* The module of that index, whatever its state; NULL: no more. Any context. */
+struct agent_module *modules_get(uint32_t index);
 /* Normal context, after dlclose: forgets what is gone. */
 void modules_revalidate(void);
 /* Counts the times that something was gone: decoded code may be stale then. Any context. */
@@ -337,10 +340,21 @@ uint32_t context_enter(struct agent_thread *self, const struct base_registers *r
 uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
                             const struct base_memory *memory, uint64_t leaf, uint32_t flags,
                             enum wire_drop *drop);
+/* Node of the calling context of a function that was entered with these registers, ip being its return address. */
+uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
+                               const struct base_memory *memory, enum wire_drop *drop);
 /* Leaf flags of an access: return addresses are told apart; what to do about them is another matter. */
 uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access);
 /* Where its instruction is, once it has executed. */
 enum context_leaf context_place(const struct isa_insn *insn);
+
+/* ---- timed blocks (blocks.c, imports.c) ----------------------------------------------- */
+
+/* At the start, last of all. */
+void blocks_start(void);
+void blocks_after_fork(void);
+/* Leads calls of the functions that are BLOCKS_IMPORT from this module to their stubs. Normal context. */
+void imports_hook(const struct blocks_region *region, const struct agent_module *module);
 
 /* ---- process-wide (agent.c) ---------------------------------------------------------- */
 
@@ -396,9 +410,9 @@ bool agent_parse_number(const char **text, uint32_t *value);
 /* Stops observing this process for good; reason: enum wire_degraded, 0 for none. */
 void agent_stop(uint32_t degraded);
 void agent_degrade(uint32_t degraded);
-/* Maps /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
+/* Maps a part of /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
  * context. */
-void *agent_map_from_headroom(uint32_t descriptor, size_t bytes, int protection);
+void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection);
 /* gs_base is left 0: agent_gs_base costs a system call and only forecasts need it. */
 void agent_registers(const ucontext_t *context, struct base_registers *registers);
 uint64_t agent_gs_base(void);

@@ -190,3 +190,26 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
 {
     return enter_walk(self, registers, memory, leaf, CONTEXT_HERE, flags, drop);
 }
+
+uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
+                               const struct base_memory *memory, enum wire_drop *drop)
+{
+    size_t count = 0;
+    uint32_t node = 0, missing = 0;
+    enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
+                                      self->frames, AGENT_FRAMES, &count);
+    if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
+        self->counters->broken_stacks++;
+        missing = WIRE_NODE_BROKEN;
+    }
+    for (size_t i = count; i > 0; i--) {
+        uint64_t ip = self->frames[i - 1].ip;
+        if (ip >= agent.image_start && ip < agent.image_end)
+            continue;
+        node = enter(self, node, ip, missing, drop);
+        if (!node)
+            return 0;
+        missing = 0;
+    }
+    return node;
+}

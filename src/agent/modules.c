@@ -186,6 +186,11 @@ void modules_revalidate(void)
     }
 }
 
+struct agent_module *modules_get(uint32_t index)
+{
+    return index < known_modules() ? &modules[index] : NULL;
+}
+
 uint32_t modules_unloads(void)
 {
     return atomic_load_explicit(&unloads, memory_order_relaxed);
@@ -203,7 +208,7 @@ static void map_table(struct agent_module *module)
         !atomic_compare_exchange_strong(&module->table_state, &expected, AGENT_TABLE_MAPPING))
         return;
     size_t bytes = slot->bytes;
-    void *memory = agent_map_from_headroom(slot->descriptor, bytes, PROT_READ);
+    void *memory = agent_map_from_headroom(slot->descriptor, 0, bytes, PROT_READ);
     if (!memory) { /* e.g. no descriptor free now: try again at the next need */
         atomic_store(&module->table_state, AGENT_TABLE_NONE);
         return;

@@ -160,12 +160,24 @@ static void forward(siginfo_t *info, ucontext_t *context)
     queue_again(info, false);
 }
 
+/* An int3 that stands for a while where a function is being patched. */
+static bool agent_redirect(ucontext_t *context)
+{
+    greg_t *ip = &context->uc_mcontext.gregs[REG_RIP];
+    uint64_t to = hook_trap((uint64_t)*ip - 1);
+    if (to)
+        *ip = (greg_t)to;
+    return to != 0;
+}
+
 /* ---- the handler ----------------------------------------------------------------------------- */
 
 void agent_handle(int number, siginfo_t *info, void *context)
 {
     (void)number;
     struct agent_thread *self = agent_self;
+    if (info->si_code == SI_KERNEL && agent_redirect(context))
+        return;
     if (!is_ours(info)) {
         forward(info, context);
         return;

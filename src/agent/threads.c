@@ -102,7 +102,9 @@ static void drop_altstack(struct agent_thread *self)
 
 static void start_ticks(struct agent_thread *self)
 {
-    if (!sample_start(self))
+    if (agent.region->config.blocks)
+        hook_thread_begin(self->tid);
+    else if (!sample_start(self))
         agent_degrade(WIRE_DEGRADED_NO_TIMER);
 }
 
@@ -214,6 +216,7 @@ void thread_end(void)
     if (!self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
+    hook_thread_end();
     self->ending = true;
     thread_note_time(self);
     sample_drop(self, WIRE_DROP_UNFINISHED);

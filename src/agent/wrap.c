@@ -109,8 +109,8 @@ EXPORT int dlclose(void *handle)
 
 /* ---- signal dispositions -------------------------------------------------------------- */
 
-/* Bit n: SIGTRAP is in the mask of the action for signal n, and we put it there. */
-static _Atomic uint64_t masks_with_ours;
+/* Bit n: SIGTRAP in the mask of the action for signal n is not as the program wanted it. */
+static _Atomic uint64_t changed_masks;
 
 static int trap_action(const struct sigaction *action, struct sigaction *old)
 {
@@ -126,27 +126,43 @@ static int trap_action(const struct sigaction *action, struct sigaction *old)
  * Handlers on the program's alternate stack run with SIGTRAP blocked, so that our
  * signal frame never comes on top of theirs there. A handler whose own mask blocks
  * SIGTRAP runs that way: it is not observed, and sees the mask it asked for.
+ *
+ * Where functions are patched while they run it is the other way round: a handler that meets the
+ * int3 that stands in for a while must not have SIGTRAP blocked.
  */
+static bool change_trap(struct sigaction *action)
+{
+    bool blocked = sigismember(&action->sa_mask, SIGTRAP) == 1;
+    if (agent.region->config.blocks) {
+        sigdelset(&action->sa_mask, SIGTRAP);
+        return blocked;
+    }
+    if (blocked || !(action->sa_flags & SA_ONSTACK))
+        return false;
+    sigaddset(&action->sa_mask, SIGTRAP);
+    return true;
+}
+
 static int other_action(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction ours;
     uint64_t bit = UINT64_C(1) << (number & 63);
-    bool was_ours = atomic_load(&masks_with_ours) & bit, add = false;
+    bool was_changed = atomic_load(&changed_masks) & bit, change = false;
     if (action) {
         ours = *action;
-        add = ours.sa_flags & SA_ONSTACK && sigismember(&ours.sa_mask, SIGTRAP) == 0;
-        if (add)
-            sigaddset(&ours.sa_mask, SIGTRAP);
+        change = change_trap(&ours);
     }
     int result = WRAP_REAL(sigaction)(number, action ? &ours : NULL, old);
     if (result != 0)
         return result;
-    if (old && was_ours)
+    if (old && was_changed && agent.region->config.blocks)
+        sigaddset(&old->sa_mask, SIGTRAP);
+    else if (old && was_changed)
         sigdelset(&old->sa_mask, SIGTRAP);
-    if (action && add)
-        atomic_fetch_or(&masks_with_ours, bit);
+    if (action && change)
+        atomic_fetch_or(&changed_masks, bit);
     else if (action)
-        atomic_fetch_and(&masks_with_ours, ~bit);
+        atomic_fetch_and(&changed_masks, ~bit);
     return 0;
 }
 

@@ -124,17 +124,72 @@ static bool region_stays(const struct decoder *decoder, uint32_t number)
     return true;
 }
 
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == ';';
+}
+
+/* Does `word` stand at `at`, by itself? */
+static bool word_at(struct asm_slice text, size_t at, const char *word)
+{
+    size_t bytes = strlen(word);
+    return at + bytes < text.bytes && !memcmp(text.text + at, word, bytes) &&
+           (at == 0 || blank(text.text[at - 1])) && blank(text.text[at + bytes]);
+}
+
+static bool section_is(struct asm_slice text, size_t at, const char *name, size_t bytes)
+{
+    while (at < text.bytes && blank(text.text[at]))
+        at++;
+    return at + bytes < text.bytes && !memcmp(text.text + at, name, bytes) &&
+           (text.text[at + bytes] == ',' || blank(text.text[at + bytes]));
+}
+
+/*
+ * Markers of <headroom.h> write a name and an entry elsewhere, and nothing else does. clang spells
+ * out which section comes next.
+ */
+static bool region_keeps_to_markers(const struct asm_file *file,
+                                    const struct asm_statement *statement)
+{
+    static const char *const enter[] = {".section", ".pushsection"};
+    static const char *const known[] = {".rodata.str1.1", "headroom_markers"};
+    struct asm_slice text = statement->text, own = file->sections[statement->section].name;
+    if (!asm_holds(text, "headroom_markers"))
+        return false;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (word_at(text, i, ".text") && !asm_is(own, ".text"))
+            return false;
+        for (size_t k = 0; k < BASE_COUNT(enter); k++) {
+            size_t name = i + strlen(enter[k]);
+            if (word_at(text, i, enter[k]) && !section_is(text, name, own.text, own.bytes) &&
+                !section_is(text, name, known[0], strlen(known[0])) &&
+                !section_is(text, name, known[1], strlen(known[1])))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool holds_any(struct asm_slice text, const char *const *words)
+{
+    for (; *words; words++)
+        if (asm_holds(text, *words))
+            return true;
+    return false;
+}
+
 /* Regions that put code elsewhere, or expand to who knows what. */
 static bool region_is_plain(const struct asm_file *file, const struct asm_statement *statement)
 {
-    static const char *const words[] = {".section",    ".pushsection", ".text",  ".previous",
-                                        ".popsection", ".subsection",  ".macro", ".rept"};
+    static const char *const never[] = {".previous", ".subsection", ".macro", ".rept", NULL};
+    static const char *const elsewhere[] = {".section", ".pushsection", ".popsection", ".text",
+                                            NULL};
     if (asm_holds(statement->text, ".note.stapsdt")) /* probes: a nop, and data that describes it */
         return true;
-    for (size_t i = 0; i < BASE_COUNT(words); i++) {
-        if (asm_holds(statement->text, words[i]))
-            return false;
-    }
+    if (holds_any(statement->text, never) ||
+        (holds_any(statement->text, elsewhere) && !region_keeps_to_markers(file, statement)))
+        return false;
     struct asm_slice rest = statement->text, symbol;
     while (asm_next_symbol(&rest, &symbol)) { /* asm goto; addresses of the program's labels */
         uint32_t label = asm_label(file, symbol);

@@ -5,8 +5,10 @@
  * file, which is cheaper than comparing them.
  */
 #include "binary/names.h"
+#include "binary/binary.h"
 
 #include <libiberty/demangle.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,6 +110,13 @@ char *names_demangle(const char *linkage, bool parameters)
     free(readable);
     free(base);
     return whole;
+}
+
+void binary_demangle(const char *linkage, char *out, size_t out_bytes)
+{
+    char *readable = names_demangle(linkage, false);
+    snprintf(out, out_bytes, "%s", readable ? readable : linkage);
+    free(readable);
 }
 
 const char *names_readable(struct names *names, const char *linkage)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* `headroom cc`, `headroom c++`, `headroom fortran`: a compiler that counts. */
+/* `headroom cc`, `headroom c++`, `headroom fortran`: a compiler that counts, and prepares functions
+   for timing. */
 #include "cli/verbs.h"
 
 #include "compile/compile.h"
@@ -25,6 +26,7 @@ static uint32_t chosen_modes(const struct settings *settings)
            (settings->contexts || settings->call_sites ? BUILT_CONTEXTS : 0u) |
            (settings->call_sites ? BUILT_CALL_SITES : 0u) |
            (settings->count_accesses ? BUILT_COUNT : 0u) |
+           (settings->functions ? BUILT_FUNCTIONS : 0u) |
            (settings->cycles ? BUILT_CYCLES | BUILT_PMU : 0u);
 }
 

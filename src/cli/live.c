@@ -50,13 +50,12 @@ static int choose_source(const char *verb, const struct settings *settings,
     }
 }
 
-static int check_program(struct live *live)
+int live_check_program(struct recording *recording, bool *shell)
 {
-    struct recording *recording = &live->recording;
     enum launch_outcome outcome =
         launch_find(recording->command[0], recording->path, recording->error);
     if (outcome == LAUNCH_OK)
-        outcome = launch_examine(recording->path, &live->request.shell, recording->error);
+        outcome = launch_examine(recording->path, shell, recording->error);
     return recording_refuse(recording, outcome);
 }
 
@@ -139,7 +138,7 @@ static int prepare(struct live *live)
     struct launch_request *request = &live->request;
     int code = choose_source(recording->verb, recording->settings, &request->config);
     if (!code)
-        code = check_program(live);
+        code = live_check_program(recording, &request->shell);
     if (!code)
         code = recording_check_output(recording);
     if (!code)
@@ -221,8 +220,7 @@ static const char *why_no_agent(const struct launch_result *result)
            "reach headroom through /proc, or the program ended first";
 }
 
-/* False: the raw log must stay. */
-static bool conclude(struct recording *recording)
+bool live_conclude(struct recording *recording)
 {
     const struct launch_result *result = &recording->result;
     if (result->images == 0 && !result->exited)
@@ -259,7 +257,7 @@ int live_run(const struct settings *settings, const char *verb, uint32_t kinds, 
                                 launch_record(&live.request, &recording->result, recording->error));
     if (!code) {
         code = recording_exit_code(recording);
-        keep = !conclude(recording);
+        keep = !live_conclude(recording);
     }
     recording_close(recording, keep);
     return code;

@@ -137,6 +137,18 @@ static bool take_set(const struct place *place, const char *text)
     return true;
 }
 
+static bool take_list(const struct place *place, const char *text)
+{
+    struct option_list *list = target(place);
+    if (list->count == BASE_COUNT(list->texts)) {
+        snprintf(place->error, place->error_bytes, "--%s can be given %zu times at most",
+                 place->spec->name, BASE_COUNT(list->texts));
+        return false;
+    }
+    list->texts[list->count++] = text;
+    return true;
+}
+
 /* "32K" -> 32768; returns what follows. NULL: no size. */
 static const char *take_size(const char *text, uint64_t *bytes)
 {
@@ -202,6 +214,7 @@ static bool take(const struct place *place, const char *text)
     case OPTION_REAL: return take_real(place, text);
     case OPTION_CHOICE: return take_choice(place, text);
     case OPTION_SET: return take_set(place, text);
+    case OPTION_LIST: return take_list(place, text);
     case OPTION_CACHE: return take_cache(place, text);
     }
     return false;

@@ -20,6 +20,7 @@ enum option_type {
     OPTION_TEXT,   /* const char *                                     */
     OPTION_FILE,   /* const char *, completed as a file name           */
     OPTION_CHOICE, /* int: index of one of `choices`                   */
+    OPTION_LIST,   /* one more of a struct option_list                */
     OPTION_CACHE,  /* one more of settings' caches: "SIZE[,WAYS]"     */
     OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
 };
@@ -45,17 +46,26 @@ enum { MODULES_OWN, MODULES_ALL };
 enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
 
+struct option_list { /* of an option that may be given again */
+    const char *texts[32];
+    size_t count;
+};
+
 struct settings {
     const char *output, *report, *generate, *trace, *keep_assembly, *event;
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
-    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, verbose, metric;
+    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, functions, verbose, metric;
     int modules, no_cache, no_contexts; /* paths under the exact engine */
     uint64_t rate, period, limit, seed;
     double fp_tolerance, share, access_rate, hot;
     struct cache_shape caches[CACHE_MOST];
     size_t caches_count;
+    const char *patterns; /* interference: of functions, divided by commas */
+    struct option_list keys;
+    uint64_t every, stacks, min_executions;
+    int patch, switches;
 };
 
 struct verb {

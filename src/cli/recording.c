@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -104,6 +105,26 @@ static void interruptible(const char *log_path)
     }
 }
 
+static enum base_status import_timed(struct recording *recording, const struct import_run *run,
+                                     const struct binary_options *symbols,
+                                     struct progress *progress)
+{
+    const struct launch_blocks_result *blocks = recording->blocks;
+    struct import_skip *skips = calloc(blocks->unhooked_count + 1, sizeof *skips);
+    enum base_status status = BASE_NO_MEMORY;
+    for (size_t i = 0; skips && i < blocks->unhooked_count; i++)
+        skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
+                                        blocks->unhooked[i].reason};
+    snprintf(recording->error, sizeof recording->error,
+             "cannot import what was timed: out of memory");
+    if (skips)
+        status = import_blocks(recording->log_path, blocks->region, run, skips,
+                               blocks->unhooked_count, symbols, recording->output, progress_step,
+                               progress, recording->error, sizeof recording->error);
+    free(skips);
+    return status;
+}
+
 static bool import_recording(struct recording *recording, const char *engine)
 {
     const struct launch_result *result = &recording->result;
@@ -130,17 +151,21 @@ static bool import_recording(struct recording *recording, const char *engine)
     struct binary_options symbols = symbol_options(recording->settings);
     struct progress progress;
     enum base_status status;
-    if (!recording->built)
+    /* What was timed is in memory: of that nothing can be kept. */
+    bool kept = !recording->built && !recording->blocks;
+    if (kept)
         interruptible(recording->log_path);
     progress_begin(&progress, recording->settings->quiet);
     if (recording->built)
         status = import_built(recording->region, &run, &symbols, recording->output, progress_step,
                               &progress, recording->error, sizeof recording->error);
+    else if (recording->blocks)
+        status = import_timed(recording, &run, &symbols, &progress);
     else
         status = import_log(recording->log_path, &run, &symbols, recording->output, progress_step,
                             &progress, recording->error, sizeof recording->error);
     progress_end(&progress);
-    if (status != BASE_OK && recording->built)
+    if (status != BASE_OK && !kept)
         say("%s", recording->error);
     else if (status != BASE_OK)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,

@@ -21,6 +21,7 @@ struct recording {
     int log;
     bool built; /* no raw log; `region` from launch_built            */
     int region;
+    struct launch_blocks_result *blocks; /* NULL: not of blocks             */
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     const char *event; /* counted in place of cycles, or NULL           */
@@ -64,6 +65,11 @@ int check_engine(const struct settings *settings, const char *verb, int operands
 
 /* A whole live recording of kinds (enum wire_kind_bits). Returns the exit code. */
 int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command);
+
+/* Of programs that the agent observes: path and shell, or why it cannot; after it has ended what was degraded, then
+   profile and report. False: the raw log must stay. */
+int live_check_program(struct recording *recording, bool *shell);
+bool live_conclude(struct recording *recording);
 
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 

@@ -47,6 +47,9 @@ enum base_status show_profile(const char *path, const char *name, const struct s
         .paper_bins = settings->paper_bins,
         .hot = settings->hot,
         .metric = (unsigned)settings->metric,
+        .keys = settings->keys.texts,
+        .keys_count = settings->keys.count,
+        .least_executions = settings->min_executions,
         .profile_path = name,
     };
     struct profile *profile = NULL;

@@ -128,6 +128,21 @@ static const char *const kind_names[] = {"dead", "silent", "load",
                 "misses, events. best, the default: the event if one was counted, else "           \
                 "cycles if they were measured, else misses, else instructions."                    \
     }
+#define OPTIONS_BLOCKS                                                                             \
+    {"key",                                                                                        \
+     0,                                                                                            \
+     OPTION_LIST,                                                                                  \
+     FIELD(keys),                                                                                  \
+     .argument = "FUNCTION:N",                                                                     \
+     .help = "Tell executions of FUNCTION apart by its argument N, counted from 0, because what "  \
+             "it has to do depends on it. May be given again. 'headroom report' does so from the " \
+             "samples that were kept, of arguments 0 to 2 and of 'result'."},                      \
+    {                                                                                              \
+        "min-executions", 0, OPTION_NUMBER, FIELD(min_executions),                                 \
+            .low = 1, .high = 1e15, .argument = "N",                                               \
+            .help = "Blocks get a score if at least N executions of them were timed. Default: "    \
+                    "1000."                                                                        \
+    }
 #define OPTION_OUTPUT(verb)                                                                        \
     {                                                                                              \
         "output", 'o', OPTION_FILE, FIELD(output),                                                 \
@@ -247,11 +262,36 @@ static const struct option_spec paths_options[] = {
     OPTIONS_LAST,
 };
 
+static const struct option_spec interference_options[] = {
+    OPTION_OUTPUT("interference"),
+    {"functions", 0, OPTION_TEXT, FIELD(patterns), .argument = "GLOB,...",
+     .help = "Time the functions whose names match, of the program and its libraries, beside those "
+             "of libraries that wait, do input and output or allocate. Without this option those "
+             "that take more than 1 % of the time are found while COMMAND runs."},
+    {"every", 0, OPTION_NUMBER, FIELD(every), .low = 1, .high = 1e9, .argument = "N",
+     .help = "Time one execution in N. Without this option all are timed, until that costs too "
+             "much: then fewer."},
+    {"no-patch", 0, OPTION_FLAG, FIELD(patch), .value = 0,
+     .help = "Leave the program's code as it is: only calls from one module to another are timed, "
+             "and functions that were compiled for it."},
+    {"stacks", 0, OPTION_NUMBER, FIELD(stacks), .low = 1, .high = 4e9, .argument = "N",
+     .help = "Take the call stack of one execution of a block in N, the first included. Default: "
+             "10000."},
+    {"no-switches", 0, OPTION_FLAG, FIELD(switches), .value = 0,
+     .help = "Do not watch context switches: being preempted then counts as being slow, and "
+             "whether a thread slept is not known."},
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_BLOCKS,
+    OPTIONS_LAST,
+};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
     OPTION_PAPER_BINS,
     OPTION_HOT,
+    OPTIONS_BLOCKS,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "Show these kinds only, out of dead,silent,load. Default: all that were recorded."},
     OPTION_COLOR,
@@ -284,6 +324,13 @@ static const struct option_spec compile_options[] = {
          "Measure time stamp cycles of each path or context, too: its own, without those of the "
          "functions that it calls, but with the time that it waits for the processor. A sample: "
          "about one execution in 64 is measured."},
+    {"functions", 0, OPTION_FLAG, FIELD(functions), .value = 1,
+     .help =
+         "Begin each function with a nop that 'headroom interference' can safely replace with a "
+         "jump while the program runs. It costs one instruction a call, two with "
+         "-fcf-protection, needs nothing when linking, and combines with all of the above. "
+         "Programs built with -finstrument-functions or -fpatchable-function-entry do not "
+         "need it."},
     {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,
@@ -389,6 +436,29 @@ const struct verb verbs[] = {
         .run = paths_run,
     },
     {
+        .name = "interference",
+        .summary = "tell which code loses time to other threads",
+        .arguments = "[--] COMMAND [ARGUMENT...]",
+        .description =
+            "Runs COMMAND and times executions of functions: those that take most of its time, and "
+            "those of libraries that lock, wait, do input and output or allocate. An execution "
+            "that takes longer than the fastest one of the same work was held up, mostly by "
+            "another thread. The report ranks blocks of code by the time lost so, and tells for "
+            "each what the evidence says about the cause: locks and who held them, waits for other "
+            "threads, input and output, the allocator, being preempted, work that varies with an "
+            "argument, or that it cannot be told.\n\n"
+            "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+            "dynamically linked x86-64 program, or a script run by one. Have no more threads than "
+            "processors: else they wait for these. "
+            "Its input, output and exit status stay its own; the report goes to standard error "
+            "when it has ended. Options end at the first word that is not one." COMMAND_END,
+        .exit_status = COMMAND_STATUS,
+        .options = interference_options,
+        .usage_code = 125,
+        .command = true,
+        .run = interference_run,
+    },
+    {
         .name = "cc",
         .summary = "compile C with counters",
         .arguments = "[--] [COMPILER] ARGUMENT...",
@@ -397,14 +467,17 @@ const struct verb verbs[] = {
             "adds counters to the assembly it makes, for 'headroom paths'. In builds: "
             "CC=\"headroom cc --paths --\", CXX=\"headroom c++ --paths --\", FC=\"headroom fortran "
             "--paths --\", for compiling and for linking. Add -g to see source lines. A program "
-            "built so behaves as always when it is run by itself.\n\n"
+            "built so behaves as always when it is run by itself. With --functions it is prepared "
+            "for 'headroom interference'.\n\n"
             "Options, messages, dependency files and exit status are the compiler's own; gcc is "
-            "given -fno-ipa-ra as well. Inline assembly, assembly files and libraries are left as "
+            "given -fno-ipa-ra as well, unless by --functions alone. Inline assembly, assembly "
+            "files and libraries are left as "
             "they are; functions to which nothing can be added safely stay as they are and are "
             "listed in reports. Refused, in one sentence: -flto, other machines than x86-64 Linux, "
             "-masm=intel, -pg and other profilers, -mcmodel=medium and large, -fsplit-stack, and "
             "-gsplit-dwarf by clang. Compilation to assembly (-S) gives the compiler's own.\n\n"
-            "Without --paths, --contexts or --count the assembly is only taken apart and put "
+            "Without --paths, --contexts, --count or --functions the assembly is only taken apart "
+            "and put "
             "together again: the objects are those that COMPILER makes by itself.",
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
@@ -500,5 +573,7 @@ void settings_default(struct settings *settings)
         .stack = 1,
         .share = 1,
         .hot = 0.01,
+        .patch = 1,
+        .switches = 1,
     };
 }

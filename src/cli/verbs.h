@@ -16,6 +16,7 @@
 int waste_run(const struct settings *settings, int count, char **operands);
 int reuse_run(const struct settings *settings, int count, char **operands);
 int paths_run(const struct settings *settings, int count, char **operands);
+int interference_run(const struct settings *settings, int count, char **operands);
 int report_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
 int cc_run(const struct settings *settings, int count, char **operands);

@@ -37,6 +37,8 @@ struct built_source {
 
 enum base_status built_source_open(struct built_source *source, int file, char *error,
                                    size_t error_bytes);
+/* Without a look at what is in it. BASE_IO: no file of that many bytes; BASE_NO_MEMORY. */
+enum base_status built_source_attach(struct built_source *source, int file, uint64_t least_bytes);
 void built_source_close(struct built_source *source);
 
 /* False: not all of it is in the file. */

@@ -87,18 +87,25 @@ static bool list_pieces(struct built_source *source)
     return true;
 }
 
+enum base_status built_source_attach(struct built_source *source, int file, uint64_t least_bytes)
+{
+    struct stat info;
+    *source = (struct built_source){.file = file};
+    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)least_bytes)
+        return BASE_IO;
+    source->bytes = (uint64_t)info.st_size;
+    source->window.data = malloc(WINDOW_BYTES);
+    return source->window.data ? BASE_OK : BASE_NO_MEMORY;
+}
+
 enum base_status built_source_open(struct built_source *source, int file, char *error,
                                    size_t error_bytes)
 {
     struct built_region header;
-    struct stat info;
-    *source = (struct built_source){.file = file};
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof header) {
+    if (built_source_attach(source, file, sizeof header) == BASE_IO) {
         snprintf(error, error_bytes, "cannot read what the program counted: it is not there.");
         return BASE_IO;
     }
-    source->bytes = (uint64_t)info.st_size;
-    source->window.data = malloc(WINDOW_BYTES);
     if (!source->window.data || !built_source_read(source, 0, &header, sizeof header) ||
         !list_pieces(source)) {
         snprintf(error, error_bytes, "cannot read what the program counted: %s.",

@@ -207,7 +207,11 @@ static bool equal_mapping(const void *items, uint32_t item, const void *key)
 
 static bool visit_module(struct import_gather *gather, const struct wire_module *record)
 {
-    struct import_mapping mapping = {record->process, record->module, 0};
+    struct import_mapping mapping = {.process = record->process,
+                                     .module = record->module,
+                                     .start = record->start,
+                                     .end = record->end,
+                                     .bias = record->bias};
     uint32_t item;
     bool found;
     if (!import_room((void **)&gather->mappings, &gather->mappings_capacity, gather->mappings_count,
@@ -300,7 +304,7 @@ static bool visit_fact(void *context, const struct import_frame *frame,
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)
 {
     for (unsigned generations = 0; generations < 64; generations++) {
-        struct import_mapping key = {process, module, 0};
+        struct import_mapping key = {.process = process, .module = module};
         uint32_t item;
         if (import_index_find(&gather->mappings_by_key, import_hash(process, module, 1),
                               equal_mapping, gather->mappings, &key, &item))
@@ -314,6 +318,27 @@ uint32_t import_module_of(const struct import_gather *gather, uint32_t process, 
         process = image->parent;
     }
     return 0;
+}
+
+const struct import_mapping *import_mapping_at(const struct import_gather *gather, uint32_t process,
+                                               uint64_t address)
+{
+    for (unsigned generations = 0; generations < 64; generations++) {
+        uint32_t item;
+        for (size_t i = 0; i < gather->mappings_count; i++) {
+            const struct import_mapping *mapping = &gather->mappings[i];
+            if (mapping->process == process && address >= mapping->start && address < mapping->end)
+                return mapping;
+        }
+        if (!import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                               gather->profile->processes, &process, &item))
+            return NULL;
+        const struct profile_process *image = &gather->profile->processes[item];
+        if (!image->forked || image->parent == process)
+            return NULL;
+        process = image->parent;
+    }
+    return NULL;
 }
 
 static bool equal_node(const void *items, uint32_t item, const void *key)
@@ -332,11 +357,40 @@ uint32_t import_node_of(const struct import_gather *gather, uint32_t id)
                                                                   : unknown_node;
 }
 
+bool import_add_node(struct import_gather *gather, const struct import_node *node, uint32_t *item)
+{
+    uint64_t hash =
+        import_hash(node->vaddr, (uint64_t)node->parent << 32 | node->module, node->flags);
+    bool found;
+    if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, gather->nodes_count,
+                     sizeof *node) ||
+        !import_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, node,
+                            (uint32_t)gather->nodes_count, item, &found))
+        return import_no_memory(gather);
+    if (!found)
+        gather->nodes[gather->nodes_count++] = *node;
+    return true;
+}
+
+struct import_wanted *import_wanted_find(const struct import_gather *gather, uint32_t process,
+                                         uint32_t thread, uint32_t id)
+{
+    struct import_wanted *wanted = gather->wanted;
+    size_t at = BASE_FIRST(
+        i, gather->wanted_count,
+        wanted[i].process > process ||
+            (wanted[i].process == process &&
+             (wanted[i].thread > thread || (wanted[i].thread == thread && wanted[i].id >= id))));
+    return at < gather->wanted_count && wanted[at].process == process &&
+                   wanted[at].thread == thread && wanted[at].id == id
+               ? &wanted[at]
+               : NULL;
+}
+
 static bool visit_node(struct import_gather *gather, const struct import_frame *frame,
                        const struct wire_node *record)
 {
     uint32_t parent = import_node_of(gather, record->parent), item;
-    bool found;
     struct import_node node = {.vaddr = record->vaddr, .flags = record->flags};
     uint32_t most = gather->exact ? MOST_EXACT_NODES : MOST_NODES_PER_THREAD;
     if (record->node == 0 || record->node >= most) {
@@ -350,19 +404,18 @@ static bool visit_node(struct import_gather *gather, const struct import_frame *
         node.parent = parent;
     if (record->module)
         node.module = import_module_of(gather, frame->process, record->module);
-    uint64_t hash = import_hash(node.vaddr, (uint64_t)node.parent << 32 | node.module, node.flags);
-    if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, gather->nodes_count,
-                     sizeof node) ||
-        !import_room((void **)&gather->node_map, &gather->node_map_capacity, record->node,
-                     sizeof *gather->node_map) ||
-        !import_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, &node,
-                            (uint32_t)gather->nodes_count, &item, &found))
+    if (!import_room((void **)&gather->node_map, &gather->node_map_capacity, record->node,
+                     sizeof *gather->node_map))
         return import_no_memory(gather);
-    if (!found)
-        gather->nodes[gather->nodes_count++] = node;
+    if (!import_add_node(gather, &node, &item))
+        return false;
     gather->node_map[record->node] = item + 1;
     if (gather->node_map_used <= record->node)
         gather->node_map_used = record->node + 1;
+    struct import_wanted *wanted =
+        import_wanted_find(gather, frame->process, frame->thread, record->node);
+    if (wanted)
+        wanted->node = item;
     return true;
 }
 
@@ -565,7 +618,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
         1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS;
     gather->nodes_count = 1;
-    gather->exact = gather->log->config.source == 0;
+    gather->exact = gather->log->config.source == 0 && !gather->blocks;
     return import_log_visit(gather->log,
                             1U << WIRE_PROCESS | 1U << WIRE_MODULE | 1U << WIRE_THREAD |
                                 1U << WIRE_COUNTERS,

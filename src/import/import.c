@@ -42,6 +42,15 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
     opened = status == BASE_OK;
     if (!opened)
         goto done;
+    if (log->config.blocks) {
+        snprintf(
+            error, error_bytes,
+            "'%s' is what is left of 'headroom interference': what it timed was in memory, and "
+            "is gone.",
+            log_path);
+        status = BASE_UNSUPPORTED;
+        goto done;
+    }
     status = BASE_NO_MEMORY;
     if (!import_gather(&gather, &teller) || !import_describe(&gather, run) ||
         !import_lives_finish(&gather, run) ||

@@ -52,4 +52,21 @@ enum base_status import_built(int region, const struct import_run *run,
                               import_progress *progress, void *progress_context, char *error,
                               size_t error_bytes);
 
+/* A function that was to be hooked and is not. */
+struct import_skip {
+    const char *function; /* linkage name                       */
+    const char *module;   /* path; NULL: not known              */
+    const char *why;      /* a clause                           */
+};
+
+/*
+ * As import_log, for `headroom interference`: what was timed is in `region` (wire/blocks.h), an open file of which the
+ * programs had all in their memory, and which they may still have. run->verb is "interference".
+ */
+enum base_status import_blocks(const char *log_path, int region, const struct import_run *run,
+                               const struct import_skip *skips, size_t skips_count,
+                               const struct binary_options *symbols, const char *output,
+                               import_progress *progress, void *progress_context, char *error,
+                               size_t error_bytes);
+
 #endif

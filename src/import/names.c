@@ -86,6 +86,8 @@ static void mark_used(const struct namer *namer, bool *used)
     }
     for (size_t i = 0; i < profile->sampled_count; i++)
         mark(namer->gather, used, profile->sampled[i].context);
+    for (size_t i = 0; i < namer->gather->places_count; i++)
+        mark(namer->gather, used, namer->gather->places[i].node);
 }
 
 static void mark_leads(const struct namer *namer)
@@ -101,6 +103,8 @@ static void mark_leads(const struct namer *namer)
         namer->leads[nodes[pair->use].module] = true;
         namer->leads[nodes[pair->reuse].module] = true;
     }
+    for (size_t i = 0; i < namer->gather->places_count; i++)
+        namer->leads[nodes[namer->gather->places[i].node].module] = true;
 }
 
 static bool make_queries(struct namer *namer)
@@ -245,6 +249,8 @@ static bool make_contexts(struct namer *namer)
         node->context = parent;
     }
     name_contexts(namer->profile, gather->nodes);
+    for (size_t i = 0; i < gather->places_count; i++)
+        gather->places[i].context = gather->nodes[gather->places[i].node].context;
     return true;
 }
 

@@ -115,6 +115,7 @@ struct import_node {
 /* Module `module` of image `process` is profile->modules[id]. */
 struct import_mapping {
     uint32_t process, module, id;
+    uint64_t start, end, bias; /* address = ELF virtual address + bias */
 };
 
 struct import_module { /* beside profile->modules */
@@ -125,6 +126,18 @@ struct import_thread { /* beside profile->threads */
     bool has_counters;
     struct wire_counters counters;
     uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
+};
+
+/* A node of the log that something outside of it names: a stack of a block. */
+struct import_wanted {
+    uint32_t process, thread, id; /* as in the log                                  */
+    uint32_t node;                /* IMPORT_UNKNOWN_NODE if there is no record of it */
+};
+
+/* A node that no finding names and that is to be named all the same. */
+struct import_place {
+    uint32_t node;
+    uint32_t context; /* set by import_name */
 };
 
 /* What the traps of a pair claim; see share_by_chance. */
@@ -199,6 +212,11 @@ struct import_gather {
     size_t distances_capacity;
     struct import_lives lives;
     struct import_exact_paths *paths; /* NULL: none */
+    bool blocks; /* what was timed is in a region beside the log (import_blocks)    */
+    struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
+    size_t wanted_count;
+    struct import_place *places; /* set before import_name */
+    size_t places_count;
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
     size_t node_map_capacity;
@@ -218,6 +236,17 @@ bool import_no_memory(struct import_gather *gather);
 /* Node of the current thread's id; IMPORT_UNKNOWN_NODE if its record was lost. */
 #define IMPORT_UNKNOWN_NODE UINT32_MAX
 uint32_t import_node_of(const struct import_gather *gather, uint32_t id);
+
+/* A node for a place that no record of the log has, entered if new. False: no memory. */
+bool import_add_node(struct import_gather *gather, const struct import_node *node, uint32_t *item);
+
+/* Of the wanted nodes; NULL: it is none of them. */
+struct import_wanted *import_wanted_find(const struct import_gather *gather, uint32_t process,
+                                         uint32_t thread, uint32_t id);
+
+/* The mapping that holds the address in that image, or in the parent that it was forked from; NULL. */
+const struct import_mapping *import_mapping_at(const struct import_gather *gather,
+                                               uint32_t process, uint64_t address);
 
 /* Item of profile->pairs, entered if new; key's kind, first and second count. False: no memory. */
 bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item);

@@ -392,7 +392,9 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
     profile->run.corrupt_records = gather->corrupt + gather->log->damaged + gather->log->torn +
                                    (run ? plausible(run->corrupt_records) : 0);
     /* The exact engine takes no samples that threads could account for. */
-    return import_caches(profile) && (gather->exact || account_threads(gather, &accounts)) &&
+    /* Nor does timing blocks. */
+    bool samples = !gather->exact && !gather->blocks;
+    return import_caches(profile) && (!samples || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
            (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));
 }

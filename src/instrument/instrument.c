@@ -6,6 +6,12 @@
 
 #include <stdlib.h>
 
+/* Does it need a map and the runtime? */
+static bool counts_something(const struct instrument_options *options)
+{
+    return options->modes & (BUILT_PATHS | BUILT_CONTEXTS | BUILT_COUNT);
+}
+
 /* ---- one function ---------------------------------------------------------------------------- */
 
 static uint32_t reason_of_problem(uint32_t problem)
@@ -125,7 +131,8 @@ static uint32_t used_registers(const struct work *work)
     return used;
 }
 
-static bool analyse(struct work *work)
+/* Is it a function that is entered and left like others? False: no memory, or reason is set. */
+static bool examine(struct work *work)
 {
     const struct asm_function *function = work->function;
     work->cfa_is_stack = calloc(asm_index_count(function) + 1, sizeof *work->cfa_is_stack);
@@ -138,6 +145,11 @@ static bool analyse(struct work *work)
         work->reason = BUILT_SKIP_ATTRIBUTE;
         return false;
     }
+    return true;
+}
+
+static bool analyse(struct work *work)
+{
     frame_follow_cfi(work);
     work->used = used_registers(work);
     if (has_contexts(work))
@@ -177,10 +189,30 @@ static void apply(struct work *work)
     }
 }
 
+/*
+ * What is not understood within matters to nobody who only puts a nop before all of it. The
+ * registers that functions leave alone though they need not (-fipa-ra) are left alone by the code
+ * to which the nop gives way, too, but interrupt handlers have something else in place of a return
+ * address.
+ */
+static void prepare_function(struct work *work)
+{
+    if (work->reason == BUILT_SKIP_NOT_FUNCTION || work->reason == BUILT_SKIP_ATTRIBUTE)
+        return;
+    entry_prepare(work);
+    if (!counts_something(work->options))
+        work->reason = BUILT_WHOLE;
+}
+
 static void instrument_function(struct work *work)
 {
     work->reason = reason_of_problem(work->function->problem);
-    if (work->reason == BUILT_WHOLE && analyse(work)) {
+    bool usual = work->reason == BUILT_WHOLE && examine(work);
+    if (work->options->modes & BUILT_FUNCTIONS)
+        prepare_function(work);
+    if (!counts_something(work->options))
+        return;
+    if (usual && analyse(work)) {
         attempt(work);
         while (work->reason == BUILT_WHOLE && work->spills_wanted > work->spills) {
             work->spills = work->spills_wanted;
@@ -198,6 +230,7 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
 {
     counts->functions++;
     counts->reasons[work->reason]++;
+    counts->prepared += work->prepared;
     counts->inline_assembly += work->function->inline_insns;
     if (work->reason > BUILT_TRUNCATED) {
         counts->skipped++;
@@ -213,7 +246,7 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
 enum base_status instrument_file(struct asm_file *file, const struct instrument_options *options,
                                  struct instrument_counts *counts)
 {
-    if (!(options->modes & (BUILT_PATHS | BUILT_CONTEXTS | BUILT_COUNT)))
+    if (!counts_something(options) && !(options->modes & BUILT_FUNCTIONS))
         return BASE_OK;
     for (uint32_t i = 0; i < file->functions_count; i++) {
         struct work work = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * instrument: adds counting code to a compiler's assembler output: path counters (Ball, Larus 1996), calling-context
- * trees (Ammons, Ball, Larus 1997), access counters. What it adds is laid out in wire/built.h; the code linked
- * in beside is the room `runtime`.
+ * trees (Ammons, Ball, Larus 1997), access counters; and nops where functions can be patched while they run. What
+ * it adds is laid out in wire/built.h; the code linked in beside is the room `runtime`, which nops do not need.
  *
  * Host side, pure but for memory. The program's results never depend on what is added: a function where that
  * cannot be shown is left alone and listed with the reason.
@@ -25,6 +25,7 @@ struct instrument_options {
 
 struct instrument_counts {
     uint32_t functions, instrumented, truncated, hashed, skipped;
+    uint32_t prepared;        /* with BUILT_FUNCTIONS: have a nop to patch   */
     uint32_t inline_assembly; /* instructions in inline assembly, left alone */
     uint32_t reasons[BUILT_REASONS];
 };

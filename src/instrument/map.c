@@ -38,8 +38,8 @@ static struct figures figures_of(const struct work *work, const struct asm_block
 
 /* ---- sections -------------------------------------------------------------------------------- */
 
-static void add_section(struct text *text, const struct work *work, const char *name,
-                        const char *flags, const char *type)
+void map_section(struct text *text, const struct work *work, const char *name, const char *flags,
+                 const char *type)
 {
     const struct asm_section *section = &work->file->sections[work->function->section];
     struct asm_slice function = work->function->name, group = section->group;
@@ -72,7 +72,7 @@ static void add_cells(struct text *text, const struct work *work)
         bytes += sizeof(struct built_record) + 8 * (size_t)work->call_sites;
     else if (!has_table(work))
         return;
-    add_section(text, work, has_record(work) ? "headroom_records" : "headroom_counters", "awo",
+    map_section(text, work, has_record(work) ? "headroom_records" : "headroom_counters", "awo",
                 "nobits");
     text_add(text, "\t.balign\t8\n" LABEL_FORMAT ":\n\t.zero\t%zu\n", work->number, "t", 0U, bytes);
 }
@@ -135,7 +135,7 @@ static void add_entry(struct text *text, const struct work *work)
                    edges * (sizeof(struct built_edge) / 4) +
                    sites * (sizeof(struct built_call) / 4);
     uint32_t kind = graph ? work->table_kind : BUILT_TABLE_NONE;
-    add_section(text, work, "headroom_map", "ao", "progbits");
+    map_section(text, work, "headroom_map", "ao", "progbits");
     text_add(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu," LABEL_FORMAT "-.",
              work->number, "m", 0U, (unsigned)BUILT_ENTRY_MAGIC, words, work->number, "f", 0U);
     if (has_table(work) || has_record(work))
@@ -143,8 +143,9 @@ static void add_entry(struct text *text, const struct work *work)
     else
         text_add(text, ",0");
     text_add(text, ",%u,%u,%u,%u,%u,%u,%u\n", graph ? work->cells : 0,
-             work->options->modes | kind << 16 | work->reason << 24, blocks, edges, sites,
-             work->function->inline_insns, float_bits((float)work->potential_log2));
+             (work->options->modes & ~(uint32_t)BUILT_FUNCTIONS) | kind << 16 | work->reason << 24,
+             blocks, edges, sites, work->function->inline_insns,
+             float_bits((float)work->potential_log2));
     if (!whole)
         return;
     add_blocks(text, work);
@@ -192,9 +193,7 @@ void map_label(struct work *work)
         label_block(work, i);
 }
 
-/* A label for the entry to refer to: a shared library cannot have the distance to its own global
-   functions, for which others may be put in their places. */
-static void label_function(struct work *work)
+void map_label_function(struct work *work)
 {
     char label[48];
     snprintf(label, sizeof label, LABEL_FORMAT ":\n", work->number, "f", 0U);
@@ -205,7 +204,7 @@ static void label_function(struct work *work)
 void map_function(struct work *work)
 {
     struct text text = {0};
-    label_function(work);
+    map_label_function(work);
     add_cells(&text, work);
     add_entry(&text, work);
     if (text.failed || (text.count && !asm_append(work->file, text.data)))

@@ -12,6 +12,7 @@
  *   place.c       where they go: edges, entries, exits, calls
  *   access.c      where accesses are counted, and how
  *   map.c         headroom_map
+ *   entries.c     nops to patch, headroom_functions
  *
  * Nothing is changed in the file before all of a function has succeeded: edits are kept as a list.
  */
@@ -93,6 +94,7 @@ struct work {
     struct edit *edits;
     uint32_t edits_count, edits_capacity;
     bool out_of_memory;
+    bool prepared;                /* has a nop to patch */
     uint32_t reason;              /* enum built_reason: BUILT_WHOLE until something is found */
 };
 
@@ -258,6 +260,18 @@ void map_label_calls(struct work *work);
 void map_label(struct work *work);
 /* Appends the function's entry, and its cells, to the file. */
 void map_function(struct work *work);
+/* A label for the entry to refer to: a shared library cannot have the distance to its own global functions, for which
+   others may be put in their places. Once for each function. */
+void map_label_function(struct work *work);
+/* A .section directive for what goes with the function when the linker drops it. */
+void map_section(struct text *text, const struct work *work, const char *name, const char *flags,
+                 const char *type);
+
+/* ---- entries.c ----------------------------------------------------------------------------------- */
+
+/* Puts the nop into the file, before anything else is, and appends its entry. The function's label is there or
+   follows. */
+void entry_prepare(struct work *work);
 
 /* Name of a label of ours in function `number`. */
 #define LABEL_FORMAT ".LHR%u_%s%u"

@@ -125,6 +125,50 @@ struct launch_result {
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
 
+/* ---- blocks timed (wire/blocks.h) --------------------------------------------------------------- */
+
+struct launch_blocks_request {
+    struct launch_request program;     /* config.blocks is filled in                               */
+    const char *const *functions;      /* patterns (patch_next_match); none: chosen while it runs   */
+    size_t functions_count;
+    bool no_patch;                     /* no jumps into code that was not made for it              */
+    uint32_t every;                    /* one execution in so many is recorded; 0: as many as are cheap */
+    uint32_t stack_period;             /* 0: 10,000                                                */
+    bool no_switches;                  /* context switches are not watched                         */
+    const char *const *keys;           /* "FUNCTION:ARGUMENT", 0..5; see launch_blocks_key         */
+    size_t keys_count;
+};
+
+/* A function that was asked for, or hot, and could not be hooked. */
+struct launch_unhooked {
+    char *name, *module;               /* readable name; path, "" if not known                     */
+    char *reason;                      /* a clause                                                 */
+};
+
+struct launch_blocks_result {
+    int region;                        /* descriptor of a struct blocks_region; the caller's to close */
+    struct launch_unhooked *unhooked;  /* each function once                                       */
+    size_t unhooked_count;
+    uint64_t unhooked_more;            /* that are not in the list, which has an end               */
+    uint32_t patched;                  /* functions and markers in code, in some process           */
+    int sampling_refused;              /* errno: nothing was chosen by itself; 0: it was possible  */
+    int patching_refused;              /* errno: some process could not be written to              */
+};
+
+/*
+ * As launch_record, signals and limits included. Functions are hooked from outside while the program runs: what was
+ * and what was not is in *blocks, on LAUNCH_OK the caller's: launch_blocks_free.
+ */
+enum launch_outcome launch_blocks(const struct launch_blocks_request *request,
+                                  struct launch_blocks_result *blocks,
+                                  struct launch_result *result, char *error);
+
+/* Leaves the region open. */
+void launch_blocks_free(struct launch_blocks_result *blocks);
+
+/* Of "FUNCTION:ARGUMENT" the length of the name and the argument; 0: it is none. */
+size_t launch_blocks_key(const char *text, uint8_t *argument);
+
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 
 /*

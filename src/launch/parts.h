@@ -79,9 +79,32 @@ extern const int launch_raised_limits[2];
 bool launch_start(const struct launch_request *request, char *const *environment,
                   const struct launch_inherited *inherited, pid_t *child, int *reason);
 
+/* The same; `before` runs when the child exists and before it executes the program. */
+bool launch_start_held(const struct launch_request *request, char *const *environment,
+                       const struct launch_inherited *inherited,
+                       void (*before)(void *context, pid_t child), void *context, pid_t *child,
+                       int *reason);
+
 /* One variable "NAME=..." more, in place of what there was; one block for free(), strings are
    shared. NULL: no memory. */
 char **launch_environment_with(char *const *environment, const char *variable);
+
+/* ---- what goes on beside a recording (record.c) ------------------------------------------------- */
+
+/* All may be NULL. Called by the thread of launch_record, in this order. */
+struct launch_companion {
+    void *context;
+    /* Limits are raised. May change config. False: error is set. */
+    bool (*prepare)(void *context, struct wire_config *config, char *error);
+    void (*before)(void *context, pid_t child); /* as launch_start_held                        */
+    void (*begun)(void *context, pid_t child);  /* signals are not blocked                     */
+    void (*tick)(void *context);                /* every 50 ms, or more often                  */
+    void (*ended)(void *context);               /* if it has begun: the program is reaped      */
+};
+
+enum launch_outcome launch_record_beside(const struct launch_request *request,
+                                         const struct launch_companion *companion,
+                                         struct launch_result *result, char *error);
 
 /* ---- recordings without the agent (program.c) ------------------------------------------------ */
 

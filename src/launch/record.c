@@ -234,6 +234,8 @@ static bool somebody_lives(struct wire_region *region, struct life *life)
 
 struct recording {
     const struct launch_request *request;
+    const struct launch_companion *companion;
+    struct wire_config config;
     struct wire_region *region;
     struct launch_log log;
     struct launch_tables *tables;
@@ -276,6 +278,8 @@ static void loop(struct recording *recording, pid_t child)
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
+        if (recording->companion->tick)
+            recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
         if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
             reap(recording);
@@ -310,7 +314,7 @@ static void finish(struct recording *recording, struct launch_result *result)
     result->source = atomic_load(&region->source);
     result->ticks = atomic_load(&region->ticks);
     result->ticks_elsewhere = atomic_load(&region->ticks_elsewhere);
-    if (result->source && result->source != recording->request->config.source)
+    if (result->source && result->source != recording->config.source)
         launch_log_source(&recording->log, result->source);
 }
 
@@ -324,16 +328,22 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
     int reason;
     struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
     uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
-    if (!launch_start(recording->request, environment, &signals->program, &child, &reason))
+    const struct launch_companion *companion = recording->companion;
+    if (!launch_start_held(recording->request, environment, &signals->program, companion->before,
+                           companion->context, &child, &reason))
         return launch_start_failed(recording->request->path, reason, error);
     recording->life.root = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
     signals_begin(signals, recording->region, child);
+    if (companion->begun)
+        companion->begun(companion->context, child);
     loop(recording, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
     signal_child = 0;
     launch_take_status(child, &measured);
+    if (companion->ended)
+        companion->ended(companion->context);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
     *result = measured;
@@ -343,7 +353,10 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
 /* Everything that can fail before the program runs. False: error is set. */
 static bool prepare(struct recording *recording, int *region_file, char ***environment, char *error)
 {
-    const struct wire_config *config = &recording->request->config;
+    struct wire_config *config = &recording->config;
+    const struct launch_companion *companion = recording->companion;
+    if (companion->prepare && !companion->prepare(companion->context, config, error))
+        return false;
     if (!launch_log_begin(&recording->log, recording->request->log, config)) {
         launch_fail(error, "writing the raw log", recording->log.failure);
         return false;
@@ -362,14 +375,16 @@ static bool prepare(struct recording *recording, int *region_file, char ***envir
     return true;
 }
 
-enum launch_outcome launch_record(const struct launch_request *request,
-                                  struct launch_result *result, char *error)
+enum launch_outcome launch_record_beside(const struct launch_request *request,
+                                         const struct launch_companion *companion,
+                                         struct launch_result *result, char *error)
 {
     enum launch_outcome outcome = LAUNCH_FAILED;
     int region_file = -1;
     char **environment = NULL;
     struct signal_state signals;
-    struct recording recording = {.request = request};
+    struct recording recording = {
+        .request = request, .companion = companion, .config = request->config};
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
     signals_prepare(&signals);
@@ -386,4 +401,11 @@ enum launch_outcome launch_record(const struct launch_request *request,
     if (region_file >= 0)
         close(region_file);
     return outcome;
+}
+
+enum launch_outcome launch_record(const struct launch_request *request,
+                                  struct launch_result *result, char *error)
+{
+    static const struct launch_companion none;
+    return launch_record_beside(request, &none, result, error);
 }

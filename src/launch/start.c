@@ -91,6 +91,16 @@ static void execute_by_shell(const char *path, char *const *command, char *const
     execve(arguments[0], arguments, environment);
 }
 
+/* The parent closes its end when it has done what it does before the program begins, or dies. */
+static void await_gate(const int gate[2])
+{
+    char nothing;
+    close(gate[1]);
+    while (read(gate[0], &nothing, 1) < 0 && errno == EINTR)
+        ;
+    close(gate[0]);
+}
+
 static _Noreturn void become(const struct launch_request *request, char *const *environment,
                              const struct launch_inherited *inherited, int news)
 {
@@ -109,35 +119,67 @@ static _Noreturn void become(const struct launch_request *request, char *const *
     _exit(LAUNCH_NOT_EXECUTABLE);
 }
 
-bool launch_start(const struct launch_request *request, char *const *environment,
-                  const struct launch_inherited *inherited, pid_t *child, int *reason)
+/* The errno that the child reports, or 0: it runs the program. */
+static int hear_news(int news, pid_t child)
 {
-    int news[2];
+    int told;
+    ssize_t got;
+    do
+        got = read(news, &told, sizeof told);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof told)
+        return 0;
+    while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return told;
+}
+
+static pid_t fork_and_become(const struct launch_request *request, char *const *environment,
+                             const struct launch_inherited *inherited, const int news[2],
+                             const int gate[2])
+{
+    pid_t started = fork();
+    if (started != 0)
+        return started;
+    if (gate[0] >= 0)
+        await_gate(gate);
+    become(request, environment, inherited, news[1]);
+}
+
+bool launch_start_held(const struct launch_request *request, char *const *environment,
+                       const struct launch_inherited *inherited,
+                       void (*before)(void *context, pid_t child), void *context, pid_t *child,
+                       int *reason)
+{
+    int news[2], gate[2] = {-1, -1};
     if (pipe2(news, O_CLOEXEC) != 0) {
         *reason = errno;
         return false;
     }
-    pid_t started = fork();
-    if (started == 0)
-        become(request, environment, inherited, news[1]);
+    /* Without a gate the program is only observed less well. */
+    if (before && pipe2(gate, O_CLOEXEC) != 0)
+        before = NULL;
+    pid_t started = fork_and_become(request, environment, inherited, news, gate);
     int failure = started < 0 ? errno : 0;
     close(news[1]);
-    if (started > 0) {
-        int told;
-        ssize_t got;
-        do
-            got = read(news[0], &told, sizeof told);
-        while (got < 0 && errno == EINTR);
-        if (got == (ssize_t)sizeof told) {
-            failure = told;
-            while (waitpid(started, NULL, 0) < 0 && errno == EINTR)
-                ;
-        }
+    if (before && started > 0)
+        before(context, started);
+    if (before) {
+        close(gate[0]);
+        close(gate[1]);
     }
+    if (started > 0)
+        failure = hear_news(news[0], started);
     close(news[0]);
     if (failure)
         *reason = failure;
     else
         *child = started;
     return failure == 0;
+}
+
+bool launch_start(const struct launch_request *request, char *const *environment,
+                  const struct launch_inherited *inherited, pid_t *child, int *reason)
+{
+    return launch_start_held(request, environment, inherited, NULL, NULL, child, reason);
 }

@@ -9,6 +9,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A plan in the making. */
@@ -145,10 +146,32 @@ static bool find_code(struct draft *draft)
     return true;
 }
 
+static int compare_prepared(const void *vaddr, const void *prepared)
+{
+    uint64_t left = *(const uint64_t *)vaddr;
+    uint64_t right = ((const struct patch_prepared *)prepared)->function;
+    return (left > right) - (left < right);
+}
+
+/* The place may lie some nops behind the entry. */
+static void go_to_site(struct draft *draft)
+{
+    const struct patch_module *module = draft->module;
+    const struct patch_prepared *prepared =
+        bsearch(&draft->plan.vaddr, module->prepared, module->prepared_count,
+                sizeof *module->prepared, compare_prepared);
+    size_t skipped = prepared ? (size_t)(prepared->site - draft->plan.entry) : 0;
+    draft->plan.entry += skipped;
+    draft->text += skipped;
+    draft->own -= skipped;
+    draft->room -= skipped;
+}
+
 static bool use_nops(struct draft *draft)
 {
     struct patch_plan *plan = &draft->plan;
     unsigned at = 0;
+    go_to_site(draft);
     plan->kind = BLOCKS_PREPARED;
     while (at < PATCH_JUMP_BYTES) {
         unsigned nop = code_nop(draft->text + at, draft->room - at);

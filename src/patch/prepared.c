@@ -78,13 +78,23 @@ static void add_prepared(struct patch_module *module, size_t number, uint64_t si
         function->vaddr, site, (uint32_t)bytes, kind, first >= PATCH_JUMP_BYTES};
 }
 
+/* Nothing but nops from the entry on: what aligns a site, and what else the compiler was to leave
+ * room for. */
+static bool is_first(const struct patch_module *module, const struct patch_function *function,
+                     uint64_t site)
+{
+    unsigned first;
+    uint64_t entry = entry_of(module, function);
+    return site >= entry && site - entry <= nops_at(module, entry, &first);
+}
+
 static void load_ours(struct patch_module *module, const struct code_section *section)
 {
     for (uint64_t at = 0; at + 8 <= section->bytes; at += 8) {
         uint64_t site = pointed(section, at), vaddr = pointed(section, at + 4);
         size_t number = module_function_from(module, vaddr);
         if (number == module->functions_count || module->functions[number].vaddr != vaddr ||
-            entry_of(module, &module->functions[number]) != site || !is_site(module, site))
+            !is_first(module, &module->functions[number], site) || !is_site(module, site))
             continue;
         add_prepared(module, number, site, PATCH_BY_HEADROOM);
     }

@@ -15,8 +15,8 @@ const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load",
    block of its own. */
 enum { BLOCK_BYTES = 65536 };
 
-struct profile_block {
-    struct profile_block *next;
+struct profile_strings {
+    struct profile_strings *next;
     size_t used, capacity;
     char text[];
 };
@@ -28,11 +28,12 @@ struct profile *profile_new(void)
         return NULL;
     if (!profile_add_modules(profile) || !profile_add_frames(profile) ||
         !profile_add_contexts(profile) || !profile_add_loops(profile) ||
-        !profile_add_path_functions(profile) || !profile_add_vertices(profile)) {
+        !profile_add_path_functions(profile) || !profile_add_vertices(profile) ||
+        !profile_add_block_functions(profile)) {
         profile_free(profile);
         return NULL;
     }
-    profile->modules[0].path = "";
+    profile->modules[0].path = profile->block_functions[0].function = "";
     profile->modules[0].detail = PROFILE_DETAIL_NONE;
     profile->run.exit_code = profile->run.exit_signal = -1;
     profile->run.wall_s = profile->run.cpu_s = -1;
@@ -43,7 +44,7 @@ void profile_free(struct profile *profile)
 {
     if (!profile)
         return;
-    for (struct profile_block *block = profile->blocks, *next; block; block = next) {
+    for (struct profile_strings *block = profile->strings, *next; block; block = next) {
         next = block->next;
         free(block);
     }
@@ -58,14 +59,14 @@ const char *profile_keep(struct profile *profile, const char *text)
     if (!text)
         return NULL;
     size_t bytes = strlen(text) + 1;
-    struct profile_block *block = profile->blocks;
+    struct profile_strings *block = profile->strings;
     if (!block || block->capacity - block->used < bytes) {
         size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
         block = malloc(sizeof *block + capacity);
         if (!block)
             return NULL;
-        *block = (struct profile_block){.next = profile->blocks, .capacity = capacity};
-        profile->blocks = block;
+        *block = (struct profile_strings){.next = profile->strings, .capacity = capacity};
+        profile->strings = block;
     }
     char *copy = block->text + block->used;
     memcpy(copy, text, bytes);
@@ -442,6 +443,121 @@ static bool check_path_runs(const struct profile *profile)
     return true;
 }
 
+static bool check_block_functions(const struct profile *profile)
+{
+    if (profile->block_functions_count == 0)
+        return false;
+    for (size_t i = 1; i < profile->block_functions_count; i++) {
+        const struct profile_block_function *function = &profile->block_functions[i];
+        if (!function->function || function->module >= profile->modules_count ||
+            function->class > 255 || function->entry > 255 || function->key > 255)
+            return false;
+    }
+    for (size_t i = 0; i < profile->block_skips_count; i++)
+        if (!profile->block_skips[i].function || !profile->block_skips[i].why)
+            return false;
+    return true;
+}
+
+static bool check_block_threads(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->block_threads_count; i++) {
+        const struct profile_block_thread *thread = &profile->block_threads[i];
+        uint64_t counts[] = {thread->preemptions, thread->sleeps,   thread->events,
+                             thread->skipped,     thread->unhooked, thread->switches_lost};
+        if (!weight_ok(thread->duration_ns) || !weight_ok(thread->cost_ns) ||
+            !weight_ok(thread->preempted_ns) || !weight_ok(thread->asleep_ns) ||
+            !counts_ok(counts, BASE_COUNT(counts)))
+            return false;
+    }
+    for (size_t i = 0; i < profile->block_runs_count; i++) {
+        const struct profile_block_run *run = &profile->block_runs[i];
+        uint64_t counts[] = {run->lost_pieces, run->no_switches, run->no_areas};
+        if (i || !weight_ok(run->ns_per_tick) || !weight_ok(run->wall_ns) ||
+            !counts_ok(counts, BASE_COUNT(counts)))
+            return false;
+    }
+    return true;
+}
+
+static bool check_blocks(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
+        const struct profile_block *block = &profile->timed_blocks[i];
+        bool sequence = block->function == 0;
+        if (block->function >= profile->block_functions_count || !weight_ok(block->max_ns) ||
+            !weight_ok(block->first_ns) || !weight_ok(block->last_ns) ||
+            sequence != ((block->flags & PROFILE_BLOCK_SEQUENCE) != 0) ||
+            block->preemptions > count_limit || block->sleeps > count_limit)
+            return false;
+    }
+    return true;
+}
+
+static bool check_block_parts(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->block_parts_count; i++) {
+        const struct profile_block_part *part = &profile->block_parts[i];
+        if (part->block >= profile->timed_blocks_count ||
+            part->thread >= profile->block_threads_count || part->count > count_limit ||
+            part->recorded > part->count)
+            return false;
+        if (!weight_ok(part->sum_ns) || !weight_ok(part->min_ns) || !weight_ok(part->within_ns) ||
+            !weight_ok(part->preempted_ns) || !weight_ok(part->asleep_ns))
+            return false;
+        if (i && (part[-1].block > part->block ||
+                  (part[-1].block == part->block && part[-1].thread >= part->thread)))
+            return false;
+    }
+    for (size_t i = 0; i < profile->block_bins_count; i++) {
+        const struct profile_block_bin *bin = &profile->block_bins[i];
+        if (bin->block >= profile->timed_blocks_count || !weight_ok(bin->low_ns) ||
+            !weight_ok(bin->high_ns) || bin->low_ns > bin->high_ns || bin->count > count_limit)
+            return false;
+        if (i && (bin[-1].block > bin->block ||
+                  (bin[-1].block == bin->block && bin[-1].high_ns > bin->low_ns)))
+            return false;
+    }
+    return true;
+}
+
+static bool check_block_places(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->block_stacks_count; i++) {
+        const struct profile_block_stack *stack = &profile->block_stacks[i];
+        if (stack->block >= profile->timed_blocks_count ||
+            stack->context >= profile->contexts_count || stack->taken > count_limit ||
+            !weight_ok(stack->lost_ns) || (i && stack[-1].block > stack->block))
+            return false;
+    }
+    for (size_t i = 0; i < profile->block_holders_count; i++) {
+        const struct profile_block_holder *holder = &profile->block_holders[i];
+        if (holder->block >= profile->timed_blocks_count ||
+            holder->context >= profile->contexts_count || holder->times > count_limit ||
+            !weight_ok(holder->waited_ns) || (i && holder[-1].block > holder->block))
+            return false;
+    }
+    return true;
+}
+
+static bool check_block_details(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->block_children_count; i++) {
+        const struct profile_block_child *child = &profile->block_children[i];
+        if (child->block >= profile->timed_blocks_count || child->function == 0 ||
+            child->function >= profile->block_functions_count ||
+            (i && child[-1].block > child->block))
+            return false;
+    }
+    for (size_t i = 0; i < profile->block_samples_count; i++) {
+        const struct profile_block_sample *sample = &profile->block_samples[i];
+        if (sample->block >= profile->timed_blocks_count || !weight_ok(sample->ns) ||
+            (i && sample[-1].block > sample->block))
+            return false;
+    }
+    return true;
+}
+
 static bool check_run(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -480,7 +596,9 @@ bool profile_check(const struct profile *profile)
            check_reuse_pairs(profile) && check_paces(profile) && check_caches(profile) &&
            check_loops(profile) && check_path_functions(profile) && check_path_blocks(profile) &&
            check_paths(profile) && check_vertices(profile) && check_vertex_paths(profile) &&
-           check_path_runs(profile);
+           check_path_runs(profile) && check_block_functions(profile) &&
+           check_block_threads(profile) && check_blocks(profile) && check_block_parts(profile) &&
+           check_block_places(profile) && check_block_details(profile);
 }
 
 void profile_total(struct profile *profile)

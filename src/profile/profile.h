@@ -8,8 +8,8 @@
  * input: profile_read checks every id, count and number, so that readers of a
  * struct profile may use all of them without further checks.
  *
- * Ids are indices into the arrays below. Id 0 of modules, frames, contexts, loops, path_functions and
- * vertices is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
+ * Ids are indices into the arrays below. Id 0 of modules, frames, contexts, loops, path_functions, vertices
+ * and block_functions is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
  * those items. Parents precede children: contexts[i].parent < i.
  *
  * Host side; a struct profile belongs to one thread at a time.
@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 4, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 5, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
@@ -337,8 +337,107 @@ struct profile_path_run {
     const char *event;       /* pmu metric; NULL: none                                       */
 };
 
+/* ---- blocks: `headroom interference`, since version 5 ----------------------------------------- */
+
+/* A hooked function, or a marker. id = index from 1; id 0 is none. */
+struct profile_block_function {
+    const char *function; /* never NULL                                                       */
+    const char *file;     /* of its entry; NULL: unknown                                      */
+    uint32_t line;        /* 0: unknown                                                       */
+    uint32_t module;
+    uint64_t address; /* of its entry: ELF virtual address in module; 0: not known        */
+    uint32_t class;   /* enum blocks_class (wire/blocks.h)                                */
+    uint32_t entry;   /* enum blocks_entry: how it was hooked                             */
+    uint32_t key;     /* enum blocks_key                                                  */
+    uint32_t key_argument;
+    uint32_t every; /* one execution in so many was recorded, at least; 0: none was     */
+};
+
+/* What one thread after the other did in one stretch of memory: sums go on when a thread ended and
+   another took it over. id = index. */
+struct profile_block_thread {
+    uint32_t process;       /* id as in profile_process                                         */
+    uint32_t tid;           /* 0: not known, or of several                                      */
+    const char *name;       /* NULL: not known                                                  */
+    uint32_t owners;        /* threads                                                          */
+    uint32_t highest_every; /* it recorded one execution in so many, at the most              */
+    double duration_ns;
+    double cost_ns; /* estimated, of recording                                          */
+    double preempted_ns, asleep_ns; /* whole thread                                           */
+    uint64_t preemptions, sleeps;
+    uint64_t events;        /* executions recorded                                              */
+    uint64_t skipped;       /* executions let pass                                              */
+    uint64_t unhooked;      /* executions not seen for want of room                             */
+    uint64_t switches_lost; /* context switches overwritten before they were read             */
+};
+
+/* A block, all threads and processes together. id = index; its rows in the tables below follow one
+   another. Times of executions are without preemption. */
+struct profile_block {
+    uint32_t function; /* id in block_functions; 0 if a sequence                           */
+    uint32_t flags;    /* enum blocks_flags                                                */
+    uint64_t key, shape;
+    double max_ns;
+    double first_ns, last_ns; /* of its executions, from the beginning of the recording       */
+    uint64_t preemptions, sleeps;
+};
+
+enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: BLOCKS_SEQUENCE                              */
+
+struct profile_block_part { /* by block, thread                                              */
+    uint32_t block, thread;
+    uint64_t count, recorded; /* recorded <= count                                            */
+    double sum_ns, min_ns, within_ns, preempted_ns, asleep_ns; /* of the recorded             */
+};
+
+struct profile_block_bin { /* executions with low <= duration < high; by block, low           */
+    uint32_t block;
+    double low_ns, high_ns;
+    uint64_t count;
+};
+
+struct profile_block_child { /* what it called, in order; by block                           */
+    uint32_t block, function;
+    uint32_t times;
+    uint64_t shape;
+};
+
+struct profile_block_stack { /* where it was called, by block                                */
+    uint32_t block, context;
+    uint64_t taken;
+    double lost_ns;
+};
+
+struct profile_block_holder { /* who had the lock, by block; context 0: not known            */
+    uint32_t block, context;
+    uint64_t times;
+    double waited_ns;
+};
+
+struct profile_block_sample { /* an execution, by block                                      */
+    uint32_t block, weight;   /* weight: executions it stands for                            */
+    double ns;
+    uint64_t argument0, argument1, argument2, result;
+};
+
+struct profile_block_skip { /* functions that were to be hooked and are not                   */
+    const char *function;   /* never NULL                                                    */
+    const char *module;     /* path; NULL: not known                                         */
+    const char *why;        /* a clause, never NULL                                          */
+};
+
+/* How it was recorded. At most one row. */
+struct profile_block_run {
+    double ns_per_tick; /* of the time stamp counter                                      */
+    double wall_ns;     /* from before the program began to after it ended                */
+    uint32_t stack_period, switches, automatic; /* as in struct blocks_region                 */
+    uint64_t lost_pieces; /* of memory that could not be had                                */
+    uint64_t no_switches; /* threads whose context switches could not be watched            */
+    uint64_t no_areas;    /* modules near which there was no room for code                  */
+};
+
 struct profile_run {
-    const char *verb;                /* "waste", "reuse", "paths"                 */
+    const char *verb;                /* "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built", "static"        */
     const char *source;              /* "pmu", "clock", "count"; NULL             */
     const char *weighting;           /* "accesses", "cpu-time"                    */
@@ -387,7 +486,18 @@ struct profile_run {
     X(path_steps, path_step)                                                                       \
     X(vertices, vertex)                                                                            \
     X(vertex_paths, vertex_path)                                                                   \
-    X(path_runs, path_run)
+    X(path_runs, path_run)                                                                         \
+    X(block_functions, block_function)                                                             \
+    X(block_threads, block_thread)                                                                 \
+    X(timed_blocks, block)                                                                         \
+    X(block_parts, block_part)                                                                     \
+    X(block_bins, block_bin)                                                                       \
+    X(block_children, block_child)                                                                 \
+    X(block_stacks, block_stack)                                                                   \
+    X(block_holders, block_holder)                                                                 \
+    X(block_samples, block_sample)                                                                 \
+    X(block_skips, block_skip)                                                                     \
+    X(block_runs, block_run)
 
 struct profile {
     struct profile_run run;
@@ -396,7 +506,7 @@ struct profile {
     size_t list##_count, list##_capacity;
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
-    struct profile_block *blocks; /* strings */
+    struct profile_strings *strings;
 };
 
 /* An empty profile, or NULL without memory. profile_free(NULL) does nothing. */

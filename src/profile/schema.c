@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 4. The SQL text is part of the format: a
+ * The schema of profile files, version 5. The SQL text is part of the format: a
  * file whose schema reads otherwise is refused.
  */
 #include "profile/schema.h"
@@ -276,6 +276,127 @@ static const struct schema_column path_run_columns[] = {
     COLUMN(path_run, event, TEXT),
 };
 
+static const struct schema_column block_function_columns[] = {
+    POSITION("id"),
+    COLUMN(block_function, function, NAME),
+    COLUMN(block_function, file, NAME),
+    COLUMN(block_function, line, COUNT32),
+    COLUMN(block_function, module, COUNT32),
+    COLUMN(block_function, address, ADDRESS),
+    COLUMN(block_function, class, COUNT32),
+    COLUMN(block_function, entry, COUNT32),
+    COLUMN(block_function, key, COUNT32),
+    COLUMN(block_function, key_argument, COUNT32),
+    COLUMN(block_function, every, COUNT32),
+};
+
+static const struct schema_column block_thread_columns[] = {
+    POSITION("id"),
+    COLUMN(block_thread, process, COUNT32),
+    COLUMN(block_thread, tid, COUNT32),
+    COLUMN(block_thread, name, TEXT),
+    COLUMN(block_thread, owners, COUNT32),
+    COLUMN(block_thread, highest_every, COUNT32),
+    COLUMN(block_thread, duration_ns, REAL),
+    COLUMN(block_thread, cost_ns, REAL),
+    COLUMN(block_thread, preempted_ns, REAL),
+    COLUMN(block_thread, asleep_ns, REAL),
+    COLUMN(block_thread, preemptions, COUNT64),
+    COLUMN(block_thread, sleeps, COUNT64),
+    COLUMN(block_thread, events, COUNT64),
+    COLUMN(block_thread, skipped, COUNT64),
+    COLUMN(block_thread, unhooked, COUNT64),
+    COLUMN(block_thread, switches_lost, COUNT64),
+};
+
+static const struct schema_column block_columns[] = {
+    POSITION("id"),
+    COLUMN(block, function, COUNT32),
+    COLUMN(block, flags, COUNT32),
+    COLUMN(block, key, ADDRESS),
+    COLUMN(block, shape, ADDRESS),
+    COLUMN(block, max_ns, REAL),
+    COLUMN(block, first_ns, REAL),
+    COLUMN(block, last_ns, REAL),
+    COLUMN(block, preemptions, COUNT64),
+    COLUMN(block, sleeps, COUNT64),
+};
+
+static const struct schema_column block_part_columns[] = {
+    POSITION("id"),
+    COLUMN(block_part, block, COUNT32),
+    COLUMN(block_part, thread, COUNT32),
+    COLUMN(block_part, count, COUNT64),
+    COLUMN(block_part, recorded, COUNT64),
+    COLUMN(block_part, sum_ns, REAL),
+    COLUMN(block_part, min_ns, REAL),
+    COLUMN(block_part, within_ns, REAL),
+    COLUMN(block_part, preempted_ns, REAL),
+    COLUMN(block_part, asleep_ns, REAL),
+};
+
+static const struct schema_column block_bin_columns[] = {
+    POSITION("id"),
+    COLUMN(block_bin, block, COUNT32),
+    COLUMN(block_bin, low_ns, REAL),
+    COLUMN(block_bin, high_ns, REAL),
+    COLUMN(block_bin, count, COUNT64),
+};
+
+static const struct schema_column block_child_columns[] = {
+    POSITION("id"),
+    COLUMN(block_child, block, COUNT32),
+    COLUMN(block_child, function, COUNT32),
+    COLUMN(block_child, times, COUNT32),
+    COLUMN(block_child, shape, ADDRESS),
+};
+
+static const struct schema_column block_stack_columns[] = {
+    POSITION("id"),
+    COLUMN(block_stack, block, COUNT32),
+    COLUMN(block_stack, context, COUNT32),
+    COLUMN(block_stack, taken, COUNT64),
+    COLUMN(block_stack, lost_ns, REAL),
+};
+
+static const struct schema_column block_holder_columns[] = {
+    POSITION("id"),
+    COLUMN(block_holder, block, COUNT32),
+    COLUMN(block_holder, context, COUNT32),
+    COLUMN(block_holder, times, COUNT64),
+    COLUMN(block_holder, waited_ns, REAL),
+};
+
+static const struct schema_column block_sample_columns[] = {
+    POSITION("id"),
+    COLUMN(block_sample, block, COUNT32),
+    COLUMN(block_sample, weight, COUNT32),
+    COLUMN(block_sample, ns, REAL),
+    COLUMN(block_sample, argument0, ADDRESS),
+    COLUMN(block_sample, argument1, ADDRESS),
+    COLUMN(block_sample, argument2, ADDRESS),
+    COLUMN(block_sample, result, ADDRESS),
+};
+
+static const struct schema_column block_skip_columns[] = {
+    POSITION("position"),
+    COLUMN(block_skip, function, NAME),
+    COLUMN(block_skip, module, NAME),
+    COLUMN(block_skip, why, NAME),
+};
+
+static const struct schema_column block_run_columns[] = {
+    POSITION("position"),
+    COLUMN(block_run, ns_per_tick, REAL),
+    COLUMN(block_run, wall_ns, REAL),
+    COLUMN(block_run, stack_period, COUNT32),
+    COLUMN(block_run, switches, COUNT32),
+    COLUMN(block_run, automatic, COUNT32),
+    COLUMN(block_run, lost_pieces, COUNT64),
+    COLUMN(block_run, no_switches, COUNT64),
+    COLUMN(block_run, no_areas, COUNT64),
+};
+
 /* Function pointers of different types cannot share a table without a cast. */
 #define WRAP_ADDER(list, item)                                                                     \
     static void *add_##list(struct profile *profile)                                               \
@@ -409,6 +530,52 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "NOT NULL, cache_ways INTEGER NOT NULL, cache_line INTEGER NOT NULL, "
                 "cycles_per_read REAL NOT NULL, cycles_per_ns REAL NOT NULL, lost_pieces "
                 "INTEGER NOT NULL, event TEXT)"),
+    TABLE_SINCE(5, "block_function", block_functions, block_function, 1,
+                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, file INTEGER, line "
+                "INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, class "
+                "INTEGER NOT NULL, entry INTEGER NOT NULL, key INTEGER NOT NULL, "
+                "key_argument INTEGER NOT NULL, every INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_thread", block_threads, block_thread, 0,
+                "id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, "
+                "name TEXT, owners INTEGER NOT NULL, highest_every INTEGER NOT NULL, "
+                "duration_ns REAL NOT NULL, cost_ns REAL NOT NULL, preempted_ns REAL NOT "
+                "NULL, asleep_ns REAL NOT NULL, preemptions INTEGER NOT NULL, sleeps "
+                "INTEGER NOT NULL, events INTEGER NOT NULL, skipped INTEGER NOT NULL, "
+                "unhooked INTEGER NOT NULL, switches_lost INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block", timed_blocks, block, 0,
+                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, "
+                "key INTEGER NOT NULL, shape INTEGER NOT NULL, max_ns REAL NOT NULL, "
+                "first_ns REAL NOT NULL, last_ns REAL NOT NULL, preemptions INTEGER NOT "
+                "NULL, sleeps INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_part", block_parts, block_part, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, thread INTEGER NOT NULL, "
+                "count INTEGER NOT NULL, recorded INTEGER NOT NULL, sum_ns REAL NOT NULL, "
+                "min_ns REAL NOT NULL, within_ns REAL NOT NULL, preempted_ns REAL NOT NULL, "
+                "asleep_ns REAL NOT NULL)"),
+    TABLE_SINCE(5, "block_bin", block_bins, block_bin, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, low_ns REAL NOT NULL, "
+                "high_ns REAL NOT NULL, count INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_child", block_children, block_child, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, function INTEGER NOT NULL, "
+                "times INTEGER NOT NULL, shape INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_stack", block_stacks, block_stack, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, "
+                "taken INTEGER NOT NULL, lost_ns REAL NOT NULL)"),
+    TABLE_SINCE(5, "block_holder", block_holders, block_holder, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, "
+                "times INTEGER NOT NULL, waited_ns REAL NOT NULL)"),
+    TABLE_SINCE(5, "block_sample", block_samples, block_sample, 0,
+                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, weight INTEGER NOT NULL, "
+                "ns REAL NOT NULL, argument0 INTEGER NOT NULL, argument1 INTEGER NOT NULL, "
+                "argument2 INTEGER NOT NULL, result INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_skip", block_skips, block_skip, 0,
+                "position INTEGER PRIMARY KEY, function INTEGER NOT NULL, module INTEGER, "
+                "why INTEGER NOT NULL)"),
+    TABLE_SINCE(5, "block_run", block_runs, block_run, 0,
+                "position INTEGER PRIMARY KEY, ns_per_tick REAL NOT NULL, wall_ns REAL NOT "
+                "NULL, stack_period INTEGER NOT NULL, switches INTEGER NOT NULL, automatic "
+                "INTEGER NOT NULL, lost_pieces INTEGER NOT NULL, no_switches INTEGER NOT "
+                "NULL, no_areas INTEGER NOT NULL)"),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";

@@ -13,8 +13,9 @@ static char substitute(const char *sign, size_t bytes)
         const char *signs;
         char shown;
     } substitutes[] = {
-        {"█▉▊▋▌", '#'}, {"▍▎▏", '.'}, {"│", '|'}, {"→", '>'}, {"←", '<'},
-        {"–—−", '-'},   {"…", '~'},   {"×", 'x'}, {"µ", 'u'},
+        {"█▉▊▋▌", '#'}, {"▍▎▏", '.'}, {"│", '|'},  {"→", '>'}, {"←", '<'},
+        {"–—−", '-'},   {"…", '~'},   {"×", 'x'},  {"µ", 'u'}, {"▁▂", '.'},
+        {"▃▄▅", ':'},   {"▆▇", '#'},  {"╵", '\''},
     };
     for (size_t i = 0; i < BASE_COUNT(substitutes); i++)
         for (const char *at = substitutes[i].signs; *at; at += name_utf8(at))

@@ -185,6 +185,8 @@ enum base_status report_json(struct profile *profile, const struct report_option
     bool good = profile->reuses_count == 0 || json_reuse(&json, &ranking, options);
     if (good && strcmp(profile->run.verb, "paths") == 0)
         good = json_paths(&json, profile, options);
+    if (good && strcmp(profile->run.verb, "interference") == 0)
+        good = json_interference(&json, profile, options);
     json_close(&json, '}');
     putc('\n', out);
     rank_free(&ranking);

@@ -55,5 +55,7 @@ bool json_reuse(struct json *json, const struct ranking *ranking,
                 const struct report_options *options);
 bool json_paths(struct json *json, const struct profile *profile,
                 const struct report_options *options);
+bool json_interference(struct json *json, const struct profile *profile,
+                       const struct report_options *options);
 
 #endif

@@ -239,10 +239,21 @@ static bool rank_kind(const struct ranking *ranking, struct rank_kind *kind)
  * q of reuses at one distance d and the rest at 0: Σ distance² / Σ distance is d, and Σ distance /
  * d reuses have it. Pairs without stack distances go by time.
  */
+static double mixed_distance(const struct rank_reuse_pair *pair)
+{
+    return pair->stack > 0 ? pair->stack_squares / pair->stack : 0;
+}
+
 static double far(const struct rank_reuse_pair *pair, double near_units)
 {
-    double distance = pair->stack > 0 ? pair->stack_squares / pair->stack : 0;
+    double distance = mixed_distance(pair);
     return distance > near_units ? pair->stack * (1 - near_units / distance) : 0;
+}
+
+static double far_reuses(const struct rank_reuse_pair *pair, double near_units)
+{
+    double distance = mixed_distance(pair);
+    return distance > near_units ? pair->stack / distance : 0;
 }
 
 static int compare_reuse_pairs(const void *left, const void *right)
@@ -321,20 +332,35 @@ static size_t private_cache(const struct ranking *ranking)
     return found;
 }
 
-/* The order goes by the distance beyond the private cache; if nothing lies beyond it, beyond a
-   smaller one. */
-static void measure_far(struct ranking *ranking)
+static double cache_units(const struct ranking *ranking, size_t cache)
 {
     uint32_t unit_bytes = profile_reuse_total(ranking->profile).unit_bytes;
-    double sum = 0;
-    for (size_t cache = private_cache(ranking) + 1; cache-- > 0 && !(sum > 0);) {
-        double near_units = (double)ranking->caches[cache].bytes / (unit_bytes ? unit_bytes : 1);
-        ranking->near_cache = cache;
-        for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
-            struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
-            pair->far = ranking->distances ? far(pair, near_units) : pair->time;
-            sum += pair->far;
-        }
+    return (double)ranking->caches[cache].bytes / (unit_bytes ? unit_bytes : 1);
+}
+
+/* Would the reuses beyond the cache be seen in its miss ratio? */
+static bool matters(const struct ranking *ranking, double near_units)
+{
+    double beyond = 0, all = 0;
+    for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
+        beyond += far_reuses(&ranking->reuse_pairs[i], near_units);
+        all += ranking->reuse_pairs[i].weight;
+    }
+    return beyond > 0 && beyond >= FIGURES_LEAST_SAVING * all;
+}
+
+/* The order goes by the distance beyond the private cache; if too little lies beyond it to matter,
+   beyond a smaller one, the smallest if need be: of a program whose data level 2 holds, what the
+   loader and exit() touch lies beyond, and nothing of the program's own. */
+static void measure_far(struct ranking *ranking)
+{
+    size_t cache = private_cache(ranking);
+    while (cache > 0 && ranking->distances && !matters(ranking, cache_units(ranking, cache)))
+        cache--;
+    ranking->near_cache = cache;
+    for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
+        struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
+        pair->far = ranking->distances ? far(pair, cache_units(ranking, cache)) : pair->time;
     }
 }
 

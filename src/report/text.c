@@ -5,6 +5,7 @@
  *
  * Everything printed from the profile goes through name_clean or name_shorten.
  */
+#include "report/interference.h"
 #include "report/paths.h"
 #include "report/print.h"
 
@@ -71,6 +72,7 @@ static void find_prefix(struct printer *printer)
     }
     print_reuse_narrow(printer);
     paths_narrow(printer);
+    interference_narrow(printer);
     if (strcmp(printer->prefix, "/") == 0)
         printer->prefix[0] = 0;
 }
@@ -78,6 +80,11 @@ static void find_prefix(struct printer *printer)
 static bool is_paths(const struct printer *printer)
 {
     return strcmp(printer->profile->run.verb, "paths") == 0;
+}
+
+static bool is_interference(const struct printer *printer)
+{
+    return strcmp(printer->profile->run.verb, "interference") == 0;
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -132,6 +139,19 @@ static void describe_built(const struct printer *printer, char *line, size_t byt
         print_add(line, bytes, "; events are a sample of about one path in 64");
 }
 
+static void describe_blocks(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct profile *profile = printer->profile;
+    uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
+    for (size_t i = 1; i < profile->block_functions_count; i++)
+        *(profile->block_functions[i].entry == BLOCKS_IMPORT ? &library : &program) += 1;
+    snprintf(line, bytes,
+             "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
+             " of libraries were timed: %" PRIu64 " block%s",
+             profile->run.engine, program, print_plural(program), library, blocks,
+             print_plural(blocks));
+}
+
 static void describe_exact(const struct printer *printer, char *line, size_t bytes)
 {
     struct profile_exact total = profile_exact_total(printer->profile);
@@ -163,6 +183,8 @@ static void print_run(struct printer *printer)
     fprintf(printer->out, "%s\n  ", line);
     if (strcmp(run->engine, "built") == 0)
         describe_built(printer, line, sizeof line);
+    else if (is_interference(printer))
+        describe_blocks(printer, line, sizeof line);
     else if (printer->ranking.exact)
         describe_exact(printer, line, sizeof line);
     else
@@ -214,8 +236,8 @@ static void print_summary(struct printer *printer)
     if (printer->ranking.kinds_count && exact)
         fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
                 "wasted bytes", "of bytes", print_off(printer));
-    else if (printer->ranking.kinds_count ||
-             (strcmp(printer->profile->run.verb, "reuse") != 0 && !is_paths(printer)))
+    else if (printer->ranking.kinds_count || (strcmp(printer->profile->run.verb, "reuse") != 0 &&
+                                              !is_paths(printer) && !is_interference(printer)))
         fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
                 "", "wasted", "95 % interval", "samples", "watched", "verdicts",
                 print_off(printer));
@@ -446,6 +468,8 @@ static void print_kernel(struct printer *printer)
 static bool has_limits(const struct printer *printer)
 {
     struct profile_exact total = profile_exact_total(printer->profile);
+    if (is_interference(printer))
+        return printer->profile->degraded_count > 0;
     return !printer->ranking.exact || printer->profile->degraded_count ||
            (printer->ranking.kinds_count && (total.fresh_load_bytes || total.fresh_store_bytes ||
                                              total.kernel_load_bytes || total.kernel_store_bytes));
@@ -555,6 +579,8 @@ static enum base_status write_text(struct profile *profile, const struct report_
     good = good && print_reuse(&printer);
     if (good && is_paths(&printer))
         good = paths_print(&printer);
+    if (good && is_interference(&printer))
+        good = interference_print(&printer);
     print_limits(&printer);
     print_next(&printer);
     source_free(&printer.sources);

@@ -115,7 +115,14 @@ struct blocks_piece {
  * A marker, number k, a 5-byte nop at E, key in rdi: area:  B: lea -128(%rsp),%rsp; push $k; call *0f(%rip);
  * lea 136(%rsp),%rsp; jmp E + 5; 0: .quad marker_begin or marker_end.        E: jmp B. Flags are free there.
  */
-enum blocks_phase { BLOCKS_STARTING, BLOCKS_PATCHED_UP };
+/*
+ * STARTING by the agent that waits, PATCHING by headroom while it writes without regard to running threads (compare and
+ * exchange: from STARTING only), then PATCHED_UP. An agent that is tired of waiting goes from STARTING to PATCHED_UP
+ * itself, also by compare and exchange; it waits on while it is PATCHING. Forked processes begin with PATCHED_UP.
+ * While a process has entries in `traps` SIGTRAP must be handled and never blocked in any thread (signal masks of
+ * handlers included): an int3 would end the process.
+ */
+enum blocks_phase { BLOCKS_STARTING, BLOCKS_PATCHED_UP, BLOCKS_PATCHING };
 
 struct blocks_area {
     uint64_t start, bytes;      /* readable and executable, zero; headroom gives it away from the start */
@@ -189,6 +196,7 @@ struct blocks_block {
     uint64_t within;            /* of sum: in blocks that were called                          */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
     uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
+    uint64_t next_stack;        /* the writer's: executions recorded when the next stack is taken */
     uint64_t first, last;       /* time stamp counter at the end of the first and of the last  */
     uint32_t children_count, stacks_count;
     struct blocks_child children[BLOCKS_CHILDREN];
@@ -236,7 +244,8 @@ struct blocks_region {
     uint32_t stack_period;      /* of a block: one stack each so many executions, the first included */
     uint32_t switches;          /* 1: preemption is watched                                    */
     uint32_t automatic;         /* 1: threads record less when it costs too much               */
-    uint32_t reserved;
+    _Atomic uint32_t doorbell;  /* futex: agents increment and wake it when they have made a process piece or loaded a
+                                   module                                                      */
     _Atomic uint64_t next;      /* offset of the first byte not yet given away                 */
     _Atomic uint64_t lost;      /* pieces that could not be had                                */
     _Atomic uint64_t budget;    /* bytes of blocks in use                                      */

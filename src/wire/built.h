@@ -39,6 +39,7 @@ enum built_modes { /* of compilation, combined */
     BUILT_CYCLES = 8,     /* metric cells hold what the runtime reads: time stamps, or with BUILT_PMU an event */
     BUILT_COUNT = 16,     /* accesses are counted for the agent */
     BUILT_PMU = 32,       /* of a function: what is read is the runtime's choice; of a recording: an event, not time */
+    BUILT_FUNCTIONS = 64, /* of compilation only: struct built_prepared */
 };
 
 enum built_table {
@@ -187,6 +188,28 @@ enum { BUILT_DUE_EACH = 4 };
 /* What such modules have as a note (PT_NOTE): its name, its type. */
 #define BUILT_NOTE_NAME "headroom"
 enum { BUILT_NOTE_COUNT = 1 };
+
+/* ---- places to patch --------------------------------------------------------------------------- */
+
+/*
+ * With BUILT_FUNCTIONS each function has an entry in section `headroom_functions`, read-only, loaded, without
+ * relocations: its first instruction, behind an endbr64, is a nop of five bytes (0f 1f 44 00 00) that lies in one aligned
+ * word of eight. To get there the assembler may have put a nop of up to four bytes before it. Nops of
+ * -fpatchable-function-entry come before, too.
+ */
+struct built_prepared {
+    int32_t nop;            /* relative: its address                                 */
+    int32_t entry;          /* relative: the function's                              */
+};
+
+/* What headroom.h puts into section `headroom_markers`, for each place to which the compiler brought a marker. */
+enum { BUILT_MARKER_BEGIN = 1, BUILT_MARKER_END = 2 };
+struct built_marker {
+    int32_t site;           /* relative: address of a nop of five bytes, anywhere    */
+    int32_t name;           /* relative: its name, NUL-terminated                    */
+    uint32_t kind;
+    uint32_t reserved;      /* 0                                                     */
+};
 
 /* ---- the region --------------------------------------------------------------------------------- */
 

@@ -137,13 +137,19 @@ static void *thread(void *number)
         node_a((long)number & 1 ? b_leaf : c_leaf, (void *)14, NULL, NULL);
     return NULL;
 }
+/* Stacks that fit into little memory; nevertheless not every thread may begin where that is
+ * limited. */
 static void threads(void)
 {
-    pthread_t started[8];
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 1 << 17);
     for (long round = 0; round < 4; round++) {
+        pthread_t started[8];
+        int count = 0;
         for (long i = 0; i < 8; i++)
-            pthread_create(&started[i], NULL, thread, (void *)i);
-        for (long i = 0; i < 8; i++)
+            count += pthread_create(&started[count], &small, thread, (void *)i) == 0;
+        for (int i = 0; i < count; i++)
             pthread_join(started[i], NULL);
     }
 }

@@ -482,6 +482,38 @@ same_sections()
     grep -q libheadroom_runtime.a one
 }
 
+# What is in the table is tested by tests/built/prepared.
+@test "functions that can be patched" {
+    cp "$BATS_FILE_TMPDIR/sources"/* .
+    cp "$HEADROOM" alone # without the runtime
+    for cc in gcc clang; do
+        command -v $cc >/dev/null || continue
+        try 0 ./alone cc --functions --verbose $cc -O2 -c a.c
+        grep '^headroom: a.c: 2 functions, 2 instrumented .*, 2 with a nop to patch\.$' all
+        try 0 ./alone cc --functions $cc -O2 a.o main.c -o program
+        [ ! -s all ]
+        try 5 ./program
+        [ "$(cat out)" = "42 4.5" ]
+        readelf -SW program | grep -q ' headroom_functions  *PROGBITS '
+        ! nm program | grep -q 'headroom_[td]'
+        $cc -c hand.s -o plain.o
+        try 0 "$HEADROOM" cc --functions $cc -c hand.s -o ours.o
+        cmp plain.o ours.o
+        $cc -O2 -S a.c -o plain.s
+        try 0 "$HEADROOM" cc --functions $cc -O2 -S a.c -o ours.s
+        cmp plain.s ours.s
+        try 1 "$HEADROOM" cc --functions $cc -O2 -flto -c a.c
+        one_sentence "-flto"
+        try 0 "$HEADROOM" cc --functions --verbose $cc -O2 -g -c main.c
+        try 2 "$HEADROOM" cc --functions --cycles $cc -O2 -c main.c
+    done
+    if command -v gfortran >/dev/null; then
+        try 0 "$HEADROOM" fortran --functions gfortran -O2 t.f90 -o program
+        try 0 ./program
+        readelf -SW program | grep -q ' headroom_functions '
+    fi
+}
+
 # -fno-ipa-ra is needed for gcc's callers: inserted code uses registers that the callee alone does not.
 @test "callees that leave registers alone" {
     need gcc

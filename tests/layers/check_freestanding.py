@@ -57,7 +57,7 @@ class Linker:
 
     def room(self, name):
         if name not in self.objects:
-            built = [self.compile(path) for path in sorted((self.src / name).glob("*.c"))]
+            built = [self.compile(path) for path in sorted((self.src / name).glob("*.[cS]"))]
             self.objects[name] = ([o for o, _ in built], [p for _, problems in built for p in problems])
         return self.objects[name]
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Known reuse, for tests/answers/reuse. Each mode sweeps over arrays for so many seconds and prints
- * what it measured of itself: the median CPU nanoseconds of a pass, and the accesses of a pass.
+ * what it measured of itself: the accesses of a pass, and the CPU nanoseconds of each pass.
  *
  *     sweep ELEMENTS SECONDS     one array of doubles read again and again: seven of eight reads of
  * a line follow their neighbour's, the eighth the whole pass stages ELEMENTS SECONDS    produce()
@@ -31,18 +31,15 @@ static uint64_t cpu_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
+/* One line for a thread: passes, and the CPU time of each. */
+static void tell(const char *name, const uint64_t *times, size_t count, size_t reads)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* One line for a thread: passes, median CPU time of one. */
-static void tell(const char *name, uint64_t *times, size_t count, size_t reads)
-{
-    qsort(times, count, sizeof *times, compare);
-    printf("%s: %zu passes of %zu accesses, %llu ns\n", name, count, reads,
-           (unsigned long long)times[count / 2]);
+    flockfile(stdout);
+    printf("%s: %zu passes of %zu accesses, ns:", name, count, reads);
+    for (size_t i = 0; i < count; i++)
+        printf(" %llu", (unsigned long long)times[i]);
+    puts("");
+    funlockfile(stdout);
 }
 
 static KNOWN_OPAQUE double sweep(const double *array, size_t elements)

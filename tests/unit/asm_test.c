@@ -445,6 +445,17 @@ static void tables_of_switch(void **state)
     expect_graph(HEAD("f") "jmp *t(,%rdi,8)\n" TAIL("f") ".data\nt: .quad g\n.quad f\n", "A");
 }
 
+/* Of <headroom.h>, as gcc passes it on and as clang writes it anew. */
+#define MARKER                                                                                     \
+    ".Lsite:\n\t.byte 0x0f,0x1f,0x44,0,0\n\t.reloc .Lsite,R_X86_64_NONE,.Lname\n\t.pushsection .rodata.str1.1,\"aMS\",@progbits,1\n"     \
+    ".Lname:\n\t.asciz \"x\"\n\t.popsection\n\t.pushsection "                                      \
+    "headroom_markers,\"ao?\",@progbits,.Lsite\n"                                                  \
+    "\t.long .Lsite-.,.Lname-.,1,0\n\t.popsection\n"
+#define CLANG_MARKER(back)                                                                         \
+    ".Lsite:\n\t.byte\t15\n\t.byte 31,68,0,0\n\t.section\t.rodata.str1.1,\"aMS\",@progbits,1\n"    \
+    ".Lname:\n\t.ascii\t\"x\"\n" back "\n\t.section\theadroom_markers,\"ao\",@progbits,.Lsite\n"   \
+    "\t.long .Lsite-.,.Lname-.,1,0\n\t.text\n"
+
 static void what_cannot_be_handled(void **state)
 {
     static const struct {
@@ -455,6 +466,14 @@ static void what_cannot_be_handled(void **state)
         {HEAD("f") "#APP\njmp g\n#NO_APP\nret\n" TAIL("f"), ASM_PROBLEM_INLINE},
         {HEAD("f") "#APP\nret\n#NO_APP\nret\n" TAIL("f"), ASM_PROBLEM_INLINE},
         {HEAD("f") "#APP\n.pushsection .text.x,\"ax\"\nnop\n.popsection\n#NO_APP\nret\n" TAIL("f"),
+         ASM_PROBLEM_INLINE},
+        {HEAD("f") "#APP\n" MARKER "#NO_APP\nret\n" TAIL("f"), ASM_FINE},
+        {HEAD("f") "#APP\n" MARKER
+                   ".pushsection .text.x,\"ax\"\nnop\n.popsection\n#NO_APP\nret\n" TAIL("f"),
+         ASM_PROBLEM_INLINE},
+        {HEAD("f") "#APP\n" CLANG_MARKER(".text") "#NO_APP\nret\n" TAIL("f"), ASM_FINE},
+        {HEAD("f") "#APP\n" CLANG_MARKER(
+             ".section .text.x,\"ax\"") "nop\n.text\n#NO_APP\nret\n" TAIL("f"),
          ASM_PROBLEM_INLINE},
         {HEAD("f") "#APP\n1: dec %eax\njnz 1b\ncall g\nsyscall\n#NO_APP\nret\n" TAIL("f"),
          ASM_FINE},

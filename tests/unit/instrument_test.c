@@ -142,6 +142,46 @@ static void rbp_is_an_ordinary_register(void **state)
         BUILT_WHOLE);
 }
 
+#define NOP                                                                                        \
+    "\t.p2align\t3,,4\n.LHR0_p0:\n\t{disp8} "                                                      \
+    "nopl\t0(%rax,%rax)\n\t.reloc\t.LHR0_p0,R_X86_64_NONE,.LHR0_q0\n"
+
+/* Is `first` followed by the nop, and that by `then`? */
+static bool is_prepared(const char *body, const char *first, const char *then, uint32_t *reason)
+{
+    char *text, wanted[512];
+    snprintf(wanted, sizeof wanted, "%s%s%s", first, NOP, then);
+    *reason = rewrite(body, &text);
+    bool prepared = strstr(text, wanted) && strstr(text, "headroom_functions,\"ao\",@progbits,f\n");
+    assert_int_equal(!prepared, !strstr(text, "headroom_functions"));
+    free(text);
+    return prepared;
+}
+
+static void nops_come_first(void **state)
+{
+    uint32_t reason;
+    modes = BUILT_FUNCTIONS;
+    assert_true(is_prepared("\tret\n", "\t.cfi_startproc\n", "\tret\n", &reason));
+    assert_true(is_prepared("\tendbr64\n.L2:\n\tdecl %edi\n\tjne .L2\n\tret\n", "\tendbr64\n",
+                            ".L2:\n", &reason));
+    assert_int_equal(reason, BUILT_WHOLE);
+    /* What is not understood further on does not matter. */
+    assert_true(is_prepared(".L2:\n\tjmp *%rdi\n\tjmp *.L3(,%rdi,8)\n.L3:\t.quad .L2\n",
+                            "\t.cfi_startproc\n", ".L2:\n", &reason));
+    assert_int_equal(reason, BUILT_WHOLE);
+    assert_true(is_prepared("\t.cfi_personality 0x3,x\n\tendbr64\n#APP\n\tjmp g\n#NO_APP\n\tret\n",
+                            "\tendbr64\n", "#APP\n", &reason));
+    assert_int_equal(reason, BUILT_WHOLE);
+    assert_false(is_prepared("\tiretq\n", "", "", &reason));
+    assert_int_equal(reason, BUILT_SKIP_ATTRIBUTE);
+    modes = BUILT_PATHS | BUILT_FUNCTIONS;
+    assert_true(is_prepared(ENTRY TWO_PATHS EXIT, "\t.cfi_startproc\n", "", &reason));
+    assert_int_equal(reason, BUILT_WHOLE);
+    modes = BUILT_PATHS;
+    assert_false(is_prepared(ENTRY TWO_PATHS EXIT, "", "", &reason));
+}
+
 /* But as a frame pointer it may address arguments, whatever is added to it. */
 static void rbp_is_a_frame_pointer(void **state)
 {
@@ -292,6 +332,7 @@ int main(void)
         cmocka_unit_test(copies_of_the_stack_pointer_are_known),
         cmocka_unit_test(landing_pads_have_the_stack_of_calls),
         cmocka_unit_test(entries_need_no_free_register),
+        cmocka_unit_test(nops_come_first),
     };
     return cmocka_run_group_tests(tests, start, end);
 }

@@ -207,6 +207,36 @@ static void add_version_4(struct profile *profile)
         PROFILE_PATHS | PROFILE_CONTEXTS, 32768, 8, 64, 31.5, 2.5, 0, "cache-misses"};
 }
 
+/* What version 5 added: a function with two blocks, one a sequence, in two threads. */
+static void add_version_5(struct profile *profile)
+{
+    *profile_add_block_functions(profile) = (struct profile_block_function){
+        "lock", "/src/lock.c", 7, 1, UINT64_C(0xffffffff80001000), 1, 1, 1, 0, 16};
+    for (uint32_t i = 0; i < 2; i++)
+        *profile_add_block_threads(profile) = (struct profile_block_thread){
+            1, 99 + i, i ? NULL : "prog", 1, 16, 1e9, 2e6, 3e5, 4e4, 5, 6, 7, 8, 9, 10};
+    *profile_add_timed_blocks(profile) =
+        (struct profile_block){1, 0, UINT64_MAX, 5, 1e3, 1, 2e9, 3, 4};
+    *profile_add_timed_blocks(profile) =
+        (struct profile_block){0, PROFILE_BLOCK_SEQUENCE, 0, 9, 2e3, 1, 2e9, 0, 0};
+    for (uint32_t i = 0; i < 3; i++)
+        *profile_add_block_parts(profile) =
+            (struct profile_block_part){i / 2, i % 2, 2000, 1000, 1e6, 0.5, 1e5, 10, 20};
+    for (uint32_t i = 0; i < 3; i++)
+        *profile_add_block_bins(profile) =
+            (struct profile_block_bin){i / 2, 8.5 * i, 8.5 * i + 8.5, 100};
+    *profile_add_block_children(profile) = (struct profile_block_child){1, 1, 3, UINT64_MAX};
+    *profile_add_block_stacks(profile) = (struct profile_block_stack){0, 2, 10, 1e5};
+    *profile_add_block_stacks(profile) = (struct profile_block_stack){1, 2, 10, 1e5};
+    *profile_add_block_holders(profile) = (struct profile_block_holder){0, 0, 10, 1e5};
+    *profile_add_block_holders(profile) = (struct profile_block_holder){1, 2, 10, 1e5};
+    *profile_add_block_samples(profile) =
+        (struct profile_block_sample){0, 16, 12.5, 1, UINT64_MAX, 3, 4};
+    *profile_add_block_samples(profile) = (struct profile_block_sample){1, 16, 12.5, 1, 2, 3, 4};
+    *profile_add_block_skips(profile) = (struct profile_block_skip){"spun", NULL, "a jump"};
+    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 1e9, 10000, 1, 1, 1, 2, 3};
+}
+
 static struct profile *small_profile(void)
 {
     struct profile *profile = profile_new();
@@ -220,6 +250,7 @@ static struct profile *small_profile(void)
     add_exact(profile);
     add_version_3(profile);
     add_version_4(profile);
+    add_version_5(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -282,6 +313,29 @@ static void same_text(const char *a, const char *b)
         assert_true(a == b);
     else
         assert_string_equal(a, b);
+}
+
+static void same_version_5(const struct profile *got, const struct profile *wrote)
+{
+    const struct profile_block_function *function = &got->block_functions[1];
+    const struct profile_block_thread *thread = &got->block_threads[1];
+    assert_int_equal(got->block_functions_count, wrote->block_functions_count);
+    assert_true(function->address == UINT64_C(0xffffffff80001000) && function->every == 16);
+    assert_string_equal(function->function, "lock");
+    assert_true(thread->name == NULL && thread->tid == 100 && thread->duration_ns == 1e9);
+    assert_true(thread->cost_ns == 2e6 && thread->preempted_ns == 3e5 && thread->asleep_ns == 4e4);
+    assert_true(thread->preemptions == 5 && thread->sleeps == 6 && thread->events == 7);
+    assert_true(thread->skipped == 8 && thread->unhooked == 9 && thread->switches_lost == 10);
+    assert_int_equal(got->timed_blocks_count, 2);
+    assert_true(got->timed_blocks[0].key == UINT64_MAX && got->timed_blocks[0].last_ns == 2e9);
+    assert_int_equal(got->block_parts_count, 3);
+    assert_true(got->block_parts[2].recorded == 1000 && got->block_parts[2].min_ns == 0.5);
+    assert_true(got->block_bins_count == 3 && got->block_bins[1].high_ns == 17);
+    assert_true(got->block_children[0].shape == UINT64_MAX && got->block_children[0].times == 3);
+    assert_true(got->block_stacks[1].context == 2 && got->block_holders[1].waited_ns == 1e5);
+    assert_true(got->block_samples[0].argument1 == UINT64_MAX && got->block_samples[0].ns == 12.5);
+    assert_string_equal(got->block_skips[0].why, "a jump");
+    assert_true(got->block_runs[0].ns_per_tick == 0.5 && got->block_runs[0].no_areas == 3);
 }
 
 static void same_version_4(const struct profile *got, const struct profile *wrote)
@@ -366,6 +420,7 @@ static void reads_back_what_was_written(void **state)
                     loop->address == other->address && loop->line == other->line);
     }
     same_version_4(got, wrote);
+    same_version_5(got, wrote);
     struct profile_reuse total = profile_reuse_total(got);
     assert_true(total.accesses == 2001 && total.locations == 200.5 && total.stack == 1);
     assert_true(total.share_first == 1 && total.share_last == 1.0 / 7 && total.unit_bytes == 64);
@@ -616,6 +671,49 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->frame_loops[1].frame, 1);
     PLANT(profile->frame_loops[0].loop, 3);
     PLANT(profile->loops_count, 0);
+    PLANT(profile->block_functions_count, 0);
+    PLANT(profile->block_functions[1].function, NULL);
+    PLANT(profile->block_functions[1].module, 2);
+    PLANT(profile->block_functions[1].class, 256);
+    PLANT(profile->block_threads[0].duration_ns, NAN);
+    PLANT(profile->block_threads[1].cost_ns, -1);
+    PLANT(profile->block_threads[1].events, UINT64_MAX);
+    PLANT(profile->block_threads_count, 1);
+    PLANT(profile->timed_blocks[0].function, 2);
+    PLANT(profile->timed_blocks[0].function, 0);
+    PLANT(profile->timed_blocks[1].function, 1);
+    PLANT(profile->timed_blocks[0].max_ns, INFINITY);
+    PLANT(profile->timed_blocks[0].sleeps, UINT64_MAX);
+    PLANT(profile->timed_blocks_count, 1);
+    PLANT(profile->block_parts[0].block, 2);
+    PLANT(profile->block_parts[0].block, 1);
+    PLANT(profile->block_parts[1].thread, 0);
+    PLANT(profile->block_parts[1].thread, 2);
+    PLANT(profile->block_parts[0].recorded, 2001);
+    PLANT(profile->block_parts[0].count, UINT64_MAX);
+    PLANT(profile->block_parts[0].sum_ns, -1);
+    PLANT(profile->block_parts[0].within_ns, NAN);
+    PLANT(profile->block_bins[0].block, 1);
+    PLANT(profile->block_bins[2].block, 2);
+    PLANT(profile->block_bins[1].low_ns, 8);
+    PLANT(profile->block_bins[1].high_ns, 8);
+    PLANT(profile->block_bins[0].count, UINT64_MAX);
+    PLANT(profile->block_children[0].function, 0);
+    PLANT(profile->block_children[0].function, 2);
+    PLANT(profile->block_children[0].block, 2);
+    PLANT(profile->block_stacks[0].block, 2);
+    PLANT(profile->block_stacks[1].block, 3);
+    PLANT(profile->block_stacks[1].context, 1000);
+    PLANT(profile->block_stacks[1].lost_ns, NAN);
+    PLANT(profile->block_holders[0].block, 2);
+    PLANT(profile->block_holders[1].context, 1000);
+    PLANT(profile->block_holders[1].times, UINT64_MAX);
+    PLANT(profile->block_samples[0].block, 2);
+    PLANT(profile->block_samples[1].ns, -1);
+    PLANT(profile->block_skips[0].function, NULL);
+    PLANT(profile->block_skips[0].why, NULL);
+    PLANT(profile->block_runs[0].ns_per_tick, NAN);
+    PLANT(profile->block_runs[0].no_areas, UINT64_MAX);
     PLANT(profile->path_functions_count, 0);
     PLANT(profile->path_functions[1].module, 2);
     PLANT(profile->path_functions[1].table_kind, PROFILE_TABLES);
@@ -828,7 +926,7 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 5; CREATE TABLE future(x)");
+    edit(path, "PRAGMA user_version = 6; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));
@@ -1049,6 +1147,65 @@ static void files_of_version_3_are_read(void **state)
     assert_int_equal(try_read(path, error), BASE_MALFORMED);
 }
 
+/* What version 4 added to version 3. */
+static const char version_4[] =
+    "CREATE TABLE path_function(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, "
+    "address INTEGER NOT NULL, module INTEGER NOT NULL, line INTEGER NOT NULL, table_kind "
+    "INTEGER NOT NULL, reason INTEGER NOT NULL, why INTEGER, blocks INTEGER NOT NULL, "
+    "call_sites INTEGER NOT NULL, inline_assembly INTEGER NOT NULL, potential INTEGER NOT "
+    "NULL, potential_log2 REAL NOT NULL);"
+    "INSERT INTO path_function VALUES(1,1,2,4096,1,40,1,0,NULL,2,0,0,2,1.0);"
+    "CREATE TABLE path_block(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, block "
+    "INTEGER NOT NULL, address INTEGER NOT NULL, instructions INTEGER NOT NULL, loads "
+    "INTEGER NOT NULL, stores INTEGER NOT NULL, first_line INTEGER NOT NULL, lines "
+    "INTEGER NOT NULL);"
+    "CREATE TABLE path_line(id INTEGER PRIMARY KEY, file INTEGER, function INTEGER, line "
+    "INTEGER NOT NULL);"
+    "CREATE TABLE path(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER "
+    "NOT NULL, number INTEGER NOT NULL, count INTEGER NOT NULL, instructions INTEGER NOT "
+    "NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, cycles REAL NOT NULL, "
+    "measured INTEGER NOT NULL, misses REAL NOT NULL, events REAL NOT NULL, first_step "
+    "INTEGER NOT NULL, steps INTEGER NOT NULL);"
+    "CREATE TABLE path_step(id INTEGER PRIMARY KEY, block INTEGER NOT NULL);"
+    "CREATE TABLE vertex(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, function "
+    "INTEGER NOT NULL, site INTEGER NOT NULL, site_line INTEGER NOT NULL, count INTEGER "
+    "NOT NULL, bytes INTEGER NOT NULL, call_sites INTEGER NOT NULL, call_sites_used "
+    "INTEGER NOT NULL, call_sites_one_path INTEGER NOT NULL, instructions REAL NOT NULL, "
+    "cycles REAL NOT NULL, misses REAL NOT NULL, measured INTEGER NOT NULL);"
+    "CREATE TABLE vertex_path(vertex INTEGER NOT NULL, path INTEGER NOT NULL, count "
+    "INTEGER NOT NULL, PRIMARY KEY(vertex, path)) WITHOUT ROWID;"
+    "CREATE TABLE path_run(position INTEGER PRIMARY KEY, modes INTEGER NOT NULL, "
+    "cache_bytes INTEGER NOT NULL, cache_ways INTEGER NOT NULL, cache_line INTEGER NOT "
+    "NULL, cycles_per_read REAL NOT NULL, cycles_per_ns REAL NOT NULL, lost_pieces "
+    "INTEGER NOT NULL, event TEXT);"
+    "INSERT INTO path_run VALUES(0,3,32768,8,64,31.5,2.5,0,NULL);";
+
+static void files_of_version_4_are_read(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("version-4.headroom");
+    struct profile *got = NULL;
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    sqlite3_close(db);
+    edit(path, "PRAGMA application_id = 0x48445246; PRAGMA user_version = 4");
+    edit(path, version_1);
+    edit(path, version_2);
+    edit(path, version_3);
+    edit(path, version_4);
+    assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
+    assert_true(got->path_functions_count == 2 && got->path_runs_count == 1);
+    assert_true(got->block_functions_count == 1 && got->timed_blocks_count == 0);
+    assert_int_equal(got->block_runs_count + got->block_threads_count, 0);
+    assert_int_equal(profile_write(got, path, error, sizeof error), BASE_OK);
+    profile_free(got);
+    assert_int_equal(try_read(path, error), BASE_OK);
+    edit(path, "DROP TABLE block_run");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+    edit(path, "PRAGMA user_version = 4");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+}
+
 static void other_files_are_no_profiles(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -1188,6 +1345,7 @@ int main(void)
         cmocka_unit_test(files_of_version_1_are_read),
         cmocka_unit_test(files_of_version_2_are_read),
         cmocka_unit_test(files_of_version_3_are_read),
+        cmocka_unit_test(files_of_version_4_are_read),
         cmocka_unit_test(other_files_are_no_profiles),
         cmocka_unit_test(journals_beside_are_ignored),
         cmocka_unit_test(truncated_files_are_refused),

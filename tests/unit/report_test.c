@@ -1206,8 +1206,8 @@ static void without_caches_nothing_is_marked(void **state)
     profile_free(profile);
 }
 
-/* The order goes by what lies beyond level 2, or beyond level 1 if nothing does; never by the
-   shared one. */
+/* The order goes by what lies beyond level 2, or beyond level 1 if that is next to nothing; never
+   by the shared one. */
 static void order_goes_by_the_private_cache(void **state)
 {
     struct report_options options = {.limit = 10, .width = 100};
@@ -1236,6 +1236,25 @@ static void order_goes_by_the_private_cache(void **state)
     profile->caches[1].bytes = 512 << 10;
     profile->caches[2].bytes = 1 << 20;
     shows(profile, &options, "ordered by their distance beyond L1 (32 KiB)");
+    profile_free(profile);
+}
+
+/* A few reuses at 16000 lines, as when exit() touches what the loader did, and many at 3999. */
+static void few_reuses_do_not_make_the_order(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 100};
+    struct profile *profile = reuse_profile(true);
+    struct profile_reuse_pair *rare = &profile->reuse_pairs[0];
+    add_cache(profile, 1, 32 << 10);
+    add_cache(profile, 2, 512 << 10);
+    rare->weight = 400000 * 0.0004;
+    rare->stack = 16000 * rare->weight;
+    rare->stack_squares = 16000 * rare->stack;
+    shows(profile, &options, "ordered by their distance beyond L1 (32 KiB)");
+    rare->weight *= 2;
+    rare->stack *= 2;
+    rare->stack_squares *= 2;
+    shows(profile, &options, "ordered by their distance beyond L2 (512 KiB)");
     profile_free(profile);
 }
 
@@ -2112,6 +2131,7 @@ int main(void)
         cmocka_unit_test(caches_of_the_machine_are_marked),
         cmocka_unit_test(without_caches_nothing_is_marked),
         cmocka_unit_test(order_goes_by_the_private_cache),
+        cmocka_unit_test(few_reuses_do_not_make_the_order),
         cmocka_unit_test(simulated_caches_stand_beside_the_curve),
         cmocka_unit_test(estimates_are_called_so),
         cmocka_unit_test(few_samples_of_reuse_are_told),

@@ -42,7 +42,22 @@
     ret
     end fourth
 
+    function fifth
+    endbr64
+    .p2align 3,,4
+9:  site
+    ret
+    end fifth
+
+    function sixth
+    .skip 40, 0x90
+10: site
+    jmp 10b + 3
+    end sixth
+
     .section headroom_functions,"a",@progbits
+    .long 9b - ., fifth - .
+    .long 10b - ., sixth - .
     .long 2b - ., second - .
     .long 1b - ., first - .
     .long 1b - ., first - .         # twice

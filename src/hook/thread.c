@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: MIT
+/* Process and threads: pieces of the region, beginning, end, fork; due work; what recording costs.
+ */
+#include "hook/parts.h"
+
+#include "os/os.h"
+
+#include <asm/unistd.h>
+#include <linux/time.h>
+
+enum {
+    COST_LIMIT = 25, /* at most one part in so many of a thread's time is spent on recording */
+    MOST_EVERY = 4096,
+    CALIBRATION_CALLS = 64,
+    CALIBRATION_ROUNDS = 8,
+    MOST_SWITCHED = 1024, /* activations told of one context switch */
+    SET_MASK = 2,         /* SIG_SETMASK */
+};
+
+static struct hook_thread *spare;
+static _Atomic bool spare_lock;
+
+/* ---- pieces -------------------------------------------------------------------- */
+
+static void *take_piece(uint64_t bytes)
+{
+    uint64_t whole = (bytes + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t at = atomic_fetch_add_explicit(&hook.region->next, whole, memory_order_relaxed);
+    struct blocks_piece *piece =
+        at + whole <= BLOCKS_REGION_BYTES ? hook.agent.map(at, whole) : NULL;
+    if (!piece) {
+        atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
+        return NULL;
+    }
+    piece->pid = hook.pid;
+    piece->process = hook.number;
+    piece->bytes = whole;
+    return piece;
+}
+
+static void begin_owner(struct hook_thread *self)
+{
+    struct blocks_thread *piece = self->piece;
+    piece->begun = HOOK_TICKS();
+    piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
+    piece->threads++;
+    self->checked = piece->begun;
+    if (hook.region->switches && switches_open(&self->ring) != 0)
+        atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
+    self->ring_position = switches_position(&self->ring);
+    atomic_store_explicit(&piece->live, self->tid, memory_order_release);
+}
+
+bool thread_piece(struct hook_thread *self)
+{
+    struct blocks_thread *piece = take_piece(sizeof *piece);
+    if (!piece) {
+        self->refused = true;
+        return false;
+    }
+    self->piece = piece;
+    begin_owner(self);
+    atomic_store_explicit(&piece->piece.kind, BLOCKS_PIECE_THREAD, memory_order_release);
+    return true;
+}
+
+/* ---- process ------------------------------------------------------------------- */
+
+extern const unsigned char hook_marker_begin[], hook_marker_end[];
+
+static bool process_piece(enum blocks_phase phase)
+{
+    const struct blocks_process *parent = hook.process;
+    struct blocks_process *process = take_piece(sizeof *process);
+    hook.process = process;
+    if (!process)
+        return false;
+    process->stubs = (uint64_t)hook_stubs;
+    process->stub_bytes = HOOK_STUB_BYTES;
+    process->targets = (uint64_t)hook_targets;
+    process->marker_begin = (uint64_t)hook_marker_begin;
+    process->marker_end = (uint64_t)hook_marker_end;
+    if (parent) { /* a forked child: its memory is patched as its parent's was */
+        process->areas_count = parent->areas_count;
+        for (uint32_t i = 0; i < BLOCKS_AREAS; i++)
+            process->areas[i] = parent->areas[i];
+        for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++) {
+            process->called[i].function = parent->called[i].function;
+            process->called[i].address = parent->called[i].address;
+        }
+        uint32_t traps = atomic_load(&parent->traps_count);
+        for (uint32_t i = 0; i < traps && i < BLOCKS_FUNCTIONS; i++) {
+            process->traps[i].to = parent->traps[i].to;
+            process->traps[i].address = parent->traps[i].address;
+        }
+        atomic_store(&process->traps_count, traps);
+    }
+    atomic_store(&process->phase, phase);
+    hook.modules_seen = 0;
+    return true;
+}
+
+void hook_stop(void)
+{
+    atomic_store_explicit(&hook_stopped, true, memory_order_relaxed);
+}
+
+void hook_publish(void)
+{
+    if (hook.process)
+        atomic_store_explicit(&hook.process->piece.kind, BLOCKS_PIECE_PROCESS,
+                              memory_order_release);
+}
+
+struct blocks_process *hook_process(void)
+{
+    return hook.process;
+}
+
+uint64_t hook_stub(uint32_t k)
+{
+    return (uint64_t)hook_stubs + (uint64_t)k * HOOK_STUB_BYTES;
+}
+
+void hook_set_target(uint32_t k, uint64_t target)
+{
+    __atomic_store_n(&hook_targets[k], target, __ATOMIC_RELEASE);
+}
+
+uint64_t hook_target(uint32_t k)
+{
+    return __atomic_load_n(&hook_targets[k], __ATOMIC_ACQUIRE);
+}
+
+uint64_t hook_trap(uint64_t address)
+{
+    if (!hook.process)
+        return 0;
+    uint32_t count = atomic_load_explicit(&hook.process->traps_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count && i < BLOCKS_FUNCTIONS; i++)
+        if (atomic_load_explicit(&hook.process->traps[i].address, memory_order_acquire) == address)
+            return hook.process->traps[i].to;
+    return 0;
+}
+
+/* Due work saves vector registers with xsave. */
+static bool has_xsave(void)
+{
+    uint32_t a = 1, b, c = 0, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return c & (1u << 27); /* OSXSAVE */
+}
+
+/* ---- threads ------------------------------------------------------------------- */
+
+static void lock_spare(void)
+{
+    while (atomic_exchange_explicit(&spare_lock, true, memory_order_acquire))
+        os_syscall(__NR_sched_yield);
+}
+
+static void unlock_spare(void)
+{
+    atomic_store_explicit(&spare_lock, false, memory_order_release);
+}
+
+static size_t state_bytes(void)
+{
+    return sizeof(struct hook_thread) + fold_bytes();
+}
+
+static struct hook_thread *make_state(void)
+{
+    struct hook_thread *self = os_map(state_bytes());
+    if (!self)
+        return NULL;
+    self->stack_top = self->stack + sizeof self->stack;
+    self->fold = (struct fold *)(self + 1);
+    fold_init(self->fold, block_sequence, self);
+    return self;
+}
+
+void hook_thread_begin(uint32_t tid)
+{
+    if (!hook.region || hook_self)
+        return;
+    lock_spare();
+    struct hook_thread *self = spare;
+    if (self)
+        spare = self->next;
+    unlock_spare();
+    if (!self)
+        self = make_state();
+    if (!self)
+        return;
+    self->tid = tid;
+    self->random = base_mix64(tid);
+    if (self->piece)
+        begin_owner(self);
+    hook_self = self;
+}
+
+void hook_thread_end(void)
+{
+    struct hook_thread *self = hook_self;
+    if (!self)
+        return;
+    hook_self = NULL;
+    fold_end(self->fold);
+    self->trunk = NULL;
+    slots_release(self);
+    switches_close(&self->ring);
+    if (self->piece) {
+        self->piece->ticks += HOOK_TICKS() - self->piece->begun;
+        atomic_store_explicit(&self->piece->live, 0, memory_order_release);
+    }
+    self->busy = self->due = 0;
+    lock_spare();
+    self->next = spare;
+    spare = self;
+    unlock_spare();
+}
+
+/* What the thread had is the parent's; frames that are active return as before, unseen. */
+static void forget_piece(struct hook_thread *self)
+{
+    self->trunk = NULL;
+    slot_skip(self, UINT64_MAX);
+    switches_forget(&self->ring);
+    self->piece = NULL;
+    self->refused = false;
+    self->busy = self->due = 0;
+    for (int i = 0; i < 4; i++)
+        self->switches[i] = 0;
+    for (uint32_t i = 0; i < INDEX_CELLS; i++)
+        self->index[i] = 0;
+    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+        self->function[i] = (struct hook_function){0};
+    for (uint32_t i = 0; i < FOLD_SEQUENCES; i++)
+        self->sequence_block[i] = 0;
+    unsigned char *fold = (unsigned char *)self->fold;
+    for (size_t i = 0; i < fold_bytes(); i++)
+        fold[i] = 0;
+    fold_init(self->fold, block_sequence, self);
+}
+
+void hook_after_fork(uint32_t pid, uint32_t process)
+{
+    if (!hook.region)
+        return;
+    hook.pid = pid;
+    hook.number = process;
+    atomic_store(&spare_lock, false);
+    spare = NULL;
+    slots_after_fork();
+    if (hook_self) {
+        forget_piece(hook_self);
+        hook_self->tid = pid;
+    }
+    if (process_piece(BLOCKS_PATCHED_UP))
+        hook_publish();
+}
+
+/* ---- what recording costs ------------------------------------------------------ */
+
+void thread_costs(struct hook_thread *self)
+{
+    uint64_t now = HOOK_TICKS(), elapsed = now - self->checked;
+    uint64_t cost = COST_PERIOD * hook.cost;
+    self->checked = now;
+    self->piece->cost_ticks += cost;
+    bool too_much = hook.region->automatic && cost * COST_LIMIT > elapsed;
+    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++) {
+        struct hook_function *function = &self->function[k];
+        if (too_much && function->window > COST_PERIOD / 8 && function->every < MOST_EVERY) {
+            function->every *= 2;
+            if (function->every > self->piece->highest_every)
+                self->piece->highest_every = function->every;
+        }
+        function->window = 0;
+    }
+}
+
+/* Function number 0 does nothing: what is measured of it is what is added to every other one. */
+static void nothing(void)
+{
+    __asm__ volatile("");
+}
+
+static void calibrate(void)
+{
+    struct hook_thread *self = make_state();
+    struct blocks_thread *piece = os_map(sizeof *piece);
+    void (*stub)(void) = (void (*)(void))hook_stub(0);
+    uint64_t best = UINT64_MAX;
+    if (self && piece) {
+        self->piece = piece;
+        hook_self = self;
+        hook_set_target(0, (uint64_t)nothing);
+        for (int round = 0; round < CALIBRATION_ROUNDS; round++) {
+            uint64_t start = HOOK_TICKS();
+            for (int i = 0; i < CALIBRATION_CALLS; i++)
+                stub();
+            uint64_t ticks = (HOOK_TICKS() - start) / CALIBRATION_CALLS;
+            best = ticks < best ? ticks : best;
+        }
+        hook_self = NULL;
+        slots_release(self);
+        hook.cost = best;
+    }
+    if (self)
+        os_unmap(self, state_bytes());
+    if (piece)
+        os_unmap(piece, sizeof *piece);
+}
+
+bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, uint32_t pid,
+                uint32_t process)
+{
+    if (!has_xsave())
+        return false;
+    hook.agent = *agent;
+    atomic_store(&hook_stopped, false);
+    hook.pid = pid;
+    hook.number = process;
+    hook.region = region;
+    if (!process_piece(region->wait ? BLOCKS_STARTING : BLOCKS_PATCHED_UP)) {
+        hook.region = NULL;
+        return false;
+    }
+    calibrate();
+    return true;
+}
+
+/* ---- context switches ---------------------------------------------------------------------- */
+
+/* Both clocks at one time; ticks in a nanosecond, with ten bits behind the point. */
+struct clocks {
+    uint64_t ticks, ns, rate;
+};
+
+static struct clocks read_clocks(void)
+{
+    struct clocks now = {.ticks = HOOK_TICKS(), .ns = os_now_ns(CLOCK_MONOTONIC_RAW)};
+    uint64_t all_ns = now.ns - hook.region->ns_start;
+    now.rate = ((now.ticks - hook.region->ticks_start) << 10) / (all_ns ? all_ns : 1);
+    return now;
+}
+
+/* Of one kind, to all activations that it fell into; to the one that is being ended only if it came
+ * before its end. */
+static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
+{
+    struct slot *slot = self->top;
+    for (int depth = 0; slot && depth < MOST_SWITCHED; depth++, slot = slot->parent) {
+        if (late && slot == self->ending)
+            continue;
+        if (!slot->kind.switched)
+            for (int i = 0; i < 4; i++)
+                slot->switches[i] = 0;
+        slot->kind.switched = 1;
+        slot->switches[preempted] += ticks;
+        slot->switches[2 + preempted]++;
+    }
+}
+
+/* What the kernel noted since last time. */
+static void read_switches(struct hook_thread *self)
+{
+    struct switches_interval intervals[16];
+    struct clocks now = read_clocks();
+    uint64_t end = self->ending ? self->ending->end : now.ticks;
+    uint64_t end_ns = now.ns - ((now.ticks - end) << 10) / now.rate;
+    uint32_t count;
+    do {
+        count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
+                              &self->piece->switches_lost);
+        for (uint32_t i = 0; i < count; i++) {
+            const struct switches_interval *interval = &intervals[i];
+            uint64_t ticks = (interval->on_ns - interval->off_ns) * now.rate >> 10;
+            self->switches[interval->preempted] += ticks;
+            self->switches[2 + interval->preempted]++;
+            tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
+        }
+    } while (count == BASE_COUNT(intervals));
+    self->ending = NULL;
+    self->piece->asleep = self->switches[0];
+    self->piece->preempted = self->switches[1];
+    self->piece->sleeps = self->switches[2];
+    self->piece->preemptions = self->switches[3];
+}
+
+/* ---- due work ------------------------------------------------------------------ */
+
+static void add_stack(struct hook_thread *self)
+{
+    uint32_t thread = 0;
+    uint32_t node = hook.agent.stack(&self->caller, &thread);
+    struct blocks_block *block = self->stack_block;
+    for (uint32_t i = 0; i < block->stacks_count && i < BLOCKS_STACKS; i++) {
+        struct blocks_stack *stack = &block->stacks[i];
+        if (stack->node == node && stack->thread == thread) {
+            stack->taken++;
+            stack->lost += self->stack_ticks;
+            return;
+        }
+    }
+    if (!node || block->stacks_count >= BLOCKS_STACKS)
+        return;
+    block->stacks[block->stacks_count] = (struct blocks_stack){
+        .thread = thread, .node = node, .taken = 1, .lost = self->stack_ticks};
+    block->stacks_count++;
+}
+
+/*
+ * A marker's caller is known by the bridge that led here (blocks.h): behind the call in it lie an
+ * lea of eight bytes and the jump back.
+ */
+static void find_marker(struct hook_thread *self, const struct hook_frame *frame)
+{
+    uint64_t bridge = frame->number;
+    int32_t distance;
+    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance)) {
+        self->caller.ip = 0;
+        return;
+    }
+    self->caller.ip = bridge + 13 + (uint64_t)(int64_t)distance;
+    self->caller.general[BASE_RSP] = (uint64_t)(&frame->ra + 1) + 128;
+}
+
+static void take_stack(struct hook_thread *self, const struct hook_saved *saved)
+{
+    const struct hook_frame *frame = (const struct hook_frame *)((const char *)(saved + 1) + 8);
+    uint64_t *general = self->caller.general;
+    if (self->caller.ip == CALLER_FRAME) {
+        self->caller.ip = frame->number;
+        general[BASE_RSP] = (uint64_t)&frame->ra;
+    } else if (self->caller.ip == CALLER_MARKER) {
+        find_marker(self, frame);
+    }
+    general[BASE_RBX] = saved->rbx;
+    general[BASE_RBP] = saved->rbp;
+    general[BASE_R12] = saved->r12;
+    general[BASE_R13] = saved->r13;
+    general[BASE_R14] = saved->r14;
+    general[BASE_R15] = saved->r15;
+    if (self->caller.ip)
+        add_stack(self);
+}
+
+static void do_due(struct hook_thread *self, const struct hook_saved *saved)
+{
+    uint32_t due = self->due;
+    self->due = 0;
+    if (due & DUE_BEGIN && !self->piece)
+        thread_piece(self);
+    if (!self->piece)
+        return;
+    if (due & DUE_SWITCHES)
+        read_switches(self);
+    if (due & DUE_STACK)
+        take_stack(self, saved);
+    if (due & DUE_COST)
+        thread_costs(self);
+    if (due & DUE_MODULES)
+        hook.agent.modules();
+}
+
+void hook_due_c(const struct hook_saved *saved)
+{
+    struct hook_thread *self = hook_self;
+    uint64_t all = ~UINT64_C(0), before;
+    long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
+    do_due(self, saved);
+    if (!failed)
+        os_syscall(__NR_rt_sigprocmask, SET_MASK, &before, NULL, sizeof before);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which functions are worth timing: those with more than a hundredth of the samples, and enough of
+ * them that this is no accident. Looked at after 0.1, 0.3 and 1 s of CPU time, so that short
+ * programs have something and long ones the right things, then every 2 s, when old samples count
+ * half: what becomes hot later is found, what was hot once stays chosen.
+ */
+#include "launch/blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+enum { FIRST_MS = 100, SECOND_MS = 300, THIRD_MS = 1000, LATER_MS = 2000 };
+
+void launch_choice_begin(struct launch_choice *choice)
+{
+    memset(choice, 0, sizeof *choice);
+    choice->due_ns = FIRST_MS * MS;
+}
+
+bool launch_choice_settled(const struct launch_choice *choice)
+{
+    return choice->due_ns > THIRD_MS * MS;
+}
+
+static size_t place_of(const void *module, uint64_t vaddr)
+{
+    return base_mix64((uint64_t)module ^ base_mix64(vaddr)) % LAUNCH_CHOICE_SLOTS;
+}
+
+/* NULL: full. A quarter stays free, so that searches are short. */
+static struct launch_candidate *find(struct launch_choice *choice, const void *module,
+                                     uint64_t vaddr)
+{
+    size_t place = place_of(module, vaddr);
+    while (choice->slots[place].module) {
+        struct launch_candidate *slot = &choice->slots[place];
+        if (slot->module == module && slot->vaddr == vaddr)
+            return slot;
+        place = (place + 1) % LAUNCH_CHOICE_SLOTS;
+    }
+    if (choice->used >= LAUNCH_CHOICE_SLOTS / 4 * 3)
+        return NULL;
+    choice->used++;
+    choice->slots[place] = (struct launch_candidate){.module = module, .vaddr = vaddr};
+    return &choice->slots[place];
+}
+
+void launch_choice_add(struct launch_choice *choice, const void *module, uint64_t vaddr,
+                       uint64_t weight_ns)
+{
+    choice->cpu_ns += weight_ns;
+    choice->ns += (double)weight_ns;
+    struct launch_candidate *slot = module ? find(choice, module, vaddr) : NULL;
+    if (!slot)
+        return;
+    slot->ns += (double)weight_ns;
+    slot->samples += 1;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct launch_candidate *first = a, *second = b;
+    return (first->ns < second->ns) - (first->ns > second->ns);
+}
+
+static bool is_hot(const struct launch_choice *choice, const struct launch_candidate *slot)
+{
+    return slot->module && !slot->chosen && slot->samples >= LAUNCH_CHOICE_SAMPLES &&
+           slot->ns > choice->ns / 100;
+}
+
+/* Old samples count half; what has hardly any left makes room. */
+static void fade(struct launch_choice *choice)
+{
+    struct launch_candidate *old = malloc(sizeof choice->slots);
+    if (!old)
+        return;
+    memcpy(old, choice->slots, sizeof choice->slots);
+    memset(choice->slots, 0, sizeof choice->slots);
+    choice->used = 0;
+    choice->ns /= 2;
+    for (size_t i = 0; i < LAUNCH_CHOICE_SLOTS; i++) {
+        if (!old[i].module || (!old[i].chosen && old[i].samples < 1))
+            continue;
+        struct launch_candidate *slot = find(choice, old[i].module, old[i].vaddr);
+        *slot = old[i];
+        slot->samples /= 2;
+        slot->ns /= 2;
+    }
+    free(old);
+}
+
+static uint64_t next_due(uint64_t cpu_ns)
+{
+    if (cpu_ns < SECOND_MS * MS)
+        return SECOND_MS * MS;
+    return cpu_ns < THIRD_MS * MS ? THIRD_MS * MS : cpu_ns + LATER_MS * MS;
+}
+
+size_t launch_choice_judge(struct launch_choice *choice,
+                           struct launch_candidate hot[LAUNCH_CHOICE_MOST])
+{
+    if (choice->cpu_ns < choice->due_ns)
+        return 0;
+    bool later = launch_choice_settled(choice);
+    choice->due_ns = next_due(choice->cpu_ns);
+    struct launch_candidate *found = malloc(sizeof choice->slots);
+    size_t count = 0;
+    if (!found)
+        return 0;
+    for (size_t i = 0; i < LAUNCH_CHOICE_SLOTS; i++)
+        if (is_hot(choice, &choice->slots[i]))
+            found[count++] = choice->slots[i];
+    qsort(found, count, sizeof *found, compare);
+    if (count > LAUNCH_CHOICE_MOST - choice->chosen)
+        count = LAUNCH_CHOICE_MOST - choice->chosen;
+    for (size_t i = 0; i < count; i++) {
+        find(choice, found[i].module, found[i].vaddr)->chosen = true;
+        hot[i] = found[i];
+    }
+    choice->chosen += count;
+    free(found);
+    if (later)
+        fade(choice);
+    return count;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples of all threads of a program, taken from outside: the clock events of perf, which every
+ * kernel has. Events that children inherit can be read from rings only if there is one for each
+ * processor. Two events share a ring, one of a millisecond and one of four: one of them runs. (The
+ * period of an event that was inherited cannot be changed, but it can be switched off in all.)
+ *
+ * Rings are small: what a user may lock for them is shared with the program.
+ */
+#include "launch/blocks.h"
+
+#include <asm/perf_regs.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { RING_PAGES = 8, PAGE = 4096, FAST_NS = 1000000, SLOW_NS = 4000000 };
+
+struct launch_sampler_cpu {
+    int fast, slow;
+    struct perf_event_mmap_page *page;
+};
+
+/* With PERF_SAMPLE_IDENTIFIER absent, in this order. */
+struct record {
+    struct perf_event_header header;
+    uint64_t ip;
+    uint32_t pid, tid;
+    uint64_t time_ns;
+    uint64_t period;
+    uint64_t abi, sp; /* sp only if abi is not 0 */
+};
+
+static int open_event(pid_t child, int cpu, uint64_t period_ns, bool enable)
+{
+    struct perf_event_attr attributes = {
+        .type = PERF_TYPE_SOFTWARE,
+        .size = sizeof attributes,
+        .config = PERF_COUNT_SW_TASK_CLOCK,
+        .sample_period = period_ns,
+        .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
+                       PERF_SAMPLE_REGS_USER,
+        .sample_regs_user = UINT64_C(1) << PERF_REG_X86_SP,
+        .disabled = 1,
+        .inherit = 1,
+        .enable_on_exec = enable,
+        .exclude_kernel = 1,
+        .exclude_hv = 1,
+        .use_clockid = 1,
+        .clockid = CLOCK_MONOTONIC,
+        .watermark = 1,
+        .wakeup_watermark = UINT32_MAX >> 1, /* nobody waits for it */
+    };
+    return (int)syscall(SYS_perf_event_open, &attributes, child, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static void close_cpu(struct launch_sampler_cpu *cpu)
+{
+    if (cpu->page != MAP_FAILED && cpu->page)
+        munmap(cpu->page, (1 + RING_PAGES) * PAGE);
+    if (cpu->slow >= 0)
+        close(cpu->slow);
+    if (cpu->fast >= 0)
+        close(cpu->fast);
+}
+
+/* 0, or errno. */
+static int open_cpu(struct launch_sampler_cpu *cpu, pid_t child, int number)
+{
+    *cpu = (struct launch_sampler_cpu){.slow = -1, .page = MAP_FAILED};
+    cpu->fast = open_event(child, number, FAST_NS, true);
+    if (cpu->fast >= 0)
+        cpu->slow = open_event(child, number, SLOW_NS, false);
+    if (cpu->slow >= 0)
+        cpu->page =
+            mmap(NULL, (1 + RING_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fast, 0);
+    if (cpu->page != MAP_FAILED && ioctl(cpu->slow, PERF_EVENT_IOC_SET_OUTPUT, cpu->fast) == 0)
+        return 0;
+    int reason = errno;
+    close_cpu(cpu);
+    return reason;
+}
+
+int launch_sampler_open(struct launch_sampler *sampler, pid_t child)
+{
+    long numbers = sysconf(_SC_NPROCESSORS_CONF);
+    int reason = 0;
+    *sampler = (struct launch_sampler){.fast = true};
+    sampler->cpus = calloc((size_t)(numbers > 0 ? numbers : 1), sizeof *sampler->cpus);
+    if (!sampler->cpus)
+        return ENOMEM;
+    for (int i = 0; i < numbers && !reason; i++) {
+        reason = open_cpu(&sampler->cpus[sampler->count], child, i);
+        if (!reason)
+            sampler->count++;
+        else if (reason == ENODEV)
+            reason = 0; /* a processor that is switched off */
+    }
+    if (reason || sampler->count == 0)
+        launch_sampler_close(sampler);
+    return reason;
+}
+
+void launch_sampler_speed(struct launch_sampler *sampler, bool fast)
+{
+    if (sampler->fast == fast)
+        return;
+    for (size_t i = 0; i < sampler->count; i++) {
+        struct launch_sampler_cpu *cpu = &sampler->cpus[i];
+        ioctl(fast ? cpu->slow : cpu->fast, PERF_EVENT_IOC_DISABLE, 0);
+        ioctl(fast ? cpu->fast : cpu->slow, PERF_EVENT_IOC_ENABLE, 0);
+    }
+    sampler->fast = fast;
+}
+
+static void copy_out(const struct launch_sampler_cpu *cpu, uint64_t at, void *out, size_t bytes)
+{
+    const uint8_t *data = (const uint8_t *)cpu->page + PAGE;
+    for (size_t i = 0; i < bytes; i++)
+        ((uint8_t *)out)[i] = data[(at + i) % (RING_PAGES * PAGE)];
+}
+
+/* False: the rest cannot be made sense of. */
+static bool take_record(const struct launch_sampler_cpu *cpu, uint64_t at, uint64_t head,
+                        size_t *bytes,
+                        void (*take)(void *context, const struct launch_sample *sample),
+                        void *context)
+{
+    struct record record = {.sp = 0};
+    copy_out(cpu, at, &record.header, sizeof record.header);
+    *bytes = record.header.size;
+    if (*bytes < sizeof record.header || at + *bytes > head)
+        return false;
+    if (record.header.type != PERF_RECORD_SAMPLE || *bytes < offsetof(struct record, sp))
+        return true;
+    copy_out(cpu, at, &record, *bytes < sizeof record ? *bytes : sizeof record);
+    struct launch_sample sample = {.pid = record.pid,
+                                   .tid = record.tid,
+                                   .ip = record.ip,
+                                   .sp = record.abi ? record.sp : 0,
+                                   .time_ns = record.time_ns,
+                                   .weight_ns = record.period};
+    take(context, &sample);
+    return true;
+}
+
+void launch_sampler_drain(struct launch_sampler *sampler,
+                          void (*take)(void *context, const struct launch_sample *sample),
+                          void *context)
+{
+    for (size_t i = 0; i < sampler->count; i++) {
+        struct launch_sampler_cpu *cpu = &sampler->cpus[i];
+        uint64_t head = __atomic_load_n(&cpu->page->data_head, __ATOMIC_ACQUIRE);
+        uint64_t at = cpu->page->data_tail;
+        size_t bytes;
+        while (at + sizeof(struct perf_event_header) <= head &&
+               take_record(cpu, at, head, &bytes, take, context))
+            at += bytes;
+        __atomic_store_n(&cpu->page->data_tail, head, __ATOMIC_RELEASE);
+    }
+}
+
+void launch_sampler_close(struct launch_sampler *sampler)
+{
+    for (size_t i = 0; i < sampler->count; i++)
+        close_cpu(&sampler->cpus[i]);
+    free(sampler->cpus);
+    *sampler = (struct launch_sampler){.cpus = NULL};
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writes code of another process through /proc/PID/mem, which reaches read-only text too: the
+ * kernel copies the page. The descriptor belongs to the image for which it was opened: when the
+ * process executes another program or ends, writes fail instead of reaching something else.
+ *
+ * Whatever fails or is cut short, even by the death of headroom, leaves one of these: the old
+ * bytes; an int3 with an entry in `traps` that leads on, whatever follows it; the new bytes.
+ * Entries stay for ever, because a thread may be on its way to the handler when the int3 is gone,
+ * and because forked processes have copies of both.
+ */
+#include "launch/blocks.h"
+
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { INT3 = 0xcc, CODE_MOST = 128, NO_BARRIER_MS = 50 };
+
+bool launch_code_read(const struct launch_code *code, uint64_t address, void *out, size_t bytes)
+{
+    return pread(code->memory, out, bytes, (off_t)address) == (ssize_t)bytes;
+}
+
+bool launch_code_replace(const struct launch_code *code, uint64_t address, const void *before,
+                         const void *after, size_t bytes)
+{
+    uint8_t there[CODE_MOST];
+    return bytes <= sizeof there && launch_code_read(code, address, there, bytes) &&
+           memcmp(there, before, bytes) == 0 &&
+           pwrite(code->memory, after, bytes, (off_t)address) == (ssize_t)bytes;
+}
+
+/* ---- entries of the table ------------------------------------------------------------------- */
+
+static uint32_t known_traps(const struct blocks_process *piece)
+{
+    uint32_t count = atomic_load_explicit(&piece->traps_count, memory_order_acquire);
+    return count < BLOCKS_FUNCTIONS ? count : BLOCKS_FUNCTIONS;
+}
+
+static struct blocks_trap *find_trap(struct blocks_process *piece, uint64_t address)
+{
+    for (uint32_t i = 0; i < known_traps(piece); i++)
+        if (atomic_load_explicit(&piece->traps[i].address, memory_order_acquire) == address)
+            return &piece->traps[i];
+    return NULL;
+}
+
+uint64_t launch_trap_find(const struct blocks_process *piece, uint64_t address)
+{
+    struct blocks_trap *trap = find_trap((struct blocks_process *)piece, address);
+    return trap ? trap->to : 0;
+}
+
+/* An entry of before, for the same address, led to code that is still there: threads may take
+ * either. */
+static bool set_trap(struct blocks_process *piece, uint64_t address, uint64_t to)
+{
+    struct blocks_trap *trap = find_trap(piece, address);
+    uint32_t count = known_traps(piece);
+    if (trap) {
+        trap->to = to;
+        return true;
+    }
+    if (count >= BLOCKS_FUNCTIONS)
+        return false;
+    piece->traps[count].to = to;
+    atomic_store_explicit(&piece->traps[count].address, address, memory_order_release);
+    atomic_store_explicit(&piece->traps_count, count + 1, memory_order_seq_cst);
+    return true;
+}
+
+/* ---- steps -------------------------------------------------------------------------------------
+ */
+
+void launch_rewrite_trap(const struct launch_code *code, struct launch_rewrite *rewrite)
+{
+    uint8_t there[PATCH_JUMP_BYTES], trap[1] = {INT3};
+    if (rewrite->state != LAUNCH_NEW)
+        return;
+    rewrite->state = LAUNCH_REFUSED;
+    if (launch_code_read(code, rewrite->at, there, sizeof there) &&
+        memcmp(there, rewrite->before, sizeof there) == 0 &&
+        set_trap(code->piece, rewrite->at, rewrite->to) &&
+        launch_code_replace(code, rewrite->at, rewrite->before, trap, 1))
+        rewrite->state = LAUNCH_TRAPPED;
+}
+
+/* What a fork interrupted goes on here: the tail may be written already. */
+void launch_rewrite_tail(const struct launch_code *code, struct launch_rewrite *rewrite)
+{
+    uint8_t there[PATCH_JUMP_BYTES - 1];
+    if (rewrite->state != LAUNCH_TRAPPED)
+        return;
+    bool written = launch_code_read(code, rewrite->at + 1, there, sizeof there) &&
+                   memcmp(there, rewrite->after + 1, sizeof there) == 0;
+    if (written || launch_code_replace(code, rewrite->at + 1, rewrite->before + 1,
+                                       rewrite->after + 1, sizeof there))
+        rewrite->state = LAUNCH_WRITTEN;
+    else
+        rewrite->state = LAUNCH_REFUSED;
+}
+
+void launch_rewrite_head(const struct launch_code *code, struct launch_rewrite *rewrite)
+{
+    uint8_t trap[1] = {INT3};
+    if (rewrite->state == LAUNCH_WRITTEN)
+        rewrite->state = launch_code_replace(code, rewrite->at, trap, rewrite->after, 1)
+                             ? LAUNCH_DONE
+                             : LAUNCH_REFUSED;
+}
+
+void launch_rewrite_undo(const struct launch_code *code, struct launch_rewrite *rewrite)
+{
+    uint8_t trap[1] = {INT3};
+    if (rewrite->state == LAUNCH_TRAPPED)
+        rewrite->state = launch_code_replace(code, rewrite->at, trap, rewrite->before, 1)
+                             ? LAUNCH_UNDONE
+                             : LAUNCH_REFUSED;
+}
+
+/* A write within a page is not cut short. */
+void launch_rewrite_now(const struct launch_code *code, struct launch_rewrite *rewrite)
+{
+    if (rewrite->state == LAUNCH_NEW &&
+        rewrite->at / BLOCKS_PAGE == (rewrite->at + PATCH_JUMP_BYTES - 1) / BLOCKS_PAGE) {
+        rewrite->state = launch_code_replace(code, rewrite->at, rewrite->before, rewrite->after,
+                                             PATCH_JUMP_BYTES)
+                             ? LAUNCH_DONE
+                             : LAUNCH_REFUSED;
+        return;
+    }
+    launch_rewrite_trap(code, rewrite);
+    launch_rewrite_tail(code, rewrite);
+    launch_rewrite_head(code, rewrite);
+}
+
+/*
+ * An expedited barrier reaches the caller's own process only; this one waits until every processor
+ * has been through the scheduler or a timer interrupt, both of which serialise it. Where the kernel
+ * refuses it (nohz_full) a pause of many ticks stands in.
+ */
+void launch_synchronise(void)
+{
+    struct timespec pause = {.tv_nsec = NO_BARRIER_MS * 1000000L};
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
+        nanosleep(&pause, NULL);
+}
