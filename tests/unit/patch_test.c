@@ -161,6 +161,7 @@ static void test_refusals(void **state)
         {"in_init", PATCH_SPECIAL},
         {"entered_otherwise", PATCH_PART},
         {"saved_at_entry", PATCH_PART},
+        {"signal_frame", PATCH_PART},
         {"a_label", PATCH_NOT_FUNCTION},
         {"chosen", PATCH_IFUNC},
     };
