@@ -86,19 +86,27 @@ static bool is_near(const struct sweep *sweep, uint64_t address)
     return zone && zone->bits[at / 8] >> at % 8 & 1;
 }
 
+static void mark_behind(struct sweep *sweep, uint64_t vaddr)
+{
+    const struct zone *zone = zone_of(sweep, vaddr);
+    uint64_t at = zone ? vaddr - zone->start : 0;
+    for (uint64_t b = at + 1; zone && b < at + PATCH_NEAR && b < zone->bytes; b++)
+        zone->bits[b / 8] |= (uint8_t)(1u << b % 8);
+}
+
 static void mark_near(struct sweep *sweep)
 {
     const struct patch_module *module = sweep->module;
-    for (int first = 0; first < 2; first++)
-        for (size_t i = 0; i < module->functions_count; i++) {
-            uint64_t vaddr = module->functions[i].vaddr;
-            const struct zone *zone = zone_of(sweep, vaddr);
-            uint64_t at = zone ? vaddr - zone->start : 0;
-            if (zone && first)
-                zone->bits[at / 8] &= (uint8_t) ~(1u << at % 8);
-            for (uint64_t b = at + 1; zone && !first && b < at + PATCH_NEAR && b < zone->bytes; b++)
-                zone->bits[b / 8] |= (uint8_t)(1u << b % 8);
-        }
+    for (size_t i = 0; i < module->functions_count; i++)
+        mark_behind(sweep, module->functions[i].vaddr);
+    for (size_t i = 0; i < module->prepared_count; i++)
+        mark_behind(sweep, module->prepared[i].site);
+    for (size_t i = 0; i < module->functions_count; i++) {
+        const struct zone *zone = zone_of(sweep, module->functions[i].vaddr);
+        uint64_t at = zone ? module->functions[i].vaddr - zone->start : 0;
+        if (zone)
+            zone->bits[at / 8] &= (uint8_t) ~(1u << at % 8);
+    }
 }
 
 static bool make_zones(struct sweep *sweep)

@@ -219,6 +219,14 @@ other_hidden: nop
     .cfi_endproc
     end entered_otherwise
 
+    function signal_frame
+    .cfi_startproc
+    .cfi_signal_frame
+    mov $1, %eax
+    ret
+    .cfi_endproc
+    end signal_frame
+
     function saved_at_entry
     .cfi_startproc
     .cfi_offset %rbx, -16
