@@ -711,19 +711,12 @@ static void test_patchable_entries(void **state)
 static void test_own_sections(void **state)
 {
     struct patch_module *module = assemble("own");
-<<<<<<< HEAD
-    assert_int_equal(patch_prepared(module), 3);
-    const struct patch_prepared *prepared = patch_prepared_entry(module, 2);
-    struct patch_plan fifth = plan_of(module, "fifth");
-    assert_int_equal(prepared->site, prepared->function + 8); /* behind nops that align it */
-=======
     assert_int_equal(patch_prepared(module), 4);
     assert_refused(module, "sixth", PATCH_JUMP_INTO);
     const struct patch_prepared *prepared = patch_prepared_entry(module, 2);
     struct patch_plan fifth = plan_of(module, "fifth");
     assert_int_equal(prepared->function, fifth.vaddr);
     assert_int_equal(prepared->site, prepared->function + 8); /* aligned */
->>>>>>> heads/patch
     assert_int_equal(fifth.entry, prepared->site);
     assert_int_equal(fifth.kind, BLOCKS_PREPARED);
     assert_int_equal(fifth.window_bytes, 5);

@@ -49,10 +49,6 @@
     ret
     end fifth
 
-<<<<<<< HEAD
-    .section headroom_functions,"a",@progbits
-    .long 9b - ., fifth - .
-=======
     function sixth
     .skip 40, 0x90
 10: site
@@ -62,7 +58,6 @@
     .section headroom_functions,"a",@progbits
     .long 9b - ., fifth - .
     .long 10b - ., sixth - .
->>>>>>> heads/patch
     .long 2b - ., second - .
     .long 1b - ., first - .
     .long 1b - ., first - .         # twice
