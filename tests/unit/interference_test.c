@@ -569,13 +569,11 @@ static void noise_is_no_work(void **state)
     for (int round = 0; round < 500; round++) {
         struct world world;
         uint32_t block = varying(&world, BLOCKS_CODE);
-        double sum = 0;
         for (int i = 0; i < 48; i++) {
             seed = base_mix64(seed + 1);
             double ns = 100 - 450 * log(((double)(seed >> 12) + 1) / 0x1p52);
             seed = base_mix64(seed + 1);
             sample(&world, block, ns, round % 2 ? seed % 6 : seed);
-            sum += ns;
         }
         wrong += analyse(&world, block)->cause == INTERFERENCE_VARYING;
         interference_free(world.result);
