@@ -50,7 +50,8 @@ static uint64_t fast(uint64_t value)
     return value * 2;
 }
 
-__attribute__((used, unused)) static uint64_t (*resolve())(uint64_t)
+/* Not static: clang would not find it by that name. */
+uint64_t (*resolve())(uint64_t)
 {
     return fast;
 }
