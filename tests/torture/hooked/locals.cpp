@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hooked functions where threads and processes begin and end: constructors before main, variables of threads and their
- * destructors, keys, atexit, destructors after main, indirect functions that the loader resolves.
+ * Hooked functions where threads and processes begin and end: constructors before main, variables
+ * of threads and their destructors, keys, atexit, destructors after main, indirect functions that
+ * the loader resolves.
  */
 #include "hooked.h"
 #include <string>
@@ -49,7 +50,8 @@ static uint64_t fast(uint64_t value)
     return value * 2;
 }
 
-static uint64_t (*resolve())(uint64_t)
+/* Not static: clang would not find it by that name. */
+uint64_t (*resolve())(uint64_t)
 {
     return fast;
 }
