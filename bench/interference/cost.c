@@ -2,8 +2,8 @@
 /*
  * What a call costs: cost [BLOCKS [THREADS]]
  *
- * Calls each of the functions of cost_function.c a thousand times in a block, BLOCKS times in turn,
- * in every thread, and prints "name median-ns least-ns" of one call: the loop's own nanosecond
+ * Calls the function of cost_function.c, named by -DFUNCTION, a thousand times in a block, BLOCKS
+ * times in every thread, and prints "median-ns least-ns" of one call: the loop's own nanosecond
  * included.
  */
 #include <pthread.h>
@@ -15,39 +15,20 @@
 
 enum { CALLS = 1000, MOST_BLOCKS = 100000, MOST_THREADS = 16 };
 
-void patched(void), prepared(void), called(void), imported(void);
-
-static const char *const ways[] = {"patched", "prepared", "called", "imported"};
-
-enum { WAYS = sizeof ways / sizeof *ways };
+void FUNCTION(void);
 
 static unsigned blocks = 2000, threads = 1;
-static uint64_t *ticks[WAYS]; /* of every block of every thread */
-
-/* The calls are written out, so that those to the library go by the table of imports as a compiler
- * makes them. */
-#define BLOCK(name)                                                                                \
-    static uint64_t time_##name(void)                                                              \
-    {                                                                                              \
-        unsigned processor;                                                                        \
-        uint64_t start = __rdtscp(&processor);                                                     \
-        for (int i = 0; i < CALLS; i++)                                                            \
-            name();                                                                                \
-        return __rdtscp(&processor) - start;                                                       \
-    }
-BLOCK(patched)
-BLOCK(prepared)
-BLOCK(called)
-BLOCK(imported)
+static uint64_t *ticks; /* of every block of every thread */
 
 static void *run(void *argument)
 {
-    static uint64_t (*const times[WAYS])(void) = {time_patched, time_prepared, time_called,
-                                                  time_imported};
-    unsigned number = (unsigned)(uintptr_t)argument;
-    for (unsigned i = 0; i < blocks; i++)
-        for (unsigned k = 0; k < WAYS; k++)
-            ticks[k][number * blocks + i] = times[k]();
+    unsigned number = (unsigned)(uintptr_t)argument, processor;
+    for (unsigned i = 0; i < blocks; i++) {
+        uint64_t start = __rdtscp(&processor);
+        for (int k = 0; k < CALLS; k++)
+            FUNCTION();
+        ticks[number * blocks + i] = __rdtscp(&processor) - start;
+    }
     return NULL;
 }
 
@@ -72,9 +53,9 @@ int main(int argc, char **argv)
     if (blocks < 1 || blocks > MOST_BLOCKS || threads < 1 || threads > MOST_THREADS)
         return 2;
     size_t count = (size_t)blocks * threads;
-    for (unsigned k = 0; k < WAYS; k++)
-        if (!(ticks[k] = calloc(count, sizeof **ticks)))
-            return 1;
+    ticks = calloc(count, sizeof *ticks);
+    if (!ticks)
+        return 1;
     double start = seconds();
     uint64_t start_ticks = __rdtsc();
     for (unsigned i = 0; i < threads; i++)
@@ -83,10 +64,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < threads; i++)
         pthread_join(thread[i], NULL);
     double ns = (seconds() - start) * 1e9 / (double)(__rdtsc() - start_ticks);
-    for (unsigned k = 0; k < WAYS; k++) {
-        qsort(ticks[k], count, sizeof **ticks, by_size);
-        printf("%s %.2f %.2f\n", ways[k], (double)ticks[k][count / 2] * ns / CALLS,
-               (double)ticks[k][0] * ns / CALLS);
-    }
+    qsort(ticks, count, sizeof *ticks, by_size);
+    printf("%.2f %.2f\n", (double)ticks[count / 2] * ns / CALLS, (double)ticks[0] * ns / CALLS);
     return 0;
 }

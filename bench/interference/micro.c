@@ -51,12 +51,8 @@ static struct {
     uint64_t delay, iterations, sample, hold, updates, block;
     unsigned threads;
     const char *directory;
-} option = {.iterations = 100000,
-            .sample = 8,
-            .updates = 16,
-            .block = 512,
-            .threads = 2,
-            .directory = "."};
+} option = {
+    .iterations = 100000, .sample = 8, .updates = 16, .block = 512, .threads = 2, .directory = "."};
 
 struct node {
     struct node *next;

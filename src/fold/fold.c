@@ -82,22 +82,23 @@ static inline void close_token(struct fold *fold, uint32_t token)
     look_at(fold, token);
 }
 
-/* The token's neighbour on the right becomes part of it, and it is open: no rule may use it with
- * another. */
-static inline void absorb(struct fold *fold, uint32_t left)
+/* One or two tokens behind `left`, up to `right`, become part of it, and it is open: no rule may
+ * use it with another. */
+static inline void absorb(struct fold *fold, uint32_t left, uint32_t right)
 {
     struct token *token = &fold->token[left];
-    uint32_t right = token->next, previous = token->previous;
-    struct token *gone = &fold->token[right];
-    unlist(fold, right);
+    uint64_t gone = bit(token->next) | bit(right);
+    unlist(fold, token->previous);
     unlist(fold, left);
-    unlist(fold, previous);
-    fold->changed &= ~(bit(right) | bit(left) | bit(previous));
-    fold->open = (fold->open & ~bit(right)) | bit(left);
-    fold->unused |= bit(right);
-    fold->token[gone->next].previous = gone->previous;
-    token->next = gone->next;
-    token->end = gone->end;
+    unlist(fold, token->next);
+    unlist(fold, right);
+    fold->changed &= ~(gone | bit(left) | bit(token->previous));
+    fold->open = (fold->open & ~gone) | bit(left);
+    fold->unused |= gone;
+    token->end = fold->token[right].end;
+    fold->again.last[left] = fold->again.last[right];
+    token->next = fold->token[right].next;
+    fold->token[token->next].previous = (uint8_t)left;
 }
 
 static void forget_first(struct fold *fold)
@@ -106,13 +107,14 @@ static void forget_first(struct fold *fold)
     unlist(fold, first);
     fold->open &= ~bit(first);
     fold->unused |= bit(first);
+    fold->forgotten++;
     fold->token[END].next = (uint8_t)second;
     fold->token[second].previous = END;
 }
 
 /* ---- the rules ----------------------------------------------------------------------------- */
 
-static void grow(struct token *token, uint32_t count)
+static inline void grow(struct token *token, uint32_t count)
 {
     if (__builtin_add_overflow(token->count, count, &token->count))
         token->count = UINT32_MAX;
@@ -127,25 +129,50 @@ static inline void join(struct fold *fold, uint32_t left)
     if (token->part >> CLASS_BITS != next->part >> CLASS_BITS)
         return;
     grow(token, next->count);
-    absorb(fold, left);
+    absorb(fold, left, token->next);
+}
+
+static inline void count(struct fold *fold, uint32_t number, uint64_t start, uint64_t end)
+{
+    struct fold_sequence *sequence = &fold->sequence[number];
+    uint64_t time = end - start;
+    sequence->sum += time;
+    if (sequence->count++ == 0 || time < sequence->min)
+        sequence->min = time;
+    if (fold->occurrence)
+        fold->occurrence(fold->context, number, start, end);
+}
+
+static inline void learn_operation(struct fold *fold, uint32_t left, uint32_t number)
+{
+    struct again *again = &fold->again;
+    again->learning = again->operations < OPERATIONS && fold->token[left].order >= again->order;
+    if (again->learning) {
+        again->operation[again->operations].sequence = (uint16_t)number;
+        again->operation[again->operations].first = again->first[left];
+        again->operation[again->operations++].last = again->last[fold->token[left].next];
+    }
 }
 
 /* An occurrence of the sequence: the token and the next one. Rule 1 cannot apply but here. */
 static void unite(struct fold *fold, uint32_t left, uint32_t number)
 {
     struct token *token = &fold->token[left];
-    struct fold_sequence *sequence = &fold->sequence[number];
-    absorb(fold, left);
-    token->part = (FOLD_FIRST + number) << CLASS_BITS | 1;
-    token->count = 1;
-    uint64_t start = token->start, end = token->end, time = end - start;
-    sequence->sum += time;
-    if (sequence->count++ == 0 || time < sequence->min)
-        sequence->min = time;
+    uint32_t right = token->next, previous = token->previous;
+    uint64_t start = token->start, end = fold->token[right].end;
+    if (fold->again.learning)
+        learn_operation(fold, left, number);
+    if (fold->token[previous].part >> CLASS_BITS == FOLD_FIRST + number) {
+        grow(&fold->token[previous], 1);
+        fold->went_round = left = previous;
+    } else {
+        token->part = (FOLD_FIRST + number) << CLASS_BITS | 1;
+        token->count = 1;
+    }
+    absorb(fold, left, right);
     join(fold, left);
-    join(fold, token->previous);
-    if (fold->occurrence)
-        fold->occurrence(fold->context, number, start, end);
+    if (!fold->again.silent)
+        count(fold, number, start, end);
 }
 
 /* Rule 3 for two places of which `slot` lists one. */
@@ -330,26 +357,17 @@ static inline void settle(struct fold *fold)
     } while (settle_open(fold));
 }
 
-/* ---- what callers see ---------------------------------------------------------------------- */
-
-void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
+static inline void append(struct fold *fold, uint32_t part, uint32_t number, uint64_t start,
+                          uint64_t end)
 {
     uint32_t before = last(fold);
-    if (fold->token[before].part >> CLASS_BITS == symbol) {
-        uint32_t part = fold->token[before].part;
-        grow(&fold->token[before], 1);
-        fold->token[before].end = end;
-        if (fold->token[before].part != part)
-            settle(fold); /* it may be too many for what it was a beginning of */
-        return;
-    }
     if (!fold->unused)
         forget_first(fold);
     uint32_t token = (uint32_t)__builtin_ctzll(fold->unused);
     fold->unused &= fold->unused - 1;
     fold->token[token] = (struct token){
-        .part = symbol << CLASS_BITS | 1,
-        .count = 1,
+        .part = part,
+        .count = number,
         .start = start,
         .end = end,
         .order = fold->order++,
@@ -365,8 +383,175 @@ void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
     settle(fold);
 }
 
+/* ---- loops that go on ---------------------------------------------------------------------- */
+
+/* Open tokens but the loop's and the last. */
+static inline uint64_t others_open(const struct fold *fold, uint32_t loop)
+{
+    return fold->open & ~(bit(END) | bit(loop) | bit(last(fold)));
+}
+
+/* The list ends with the loop and the first of its next time round. */
+static void learn(struct fold *fold, uint32_t loop)
+{
+    struct again *again = &fold->again;
+    uint32_t first = last(fold);
+    again->learning = fold->token[first].previous == loop && fold->open & bit(loop);
+    again->loop = (uint8_t)loop;
+    again->part = fold->token[loop].part;
+    again->open = others_open(fold, loop);
+    again->sequences = fold->sequences;
+    again->forgotten = fold->forgotten;
+    again->order = fold->token[first].order;
+    again->steps = 1;
+    again->operations = 0;
+    again->step[0].part = fold->token[first].part;
+    again->first[first] = again->last[first] = 0;
+}
+
+/*
+ * The list ends as when learning began, and all else that the rules go by is the same: no token has
+ * been closed or made before the loop, none forgotten, no sequence is new. The loop's class matters
+ * to open tokens before it only.
+ */
+static bool same_again(const struct fold *fold, uint32_t loop)
+{
+    const struct again *again = &fold->again;
+    const struct token *first = &fold->token[last(fold)];
+    return again->learning && again->loop == loop && first->previous == loop &&
+           fold->open & bit(loop) &&
+           fold->token[loop].part >> CLASS_BITS == again->part >> CLASS_BITS &&
+           again->open == others_open(fold, loop) && again->sequences == fold->sequences &&
+           again->forgotten == fold->forgotten &&
+           first->part >> CLASS_BITS == again->step[0].part >> CLASS_BITS &&
+           (again->open == 0 || fold->token[loop].part == again->part);
+}
+
+static void went_round(struct fold *fold, uint32_t loop)
+{
+    struct again *again = &fold->again;
+    if (!same_again(fold, loop)) {
+        learn(fold, loop);
+        return;
+    }
+    const struct token *first = &fold->token[last(fold)];
+    again->learning = false;
+    again->following = true;
+    again->steps--; /* the last is the first of the next time */
+    again->at = 0;
+    again->now[0].start = first->start;
+    again->now[0].end = first->end;
+    again->now[0].count = first->count;
+}
+
+void fold_update(struct fold *fold)
+{
+    struct again *again = &fold->again;
+    if (!again->following)
+        return;
+    struct token *first = &fold->token[last(fold)];
+    again->following = false;
+    first->start = again->now[0].start;
+    first->end = again->now[0].end;
+    first->count = again->now[0].count;
+    first->part = first->part >> CLASS_BITS << CLASS_BITS | fold_class(first->count);
+    again->silent = true;
+    for (uint32_t i = 1; i <= again->at; i++)
+        append(fold,
+               again->step[i].part >> CLASS_BITS << CLASS_BITS | fold_class(again->now[i].count),
+               again->now[i].count, again->now[i].start, again->now[i].end);
+    again->silent = false;
+}
+
+/* False: this is not what came the last time. */
+static inline bool follow(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
+{
+    struct again *again = &fold->again;
+    uint32_t at = again->at, part = again->step[at].part, next = at + 1 < again->steps ? at + 1 : 0;
+    uint32_t class = fold_class(again->now[at].count);
+    if (part >> CLASS_BITS == symbol) {
+        if (again->now[at].count == UINT32_MAX ||
+            fold_class(again->now[at].count + 1) > (part & CLASS_MASK))
+            return false;
+        again->now[at].count++;
+        again->now[at].end = end;
+        return true;
+    }
+    if (class != (part & CLASS_MASK) || again->step[next].part >> CLASS_BITS != symbol)
+        return false;
+    uint64_t until = again->now[at].end;
+    for (uint32_t i = at ? again->step[at - 1].operations : 0; i < again->step[at].operations; i++)
+        count(fold, again->operation[i].sequence, again->now[again->operation[i].first].start,
+              again->now[again->operation[i].last].end);
+    again->at = (uint8_t)next;
+    again->now[next].start = start;
+    again->now[next].end = end;
+    again->now[next].count = 1;
+    if (next == 0) {
+        struct token *loop = &fold->token[again->loop];
+        uint32_t before = loop->part;
+        loop->end = until;
+        grow(loop, 1);
+        if (loop->part != before && again->open) {
+            fold_update(fold);
+            settle(fold);
+            learn(fold, again->loop);
+        }
+    }
+    return true;
+}
+
+/* As append, and learns it. */
+static inline void append_learning(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
+{
+    struct again *again = &fold->again;
+    uint32_t step = again->steps - 1u;
+    again->learning = again->learning && again->steps < STEPS;
+    again->step[step].part = fold->token[last(fold)].part;
+    append(fold, symbol << CLASS_BITS | 1, 1, start, end);
+    again->step[step].operations = again->operations;
+    again->first[last(fold)] = again->last[last(fold)] = again->steps++;
+}
+
+/* ---- what callers see ---------------------------------------------------------------------- */
+
+static inline void grow_last(struct fold *fold, uint64_t end)
+{
+    struct token *token = &fold->token[last(fold)];
+    uint32_t part = token->part, operations = fold->again.operations;
+    grow(token, 1);
+    token->end = end;
+    if (token->part == part)
+        return;
+    settle(fold); /* it may be too many for what it was a beginning of */
+    if (fold->again.operations != operations)
+        fold->again.learning = false; /* they are learned as ends of steps only */
+}
+
+void fold_add(struct fold *fold, uint32_t symbol, uint64_t start, uint64_t end)
+{
+    if (fold->again.following) {
+        if (follow(fold, symbol, start, end))
+            return;
+        fold_update(fold);
+    }
+    if (fold->token[last(fold)].part >> CLASS_BITS == symbol) {
+        grow_last(fold, end);
+        return;
+    }
+    fold->went_round = END;
+    if (fold->again.learning)
+        append_learning(fold, symbol, start, end);
+    else
+        append(fold, symbol << CLASS_BITS | 1, 1, start, end);
+    if (fold->went_round != END)
+        went_round(fold, fold->went_round);
+}
+
 void fold_end(struct fold *fold)
 {
+    fold_update(fold);
+    fold->again.learning = false;
     fold->ended = true;
     settle(fold);
     fold->ended = false;

@@ -77,8 +77,8 @@ bool fold_full(const struct fold *fold);      /* rule 3 had a place for a sequen
    once. Returns the number of parts written, at most `room`. */
 uint32_t fold_expand(const struct fold *fold, uint32_t sequence, struct fold_part *parts, uint32_t room);
 
-/* The list's tokens, for tests. Returns their number; parts and counts hold FOLD_WINDOW. */
-uint32_t fold_list(const struct fold *fold, struct fold_part *parts, uint32_t *counts);
+/* The list's tokens: for tests. Returns their number; parts and counts hold FOLD_WINDOW. */
+uint32_t fold_list(struct fold *fold, struct fold_part *parts, uint32_t *counts);
 
 /* True if links, table and sequences agree: for tests. */
 bool fold_check(const struct fold *fold);

@@ -41,6 +41,40 @@ struct spine {
     uint16_t root, up;       /* whose first part it was when `root` was last walked down*/
 };
 
+enum { STEPS = 64, OPERATIONS = 128 };
+
+/*
+ * Going round a loop changes nothing in the list but the loop's count: what comes next has happened before. The
+ * last time round is learned, the next ones follow it without touching the list, until something else comes: then
+ * the list is brought up to date.
+ *
+ * A time round begins when the list ends with the loop's token and a first one of the next time. It is the same again if all
+ * that rules look at is: see same_again.
+ */
+struct again {
+    bool learning, following;
+    bool silent;             /* bringing the list up to date: all has been counted           */
+    uint8_t loop;            /* token                                                       */
+    uint8_t steps, operations;
+    uint8_t at;              /* following: the last step there was, which can still grow     */
+    uint32_t part;           /* of the loop, when learning began                             */
+    uint32_t sequences, forgotten;
+    uint64_t open, order;    /* order: of the first token learned                            */
+    struct {
+        uint32_t part;
+        uint8_t operations;  /* up to the end of this step                                   */
+    } step[STEPS];           /* what the caller adds, same ones in a row as one              */
+    struct {
+        uint16_t sequence;
+        uint8_t first, last; /* steps                                                       */
+    } operation[OPERATIONS]; /* occurrences                                                  */
+    struct {
+        uint64_t start, end;
+        uint32_t count;
+    } now[STEPS];            /* following: this time                                         */
+    uint8_t first[FOLD_WINDOW + 1], last[FOLD_WINDOW + 1]; /* learning: steps of tokens    */
+};
+
 struct fold {
     fold_occurrence *occurrence;
     void *context;
@@ -49,13 +83,19 @@ struct fold {
     uint64_t unused;         /* the same                                                */
     uint64_t changed;        /* tokens that with the next one have yet to be looked at  */
     uint32_t sequences;
+    uint32_t forgotten;      /* tokens, all in all                                      */
+    uint32_t went_round;     /* loop that has grown since the last symbol, or END       */
     bool ended;              /* the last token counts                                   */
     bool full;
     struct token token[FOLD_WINDOW + 1];
     struct slot slot[SLOTS];
     struct fold_sequence sequence[FOLD_SEQUENCES];
     struct spine spine[FOLD_SEQUENCES];
+    struct again again;
 };
+
+/* Brings the list up to date. */
+void fold_update(struct fold *fold);
 
 static inline uint64_t fold_pair(const struct fold *fold, uint32_t left)
 {

@@ -37,8 +37,9 @@ uint32_t fold_expand(const struct fold *fold, uint32_t sequence, struct fold_par
     return count;
 }
 
-uint32_t fold_list(const struct fold *fold, struct fold_part *parts, uint32_t *counts)
+uint32_t fold_list(struct fold *fold, struct fold_part *parts, uint32_t *counts)
 {
+    fold_update(fold);
     uint32_t count = 0;
     for (uint32_t at = fold->token[END].next; at != END; at = fold->token[at].next) {
         uint32_t part = fold->token[at].part;

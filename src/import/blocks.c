@@ -26,8 +26,7 @@ static double ns_of(const struct blocks_import *import, uint64_t ticks)
     return (double)ticks * import->ns_per_tick;
 }
 
-/* ---- stacks that the log is to be searched for
- * --------------------------------------------------- */
+/* ---- stacks that the log is to be searched for ----------------------------------------------- */
 
 static int compare_wanted(const void *left, const void *right)
 {
@@ -59,8 +58,7 @@ static bool want_stacks(struct blocks_import *import)
     return true;
 }
 
-/* ---- places that are to be named
- * ------------------------------------------------------------------ */
+/* ---- places that are to be named ------------------------------------------------------------- */
 
 static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *place)
 {
@@ -144,8 +142,7 @@ static bool place_functions(struct blocks_import *import)
     return true;
 }
 
-/* ---- functions
- * ------------------------------------------------------------------------------------ */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 /* The function that really exists at the entry: what was inlined there stands within it. */
 static const struct profile_frame *entry_frame(const struct blocks_import *import, uint32_t number)
@@ -157,6 +154,17 @@ static const struct profile_frame *entry_frame(const struct blocks_import *impor
     while (context && profile->contexts[context].parent)
         context = profile->contexts[context].parent;
     return context ? &profile->frames[profile->contexts[context].frame] : NULL;
+}
+
+/* Stripped: where it is. */
+static void name_place(const struct blocks_import *import, const struct blocks_function *function,
+                       char *name, size_t bytes)
+{
+    uint32_t id = module_of(import, function);
+    const char *module = id ? import->profile->modules[id].path : "unknown";
+    const char *slash = strrchr(module, '/');
+    snprintf(name, bytes, "%s+0x%llx", slash ? slash + 1 : module,
+             (unsigned long long)function->vaddr);
 }
 
 static bool add_function(struct blocks_import *import, uint32_t number)
@@ -172,6 +180,8 @@ static bool add_function(struct blocks_import *import, uint32_t number)
         snprintf(name, sizeof name, "%s", function->name);
     else
         binary_demangle(function->name, name, sizeof name);
+    if (!name[0])
+        name_place(import, function, name, sizeof name);
     *added = (struct profile_block_function){
         .class = function->class < BLOCKS_CLASSES ? function->class : BLOCKS_CODE,
         .entry = function->entry < BLOCKS_ENTRIES ? function->entry : BLOCKS_IMPORT,
@@ -185,9 +195,8 @@ static bool add_function(struct blocks_import *import, uint32_t number)
         added->module = frame->module;
         added->address = frame->address;
     }
-    added->function = frame && frame->function
-                          ? frame->function
-                          : profile_keep(import->profile, name[0] ? name : "unknown");
+    added->function =
+        frame && frame->function ? frame->function : profile_keep(import->profile, name);
     return added->function != NULL;
 }
 
@@ -229,8 +238,7 @@ static bool add_skips(struct blocks_import *import, const struct import_skip *sk
     return true;
 }
 
-/* ---- threads
- * --------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static bool is_root(const struct profile *profile, uint32_t process)
 {
@@ -318,8 +326,7 @@ static bool finish_threads(struct blocks_import *import)
     return good;
 }
 
-/* ---- blocks
- * ---------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
 static bool add_block(struct blocks_import *import, const struct blocks_merged *merged)
 {
@@ -417,8 +424,7 @@ static bool add_parts(struct blocks_import *import)
     return true;
 }
 
-/* ---- stacks, holders, samples
- * ------------------------------------------------------------------------ */
+/* ---- stacks, holders, samples ---------------------------------------------------------------- */
 
 /* By block, context. */
 static int compare_stacks(const void *left, const void *right)
@@ -588,8 +594,7 @@ static bool add_samples(struct blocks_import *import)
     return good;
 }
 
-/* ---- the run
- * --------------------------------------------------------------------------------------- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static bool describe_blocks(struct blocks_import *import)
 {

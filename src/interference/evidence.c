@@ -105,22 +105,25 @@ static void tell_relation(const struct interference_score *score, struct writer 
              value, left, relation->samples);
 }
 
-static void tell_nested(const struct interference_score *score, struct writer *writer)
+static void tell_nested(const struct interference_block *block,
+                        const struct interference_score *score, struct writer *writer)
 {
-    if (score->lost_ns - score->own_ns >= 0.1 * score->lost_ns)
-        tell(writer,
-             "%.0f %% of it is lost in blocks that it calls, which have scores of their "
-             "own.",
-             percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)));
+    if (score->lost_ns - score->own_ns < 0.1 * score->lost_ns)
+        return;
+    tell(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
+         percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
+         block->flags & BLOCKS_SEQUENCE ? "consists of" : "calls");
 }
+
+const char interference_shared_sentence[] =
+    "It runs slower at times, on the CPU, with no wait in it: shared data (true or false sharing), "
+    "memory bandwidth or varying work. These are not told apart without counters; 'headroom "
+    "sharing' will tell.";
 
 static void tell_code(const struct interference_score *score, struct writer *writer)
 {
     if (score->cause == INTERFERENCE_SHARED) {
-        tell(writer,
-             "It runs slower at times, on the CPU, with no wait in it: shared data (true or "
-             "false sharing), memory bandwidth or varying work. These are not told apart "
-             "without counters; 'headroom sharing' will tell.");
+        tell(writer, "%s", interference_shared_sentence);
         if (!score->related)
             tell(writer, "No argument and no result in the samples goes along with its duration.");
     } else if (score->asleep_share >= 0.5) {
@@ -178,7 +181,7 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
                       "waits for others that were.");
         break;
     default:
-        tell_nested(score, &writer);
+        tell_nested(block, score, &writer);
         tell_code(score, &writer);
         tell_relation(score, &writer);
     }

@@ -24,8 +24,7 @@ const char *const interference_cause_names[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_WAITING] = "idle",
 };
 
-/* ---- what blocks with a function and a shape take
- * ------------------------------------------------ */
+/* ---- what blocks with a function and a shape take -------------------------------------------- */
 
 struct taking { /* of all keys together */
     uint64_t shape;
@@ -150,7 +149,9 @@ static struct merged merge_parts(const struct interference_input *input,
         score->threads_ns += input->threads[part->thread].duration_ns;
         score->total_ns += scale * part->sum_ns;
         score->asleep_ns += scale * part->asleep_ns;
-        score->preempted_ns += scale * part->preempted_ns;
+        /* As seen, not scaled: recording an execution invites preemption, letting one pass does
+         * not. */
+        score->preempted_ns += part->preempted_ns;
         merged.recorded += (double)part->recorded;
         merged.sum_ns += part->sum_ns;
         merged.within_ns += part->within_ns;
@@ -205,30 +206,51 @@ static void score_block(const struct interference_input *input,
     score->sci_p1 = at_most(share_of(score->lost_p1_ns, score->threads_ns), 1);
 }
 
-/* Takes off what its callees lose, as far as they have scores of their own. */
-static void take_off_callees(const struct takings *takings, const struct interference_block *block,
-                             struct interference_score *score)
+/* What the children of one execution take, by the means and minima of their functions with these
+ * shapes. */
+struct children {
+    double least_ns, usual_ns, counted_ns,
+        counted_loss_ns; /* counted: those with scores of their own */
+};
+
+static struct children sum_children(const struct takings *takings,
+                                    const struct interference_block *block)
 {
-    double within = 0, executions = (double)score->count, least = 0, usual = 0, counted = 0;
-    for (size_t i = 0; i < block->parts_count; i++)
-        within += part_scale(&block->parts[i]) * block->parts[i].within_ns;
-    if (!(within > 0))
-        return;
+    struct children sum = {0};
     for (size_t i = 0; i < block->children_count; i++) {
         const struct taking *taking = taking_of(takings, &block->children[i]);
         double times = block->children[i].count;
         if (!taking)
             continue;
-        least += times * taking->min_ns;
-        usual += times * taking->mean_ns;
-        counted += taking->counted ? times * taking->mean_ns : 0;
+        sum.least_ns += times * taking->min_ns;
+        sum.usual_ns += times * taking->mean_ns;
+        if (!taking->counted)
+            continue;
+        sum.counted_ns += times * taking->mean_ns;
+        sum.counted_loss_ns += times * at_least(taking->mean_ns - taking->min_ns, 0);
     }
-    /* Which ones it called is not known whole: they lose as much of their time as the block does of
-     * its. */
-    bool cut = block->flags & (BLOCKS_REST | BLOCKS_CHILDREN_CUT) || !(usual > 0);
-    double theirs = cut ? score->lost_ns * share_of(within, score->total_ns)
-                        : (within - executions * least) * share_of(counted, usual);
-    score->own_ns -= at_least(at_most(theirs, at_most(within, score->lost_ns)), 0);
+    return sum;
+}
+
+/* Takes off what its callees lose, as far as they have scores of their own. */
+static void take_off_callees(const struct takings *takings, const struct interference_block *block,
+                             struct interference_score *score)
+{
+    struct children children = sum_children(takings, block);
+    double within = 0, executions = (double)score->count, theirs;
+    for (size_t i = 0; i < block->parts_count; i++)
+        within += part_scale(&block->parts[i]) * block->parts[i].within_ns;
+    if (block->flags & BLOCKS_SEQUENCE)
+        theirs = executions * children.counted_loss_ns;
+    else if (block->flags & (BLOCKS_REST | BLOCKS_CHILDREN_CUT) || !(children.usual_ns > 0))
+        /* Which ones it called is not known whole: they lose as much of their time as the block
+         * does of its. */
+        theirs = at_most(score->lost_ns * share_of(within, score->total_ns), within);
+    else
+        theirs = at_most((within - executions * children.least_ns) *
+                             share_of(children.counted_ns, children.usual_ns),
+                         within);
+    score->own_ns -= at_least(at_most(theirs, score->lost_ns), 0);
 }
 
 /* ---- the whole ----------------------------------------------------------------------------------
@@ -429,24 +451,28 @@ static int compare_total(const void *left, const void *right, void *context)
 static bool order_blocks(struct interference_result *result)
 {
     size_t count = result->input->blocks_count;
-    uint32_t **lists[] = {&result->ranked, &result->varying, &result->few, &result->idle};
-    size_t *counts[] = {&result->ranked_count, &result->varying_count, &result->few_count,
-                        &result->idle_count};
+    enum { RANKED, VARYING, SEQUENCES, FEW, IDLE };
+    uint32_t **lists[] = {&result->ranked, &result->varying, &result->sequences, &result->few,
+                          &result->idle};
+    size_t *counts[] = {&result->ranked_count, &result->varying_count, &result->sequences_count,
+                        &result->few_count, &result->idle_count};
     for (size_t l = 0; l < BASE_COUNT(lists); l++)
         if (!(*lists[l] = calloc(count + 1, sizeof **lists[l])))
             return false;
     for (uint32_t i = 0; i < count; i++) {
         const struct interference_score *score = &result->blocks[i];
-        size_t list = score->state == INTERFERENCE_IDLE      ? 3
-                      : score->state == INTERFERENCE_FEW     ? 2
-                      : score->cause == INTERFERENCE_VARYING ? 1
-                                                             : 0;
-        if (list < 2 && !(score->lost_ns > 0))
+        bool sequence = result->input->blocks[i].flags & BLOCKS_SEQUENCE;
+        size_t list = score->state == INTERFERENCE_IDLE      ? IDLE
+                      : score->state == INTERFERENCE_FEW     ? FEW
+                      : sequence                             ? SEQUENCES
+                      : score->cause == INTERFERENCE_VARYING ? VARYING
+                                                             : RANKED;
+        if (list < FEW && !(score->lost_ns > 0))
             continue;
         (*lists[list])[(*counts[list])++] = i;
     }
     for (size_t l = 0; l < BASE_COUNT(lists); l++)
-        qsort_r(*lists[l], *counts[l], sizeof **lists[l], l < 2 ? compare_lost : compare_total,
+        qsort_r(*lists[l], *counts[l], sizeof **lists[l], l < FEW ? compare_lost : compare_total,
                 result);
     return true;
 }
@@ -501,6 +527,7 @@ void interference_free(struct interference_result *result)
     free(result->functions);
     free(result->ranked);
     free(result->varying);
+    free(result->sequences);
     free(result->few);
     free(result->idle);
     free(result);

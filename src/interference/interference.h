@@ -132,7 +132,7 @@ struct interference_score { /* of a block */
     double threads_ns; /* durations of the threads that executed it, summed              */
     /* 0 unless SCORED: */
     double lost_ns;            /* Σ(d - min), scaled                                            */
-    double own_ns;             /* of that, not counted in a block that it calls                 */
+    double own_ns; /* of that, not counted in a block that it calls; of a sequence: in its members */
     double sci;                /* lost_ns / threads_ns, 0..1                                    */
     double lost_p1_ns, sci_p1; /* the same against the 1st percentile                    */
     double gain; /* of the program's run time, at most, if every execution were as fast as the
@@ -165,10 +165,10 @@ struct interference_result {
     struct interference_score *blocks;             /* beside input->blocks                 */
     struct interference_thread_score *threads;     /* beside input->threads                */
     struct interference_function_score *functions; /* beside input->functions              */
-    /* Indices of blocks: SCORED with some loss that is not VARYING, most own_ns first; then VARYING
-       likewise; FEW by total_ns; IDLE by total_ns. */
-    uint32_t *ranked, *varying, *few, *idle;
-    size_t ranked_count, varying_count, few_count, idle_count;
+    /* Indices of blocks: SCORED with some loss that is not VARYING, most own_ns first; VARYING
+       likewise; scored sequences likewise; FEW by total_ns; IDLE by total_ns. */
+    uint32_t *ranked, *varying, *sequences, *few, *idle;
+    size_t ranked_count, varying_count, sequences_count, few_count, idle_count;
     double lost_ns[INTERFERENCE_CAUSES]; /* of all threads                                 */
     double threads_ns, interference_ns, preempted_ns;
     double gain; /* of the program's run time, at most, if nothing were lost to interference */
@@ -185,6 +185,9 @@ void interference_free(struct interference_result *result); /* NULL does nothing
  */
 size_t interference_evidence(const struct interference_result *result, uint32_t block,
                              char sentences[][INTERFERENCE_SENTENCE_BYTES], size_t room);
+
+/* The sentence of INTERFERENCE_SHARED, which is the same for all blocks. */
+extern const char interference_shared_sentence[];
 
 /* ---- other keys --------------------------------------------------------------------------- */
 

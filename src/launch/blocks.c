@@ -85,8 +85,7 @@ static bool make_region(struct launch_service *service)
     return true;
 }
 
-/* ---- pieces
- * -------------------------------------------------------------------------------------- */
+/* ---- pieces -------------------------------------------------------------------- */
 
 /* Reads, because a look through a mapping would give every empty page memory. */
 static bool read_header(const struct launch_service *service, uint64_t offset,
@@ -138,8 +137,7 @@ static void find_pieces(struct launch_service *service)
     service->started_ns = now;
 }
 
-/* ---- the service thread
- * ------------------------------------------------------------------------------ */
+/* ---- the service thread -------------------------------------------------------- */
 
 static void take_sample(void *context, const struct launch_sample *sample)
 {
@@ -182,8 +180,7 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* ---- beside the recording
- * ----------------------------------------------------------------------------- */
+/* ---- beside the recording ------------------------------------------------------ */
 
 void launch_service_note(struct launch_service *service, const char *sentence)
 {
@@ -267,8 +264,7 @@ static void ended(void *context)
     tick(service);
 }
 
-/* ---- all together
- * ----------------------------------------------------------------------------------------- */
+/* ---- all together -------------------------------------------------------------- */
 
 static bool check(const struct launch_blocks_request *request, char *error)
 {

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 2, LIMIT_MS = 1000, STACK_STEP = 4096, STACK_MOST = 32 * STACK_STEP };
+enum { LOOKS = 2, LIMIT_MS = 1000, STACK_STEP = 4096, STACK_MOST = 32 * STACK_STEP, REFUSALS = 20 };
 
 /* ---- places in the middle -------------------------------------------------------------------- */
 
@@ -173,9 +173,21 @@ static void finish(struct launch_batch *batch, bool proven)
     batch->waits = false;
 }
 
+/* The C library blocks all signals for moments, for instance while it makes a thread. */
+static const char *find_refusal(uint32_t pid)
+{
+    const struct timespec pause = {.tv_nsec = 1000000};
+    const char *refused = launch_traps_refused(pid);
+    for (int i = 0; refused && i < REFUSALS; i++) {
+        nanosleep(&pause, NULL);
+        refused = launch_traps_refused(pid);
+    }
+    return refused;
+}
+
 const char *launch_batch_begin(struct launch_batch *batch)
 {
-    const char *refused = launch_traps_refused(batch->code->pid);
+    const char *refused = find_refusal(batch->code->pid);
     if (refused)
         return refused;
     for (size_t i = 0; i < batch->count; i++)

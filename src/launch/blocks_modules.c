@@ -220,8 +220,7 @@ void launch_modules_choose(struct launch_modules *modules, struct launch_module 
         want(modules, module, number, WANT_HOT);
 }
 
-/* ---- modules
- * ------------------------------------------------------------------------------------- */
+/* ---- modules ------------------------------------------------------------------- */
 
 /* The C library's own functions are hooked where they are called; nothing is gained by more. */
 static bool is_own(const struct launch_modules *modules, const char *path)
@@ -268,8 +267,7 @@ struct launch_module *launch_modules_get(struct launch_modules *modules,
     return module;
 }
 
-/* ---- imports
- * -------------------------------------------------------------------------------------- */
+/* ---- imports ------------------------------------------------------------------- */
 
 static bool is_named(const struct launch_blocks_request *request, const char *name)
 {

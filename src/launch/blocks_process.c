@@ -132,8 +132,7 @@ static bool is_in_areas(const struct launch_process *process, uint64_t address)
     return false;
 }
 
-/* ---- the code of a hook
- * --------------------------------------------------------------------------- */
+/* ---- the code of a hook -------------------------------------------------------- */
 
 /* What goes into the area for one hook. */
 struct body {
@@ -309,8 +308,7 @@ static void enter_called(struct launch_service *service, struct launch_process *
     leave(service, process, index, "there is no room for more in this process");
 }
 
-/* ---- all hooks of a process
- * ------------------------------------------------------------------------- */
+/* ---- all hooks of a process ---------------------------------------------------- */
 
 static bool know_hooks(struct launch_service *service, struct launch_process *process)
 {
@@ -431,8 +429,7 @@ static bool patch_running(struct launch_service *service, struct launch_process 
     return !refused;
 }
 
-/* ---- modules of a process
- * ------------------------------------------------------------------------- */
+/* ---- modules of a process ------------------------------------------------------ */
 
 static struct launch_loaded *find_instance(const struct launch_process *process,
                                            const struct launch_module *module, uint64_t bias)
@@ -548,8 +545,7 @@ static int look_at_modules(struct launch_service *service, struct launch_process
     return 0;
 }
 
-/* ---- beginning and end
- * --------------------------------------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------------- */
 
 static void set_phase(struct blocks_process *piece, enum blocks_phase phase)
 {
@@ -635,7 +631,9 @@ void launch_process_attach(struct launch_service *service, uint64_t offset,
                            const struct blocks_piece *header)
 {
     size_t bytes = (sizeof(struct blocks_process) + BLOCKS_PAGE - 1) & ~(size_t)(BLOCKS_PAGE - 1);
-    if (header->bytes < sizeof(struct blocks_process) || header->pid == 0 || header->pid > INT_MAX)
+    /* headroom maps pieces too: a scribbled number must not lead it to itself. */
+    if (header->bytes < sizeof(struct blocks_process) || header->pid == 0 ||
+        header->pid > INT_MAX || header->pid == (uint32_t)getpid())
         return;
     supersede(service, header->pid);
     struct launch_process *process = calloc(1, sizeof *process);
@@ -667,8 +665,7 @@ bool launch_process_serve(struct launch_service *service, struct launch_process 
     return patch_running(service, process);
 }
 
-/* ---- samples
- * --------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------- */
 
 static const struct launch_loaded *find_module(const struct launch_process *process, uint64_t ip)
 {

@@ -6,19 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const interference_class_names[BLOCKS_CLASSES] = {
+static const char *const class_names[BLOCKS_CLASSES] = {
     [BLOCKS_CODE] = "code",           [BLOCKS_LOCK] = "lock",          [BLOCKS_UNLOCK] = "unlock",
     [BLOCKS_CONDITION] = "condition", [BLOCKS_BARRIER] = "barrier",    [BLOCKS_IO] = "io",
     [BLOCKS_IDLE] = "idle",           [BLOCKS_ALLOCATOR] = "allocator"};
 
-const char *const interference_entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
-                                                              [BLOCKS_PATCHED] = "patched",
-                                                              [BLOCKS_PREPARED] = "prepared",
-                                                              [BLOCKS_CALLED] = "called",
-                                                              [BLOCKS_MARKED] = "marked"};
+static const char *const entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
+                                                        [BLOCKS_PATCHED] = "patched",
+                                                        [BLOCKS_PREPARED] = "prepared",
+                                                        [BLOCKS_CALLED] = "called",
+                                                        [BLOCKS_MARKED] = "marked"};
 
-/* ---- rows of a block
- * ------------------------------------------------------------------------------ */
+/* A profile may be from anywhere. */
+const char *interference_class(uint32_t class)
+{
+    return class < BLOCKS_CLASSES ? class_names[class] : "unknown";
+}
+
+const char *interference_entry(uint32_t entry)
+{
+    return entry < BLOCKS_ENTRIES ? entry_names[entry] : "unknown";
+}
+
+/* ---- rows of a block ------------------------------------------------------------------------- */
 
 #define RANGE(list, member)                                                                        \
     do {                                                                                           \
@@ -43,8 +53,7 @@ static void find_rows(const struct profile *profile, struct interference_rows *a
     }
 }
 
-/* ---- copies
- * --------------------------------------------------------------------------------------- */
+/* ---- copies ---------------------------------------------------------------------------------- */
 
 static bool make_room(struct interference_figures *figures)
 {
@@ -131,8 +140,7 @@ static void copy_blocks(struct interference_figures *figures)
     }
 }
 
-/* ---- other keys
- * ----------------------------------------------------------------------------------- */
+/* ---- other keys ------------------------------------------------------------------------------ */
 
 bool interference_key_matches(const char *key, const char *function, uint32_t *value)
 {
@@ -182,8 +190,7 @@ static bool rekey_blocks(struct interference_figures *figures, const struct repo
     return true;
 }
 
-/* ---- the whole
- * ------------------------------------------------------------------------------------ */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 bool interference_figures(const struct profile *profile, const struct report_options *options,
                           struct interference_figures *figures)
@@ -223,8 +230,7 @@ void interference_figures_free(struct interference_figures *figures)
     free(figures->rekeyed);
 }
 
-/* ---- names
- * ---------------------------------------------------------------------------------------- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 static void append(char out[BLOCK_NAME_BYTES], const char *text)
 {

@@ -198,8 +198,7 @@ static void block_head(struct json *json, const struct interference_figures *fig
         fprintf(json->out, "%" PRIu32, function->line);
     else
         json_raw(json, "null");
-    json_text(json, "class",
-              row->function ? interference_class_names[function->class] : "sequence");
+    json_text(json, "class", row->function ? interference_class(function->class) : "sequence");
     key_member(json, figures, block);
     hex_member(json, "shape", row->shape);
     json_flag(json, "rest", row->flags & BLOCKS_REST);
@@ -303,8 +302,8 @@ static void functions_member(struct json *json, const struct interference_figure
         json_count(json, "line", function->line);
         json_text(json, "module",
                   function->module ? figures->profile->modules[function->module].path : NULL);
-        json_text(json, "class", interference_class_names[function->class]);
-        json_text(json, "hooked", interference_entry_names[function->entry]);
+        json_text(json, "class", interference_class(function->class));
+        json_text(json, "hooked", interference_entry(function->entry));
         json_count(json, "every", function->every);
         json_count(json, "blocks", score->scored);
         json_count(json, "unscored_blocks", score->few);
@@ -373,6 +372,8 @@ bool json_interference(struct json *json, const struct profile *profile,
             block_object(json, &figures, result->ranked[i]);
         for (size_t i = 0; i < result->varying_count && left; i++, left--)
             block_object(json, &figures, result->varying[i]);
+        for (size_t i = 0; i < result->sequences_count && left; i++, left--)
+            block_object(json, &figures, result->sequences[i]);
         json_close(json, ']');
         functions_member(json, &figures);
         threads_member(json, &figures);

@@ -7,6 +7,7 @@
 #include "report/interference.h"
 #include "report/print.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,10 +22,12 @@ enum {
     MOST_THREADS = 12,
     MOST_LISTED = 8, /* of lists beside the findings */
     MOST_SUMMARY = 5,
+    MOST_SEQUENCES = 3,
 };
 
-/* Of their threads' time; what is less is not worth anybody's. */
-static const double least_share = 0.001;
+/* Of their threads' time: what is less is not worth anybody's; what is shown whole; sequences,
+   whose figures are differences of estimates. */
+static const double least_share = 0.001, whole_share = 0.01, sequence_share = 0.02;
 
 static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_UNKNOWN] = "no cause found",
@@ -84,8 +87,19 @@ void interference_narrow(struct printer *printer)
         print_narrow_file(printer, profile->block_functions[i].file);
 }
 
-/* ---- summary
- * ------------------------------------------------------------------------------------- */
+static size_t listed(const struct printer *printer, size_t count)
+{
+    return printer->options->limit && count > MOST_LISTED ? MOST_LISTED : count;
+}
+
+static void print_left(struct printer *printer, size_t count, size_t shown)
+{
+    if (shown < count)
+        fprintf(printer->out, "  %s%zu more%s\n", print_on(printer, DIM), count - shown,
+                print_off(printer));
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
 
 static void print_total(struct printer *printer, const struct interference_figures *figures)
 {
@@ -218,8 +232,7 @@ static void print_top(struct printer *printer, const struct interference_figures
     }
 }
 
-/* ---- threads
- * -------------------------------------------------------------------------------------- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
 static int compare_threads(const void *left, const void *right, void *context)
 {
@@ -296,8 +309,7 @@ static bool print_threads(struct printer *printer, const struct interference_fig
     return true;
 }
 
-/* ---- a block
- * -------------------------------------------------------------------------------------- */
+/* ---- a block --------------------------------------------------------------------------------- */
 
 static void print_durations(struct printer *printer, const struct interference_score *score)
 {
@@ -385,8 +397,23 @@ static void add_callees(const struct interference_figures *figures, uint32_t blo
         print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
 }
 
+/* What is the same for many blocks is told once. */
+static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
+                         size_t bytes)
+{
+    if (strcmp(sentence, interference_shared_sentence) != 0) {
+        print_add(line, bytes, " %s", sentence);
+    } else if (printer->given_count) {
+        print_add(line, bytes, " As for #%zu.", printer->given[0].number);
+    } else {
+        printer->given[printer->given_count++] =
+            (struct given){interference_shared_sentence, number};
+        print_add(line, bytes, " %s", sentence);
+    }
+}
+
 static void print_cause(struct printer *printer, const struct interference_figures *figures,
-                        uint32_t block)
+                        uint32_t block, size_t number)
 {
     const struct interference_score *score = &figures->result->blocks[block];
     char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
@@ -394,7 +421,7 @@ static void print_cause(struct printer *printer, const struct interference_figur
     size_t count = interference_evidence(figures->result, block, sentences, INTERFERENCE_SENTENCES);
     print_add(line, sizeof line, "%s.", cause_words[score->cause]);
     for (size_t i = 0; i < count; i++)
-        print_add(line, sizeof line, " %s", sentences[i]);
+        add_sentence(printer, number, sentences[i], line, sizeof line);
     if (score->cause == INTERFERENCE_NESTED)
         add_callees(figures, block, line, sizeof line);
     print_labelled(printer, PLAIN, "cause", line);
@@ -457,51 +484,117 @@ static void print_block(struct printer *printer, const struct interference_figur
     const struct profile_block *row = &printer->profile->timed_blocks[block];
     const struct profile_block_function *function =
         &printer->profile->block_functions[row->function];
-    char title[TEXT_BYTES], place[TEXT_BYTES], time[32];
+    char title[TEXT_BYTES], place[TEXT_BYTES], time[32], nested[64] = "";
     block_title(figures, block, NAME + 16, title);
+    if (score->own_ns < 0.9 * score->lost_ns)
+        snprintf(nested, sizeof nested, ", %.1f %% without what it calls",
+                 100 * share(score->own_ns, score->threads_ns));
     print_place(printer, function->file, function->line, place);
-    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s\n      %s%s%s%s%s\n",
+    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n      %s%s%s%s%s\n",
             print_on(printer, BOLD), number, 100 * score->sci, print_off(printer),
-            print_time(score->lost_ns, time), print_on(printer, BOLD), title, print_off(printer),
-            place[0] ? "  " : "", place);
+            print_time(score->lost_ns, time), nested, print_on(printer, BOLD), title,
+            print_off(printer), place[0] ? "  " : "", place);
     print_durations(printer, score);
     interference_draw(printer, &figures->blocks[block], score, INDENT);
     print_stacks(printer, figures, block, chain);
     print_holders(printer, figures, block);
-    print_cause(printer, figures, block);
+    print_cause(printer, figures, block, number);
     print_rekeyed(printer, figures, block);
     print_gain(printer, score);
+}
+
+static double own_share(const struct interference_figures *figures, uint32_t block)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    return share(score->own_ns, score->threads_ns);
+}
+
+/* The first one is always shown whole. */
+static size_t findings_whole(const struct printer *printer,
+                             const struct interference_figures *figures)
+{
+    const uint32_t *ranked = figures->result->ranked;
+    size_t shown = findings_shown(printer, figures);
+    while (shown > 1 && printer->options->limit &&
+           own_share(figures, ranked[shown - 1]) < whole_share)
+        shown--;
+    return shown;
+}
+
+static void print_small(struct printer *printer, const struct interference_figures *figures,
+                        size_t from, size_t to)
+{
+    if (from < to)
+        putc('\n', printer->out);
+    for (size_t i = from; i < to; i++) {
+        uint32_t block = figures->result->ranked[i];
+        char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
+        block_title(figures, block, NAME, title);
+        caller_of(printer, figures, block, caller);
+        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+                 cause_words[figures->result->blocks[block].cause]);
+        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, block));
+        print_wrap(printer, PLAIN, 15, 15, line);
+    }
+}
+
+static void print_rest(struct printer *printer, const struct interference_figures *figures,
+                       size_t shown)
+{
+    const struct interference_result *result = figures->result;
+    double rest = 0;
+    for (size_t i = shown; i < result->ranked_count; i++)
+        rest += result->blocks[result->ranked[i]].own_ns;
+    fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
+            print_on(printer, DIM), result->ranked_count - shown,
+            100 * share(rest, result->threads_ns), print_off(printer));
+    printer->paths_cut = true;
 }
 
 static bool print_findings(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
-    size_t shown = findings_shown(printer, figures);
+    size_t shown = findings_shown(printer, figures), whole = findings_whole(printer, figures);
     struct chain *chain = malloc(sizeof *chain);
     if (!chain)
         return false;
     print_heading(printer, "Blocks that lose time");
+    printer->given_count = 0;
     if (shown == 0)
         fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
                 100 * least_share);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < whole; i++)
         print_block(printer, figures, result->ranked[i], i + 1, chain);
     free(chain);
-    if (shown && shown < result->ranked_count) {
-        double rest = 0;
-        for (size_t i = shown; i < result->ranked_count; i++)
-            if (!(figures->blocks[result->ranked[i]].flags & BLOCKS_SEQUENCE))
-                rest += result->blocks[result->ranked[i]].own_ns;
-        fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
-                print_on(printer, DIM), result->ranked_count - shown,
-                100 * share(rest, result->threads_ns), print_off(printer));
-        printer->paths_cut = true;
-    }
+    print_small(printer, figures, whole, shown);
+    if (shown && shown < result->ranked_count)
+        print_rest(printer, figures, shown);
     return true;
 }
 
-/* ---- what is no interference
- * ------------------------------------------------------------------------ */
+/* What lies between the blocks of a sequence, or goes with their being in it. */
+static bool print_sequences(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t count = result->sequences_count, shown;
+    struct chain *chain = malloc(sizeof *chain);
+    if (!chain)
+        return false;
+    while (count && printer->options->limit &&
+           own_share(figures, result->sequences[count - 1]) < sequence_share)
+        count--;
+    shown = printer->options->limit && count > MOST_SEQUENCES ? MOST_SEQUENCES : count;
+    if (shown)
+        print_heading(printer, "Sequences that lose more than their blocks do");
+    for (size_t i = 0; i < shown; i++)
+        print_block(printer, figures, result->sequences[i], i + 1, chain);
+    free(chain);
+    if (shown)
+        print_left(printer, count, shown);
+    return true;
+}
+
+/* ---- what is no interference ----------------------------------------------------------------- */
 
 static void print_row(struct printer *printer, const struct interference_figures *figures,
                       uint32_t block, double part, const char *remark)
@@ -510,21 +603,9 @@ static void print_row(struct printer *printer, const struct interference_figures
     const struct interference_score *score = &figures->result->blocks[block];
     block_title(figures, block, NAME, title);
     snprintf(line, sizeof line, "%s: %s execution%s%s%s", title, print_grouped(score->count, count),
-             print_plural(score->count), remark[0] ? ". " : "", remark);
+             print_plural(score->count), remark[0] ? ", " : "", remark);
     fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, share(part, score->threads_ns)));
     print_wrap(printer, PLAIN, 11, 11, line);
-}
-
-static size_t listed(const struct printer *printer, size_t count)
-{
-    return printer->options->limit && count > MOST_LISTED ? MOST_LISTED : count;
-}
-
-static void print_left(struct printer *printer, size_t count, size_t shown)
-{
-    if (shown < count)
-        fprintf(printer->out, "  %s%zu more%s\n", print_on(printer, DIM), count - shown,
-                print_off(printer));
 }
 
 static void print_varying(struct printer *printer, const struct interference_figures *figures)
@@ -538,17 +619,34 @@ static void print_varying(struct printer *printer, const struct interference_fig
         uint32_t block = result->varying[i];
         char sentence[1][INTERFERENCE_SENTENCE_BYTES] = {""};
         interference_evidence(result, block, sentence, 1);
+        sentence[0][0] = (char)tolower((unsigned char)sentence[0][0]);
         print_row(printer, figures, block, result->blocks[block].lost_ns, sentence[0]);
         print_rekeyed(printer, figures, block);
     }
     print_left(printer, result->varying_count, shown);
 }
 
-/* One row a function: what matters is who waits for how long. */
+static double total_share(const struct interference_figures *figures, uint32_t block)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    return share(score->total_ns, score->threads_ns);
+}
+
+/* Of a list by total time, those that took some of it. */
+static size_t worth_listing(const struct printer *printer,
+                            const struct interference_figures *figures, const uint32_t *blocks,
+                            size_t count, double least)
+{
+    while (count && printer->options->limit && total_share(figures, blocks[count - 1]) < least)
+        count--;
+    return count;
+}
+
 static void print_idle(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
-    size_t shown = listed(printer, result->idle_count);
+    size_t count = worth_listing(printer, figures, result->idle, result->idle_count, least_share);
+    size_t shown = listed(printer, count);
     if (shown == 0)
         return;
     print_heading(printer, "Idle waits: for something to happen, no interference");
@@ -558,20 +656,17 @@ static void print_idle(struct printer *printer, const struct interference_figure
         print_row(printer, figures, result->idle[i], result->blocks[result->idle[i]].total_ns,
                   caller);
     }
-    print_left(printer, result->idle_count, shown);
+    print_left(printer, count, shown);
 }
 
 /* Rare blocks that hardly took any time hide nothing. */
 static void print_few(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
-    size_t count = result->few_count, shown;
+    size_t count =
+        worth_listing(printer, figures, result->few, result->few_count, 10 * least_share);
+    size_t shown = listed(printer, count);
     char line[TEXT_BYTES];
-    while (count && printer->options->limit &&
-           share(result->blocks[result->few[count - 1]].total_ns,
-                 result->blocks[result->few[count - 1]].threads_ns) < 10 * least_share)
-        count--;
-    shown = listed(printer, count);
     if (shown == 0)
         return;
     uint64_t least = figures->input.least ? figures->input.least : INTERFERENCE_LEAST;
@@ -587,8 +682,7 @@ static void print_few(struct printer *printer, const struct interference_figures
     print_left(printer, result->few_count, shown);
 }
 
-/* ---- what was not seen
- * ------------------------------------------------------------------------------- */
+/* ---- what was not seen ----------------------------------------------------------------------- */
 
 static void print_skips(struct printer *printer)
 {
@@ -681,7 +775,7 @@ bool interference_print(struct printer *printer)
     }
     if (good) {
         print_keys(printer, &figures);
-        good = print_findings(printer, &figures);
+        good = print_findings(printer, &figures) && print_sequences(printer, &figures);
     }
     if (good) {
         print_varying(printer, &figures);

@@ -120,7 +120,8 @@ struct blocks_piece {
  * exchange: from STARTING only), then PATCHED_UP. An agent that is tired of waiting goes from STARTING to PATCHED_UP
  * itself, also by compare and exchange; it waits on while it is PATCHING. Forked processes begin with PATCHED_UP.
  * While a process has entries in `traps` SIGTRAP must be handled and never blocked in any thread (signal masks of
- * handlers included): an int3 would end the process.
+ * handlers included; SIGTRAP's own handler, which blocks all others, executes nothing that could be hooked): an int3
+ * would end the process.
  */
 enum blocks_phase { BLOCKS_STARTING, BLOCKS_PATCHED_UP, BLOCKS_PATCHING };
 

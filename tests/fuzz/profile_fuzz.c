@@ -34,6 +34,33 @@ static uint32_t context(struct profile *profile, uint32_t parent, const char *fu
     return (uint32_t)profile->contexts_count - 1;
 }
 
+static void fill_blocks(struct profile *profile, uint32_t place)
+{
+    *profile_add_block_functions(profile) =
+        (struct profile_block_function){.function = "lock", .class = 1, .key = 1};
+    *profile_add_block_functions(profile) =
+        (struct profile_block_function){.function = "f(int)", .file = "/x/a.c", .line = 3};
+    for (uint32_t i = 0; i < 2; i++)
+        *profile_add_block_threads(profile) = (struct profile_block_thread){
+            .tid = i, .duration_ns = 1e9, .events = 9, .cost_ns = 5, .owners = 1};
+    for (uint32_t i = 0; i < 3; i++) {
+        *profile_add_timed_blocks(profile) =
+            (struct profile_block){.function = i, .flags = i ? 0 : 2, .max_ns = 5000};
+        *profile_add_block_parts(profile) =
+            (struct profile_block_part){i, i % 2, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
+        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
+        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
+        *profile_add_block_children(profile) = (struct profile_block_child){i, 1, 2, 0};
+        *profile_add_block_stacks(profile) = (struct profile_block_stack){i, place, 5, 1e4};
+        *profile_add_block_holders(profile) = (struct profile_block_holder){i, place, 5, 1e4};
+        for (uint64_t j = 0; j < 24; j++)
+            *profile_add_block_samples(profile) =
+                (struct profile_block_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
+    }
+    *profile_add_block_skips(profile) = (struct profile_block_skip){"g", "/x/a", "too odd"};
+    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 1e9, 10000, 1, 1, 0, 0, 0};
+}
+
 static void fill_paths(struct profile *profile)
 {
     *profile_add_path_functions(profile) = (struct profile_path_function){
@@ -103,6 +130,7 @@ static void fill(struct profile *profile)
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
     fill_paths(profile);
+    fill_blocks(profile, first);
     profile_add_arguments(profile)->text = "prog";
     profile_add_degraded(profile)->text = "degraded";
     profile->run.verb = "waste";
@@ -180,6 +208,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(out && report_text(profile, &options, out) == BASE_OK &&
             report_json(profile, &options, out) == BASE_OK);
     profile->run.verb = "paths"; /* whose lists are read by its own reports only */
+    require(report_text(profile, &options, out) == BASE_OK &&
+            report_json(profile, &options, out) == BASE_OK);
+    static const char *const keys[] = {"lock:0", "f(int):result"};
+    options.keys = keys;
+    options.keys_count = 2;
+    profile->run.verb = "interference";
     require(report_text(profile, &options, out) == BASE_OK &&
             report_json(profile, &options, out) == BASE_OK);
     fclose(out);

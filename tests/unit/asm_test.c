@@ -447,7 +447,8 @@ static void tables_of_switch(void **state)
 
 /* Of <headroom.h>, as gcc passes it on and as clang writes it anew. */
 #define MARKER                                                                                     \
-    ".Lsite:\n\t.byte 0x0f,0x1f,0x44,0,0\n\t.reloc .Lsite,R_X86_64_NONE,.Lname\n\t.pushsection .rodata.str1.1,\"aMS\",@progbits,1\n"     \
+    ".Lsite:\n\t.byte 0x0f,0x1f,0x44,0,0\n\t.reloc .Lsite,R_X86_64_NONE,.Lname\n"                  \
+    "\t.pushsection .rodata.str1.1,\"aMS\",@progbits,1\n"                                          \
     ".Lname:\n\t.asciz \"x\"\n\t.popsection\n\t.pushsection "                                      \
     "headroom_markers,\"ao?\",@progbits,.Lsite\n"                                                  \
     "\t.long .Lsite-.,.Lname-.,1,0\n\t.popsection\n"

@@ -142,7 +142,7 @@ static inline void fixture_log(struct fixture *fixture)
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fixture_require(fixture->wire != MAP_FAILED);
     wire_region_init(fixture->wire, &config);
-    strcpy(fixture->log_path, "/tmp/headroom-blocks-XXXXXX");
+    strcpy(fixture->log_path, "/dev/shm/headroom-blocks-XXXXXX");
     fixture->log = fdopen(mkstemp(fixture->log_path), "w");
     fixture_require(fixture->log != NULL);
     snprintf(fixture->profile_path, sizeof fixture->profile_path, "%s.headroom", fixture->log_path);

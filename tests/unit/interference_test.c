@@ -307,7 +307,17 @@ static void sequences_do_not_add_to_totals(void **state)
     const struct interference_score *score = analyse(&world, sequence);
     equal(score->sci, 1.8e-3);
     equal(world.result->interference_ns, 900000);
-    assert_int_equal(world.result->ranked_count, 2);
+    assert_int_equal(world.result->ranked_count, 1);
+    assert_int_equal(world.result->sequences_count, 1);
+    /* Of its loss its members account for all but what lies between them. */
+    world.blocks[sequence].children_count = 1;
+    world.children[sequence][0] = (struct interference_child){BLOCKS_LOCK, 1, 0};
+    equal(analyse(&world, sequence)->own_ns, 900000);
+    world.children[sequence][0].count = 2;
+    score = analyse(&world, sequence);
+    equal(score->own_ns, 0);
+    assert_int_equal(score->cause, INTERFERENCE_NESTED);
+    assert_true(says(&world, sequence, "in blocks that it consists of"));
     interference_free(world.result);
 }
 
@@ -329,8 +339,7 @@ static void functions_sum_their_blocks(void **state)
     interference_free(world.result);
 }
 
-/* ---- gain
- * ---------------------------------------------------------------------------------------- */
+/* ---- gain ------------------------------------------------------------------------------------ */
 
 /* The thread that needs most decides; one that waits idly for it does not. */
 static void gains_are_bounded_by_the_slowest_thread(void **state)
@@ -354,8 +363,7 @@ static void gains_are_bounded_by_the_slowest_thread(void **state)
     interference_free(world.result);
 }
 
-/* ---- causes
- * --------------------------------------------------------------------------------------- */
+/* ---- causes ---------------------------------------------------------------------------------- */
 
 static enum interference_cause cause_of(uint32_t function, size_t threads)
 {
@@ -456,8 +464,7 @@ static void sleep_in_code_is_said(void **state)
     interference_free(world.result);
 }
 
-/* ---- varying work
- * ---------------------------------------------------------------------------------- */
+/* ---- varying work ---------------------------------------------------------------------------- */
 
 /* Durations 100 .. 1000, as in the samples. */
 static uint32_t varying(struct world *world, uint32_t function)
@@ -572,13 +579,11 @@ static void noise_is_no_work(void **state)
     for (int round = 0; round < 500; round++) {
         struct world world;
         uint32_t block = varying(&world, BLOCKS_CODE);
-        double sum = 0;
         for (int i = 0; i < 48; i++) {
             seed = base_mix64(seed + 1);
             double ns = 100 - 450 * log(((double)(seed >> 12) + 1) / 0x1p52);
             seed = base_mix64(seed + 1);
             sample(&world, block, ns, round % 2 ? seed % 6 : seed);
-            sum += ns;
         }
         wrong += analyse(&world, block)->cause == INTERFERENCE_VARYING;
         interference_free(world.result);
@@ -586,8 +591,7 @@ static void noise_is_no_work(void **state)
     assert_true(wrong <= 2);
 }
 
-/* ---- other keys
- * ------------------------------------------------------------------------------------ */
+/* ---- other keys ------------------------------------------------------------------------------ */
 
 static void samples_are_regrouped(void **state)
 {

@@ -20,6 +20,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -29,8 +30,7 @@
 
 static char self[PATH_MAX];
 
-/* ---- functions to be hooked: all return their argument and one ----------------------------------
- */
+/* ---- functions to be hooked: all return their argument and one ---- */
 
 #define VICTIM(name, body)                                                                         \
     long name(long);                                                                               \
@@ -49,6 +49,8 @@ VICTIM(v_endbr, "endbr64\n push %rbp\n mov %rsp,%rbp\n lea 1(%rdi),%rax\n pop %r
 VICTIM(v_branch, "test %rdi,%rdi\n js 1f\n lea 1(%rdi),%rax\n ret\n1: lea 1(%rdi),%rax\n ret\n");
 VICTIM(v_data, "mov v_one(%rip),%rax\n add %rdi,%rax\n ret\n");
 VICTIM(v_zero, "xor %eax,%eax\n lea 1(%rax,%rdi),%rax\n ret\n");
+/* Mostly between its first instruction and its third, where it must not be overwritten. */
+VICTIM(v_slow, "push %rbx\n cpuid\n lea 1(%rdi),%rax\n pop %rbx\n ret\n");
 VICTIM(v_fault, "push %rbp\n mov (%rdi),%rax\n pop %rbp\n ret\n");
 VICTIM(v_loop, "1: dec %rdi\n jg 1b\n nopl (%rax)\n nopl (%rax)\n ret\n"); /* to be left alone */
 extern const long v_one;
@@ -60,17 +62,17 @@ static const struct victim {
 } victims[] = {
     {"v_frame", v_frame},   {"v_stack", v_stack}, {"v_pushes", v_pushes}, {"v_small", v_small},
     {"v_single", v_single}, {"v_nop", v_nop},     {"v_endbr", v_endbr},   {"v_branch", v_branch},
-    {"v_data", v_data},     {"v_zero", v_zero},
+    {"v_data", v_data},     {"v_zero", v_zero},   {"v_slow", v_slow},
 };
 enum { VICTIMS = sizeof victims / sizeof victims[0] };
 
-/* ---- the part of the agent
- * ------------------------------------------------------------------------- */
+/* ---- the part of the agent ----------------------------------------------------- */
 
 enum { STUB_BYTES = 32, AREA_BYTES = 1 << 20 };
 
 static struct blocks_region *region;
-static struct blocks_process *volatile piece;
+static struct blocks_process *piece, *volatile *handler_piece;
+static _Atomic uint64_t *handler_traps;
 static _Atomic uint64_t *counters; /* shared with forked children */
 static uint64_t targets[BLOCKS_FUNCTIONS];
 static uint8_t *stubs;
@@ -88,21 +90,6 @@ static void write_stub(uint32_t number)
     memcpy(at, code, sizeof code);
     memcpy(at + 2, &counter, 8);
     memcpy(at + 16, &target, 8);
-}
-
-/* Calls nothing: functions of this module may have an int3 themselves. */
-static void on_trap(int number, siginfo_t *info, void *context)
-{
-    (void)number;
-    (void)info;
-    ucontext_t *state = context;
-    uint64_t address = (uint64_t)state->uc_mcontext.gregs[REG_RIP] - 1;
-    for (uint32_t i = 0; i < piece->traps_count; i++)
-        if (piece->traps[i].address == address) {
-            state->uc_mcontext.gregs[REG_RIP] = (greg_t)piece->traps[i].to;
-            return;
-        }
-    __builtin_trap();
 }
 
 static void map_region(void)
@@ -184,7 +171,7 @@ static void publish(enum blocks_phase phase)
         memcpy(new->traps, old->traps, sizeof new->traps);
         new->traps_count = old->traps_count;
     }
-    piece = new;
+    *handler_piece = piece = new;
     atomic_store(&new->piece.kind, BLOCKS_PIECE_PROCESS);
     atomic_fetch_add(&region->doorbell, 1);
     syscall(SYS_futex, &region->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -202,7 +189,14 @@ static void await_patches(void)
 
 static void play_agent(void)
 {
-    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+    /* A handler of another signal would meet the next int3 while SIGTRAP is blocked. */
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    sigfillset(&action.sa_mask);
+    handler_piece = dlsym(RTLD_DEFAULT, "handler_piece");
+    handler_traps = dlsym(RTLD_DEFAULT, "handler_traps");
+    action.sa_sigaction = (void (*)(int, siginfo_t *, void *))dlsym(RTLD_DEFAULT, "handler_trap");
+    if (!handler_piece || !handler_traps || !action.sa_sigaction)
+        _exit(86);
     sigaction(SIGTRAP, &action, NULL);
     make_memory();
     publish(BLOCKS_STARTING);
@@ -219,15 +213,16 @@ static uint64_t count_of(const char *name)
     return 0;
 }
 
-/* ---- parts of observed programs
- * ----------------------------------------------------------------------- */
+/* ---- parts of observed programs ------------------------------------------------ */
 
 static _Atomic bool stop;
+
+static bool slow; /* v_slow takes so long that nothing else is hot */
 
 static void call_all(long value)
 {
     for (size_t i = 0; i < VICTIMS; i++)
-        if (victims[i].call(value) != value + 1)
+        if ((slow || victims[i].call != v_slow) && victims[i].call(value) != value + 1)
             _exit(70);
 }
 
@@ -241,6 +236,7 @@ static void *spin(void *nothing)
 /* Each is called 1000 times; those that can be hooked have seen it, the others work. */
 static int play_start(void)
 {
+    slow = true;
     for (long value = 0; value < 1000; value++)
         call_all(value);
     for (size_t i = 0; i < VICTIMS; i++)
@@ -329,18 +325,151 @@ static int play_short(void)
     return 0;
 }
 
+/* Pieces that say they are of headroom's process, of one that is not there, of none of ours, or are
+ * nothing at all. */
+static int play_scribble(void)
+{
+    static const uint32_t pids[] = {0, 1, 0x7ffffffe, UINT32_MAX};
+    for (size_t i = 0; i < 40; i++) {
+        publish(BLOCKS_STARTING);
+        piece->piece.pid = i % 5 < 4 ? pids[i % 5] : (uint32_t)headroom_pid;
+        piece->areas_count = UINT32_MAX;
+        piece->traps_count = UINT32_MAX;
+        piece->piece.bytes = i % 3 ? piece->piece.bytes : i * 1234567;
+        usleep(i % 4 * 1000);
+    }
+    atomic_store(&region->functions, UINT32_MAX);
+    atomic_store(&region->next, UINT64_MAX);
+    usleep(300000);
+    return 0;
+}
+
+/* headroom is killed meanwhile. */
+static int play_orphan(void)
+{
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++)
+        pthread_create(&threads[i], NULL, spin, NULL);
+    usleep(1200000);
+    stop = true;
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 33;
+}
+
 static int play_dead(void)
 {
     raise(SIGKILL);
     return 18;
 }
 
+/* A thread is interrupted behind the first instruction of v_fault, and stays in the handler until
+ * it may go on. */
+static char *page;
+static bool handler_spins;
+
+static void on_fault(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)context;
+    if (info->si_addr != page)
+        _exit(71);
+    atomic_store(&region->lost, 1);
+    while (atomic_load(&region->lost) == 1)
+        if (!handler_spins)
+            usleep(1000);
+    mprotect(page, BLOCKS_PAGE, PROT_READ | PROT_WRITE);
+}
+
+static int play_inside(bool spins)
+{
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    handler_spins = spins;
+    page = mmap(NULL, BLOCKS_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    sigaction(SIGSEGV, &action, NULL);
+    if (v_fault((long)page) != 0)
+        return 19;
+    while (atomic_load(&region->lost) != 3)
+        usleep(1000);
+    return v_fault((long)page) == 0 ? 0 : 20;
+}
+
+static void *call_once(void *nothing)
+{
+    call_all(5);
+    return nothing;
+}
+
+static void *make_threads(void *nothing)
+{
+    pthread_t thread;
+    while (!atomic_load(&stop))
+        if (pthread_create(&thread, NULL, call_once, NULL) == 0)
+            pthread_join(thread, NULL);
+    return nothing;
+}
+
+static void *rest(void *nothing)
+{
+    for (long i = 0; !atomic_load(&stop); i++) {
+        usleep(500);
+        call_all(i);
+    }
+    return nothing;
+}
+
+static void on_alarm(int number)
+{
+    static _Atomic long turn;
+    (void)number;
+    int saved = errno;
+    call_all(7);
+    if (atomic_fetch_add(&turn, 1) % 16 == 0)
+        usleep(2000);
+    errno = saved;
+}
+
+/* The signal of the timer arrives in whatever thread, in the middle of whatever. */
+static int play_torture(void)
+{
+    void *(*const parts[])(void *) = {spin, spin, make_threads, rest, rest};
+    pthread_t threads[BASE_COUNT(parts)];
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
+    struct itimerval often = {{0, 1000}, {0, 1000}};
+    slow = true;
+    sigaction(SIGALRM, &action, NULL);
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        if (pthread_create(&threads[i], NULL, parts[i], NULL) != 0)
+            return 21;
+    setitimer(ITIMER_REAL, &often, NULL);
+    while (!atomic_load(&region->lost)) {
+        pid_t child = fork();
+        if (child == 0) {
+            for (long value = 0; value < 100; value++)
+                call_all(value);
+            _exit(0);
+        }
+        int status;
+        while (waitpid(child, &status, 0) < 0)
+            if (errno != EINTR)
+                return 22;
+        if (status != 0)
+            return 23;
+        usleep(10000);
+    }
+    stop = true;
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
+
 static int play(int count, char **arguments)
 {
-    map_region();
+    if (!getenv("TORTURE") || sscanf(getenv("TORTURE"), "%d:%u", &headroom_pid, &region_file) != 2)
+        map_region();
     map_blocks();
     if (strcmp(arguments[2], "refused") == 0)
-        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_DUMPABLE, 0); /* to others its memory is closed now */
     play_agent();
     if (strcmp(arguments[2], "start") == 0)
         return play_start();
@@ -355,12 +484,19 @@ static int play(int count, char **arguments)
     if (strcmp(arguments[2], "dead") == 0)
         return play_dead();
     if (strcmp(arguments[2], "refused") == 0)
-        return 0;
+        return count_of("v_frame") != 0;
+    if (strcmp(arguments[2], "scribble") == 0)
+        return play_scribble();
+    if (strcmp(arguments[2], "orphan") == 0)
+        return play_orphan();
+    if (strcmp(arguments[2], "torture") == 0)
+        return play_torture();
+    if (strncmp(arguments[2], "inside", 6) == 0)
+        return play_inside(strcmp(arguments[2], "inside-spinning") == 0);
     return 79;
 }
 
-/* ---- recordings
- * ------------------------------------------------------------------------------------------- */
+/* ---- recordings ---------------------------------------------------------------- */
 
 struct recorded {
     struct launch_blocks_result blocks;
@@ -384,7 +520,7 @@ static void record(struct recorded *recorded, struct launch_blocks_request *like
     *recorded = (struct recorded){.said = ""};
     like->program = (struct launch_request){
         .path = self, .command = command, .log = log, .note = note, .context = recorded};
-    snprintf(like->program.config.agent_path, WIRE_PATH_BYTES, "/lib/x86_64-linux-gnu/libc.so.6");
+    snprintf(like->program.config.agent_path, WIRE_PATH_BYTES, HANDLER);
     if (launch_blocks(like, &recorded->blocks, &recorded->result, error) != LAUNCH_OK)
         fail_msg("%s", error);
     close(log);
@@ -392,11 +528,15 @@ static void record(struct recorded *recorded, struct launch_blocks_request *like
         mmap(NULL, sizeof *recorded->region, PROT_READ, MAP_SHARED, recorded->blocks.region, 0);
     assert_ptr_not_equal(recorded->region, MAP_FAILED);
     if (getenv("DBG")) {
-        fprintf(stderr, "%s: exited %d code %d signal %d patched %u said %s\n", play, recorded->result.exited, recorded->result.exit_code, recorded->result.signal, recorded->blocks.patched, recorded->said);
+        fprintf(stderr, "%s: exited %d code %d signal %d patched %u said %s\n", play,
+                recorded->result.exited, recorded->result.exit_code, recorded->result.signal,
+                recorded->blocks.patched, recorded->said);
         for (size_t i = 0; i < recorded->blocks.unhooked_count; i++)
-            fprintf(stderr, "  %s %s: %s\n", recorded->blocks.unhooked[i].name, recorded->blocks.unhooked[i].module, recorded->blocks.unhooked[i].reason);
+            fprintf(stderr, "  %s %s: %s\n", recorded->blocks.unhooked[i].name,
+                    recorded->blocks.unhooked[i].module, recorded->blocks.unhooked[i].reason);
         for (uint32_t i = 1; i < BLOCKS_FUNCTIONS; i++)
-            if (recorded->region->function[i].state && recorded->region->function[i].entry) fprintf(stderr, " k %u %s\n", i, recorded->region->function[i].name);
+            if (recorded->region->function[i].state && recorded->region->function[i].entry)
+                fprintf(stderr, " k %u %s\n", i, recorded->region->function[i].name);
     }
 }
 
@@ -432,8 +572,7 @@ static void assert_success(const struct recorded *recorded)
     assert_int_equal(recorded->result.exit_code, 0);
 }
 
-/* ---- tests of the region
- * ------------------------------------------------------------------------------------- */
+/* ---- tests of the region ------------------------------------------------------- */
 
 static void test_region(void **state)
 {
@@ -492,9 +631,7 @@ static void test_keys(void **state)
     assert_non_null(strstr(error, "'write' is no key"));
 }
 
-/* ---- tests of hooks
- * -----------------------------------------------------------------------------------------------
- */
+/* ---- tests of hooks ---- */
 
 static void test_named_functions_are_hooked_at_start(void **state)
 {
@@ -558,6 +695,8 @@ static void test_children_forked_while_functions_are_patched(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"fork", NULL);
     assert_success(&recorded);
+    for (size_t i = 0; i < recorded.blocks.unhooked_count; i++)
+        assert_null(strstr(recorded.blocks.unhooked[i].reason, "something else"));
     forget(&recorded);
 }
 
@@ -568,6 +707,70 @@ static void test_many_short_processes(void **state)
     record(&recorded, &request, (char *)"short", NULL);
     assert_success(&recorded);
     forget(&recorded);
+}
+
+/* As somebody without privileges, because nothing is refused to root. */
+static int record_refused(void)
+{
+    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct launch_sampler sampler;
+    struct recorded recorded;
+    if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+        return 2;
+    record(&recorded, &request, (char *)"refused", NULL);
+    if (recorded.blocks.patching_refused != EACCES || recorded.blocks.patched != 0)
+        return 3;
+    if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
+        recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
+        return 4;
+    return launch_sampler_open(&sampler, 1) != 0 && sampler.count == 0 && !sampler.cpus ? 0 : 5;
+}
+
+static void test_refused(void **state)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(record_refused());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void test_scribbled_pieces(void **state)
+{
+    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct recorded recorded;
+    record(&recorded, &request, (char *)"scribble", NULL);
+    assert_success(&recorded);
+    forget(&recorded);
+}
+
+static void record_and_die(void)
+{
+    struct launch_blocks_request request = {.every = 0};
+    struct recorded recorded;
+    record(&recorded, &request, (char *)"orphan", NULL);
+    _exit(0);
+}
+
+/* Whenever headroom dies, the program goes on. */
+static void test_headroom_is_killed(void **state)
+{
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+    for (unsigned i = 0; i < 6; i++) {
+        int status;
+        pid_t recorder = fork();
+        if (recorder == 0)
+            record_and_die();
+        usleep(200000 + i * 83000);
+        kill(recorder, SIGKILL);
+        assert_int_equal(waitpid(recorder, &status, 0), recorder);
+        assert_true(WIFSIGNALED(status));
+        assert_true(wait(&status) > 0);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 33);
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 static void test_killed_program(void **state)
@@ -581,9 +784,268 @@ static void test_killed_program(void **state)
     forget(&recorded);
 }
 
-/* ---- the choice
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the protocol itself ---- */
+
+/* What launch_blocks does, by hand: a program, its piece, and rewrites of its functions. */
+struct subject {
+    pid_t pid;
+    int file;
+    struct blocks_region *region;
+    struct launch_code code;
+    struct launch_sampler sampler;
+    bool sampled;
+    struct patch_module *module;
+    uint64_t bias, used;
+    struct launch_batch *batch;
+    struct launch_rewrite rewrites[VICTIMS + 1];
+    size_t count;
+};
+
+static _Noreturn void become_subject(const struct subject *subject, const char *play, int gate)
+{
+    char variable[64], nothing;
+    snprintf(variable, sizeof variable, "%d:%d", (int)getppid(), subject->file);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    setenv("TORTURE", variable, 1);
+    setenv("LD_PRELOAD", HANDLER, 1);
+    if (read(gate, &nothing, 1) == 0)
+        execl(self, self, "play", play, NULL);
+    _exit(90);
+}
+
+static void make_subject_region(struct subject *subject)
+{
+    *subject = (struct subject){.file = memfd_create("blocks", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+    assert_int_equal(ftruncate(subject->file, (off_t)BLOCKS_REGION_BYTES), 0);
+    assert_int_equal(fcntl(subject->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    subject->region =
+        mmap(NULL, sizeof *subject->region, PROT_READ | PROT_WRITE, MAP_SHARED, subject->file, 0);
+    subject->region->magic = BLOCKS_MAGIC;
+    subject->region->next = (sizeof *subject->region + BLOCKS_PAGE - 1) & ~(BLOCKS_PAGE - 1ul);
+}
+
+static void await_piece(struct subject *subject, uint64_t offset)
+{
+    struct blocks_process *piece =
+        mmap(NULL, sizeof *piece, PROT_READ | PROT_WRITE, MAP_SHARED, subject->file, (off_t)offset);
+    char path[64];
+    for (int i = 0; i < 5000 && piece->piece.kind != BLOCKS_PIECE_PROCESS; i++)
+        usleep(1000);
+    assert_int_equal(piece->piece.kind, BLOCKS_PIECE_PROCESS);
+    snprintf(path, sizeof path, "/proc/%d/mem", subject->pid);
+    subject->code =
+        (struct launch_code){(uint32_t)subject->pid, open(path, O_RDWR | O_CLOEXEC), piece};
+    subject->batch = calloc(1, sizeof *subject->batch);
+    subject->batch->code = &subject->code;
+    atomic_store(&piece->phase, BLOCKS_PATCHED_UP);
+    syscall(SYS_futex, &piece->phase, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static void start_subject(struct subject *subject, const char *play)
+{
+    int gate[2];
+    make_subject_region(subject);
+    assert_int_equal(pipe2(gate, O_CLOEXEC), 0);
+    uint64_t first = subject->region->next;
+    subject->pid = fork();
+    if (subject->pid == 0) {
+        close(gate[1]);
+        become_subject(subject, play, gate[0]);
+    }
+    subject->sampled = launch_sampler_open(&subject->sampler, subject->pid) == 0;
+    close(gate[0]);
+    close(gate[1]);
+    await_piece(subject, first);
+}
+
+static void open_module(struct subject *subject)
+{
+    struct launch_maps maps = {NULL};
+    struct launch_mapping mapping;
+    uint64_t vaddr;
+    assert_int_equal(patch_module_open(self, &subject->module), BASE_OK);
+    assert_int_equal(launch_maps_read(&maps, (uint32_t)subject->pid), 0);
+    while (launch_maps_next(&maps, &mapping) && !subject->bias)
+        if (mapping.executable && strcmp(mapping.path, self) == 0 &&
+            patch_module_vaddr(subject->module, mapping.offset, &vaddr))
+            subject->bias = mapping.start - vaddr;
+    assert_true(subject->bias != 0);
+    launch_maps_free(&maps);
+}
+
+static struct patch_plan plan_of(const struct subject *subject, const char *name)
+{
+    struct patch_plan plan;
+    struct patch_reason reason;
+    size_t number = patch_function_named(subject->module, name);
+    assert_true(number != PATCH_NONE);
+    if (!patch_plan(subject->module, patch_function(subject->module, number)->vaddr, &plan,
+                    &reason))
+        fail_msg("%s: %s", name, reason.sentence);
+    return plan;
+}
+
+/* Prologue and bridge of one function; number: of its stub. */
+static void add_subject(struct subject *subject, const char *name, uint32_t number)
+{
+    static const uint8_t zero[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
+    uint8_t body[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
+    const struct launch_code *code = &subject->code;
+    struct patch_plan plan = plan_of(subject, name);
+    uint64_t bridge = code->piece->areas[0].start + subject->used, none = 0;
+    uint64_t entry = plan.entry + subject->bias, prologue = bridge + PATCH_BRIDGE_BYTES;
+    struct launch_rewrite *rewrite = &subject->rewrites[subject->count++];
+    *rewrite = (struct launch_rewrite){.at = entry, .to = bridge};
+    patch_emit_bridge(code->piece->stubs + number * code->piece->stub_bytes, body);
+    assert_true(patch_emit_prologue(&plan, entry, prologue, body + PATCH_BRIDGE_BYTES));
+    assert_true(patch_emit_jump(entry, bridge, rewrite->after));
+    memcpy(rewrite->before, plan.original, PATCH_JUMP_BYTES);
+    for (unsigned i = 1; i < plan.instructions && !plan.single; i++)
+        if (plan.starts[i] < PATCH_JUMP_BYTES)
+            rewrite->danger[rewrite->dangers++] = plan.starts[i];
+    assert_true(
+        launch_code_replace(code, bridge, zero, body, PATCH_BRIDGE_BYTES + plan.copy_bytes));
+    assert_true(launch_code_replace(code, code->piece->targets + number * 8, &none, &prologue, 8));
+    subject->used += 128;
+}
+
+static void take(void *context, const struct launch_sample *sample)
+{
+    struct subject *subject = context;
+    if (sample->pid == (uint32_t)subject->pid)
+        launch_batch_sample(subject->batch, sample->tid, sample->ip, sample->sp, sample->time_ns);
+}
+
+static void fill_batch(struct subject *subject, bool back)
+{
+    for (size_t i = 0; i < subject->count; i++) {
+        struct launch_rewrite *rewrite = &subject->batch->rewrites[i];
+        *rewrite = subject->rewrites[i];
+        if (!back)
+            continue;
+        memcpy(rewrite->before, subject->rewrites[i].after, PATCH_JUMP_BYTES);
+        memcpy(rewrite->after, subject->rewrites[i].before, PATCH_JUMP_BYTES);
+        rewrite->dangers = 0; /* a jump has no middle */
+    }
+    subject->batch->count = subject->count;
+}
+
+/* There, and back; the count of functions that were rewritten. */
+static size_t rewrite_all(struct subject *subject, bool back)
+{
+    size_t done = 0;
+    fill_batch(subject, back);
+    const char *refused = launch_batch_begin(subject->batch);
+    for (int i = 0; refused && i < 100; i++)
+        refused = launch_batch_begin(subject->batch);
+    if (refused)
+        fail_msg("%s", refused);
+    do {
+        usleep(500);
+        if (subject->sampled)
+            launch_sampler_drain(&subject->sampler, take, subject);
+    } while (!launch_batch_step(subject->batch));
+    for (size_t i = 0; i < subject->count; i++) {
+        int status = 0;
+        if (subject->batch->rewrites[i].state == LAUNCH_REFUSED) {
+            waitpid(subject->pid, &status, WNOHANG);
+            fail_msg("function %zu could not be written, status of the program: %x", i, status);
+        }
+        done += subject->batch->rewrites[i].state == LAUNCH_DONE;
+    }
+    return done;
+}
+
+static void end_subject(struct subject *subject)
+{
+    int status;
+    assert_int_equal(waitpid(subject->pid, &status, 0), subject->pid);
+    assert_int_equal(status, 0);
+    if (subject->sampled)
+        launch_sampler_close(&subject->sampler);
+    patch_module_close(subject->module);
+    launch_batch_free(subject->batch);
+    munmap(subject->code.piece, sizeof *subject->code.piece);
+    munmap(subject->region, sizeof *subject->region);
+    close(subject->code.memory);
+    close(subject->file);
+}
+
+/* For TORTURE_SECONDS. What cannot be proven to be safe in time is tried again. */
+static void test_functions_are_patched_while_they_run(void **state)
+{
+    const char *seconds = getenv("TORTURE_SECONDS");
+    uint64_t length = (uint64_t)(seconds ? atoi(seconds) : 4) * 1000000000;
+    struct subject subject;
+    size_t rounds = 0, attempts = 0;
+    start_subject(&subject, "torture");
+    open_module(&subject);
+    for (uint32_t i = 0; i < VICTIMS; i++)
+        add_subject(&subject, victims[i].name, i + 1);
+    for (uint64_t end = launch_now_ns(CLOCK_MONOTONIC) + length;
+         launch_now_ns(CLOCK_MONOTONIC) < end; rounds++) {
+        uint32_t all = subject.count, undone = 0;
+        struct launch_rewrite kept[VICTIMS];
+        memcpy(kept, subject.rewrites, sizeof kept);
+        do {
+            attempts++;
+            rewrite_all(&subject, false);
+            undone = 0;
+            for (size_t i = 0; i < subject.count; i++)
+                if (subject.batch->rewrites[i].state == LAUNCH_UNDONE)
+                    subject.rewrites[undone++] = subject.rewrites[i];
+            subject.count = undone;
+        } while (undone > 0);
+        memcpy(subject.rewrites, kept, sizeof kept);
+        subject.count = all;
+        assert_int_equal(rewrite_all(&subject, true), all);
+    }
+    if (seconds)
+        print_message("%zu rounds of %zu functions, %zu attempts\n", rounds, subject.count,
+                      attempts);
+    atomic_store(&subject.region->lost, 1);
+    end_subject(&subject);
+    assert_true(!subject.sampled || rounds > 3);
+}
+
+static void enter_handler(struct subject *subject, const char *play)
+{
+    start_subject(subject, play);
+    open_module(subject);
+    add_subject(subject, "v_fault", 1);
+    add_subject(subject, "v_single", 2);
+    for (int i = 0; i < 5000 && atomic_load(&subject->region->lost) != 1; i++)
+        usleep(1000);
+    assert_int_equal(atomic_load(&subject->region->lost), 1);
+}
+
+/* It will return into the bytes that a jump would overwrite. */
+static void check_interrupted(const char *play)
+{
+    struct subject subject;
+    enter_handler(&subject, play);
+    assert_int_equal(rewrite_all(&subject, false), 1); /* v_single: nobody can be inside */
+    assert_int_equal(subject.batch->rewrites[0].state, LAUNCH_UNDONE);
+    assert_int_equal(subject.batch->rewrites[1].state, LAUNCH_DONE);
+    atomic_store(&subject.region->lost, 2);
+    usleep(20000);
+    subject.count = 1;
+    assert_int_equal(rewrite_all(&subject, false), 1);
+    atomic_store(&subject.region->lost, 3);
+    end_subject(&subject);
+}
+
+static void test_thread_in_a_handler_that_returns_into_the_middle(void **state)
+{
+    check_interrupted("inside-resting");
+}
+
+static void test_the_same_for_a_handler_that_does_not_rest(void **state)
+{
+    check_interrupted("inside-spinning");
+}
+
+/* ---- the choice ---- */
 
 #define MS UINT64_C(1000000)
 
@@ -670,7 +1132,13 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_modules_loaded_later),
         cmocka_unit_test(test_children_forked_while_functions_are_patched),
         cmocka_unit_test(test_many_short_processes),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_scribbled_pieces),
+        cmocka_unit_test(test_headroom_is_killed),
         cmocka_unit_test(test_killed_program),
+        cmocka_unit_test(test_functions_are_patched_while_they_run),
+        cmocka_unit_test(test_thread_in_a_handler_that_returns_into_the_middle),
+        cmocka_unit_test(test_the_same_for_a_handler_that_does_not_rest),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_choice_has_an_end),
     };

@@ -87,13 +87,15 @@ static uint64_t storm(uint64_t rounds)
     return caught * 10 + unwound;
 }
 
+static volatile bool stays; /* never */
+
 HOOKED uint64_t leave(uint64_t depth, uint64_t &unwound)
 {
     guard here{unwound};
     OPAQUE(depth);
-    if (depth == 0)
+    if (depth == 0 && !stays)
         pthread_exit(nullptr);
-    return leave(depth - 1, unwound) + 1;
+    return depth == 0 ? 0 : leave(depth - 1, unwound) + 1;
 }
 
 static void *run_leave(void *unwound)
