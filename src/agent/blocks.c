@@ -186,10 +186,10 @@ void blocks_start(void)
     for (uint32_t i = 0; (module = modules_get(i)) != NULL; i++)
         if (module->path[0] == '/')
             add_area(process, module);
-    hook_all_imports();
     hook_thread_begin(os_tid());
     hook_publish();
     await_headroom(process);
+    hook_all_imports(); /* headroom has named them by now */
 }
 
 void blocks_after_fork(void)

@@ -117,7 +117,7 @@ static inline void end_work(struct hook_thread *self)
  * begins or ends. */
 static inline bool switched(const struct hook_thread *self)
 {
-    return switches_since(&self->ring, self->ring_position);
+    return switches_since(&self->ring, self->ring_seen);
 }
 
 static inline uint64_t key_of(const struct hook_function *function, const struct hook_frame *frame)

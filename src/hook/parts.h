@@ -85,7 +85,9 @@ struct hook_thread {
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
     struct switches ring;
-    uint64_t ring_position;
+    uint64_t ring_seen;         /* its end when it was last read                                   */
+    uint64_t ring_position;     /* of what was not read: in the child of a vfork its parent's last
+                                   interval has no end                                             */
     uint64_t switches[4];       /* of the thread, as in a slot                                     */
     struct slot *ending;        /* DUE_SWITCHES at its end; else NULL                              */
     uint64_t checked;           /* ticks when the costs were looked at                             */

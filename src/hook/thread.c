@@ -47,7 +47,7 @@ static void begin_owner(struct hook_thread *self)
     self->checked = piece->begun;
     if (hook.region->switches && switches_open(&self->ring) != 0)
         atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
-    self->ring_position = switches_position(&self->ring);
+    self->ring_seen = self->ring_position = switches_position(&self->ring);
     atomic_store_explicit(&piece->live, self->tid, memory_order_release);
 }
 
@@ -371,6 +371,7 @@ static void read_switches(struct hook_thread *self)
     struct clocks now = read_clocks();
     uint64_t end = self->ending ? self->ending->end : now.ticks;
     uint64_t end_ns = now.ns - ((now.ticks - end) << 10) / now.rate;
+    uint64_t seen = switches_position(&self->ring);
     uint32_t count;
     do {
         count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
@@ -383,6 +384,7 @@ static void read_switches(struct hook_thread *self)
             tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
         }
     } while (count == BASE_COUNT(intervals));
+    self->ring_seen = seen;
     self->ending = NULL;
     self->piece->asleep = self->switches[0];
     self->piece->preempted = self->switches[1];
