@@ -55,8 +55,8 @@ static void copy_children(struct blocks_block *block, const struct slot *slot)
         block->flags |= BLOCKS_CHILDREN_CUT;
 }
 
-struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uint64_t key,
-                                uint64_t shape, const struct slot *slot)
+SLOW struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uint64_t key,
+                                     uint64_t shape, const struct slot *slot)
 {
     struct blocks_thread *piece = self->piece;
     uint32_t at = place_of(function, key, shape);
@@ -89,7 +89,7 @@ static uint64_t mix_child(uint64_t shape, uint32_t function, uint64_t of, uint32
     return base_mix64(shape + base_mix64(of + ((uint64_t)function << 32 | class)));
 }
 
-void block_child(struct slot *parent, uint32_t function, uint64_t shape)
+SLOW void block_child(struct slot *parent, uint32_t function, uint64_t shape)
 {
     parent->children++;
     if (parent->runs && parent->last_function == function && parent->last_shape == shape) {
@@ -116,7 +116,7 @@ void block_child(struct slot *parent, uint32_t function, uint64_t shape)
  * What called much is told apart by how much, in powers of two, or each way through a loop would be
  * a block of its own with nothing to compare it with.
  */
-uint64_t block_shape(struct slot *slot)
+SLOW uint64_t block_shape(struct slot *slot)
 {
     uint64_t shape;
     if (slot->runs > BLOCKS_CHILDREN)
@@ -172,7 +172,8 @@ void block_sequence(void *context, uint32_t sequence, uint64_t start, uint64_t e
         block->min = ticks;
     if (ticks > block->max)
         block->max = ticks;
-    block->count += self->piece->events < FOLD_BEGINNING ? 1 : FOLD_PERIOD / FOLD_PART;
+    if (self->piece->events >= FOLD_BEGINNING)
+        block->skipped += FOLD_PERIOD / FOLD_PART - 1;
     block->recorded++;
     block->sum += ticks;
     block->last = end;

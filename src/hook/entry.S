@@ -168,7 +168,7 @@ hook_leave:
         mov     %fs:(%rcx), %rcx
         test    %rcx, %rcx
         jz      1f
-        cmpl    $0, 12(%rcx)
+        cmpl    $0, 16(%rcx)
         jne     2f
 1:      restore
         ret
@@ -238,7 +238,7 @@ hook_due:
         /* Only now: a handler of the program that interrupts us must not come here and use the same stack. */
         mov     hook_self@gottpoff(%rip), %rcx
         mov     %fs:(%rcx), %rcx
-        movl    $0, 8(%rcx)
+        movq    $0, 8(%rcx)
         ret
         .cfi_endproc
         .size   hook_due, . - hook_due
@@ -270,7 +270,7 @@ hook_due:
         mov     %fs:(%rcx), %rcx
         test    %rcx, %rcx
         jz      1f
-        cmpl    $0, 12(%rcx)
+        cmpl    $0, 16(%rcx)
         je      1f
         call    hook_due
 1:      restore

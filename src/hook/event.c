@@ -6,7 +6,7 @@
 #include "hook/parts.h"
 
 _Static_assert(sizeof(struct slot) == 320 && offsetof(struct slot, ra) == 8, "known to entry.S");
-_Static_assert(offsetof(struct hook_thread, busy) == 8 && offsetof(struct hook_thread, due) == 12,
+_Static_assert(offsetof(struct hook_thread, busy) == 8 && offsetof(struct hook_thread, due) == 16,
                "known to entry.S");
 _Static_assert(BLOCKS_FUNCTIONS == 1024 && HOOK_SLOTS == 32768 && HOOK_STUB_BYTES == 64,
                "known to entry.S");
@@ -22,8 +22,9 @@ enum {
     EVENT_PERIOD = 64, /* and one in so many besides                                 */
     HELD_LOCKS = 4096,
     CHAIN_SEARCH = 64,
-    NEAR_STACK = 65536,   /* bytes */
-    MODULES_PERIOD = 256, /* events between looks for new modules                     */
+    NEAR_STACK = 65536, /* bytes */
+    LOOK_PERIOD = 256,  /* executions between looks around                                */
+    NOTED = 7,          /* one execution in so many is noted with its arguments           */
     UNOBSERVED =
         65536, /* calls that pass before a thread of which we know nothing is asked again */
 };
@@ -44,7 +45,7 @@ static struct {
     _Atomic uint64_t place;
 } held[HELD_LOCKS];
 
-static void note_holder(struct blocks_block *block, uint64_t place, uint64_t ticks)
+static SLOW void note_holder(struct blocks_block *block, uint64_t place, uint64_t ticks)
 {
     struct blocks_holder *holder = block->holders;
     struct blocks_holder *least = holder;
@@ -90,7 +91,7 @@ static inline bool is_busy(struct hook_thread *self, uint64_t sp)
 {
     if (likely(!self->busy))
         return false;
-    if (sp > self->busy_sp && sp - self->busy_sp < NEAR_STACK)
+    if (sp > self->busy && sp - self->busy < NEAR_STACK)
         return false;
     if (self->piece)
         self->piece->nested_signals++;
@@ -99,9 +100,7 @@ static inline bool is_busy(struct hook_thread *self, uint64_t sp)
 
 static inline void begin_work(struct hook_thread *self, uint64_t sp)
 {
-    self->busy_sp = sp;
-    COMPILER_BARRIER();
-    self->busy = 1;
+    self->busy = sp;
     COMPILER_BARRIER();
 }
 
@@ -133,7 +132,7 @@ static inline uint64_t key_of(const struct hook_function *function, const struct
     return value;
 }
 
-static void learn(struct hook_function *function, uint32_t k)
+static SLOW void learn(struct hook_function *function, uint32_t k)
 {
     const struct blocks_function *known = &hook.region->function[k];
     uint32_t every = atomic_load_explicit(&known->every, memory_order_relaxed);
@@ -170,19 +169,18 @@ static inline struct slot *take_slot(struct hook_thread *self)
 }
 
 static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k, uint64_t sp,
-                         bool open_ended)
+                         bool open_ended, bool noted)
 {
     if (unlikely(self->top && self->top->sp <= sp)) {
         slot_skip(self, sp);
         slot_replace(self, sp, slot->ra);
     }
     slot->sp = sp;
-    slot->owner = self;
     slot->parent = self->top;
-    slot->within = slot->end = 0;
+    slot->within = 0;
     slot->children = slot->runs = 0;
     slot->kind = (union slot_kind){
-        {.function = k, .state = SLOT_ACTIVE, .open_ended = open_ended, .switched = 0}};
+        {.function = k, .state = SLOT_ACTIVE, .open_ended = open_ended, .noted = noted}};
     self->top = slot;
 }
 
@@ -212,10 +210,13 @@ uint64_t hook_enter_c(struct hook_frame *frame)
         slot->target = frame->number;
         slot->ra = frame->ra;
         slot->key = function->key ? key_of(function, frame) : 0;
-        slot->argument[0] = frame->rdi;
-        slot->argument[1] = frame->rsi;
-        slot->argument[2] = frame->rdx;
-        enter(self, slot, k, sp, false);
+        bool noted = function->window % NOTED == 0;
+        if (unlikely(noted)) {
+            slot->argument[0] = frame->rdi;
+            slot->argument[1] = frame->rsi;
+            slot->argument[2] = frame->rdx;
+        }
+        enter(self, slot, k, sp, false, noted);
         next = slot->code;
     }
     end_work(self);
@@ -226,8 +227,8 @@ uint64_t hook_enter_c(struct hook_frame *frame)
 
 /* ---- end ------------------------------------------------------------------------ */
 
-static void note_event(struct blocks_thread *piece, const struct slot *slot,
-                       const struct blocks_block *block, uint64_t ticks)
+static SLOW void note_event(struct blocks_thread *piece, const struct slot *slot,
+                            const struct blocks_block *block, uint64_t ticks)
 {
     struct blocks_event *event = &piece->events_ring[piece->events_next++ % BLOCKS_EVENTS];
     *event = (struct blocks_event){.start = slot->start,
@@ -238,18 +239,17 @@ static void note_event(struct blocks_thread *piece, const struct slot *slot,
 }
 
 /* Samples spread evenly: when the room is used up every other one goes and the stride doubles. */
-static void note_sample(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
-                        uint64_t result)
+static SLOW void note_sample(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
+                             uint64_t result)
 {
     if (block->samples_count == BLOCKS_SAMPLES) {
         for (uint32_t i = 0; i < BLOCKS_SAMPLES / 2; i++)
             block->samples[i] = block->samples[2 * i];
         block->samples_count = BLOCKS_SAMPLES / 2;
         block->sample_stride *= 2;
-        if (block->recorded & (block->sample_stride - 1))
-            return;
     }
     struct blocks_sample *sample = &block->samples[block->samples_count++];
+    block->next_sample = block->recorded + block->sample_stride;
     sample->ticks = ticks;
     for (int i = 0; i < 3; i++)
         sample->argument[i] = slot->argument[i];
@@ -260,7 +260,8 @@ static void note_sample(struct blocks_block *block, const struct slot *slot, uin
  * What the thread missed meanwhile because others ran, or because it slept. Returns the ticks
  * without the former.
  */
-static uint64_t take_switches(const struct slot *slot, struct blocks_block *block, uint64_t ticks)
+static SLOW uint64_t take_switches(const struct slot *slot, struct blocks_block *block,
+                                   uint64_t ticks)
 {
     uint64_t preempted = slot->switches[1];
     block->asleep += slot->switches[0];
@@ -275,41 +276,35 @@ static uint64_t take_switches(const struct slot *slot, struct blocks_block *bloc
 }
 
 static inline void add(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
-                       uint64_t now, uint32_t every)
+                       uint32_t every)
 {
     if (unlikely(ticks < block->min))
         block->min = ticks;
     if (unlikely(ticks > block->max))
         block->max = ticks;
-    block->count += every;
     block->recorded++;
     block->sum += ticks;
-    block->within += slot->within;
-    block->last = now;
     block->bins[blocks_bin(ticks)]++;
+    if (unlikely(every > 1))
+        block->skipped += every - 1;
+    if (slot->within)
+        block->within += slot->within;
 }
 
-/* Sequences of siblings cost more to find than all the rest: a part of the time shows as much. */
-static inline bool folding(const struct blocks_thread *piece)
+static SLOW void tell_trunk(struct hook_thread *self, const struct slot *slot,
+                            const struct blocks_block *block, uint64_t ticks)
 {
-    return piece->events < FOLD_BEGINNING || piece->events % FOLD_PERIOD < FOLD_PART;
-}
-
-static void tell_trunk(struct hook_thread *self, const struct slot *slot,
-                       const struct blocks_block *block, uint64_t ticks)
-{
-    if (!folding(self->piece)) {
-        if (self->folded)
-            fold_end(self->fold);
-        self->folded = false;
-        return;
-    }
     /* On a clock that stands still while the thread is preempted. */
     uint64_t start = slot->start - self->switches[1];
     if (slot->kind.switched)
         start += slot->switches[1];
-    self->folded = true;
     fold_add(self->fold, (uint32_t)(block - self->piece->block), start, start + ticks);
+}
+
+static SLOW void change_trunk(struct hook_thread *self, struct slot *trunk)
+{
+    fold_end(self->fold);
+    self->trunk = trunk;
 }
 
 static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
@@ -319,37 +314,48 @@ static inline void tell_parent(struct hook_thread *self, const struct slot *slot
     if (parent) {
         parent->within += ticks;
         block_child(parent, slot->kind.function, shape);
-        if (unlikely(parent->children == TRUNK_CHILDREN) && !self->trunk) {
-            fold_end(self->fold);
-            self->trunk = parent;
-        }
+        if (unlikely(parent->children == TRUNK_CHILDREN) && !self->trunk)
+            change_trunk(self, parent);
     }
-    if (parent == self->trunk)
+    if (unlikely(self->folding) && parent == self->trunk)
         tell_trunk(self, slot, block, ticks);
 }
 
-/* Work that need not be done now, and not here. */
-static inline void look_for_work(struct hook_thread *self, const struct slot *slot,
-                                 struct blocks_block *block, uint64_t ticks)
+/* What is looked at now and then. Sequences of siblings cost more to find than all the rest: a part
+   of the time shows as much. */
+static SLOW void look_around(struct hook_thread *self)
 {
-    uint64_t events = ++self->piece->events;
-    if (unlikely(events % MODULES_PERIOD == 0)) {
-        if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) !=
-            hook.modules_seen)
-            self->due |= DUE_MODULES;
-        if (events % COST_PERIOD == 0)
-            self->due |= DUE_COST;
-        if (atomic_load_explicit(hook.agent.stopping, memory_order_relaxed))
-            hook_stop();
-    }
-    if (unlikely(block->recorded > block->next_stack)) {
-        block->next_stack = block->recorded - 1 + hook.region->stack_period;
-        self->due |= DUE_STACK;
-        self->stack_block = block;
-        self->stack_ticks = ticks - block->min;
-        self->caller.ip = slot->ra;
-        self->caller.general[BASE_RSP] = slot->sp + 8;
-    }
+    uint64_t events = self->piece->events += LOOK_PERIOD;
+    bool folding = events < FOLD_BEGINNING || events % FOLD_PERIOD < FOLD_PART;
+    if (self->folding && !folding)
+        fold_end(self->fold);
+    self->folding = folding;
+    self->quiet = LOOK_PERIOD;
+    if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) != hook.modules_seen)
+        self->due |= DUE_MODULES;
+    if (events % COST_PERIOD == 0)
+        self->due |= DUE_COST;
+    if (atomic_load_explicit(hook.agent.stopping, memory_order_relaxed))
+        hook_stop();
+}
+
+static SLOW void want_stack(struct hook_thread *self, const struct slot *slot,
+                            struct blocks_block *block, uint64_t ticks)
+{
+    block->next_stack = block->recorded - 1 + hook.region->stack_period;
+    self->due |= DUE_STACK;
+    self->stack_block = block;
+    self->stack_ticks = ticks - block->min;
+    self->caller.ip = slot->ra;
+    self->caller.general[BASE_RSP] = slot->sp + 8;
+}
+
+/* Slow ones, and one in so many: the ring of events, the time when the block was last met. */
+static SLOW void note(struct hook_thread *self, const struct slot *slot, struct blocks_block *block,
+                      uint64_t ticks, uint64_t now)
+{
+    block->last = now;
+    note_event(self->piece, slot, block, ticks);
 }
 
 static inline __attribute__((always_inline)) void leave(struct hook_thread *self, struct slot *slot,
@@ -358,10 +364,8 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
     uint32_t k = slot->kind.function;
     struct hook_function *function = &self->function[k];
     uint64_t ticks = now - slot->start;
-    if (unlikely(self->trunk == slot)) {
-        fold_end(self->fold);
-        self->trunk = NULL;
-    }
+    if (unlikely(self->trunk == slot))
+        change_trunk(self, NULL);
     uint64_t shape = slot->runs ? block_shape(slot) : 0;
     struct blocks_block *block = function->last;
     if (unlikely(!block || block->key != slot->key || block->shape != shape)) {
@@ -374,22 +378,25 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
     }
     if (unlikely(slot->kind.switched))
         ticks = take_switches(slot, block, ticks);
-    add(block, slot, ticks, now, function->every);
-    if (unlikely(ticks > SLOW_FACTOR * block->min) || block->recorded % EVENT_PERIOD == 0)
-        note_event(self->piece, slot, block, ticks);
-    if (unlikely((block->recorded & (block->sample_stride - 1)) == 0))
+    add(block, slot, ticks, function->every);
+    if (unlikely(ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0))
+        note(self, slot, block, ticks, now);
+    if (unlikely(slot->kind.noted) && block->recorded >= block->next_sample)
         note_sample(block, slot, ticks, result);
     if (function->class == BLOCKS_LOCK && slot->key)
         took_lock(block, slot, ticks);
     if (likely(function->every == 1)) /* else only some are seen: no sequences of them */
         tell_parent(self, slot, block, shape, ticks);
     function->window++;
-    look_for_work(self, slot, block, ticks);
+    if (unlikely(--self->quiet == 0))
+        look_around(self);
+    if (unlikely(block->recorded > block->next_stack))
+        want_stack(self, slot, block, ticks);
 }
 
 /* Not on the usual way. */
-static __attribute__((noinline)) void leave_otherwise(struct hook_thread *self, struct slot *slot,
-                                                      uint64_t now, uint64_t result)
+static SLOW void leave_otherwise(struct hook_thread *self, struct slot *slot, uint64_t now,
+                                 uint64_t result)
 {
     leave(self, slot, now, result);
 }
@@ -409,8 +416,8 @@ static bool unlink_slot(struct hook_thread *self, struct slot *slot)
 }
 
 /* Neither the innermost of its thread, nor perhaps of this thread at all. */
-static void leave_unusual(struct hook_thread *self, struct slot *slot, uint64_t now,
-                          uint64_t result)
+static SLOW void leave_unusual(struct hook_thread *self, struct slot *slot, uint64_t now,
+                               uint64_t result)
 {
     if (unlink_slot(self, slot)) {
         if (self->piece && observing())
@@ -423,6 +430,13 @@ static void leave_unusual(struct hook_thread *self, struct slot *slot, uint64_t 
         self->piece->unhooked++;
 }
 
+/* In limbo, of a thread that has ended, or met in a handler that interrupted this room. */
+static SLOW void leave_unseen(struct slot *slot)
+{
+    if (slot->kind.state == SLOT_LIMBO)
+        slot->kind.state = SLOT_DONE;
+}
+
 uint64_t hook_leave_c(struct hook_frame *frame)
 {
     uint64_t now = HOOK_TICKS();
@@ -430,17 +444,17 @@ uint64_t hook_leave_c(struct hook_frame *frame)
         (struct slot *)((uint64_t)hook_slot + (uint64_t)(uint32_t)frame->number * sizeof *slot);
     struct hook_thread *self = hook_self;
     uint64_t ra = slot->ra, sp = (uint64_t)&frame->ra;
-    if (unlikely(slot->kind.state != SLOT_ACTIVE || slot->owner != self || is_busy(self, sp))) {
-        /* In limbo, of a thread that has ended, or met in a handler that interrupted this room. */
-        if (slot->kind.state == SLOT_LIMBO)
-            slot->kind.state = SLOT_DONE;
+    if (unlikely((slot->kind.state != SLOT_ACTIVE && slot->kind.state != SLOT_ENDING) ||
+                 slot->owner != self || is_busy(self, sp))) {
+        leave_unseen(slot);
         return ra;
     }
     begin_work(self, sp);
-    if (unlikely(slot->end)) {
+    if (unlikely(slot->kind.state == SLOT_ENDING)) {
         now = slot->end; /* once more, after due work */
     } else if (unlikely(now - slot->start > LONG_TICKS) && self->piece && switched(self)) {
         slot->end = now;
+        slot->kind.state = SLOT_ENDING;
         self->ending = slot;
         self->due |= DUE_SWITCHES;
         return 0;
@@ -459,7 +473,7 @@ uint64_t hook_leave_c(struct hook_frame *frame)
 
 /* ---- entries without a return address ------------------------------------------ */
 
-static struct hook_thread *ready(uint64_t sp)
+static SLOW struct hook_thread *ready(uint64_t sp)
 {
     struct hook_thread *self = hook_self;
     if (!self || self->refused || !observing() || is_busy(self, sp))
@@ -487,7 +501,7 @@ static void open_slot(uint32_t k, uint64_t key, uint64_t sp)
     if (slot) {
         slot->key = key;
         slot->argument[0] = slot->argument[1] = slot->argument[2] = slot->ra = 0;
-        enter(self, slot, k, sp, true);
+        enter(self, slot, k, sp, true, true);
     }
     end_work(self);
     if (slot)

@@ -10,6 +10,7 @@
 enum slot_state {
     SLOT_FREE,
     SLOT_ACTIVE,  /* in the thread's chain                                                         */
+    SLOT_ENDING,  /* the same, and its end waits for due work                                       */
     SLOT_LIMBO,   /* was skipped, or lies on another stack: its return address may still be in use */
     SLOT_DONE,    /* in limbo, but has returned since                                              */
 };
@@ -20,7 +21,8 @@ union slot_kind {
         uint32_t function;
         uint8_t state;      /* enum slot_state                                                 */
         uint8_t open_ended; /* no return address taken: marker, -finstrument-functions         */
-        uint16_t switched;  /* the four counts of switches are valid                           */
+        uint8_t switched;   /* the four counts of switches are valid                           */
+        uint8_t noted;      /* the arguments are                                               */
     };
     uint64_t word;
 };
@@ -38,7 +40,7 @@ struct slot {
     uint32_t children;          /* all; the others about children are valid if there are any   */
     uint64_t argument[3];
     uint64_t within;            /* ticks in blocks called                                      */
-    uint64_t end;               /* ticks, while its end waits for due work; else 0             */
+    uint64_t end;               /* ENDING: ticks                                               */
     uint64_t code;              /* address of the slot's code                                  */
     struct hook_thread *owner;
     uint64_t shape;             /* of all children but the last                                */
@@ -74,9 +76,9 @@ enum {
 
 struct hook_thread {
     unsigned char *stack_top;   /* offset 0: known to entry.S                                      */
-    uint32_t busy;              /* offset 8: in this room, signals' handlers pass unseen           */
-    uint32_t due;               /* enum due                                                        */
-    uint64_t busy_sp;           /* where on the stack                                              */
+    uint64_t busy;              /* offset 8: stack pointer with which this room was entered; 0: it is not.
+                                   Meanwhile signals' handlers pass unseen                         */
+    uint32_t due;               /* offset 16: enum due                                             */
     struct slot *top;           /* innermost activation                                            */
     struct slot *free, *limbo;
     struct slot *trunk;         /* activation whose children are folded; NULL: the thread itself   */
@@ -92,6 +94,8 @@ struct hook_thread {
     struct slot *ending;        /* DUE_SWITCHES at its end; else NULL                              */
     uint64_t checked;           /* ticks when the costs were looked at                             */
     uint64_t random;
+    uint32_t quiet;             /* executions until the thread is looked at as a whole              */
+    bool folding;               /* siblings are folded now                                         */
     struct blocks_thread *piece;
     struct blocks_block *stack_block; /* DUE_STACK                                                  */
     uint64_t stack_ticks;
@@ -135,6 +139,11 @@ extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
 #pragma GCC visibility pop
 
+/*
+ * What is not on the usual way keeps all registers itself, so that the usual way need not.
+ */
+#define SLOW __attribute__((noinline, cold, no_caller_saved_registers))
+
 /* entry.S calls these. enter: where to go on: a slot's code, or 0: frame->number is the address, the activation is not
    seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due;
    or 0: due work first, then once more. */
@@ -148,7 +157,7 @@ void hook_due_c(const struct hook_saved *saved);
 
 /* slots.c */
 /* The first of the free list, which is empty now; NULL: there are no more. */
-struct slot *slot_find(struct hook_thread *self);
+SLOW struct slot *slot_find(struct hook_thread *self);
 static inline void slot_give(struct hook_thread *self, struct slot *slot)
 {
     slot->kind.word = SLOT_FREE;
@@ -156,17 +165,17 @@ static inline void slot_give(struct hook_thread *self, struct slot *slot)
     self->free = slot;
 }
 /* Activations that were skipped on the way to an address on the stack leave the chain. */
-void slot_skip(struct hook_thread *self, uint64_t sp);
-void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra);
+SLOW void slot_skip(struct hook_thread *self, uint64_t sp);
+SLOW void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra);
 void slots_release(struct hook_thread *self);
 void slots_after_fork(void);
 
 /* block.c */
-struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uint64_t key,
-                                uint64_t shape, const struct slot *slot);
+SLOW struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uint64_t key,
+                                     uint64_t shape, const struct slot *slot);
 void block_sequence(void *self, uint32_t sequence, uint64_t start, uint64_t end);
-void block_child(struct slot *parent, uint32_t function, uint64_t shape);
-uint64_t block_shape(struct slot *slot);
+SLOW void block_child(struct slot *parent, uint32_t function, uint64_t shape);
+SLOW uint64_t block_shape(struct slot *slot);
 
 /* thread.c */
 bool thread_piece(struct hook_thread *self);

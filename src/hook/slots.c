@@ -69,6 +69,7 @@ static void refill(struct hook_thread *self)
         ;
     if (first < HOOK_SLOTS) {
         for (uint32_t i = first + BATCH; i-- > first;) {
+            hook_slot[i].owner = self;
             hook_slot[i].code = (uint64_t)hook_slots + (uint64_t)i * HOOK_SLOT_BYTES;
             slot_give(self, &hook_slot[i]);
         }
@@ -78,16 +79,19 @@ static void refill(struct hook_thread *self)
     for (uint32_t i = 0; i < BATCH && pool; i++) {
         struct slot *slot = pool;
         pool = slot->parent;
+        slot->owner = self;
         slot_give(self, slot);
     }
     if (!self->free && !self->limbo) { /* what ended threads left */
         self->limbo = orphans;
         orphans = NULL;
+        for (struct slot *slot = self->limbo; slot; slot = slot->parent)
+            slot->owner = self;
     }
     unlock_pool();
 }
 
-struct slot *slot_find(struct hook_thread *self)
+SLOW struct slot *slot_find(struct hook_thread *self)
 {
     if (self->starved && self->starved++ < STARVED)
         return NULL; /* looking again costs too much to be done every time */
@@ -121,7 +125,7 @@ static void to_limbo(struct hook_thread *self)
  * Frames below `sp` are gone, if they are on the same stack. If they are not they go on unseen:
  * what they call belongs to no block.
  */
-void slot_skip(struct hook_thread *self, uint64_t sp)
+SLOW void slot_skip(struct hook_thread *self, uint64_t sp)
 {
     while (self->top && self->top->sp < sp)
         to_limbo(self);
@@ -129,7 +133,7 @@ void slot_skip(struct hook_thread *self, uint64_t sp)
 
 /* Two return addresses in the same place: the older one is gone, unless its function left by
  * calling this one. */
-void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra)
+SLOW void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra)
 {
     while (self->top && self->top->sp == sp && !self->top->kind.open_ended &&
            ra != return_address(self->top))

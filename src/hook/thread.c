@@ -59,6 +59,7 @@ bool thread_piece(struct hook_thread *self)
         return false;
     }
     self->piece = piece;
+    self->quiet = 1; /* look around at once */
     begin_owner(self);
     atomic_store_explicit(&piece->piece.kind, BLOCKS_PIECE_THREAD, memory_order_release);
     return true;
@@ -295,6 +296,7 @@ static void calibrate(void)
     uint64_t best = UINT64_MAX;
     if (self && piece) {
         self->piece = piece;
+        self->quiet = UINT32_MAX;
         hook_self = self;
         hook_set_target(0, (uint64_t)nothing);
         for (int round = 0; round < CALIBRATION_ROUNDS; round++) {

@@ -23,7 +23,7 @@ static bool is_sane(const struct blocks_import *import, const struct blocks_bloc
     if (sequence ? block->function != 0 : !blocks_function_ok(import, block->function))
         return false;
     return block->flags <= (BLOCKS_REST | BLOCKS_SEQUENCE | BLOCKS_CHILDREN_CUT) &&
-           block->count <= most_executions && block->recorded <= most_executions &&
+           block->skipped <= most_executions && block->recorded <= most_executions &&
            block->sum <= longest_ticks && block->max <= longest_ticks &&
            block->within <= longest_ticks && block->preempted <= longest_ticks &&
            block->asleep <= longest_ticks && block->preemptions <= most_executions &&
@@ -38,8 +38,6 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* Sums are never less than what the minimum says, parts never more than the whole. */
 static void make_consistent(struct blocks_block *block)
 {
-    if (block->count < block->recorded)
-        block->count = block->recorded;
     if (block->recorded == 0)
         block->sum = block->min = block->max = block->within = 0;
     if (block->min > block->max)
@@ -112,7 +110,7 @@ static bool add_part(struct blocks_import *import, uint32_t item, uint32_t threa
         merged->latest_part = (uint32_t)import->parts_count;
     }
     struct blocks_part *part = &import->parts[merged->latest_part - 1];
-    part->count += block->count;
+    part->count += block->recorded + block->skipped;
     part->recorded += block->recorded;
     part->sum += block->sum;
     part->within += block->within;
@@ -220,7 +218,7 @@ bool blocks_merge(struct blocks_import *import, uint32_t process, uint32_t threa
                   struct blocks_block *block)
 {
     uint32_t item;
-    if (block->count == 0 && block->recorded == 0)
+    if (block->skipped == 0 && block->recorded == 0)
         return true;
     if (!is_sane(import, block)) {
         import->damaged++;

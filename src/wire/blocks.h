@@ -191,14 +191,14 @@ struct blocks_block {
     uint32_t function, flags;   /* flags: enum blocks_flags                                    */
     uint64_t key, shape;        /* shape: 0 nothing hooked was called; hashes of (function, count, shape) of children:
                                    the same in all threads and processes of a recording        */
-    uint64_t count;             /* executions, those not recorded included (an estimate then)  */
-    uint64_t recorded;
+    uint64_t recorded;          /* executions                                                  */
+    uint64_t skipped;           /* that were let pass besides, an estimate                     */
     uint64_t sum, min, max;     /* ticks of the recorded; min is of all since the start        */
     uint64_t within;            /* of sum: in blocks that were called                          */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
     uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
-    uint64_t next_stack;        /* the writer's: executions recorded when the next stack is taken */
-    uint64_t first, last;       /* time stamp counter at the end of the first and of the last  */
+    uint64_t next_stack, next_sample; /* the writer's: executions recorded when the next is taken */
+    uint64_t first, last;       /* time stamp counter: first met, and about when last           */
     uint32_t children_count, stacks_count;
     struct blocks_child children[BLOCKS_CHILDREN];
     struct blocks_stack stacks[BLOCKS_STACKS];
@@ -222,7 +222,7 @@ struct blocks_thread {
     uint32_t threads;           /* that have owned it                                          */
     uint64_t begun;             /* time stamp counter when the owner began                     */
     uint64_t ticks;             /* from beginning to end of earlier owners                     */
-    uint64_t events;            /* executions recorded                                         */
+    uint64_t events;            /* executions recorded, counted by the hundreds                */
     uint64_t cost_ticks;        /* estimated, of recording them                                */
     uint64_t skipped;           /* executions let pass: sampling                               */
     uint64_t unhooked;          /* executions not recorded for want of a slot or of a block    */

@@ -113,7 +113,6 @@ static inline struct blocks_block *fixture_block(struct blocks_thread *thread, u
 static inline void fixture_run(struct blocks_block *block, uint64_t times, uint64_t ticks,
                                uint64_t argument)
 {
-    block->count += times;
     block->recorded += times;
     block->sum += times * ticks;
     block->min = ticks < block->min ? ticks : block->min;

@@ -354,7 +354,7 @@ static void torn_blocks_are_put_right(void **state)
     fixture_run(block, 2000, 100, 0);
     block->recorded++; /* counted, not added up yet; not in count either */
     struct blocks_block *fresh = fixture_block(thread, WORK, 1, 0);
-    fresh->count = 3; /* let pass, none recorded: min is still the largest */
+    fresh->skipped = 3; /* let pass, none recorded: min is still the largest */
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_int_equal(profile->run.corrupt_records, 0);
     bool found = false;
@@ -385,7 +385,7 @@ static void nonsense_is_left_out(void **state)
         PLANT(function, UINT32_MAX),
         PLANT(flags, BLOCKS_SEQUENCE), /* of a function */
         PLANT(flags, 8),
-        PLANT(count, UINT64_MAX),
+        PLANT(skipped, UINT64_MAX),
         PLANT(recorded, UINT64_MAX),
         PLANT(sum, UINT64_MAX - 100), /* less than nothing */
         PLANT(max, UINT64_MAX),
