@@ -24,7 +24,9 @@ enum {
     CHAIN_SEARCH = 64,
     NEAR_STACK = 65536, /* bytes */
     LOOK_PERIOD = 256,  /* executions between looks around                                */
-    NOTED = 7,          /* one execution in so many is noted with its arguments           */
+    NOTE_PERIOD = 7,    /* one execution in so many is noted with its arguments           */
+    BURST = 16,         /* executions looked at in a row, if not all are,                 */
+    WARM_UP = 4,        /* without the first so many                                      */
     UNOBSERVED =
         65536, /* calls that pass before a thread of which we know nothing is asked again */
 };
@@ -142,19 +144,37 @@ static SLOW void learn(struct hook_function *function, uint32_t k)
     function->key_argument = known->key_argument;
 }
 
+/*
+ * One in so many: in bursts, of which the first few executions are not counted. An execution looked
+ * at after thousands that were not finds caches and branch predictors without us, and takes longer
+ * than others by that alone. Returns true while it is warming up.
+ */
+static SLOW bool in_burst(struct hook_thread *self, struct hook_function *function, uint32_t k)
+{
+    if (function->burst == 0)
+        function->burst = BURST;
+    function->burst--;
+    if (function->burst) {
+        hook_countdown[k] = 0;
+        return function->burst >= BURST - WARM_UP;
+    }
+    /* A fixed stride could fall in step with the program: half to one and a half times. */
+    uint32_t pause = function->every * (BURST - WARM_UP) - BURST;
+    self->random = self->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    hook_countdown[k] = (int32_t)(pause / 2 + 1 + (self->random >> 33) % (pause + 1));
+    return false;
+}
+
 /* How many executions until the next one that is looked at. */
-static inline void set_countdown(struct hook_thread *self, struct hook_function *function,
+static inline bool set_countdown(struct hook_thread *self, struct hook_function *function,
                                  uint32_t k)
 {
     if (unlikely(!function->every))
         learn(function, k);
-    uint32_t every = function->every;
+    if (unlikely(function->every > 1))
+        return in_burst(self, function, k);
     hook_countdown[k] = 0;
-    if (unlikely(every > 1)) {
-        /* About every so many: a fixed stride could fall in step with the program. */
-        self->random = self->random * UINT64_C(6364136223846793005) + 1442695040888963407u;
-        hook_countdown[k] = (int32_t)(every / 2 + 1 + (self->random >> 33) % every);
-    }
+    return false;
 }
 
 static inline struct slot *take_slot(struct hook_thread *self)
@@ -169,7 +189,7 @@ static inline struct slot *take_slot(struct hook_thread *self)
 }
 
 static inline void enter(struct hook_thread *self, struct slot *slot, uint32_t k, uint64_t sp,
-                         bool open_ended, bool noted)
+                         bool open_ended, unsigned noted)
 {
     if (unlikely(self->top && self->top->sp <= sp)) {
         slot_skip(self, sp);
@@ -203,15 +223,15 @@ uint64_t hook_enter_c(struct hook_frame *frame)
         return 1;
     }
     struct hook_function *function = &self->function[k];
-    set_countdown(self, function, k);
+    bool warming = set_countdown(self, function, k);
     struct slot *slot = take_slot(self);
     uint64_t next = 0;
     if (likely(slot != NULL)) {
         slot->target = frame->number;
         slot->ra = frame->ra;
         slot->key = function->key ? key_of(function, frame) : 0;
-        bool noted = function->window % NOTED == 0;
-        if (unlikely(noted)) {
+        unsigned noted = warming ? WARMING : function->window % NOTE_PERIOD == 0;
+        if (unlikely(noted == NOTED)) {
             slot->argument[0] = frame->rdi;
             slot->argument[1] = frame->rsi;
             slot->argument[2] = frame->rdx;
@@ -261,10 +281,10 @@ static SLOW void note_sample(struct blocks_block *block, const struct slot *slot
  * without the former.
  */
 static SLOW uint64_t take_switches(const struct slot *slot, struct blocks_block *block,
-                                   uint64_t ticks)
+                                   uint64_t ticks, uint32_t every)
 {
     uint64_t preempted = slot->switches[1];
-    block->asleep += slot->switches[0];
+    block->asleep += every * slot->switches[0];
     block->preempted += preempted;
     block->sleeps += slot->switches[2];
     block->preemptions += slot->switches[3];
@@ -284,11 +304,16 @@ static inline void add(struct blocks_block *block, const struct slot *slot, uint
         block->max = ticks;
     block->recorded++;
     block->sum += ticks;
-    block->bins[blocks_bin(ticks)]++;
-    if (unlikely(every > 1))
-        block->skipped += every - 1;
+    uint32_t bin = blocks_bin(ticks);
+    block->bins[bin]++;
     if (slot->within)
         block->within += slot->within;
+    if (unlikely(every > 1)) { /* it stands for those that were let pass */
+        block->skipped += every - 1;
+        block->sum += (every - 1) * ticks;
+        block->bins[bin] += every - 1;
+        block->within += (every - 1) * slot->within;
+    }
 }
 
 static SLOW void tell_trunk(struct hook_thread *self, const struct slot *slot,
@@ -364,6 +389,8 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
     uint32_t k = slot->kind.function;
     struct hook_function *function = &self->function[k];
     uint64_t ticks = now - slot->start;
+    if (unlikely(slot->kind.noted == WARMING))
+        return;
     if (unlikely(self->trunk == slot))
         change_trunk(self, NULL);
     uint64_t shape = slot->runs ? block_shape(slot) : 0;
@@ -377,11 +404,11 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
         function->last = block;
     }
     if (unlikely(slot->kind.switched))
-        ticks = take_switches(slot, block, ticks);
+        ticks = take_switches(slot, block, ticks, function->every);
     add(block, slot, ticks, function->every);
     if (unlikely(ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0))
         note(self, slot, block, ticks, now);
-    if (unlikely(slot->kind.noted) && block->recorded >= block->next_sample)
+    if (unlikely(slot->kind.noted == NOTED) && block->recorded >= block->next_sample)
         note_sample(block, slot, ticks, result);
     if (function->class == BLOCKS_LOCK && slot->key)
         took_lock(block, slot, ticks);
@@ -496,12 +523,12 @@ static void open_slot(uint32_t k, uint64_t key, uint64_t sp)
     struct hook_thread *self = ready(sp);
     if (!self)
         return;
-    set_countdown(self, &self->function[k], k);
+    bool warming = set_countdown(self, &self->function[k], k);
     struct slot *slot = take_slot(self);
     if (slot) {
         slot->key = key;
         slot->argument[0] = slot->argument[1] = slot->argument[2] = slot->ra = 0;
-        enter(self, slot, k, sp, true, true);
+        enter(self, slot, k, sp, true, warming ? WARMING : NOTED);
     }
     end_work(self);
     if (slot)

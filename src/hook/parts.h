@@ -22,7 +22,7 @@ union slot_kind {
         uint8_t state;      /* enum slot_state                                                 */
         uint8_t open_ended; /* no return address taken: marker, -finstrument-functions         */
         uint8_t switched;   /* the four counts of switches are valid                           */
-        uint8_t noted;      /* the arguments are                                               */
+        uint8_t noted;      /* the arguments are; or WARMING: it is not counted                 */
     };
     uint64_t word;
 };
@@ -55,6 +55,7 @@ struct hook_function {
     uint32_t every;             /* 0: not looked up yet                                        */
     uint32_t blocks;            /* that it has in this thread                                  */
     uint32_t window;            /* events since the costs were looked at                       */
+    uint32_t burst;             /* executions until the next pause, if every > 1               */
     uint8_t class, key, key_argument; /* as in the region                                      */
     struct blocks_block *last;  /* met last                                                    */
     struct blocks_block *rest;
@@ -62,6 +63,8 @@ struct hook_function {
 
 /* In place of a return address that was not taken: how to find the caller. */
 enum caller { CALLER_MARKER, CALLER_FRAME };
+
+enum { NOTED = 1, WARMING = 2 }; /* slot_kind.noted */
 
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 

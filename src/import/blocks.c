@@ -26,6 +26,8 @@ static double ns_of(const struct blocks_import *import, uint64_t ticks)
     return (double)ticks * import->ns_per_tick;
 }
 
+enum { LARGEST_STEP = 10000 }; /* ticks */
+
 /* ---- stacks that the log is to be searched for ----------------------------------------------- */
 
 static int compare_wanted(const void *left, const void *right)
@@ -605,6 +607,7 @@ static bool describe_blocks(struct blocks_import *import)
         return false;
     *row = (struct profile_block_run){
         .ns_per_tick = import->ns_per_tick,
+        .step_ns = ns_of(import, region->step < LARGEST_STEP ? region->step : 0),
         .wall_ns = region->ticks_end > region->ticks_start
                        ? ns_of(import, region->ticks_end - region->ticks_start)
                        : 0,

@@ -42,8 +42,9 @@ static void make_consistent(struct blocks_block *block)
         block->sum = block->min = block->max = block->within = 0;
     if (block->min > block->max)
         block->max = block->min;
-    if (block->recorded && block->min > block->sum / block->recorded)
-        block->min = block->sum / block->recorded;
+    uint64_t executions = block->recorded + block->skipped;
+    if (block->recorded && block->min > block->sum / executions)
+        block->min = block->sum / executions;
     block->within = least(block->within, block->sum);
     block->asleep = least(block->asleep, block->sum);
     block->children_count = (uint32_t)least(block->children_count, BLOCKS_CHILDREN);
@@ -97,6 +98,15 @@ static void take_children(const struct blocks_import *import, struct blocks_merg
             merged->children[merged->children_count++] = block->children[i];
 }
 
+/* Profiles have sums of what was recorded, here they stand for all. */
+static uint64_t of_recorded(const struct blocks_block *block, uint64_t sum)
+{
+    if (!block->skipped)
+        return sum;
+    return (uint64_t)((double)sum * (double)block->recorded /
+                      (double)(block->recorded + block->skipped));
+}
+
 static bool add_part(struct blocks_import *import, uint32_t item, uint32_t thread,
                      const struct blocks_block *block)
 {
@@ -112,10 +122,10 @@ static bool add_part(struct blocks_import *import, uint32_t item, uint32_t threa
     struct blocks_part *part = &import->parts[merged->latest_part - 1];
     part->count += block->recorded + block->skipped;
     part->recorded += block->recorded;
-    part->sum += block->sum;
-    part->within += block->within;
+    part->sum += of_recorded(block, block->sum);
+    part->within += of_recorded(block, block->within);
     part->preempted += block->preempted;
-    part->asleep += block->asleep;
+    part->asleep += of_recorded(block, block->asleep);
     if (block->recorded && part->min > block->min)
         part->min = block->min;
     return true;

@@ -130,6 +130,26 @@ static double percentile(const struct interference_block *block, double min_ns, 
     return all > 0 ? block->max_ns : min_ns;
 }
 
+/*
+ * What is left of the loss when a step of the clock is no difference: a share, from the histogram.
+ * A duration between two steps is measured as one or the other, so of short executions some always
+ * seem slow.
+ */
+static double beyond_step(const struct interference_input *input,
+                          const struct interference_block *block, double min_ns)
+{
+    double all = 0, beyond = 0;
+    for (size_t i = 0; i < block->bins_count && input->step_ns > 0; i++) {
+        const struct interference_bin *bin = &block->bins[i];
+        double value = at_most((bin->low_ns + bin->high_ns) / 2, block->max_ns);
+        double lost = at_least(value - min_ns, 0);
+        all += (double)bin->count * lost;
+        if (lost > 1.25 * input->step_ns) /* bins are a quarter of an octave wide */
+            beyond += (double)bin->count * (lost - input->step_ns);
+    }
+    return all > 0 ? beyond / all : 1;
+}
+
 /* Merged over threads: sums of what was recorded, scaled to all executions thread by thread. */
 struct merged {
     double recorded, sum_ns, within_ns;
@@ -160,18 +180,21 @@ static struct merged merge_parts(const struct interference_input *input,
             first = false;
         }
     }
+    score->preempted_ns = at_most(score->preempted_ns, score->threads_ns);
     score->threads = (uint32_t)block->parts_count;
     score->max_ns = at_least(block->max_ns, score->min_ns);
     score->mean_ns = share_of(merged.sum_ns, merged.recorded);
+    score->beyond_step = beyond_step(input, block, score->min_ns);
     score->p1_ns = percentile(block, score->min_ns, 0.01);
     score->median_ns = percentile(block, score->min_ns, 0.5);
     score->p99_ns = percentile(block, score->min_ns, 0.99);
     return merged;
 }
 
-static double lost_in(const struct interference_part *part, double min_ns)
+static double lost_in(const struct interference_part *part, const struct interference_score *score)
 {
-    return part_scale(part) * at_least(part->sum_ns - (double)part->recorded * min_ns, 0);
+    double lost = at_least(part->sum_ns - (double)part->recorded * score->min_ns, 0);
+    return part_scale(part) * lost * score->beyond_step;
 }
 
 /* Σ max(0, d - p1). The hundredth below p1 is taken to be half-way between it and the minimum. */
@@ -199,7 +222,10 @@ static void score_block(const struct interference_input *input,
         return;
     }
     for (size_t i = 0; i < block->parts_count; i++)
-        score->lost_ns += lost_in(&block->parts[i], score->min_ns);
+        score->lost_ns += lost_in(&block->parts[i], score);
+    /* Executions within one another, as of recursive functions, lose the same time more than once.
+     */
+    score->lost_ns = at_most(score->lost_ns, score->threads_ns);
     score->own_ns = score->lost_ns;
     score->sci = at_most(share_of(score->lost_ns, score->threads_ns), 1);
     score->lost_p1_ns = at_most(lost_beyond_p1(score, &merged), score->lost_ns);
@@ -322,7 +348,7 @@ static void totals_of_threads(struct interference_result *result)
             const struct interference_part *part = &block->parts[p];
             result->threads[part->thread].lost_ns[score->cause] +=
                 score->state == INTERFERENCE_IDLE ? part_scale(part) * part->sum_ns
-                                                  : own * lost_in(part, score->min_ns);
+                                                  : own * lost_in(part, score);
         }
     }
     for (size_t t = 0; t < input->threads_count; t++) {
@@ -379,8 +405,8 @@ static bool find_needs(const struct interference_result *result, struct needs *n
 
 /* All threads but those of the block need what they needed before. */
 static double gain_of_block(const struct interference_result *result,
-                            const struct interference_block *block, double min_ns,
-                            struct needs *needs)
+                            const struct interference_block *block,
+                            const struct interference_score *score, struct needs *needs)
 {
     size_t count = result->input->threads_count, other = 0;
     double after = 0, before = count ? needs->needed_ns[needs->order[0]] : 0;
@@ -388,7 +414,7 @@ static double gain_of_block(const struct interference_result *result,
         uint32_t thread = block->parts[p].thread;
         needs->by[thread] = block;
         after =
-            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&block->parts[p], min_ns), 0));
+            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&block->parts[p], score), 0));
     }
     while (other < count && needs->by[needs->order[other]] == block)
         other++;
@@ -414,7 +440,7 @@ static bool gains(struct interference_result *result)
     for (size_t i = 0; good && i < input->blocks_count; i++)
         if (result->blocks[i].state == INTERFERENCE_SCORED)
             result->blocks[i].gain =
-                gain_of_block(result, &input->blocks[i], result->blocks[i].min_ns, &needs);
+                gain_of_block(result, &input->blocks[i], &result->blocks[i], &needs);
     if (good)
         result->gain = gain_of_all(result, &needs);
     free(needs.needed_ns);

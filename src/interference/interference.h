@@ -83,6 +83,7 @@ struct interference_input {
     const struct interference_block *blocks;
     size_t blocks_count;
     uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST               */
+    double step_ns; /* of the clock: executions that differ from the fastest by no more do not differ */
     bool switches; /* preemption and sleep were watched; else asleep_ns, preempted_ns say nothing */
 };
 
@@ -129,6 +130,7 @@ struct interference_score { /* of a block */
     uint32_t threads;
     double total_ns; /* of all executions, scaled                                     */
     double min_ns, p1_ns, median_ns, p99_ns, max_ns, mean_ns; /* percentiles from the histogram */
+    double beyond_step; /* share of what is lost by the minimum that no step of the clock explains */
     double threads_ns; /* durations of the threads that executed it, summed              */
     /* 0 unless SCORED: */
     double lost_ns;            /* Σ(d - min), scaled                                            */

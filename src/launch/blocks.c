@@ -47,6 +47,19 @@ static void read_clocks(uint64_t *ticks, uint64_t *ns)
     }
 }
 
+/* Some processors count in large steps: what differs by one of these may not differ at all. */
+static uint64_t least_step(void)
+{
+    uint64_t least = UINT64_MAX, before = __rdtsc();
+    for (int i = 0; i < 20000; i++) {
+        uint64_t now = __rdtsc();
+        if (now != before && now - before < least)
+            least = now - before;
+        before = now;
+    }
+    return least;
+}
+
 static void fill_region(struct blocks_region *region, const struct launch_blocks_request *request)
 {
     region->version = BLOCKS_VERSION;
@@ -56,6 +69,7 @@ static void fill_region(struct blocks_region *region, const struct launch_blocks
     region->automatic = request->every == 0;
     atomic_store(&region->next, (sizeof *region + BLOCKS_PAGE - 1) & ~(uint64_t)(BLOCKS_PAGE - 1));
     atomic_store(&region->functions, 1);
+    region->step = least_step();
     read_clocks(&region->ticks_start, &region->ns_start);
     region->magic = BLOCKS_MAGIC;
 }

@@ -388,6 +388,7 @@ static const struct schema_column block_skip_columns[] = {
 static const struct schema_column block_run_columns[] = {
     POSITION("position"),
     COLUMN(block_run, ns_per_tick, REAL),
+    COLUMN(block_run, step_ns, REAL),
     COLUMN(block_run, wall_ns, REAL),
     COLUMN(block_run, stack_period, COUNT32),
     COLUMN(block_run, switches, COUNT32),
@@ -572,7 +573,8 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "position INTEGER PRIMARY KEY, function INTEGER NOT NULL, module INTEGER, "
                 "why INTEGER NOT NULL)"),
     TABLE_SINCE(5, "block_run", block_runs, block_run, 0,
-                "position INTEGER PRIMARY KEY, ns_per_tick REAL NOT NULL, wall_ns REAL NOT "
+                "position INTEGER PRIMARY KEY, ns_per_tick REAL NOT NULL, step_ns REAL NOT NULL, "
+                "wall_ns REAL NOT "
                 "NULL, stack_period INTEGER NOT NULL, switches INTEGER NOT NULL, automatic "
                 "INTEGER NOT NULL, lost_pieces INTEGER NOT NULL, no_switches INTEGER NOT "
                 "NULL, no_areas INTEGER NOT NULL)"),

@@ -211,6 +211,7 @@ bool interference_figures(const struct profile *profile, const struct report_opt
         .blocks_count = profile->timed_blocks_count,
         .least = options->least_executions,
         .switches = profile->block_runs_count && profile->block_runs[0].switches,
+        .step_ns = profile->block_runs_count ? profile->block_runs[0].step_ns : 0,
     };
     return interference_analyse(&figures->input, &figures->result) == BASE_OK &&
            rekey_blocks(figures, options);

@@ -193,7 +193,8 @@ struct blocks_block {
                                    the same in all threads and processes of a recording        */
     uint64_t recorded;          /* executions                                                  */
     uint64_t skipped;           /* that were let pass besides, an estimate                     */
-    uint64_t sum, min, max;     /* ticks of the recorded; min is of all since the start        */
+    uint64_t sum;               /* ticks; one in so many recorded stands for as many, here and in within, asleep, bins */
+    uint64_t min, max;          /* of the recorded                                              */
     uint64_t within;            /* of sum: in blocks that were called                          */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
     uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
@@ -254,6 +255,7 @@ struct blocks_region {
     _Atomic uint64_t no_areas;  /* modules near which there was no room for code               */
     uint64_t ticks_start, ns_start; /* time stamp counter and CLOCK_MONOTONIC_RAW, by headroom before the program begins */
     uint64_t ticks_end, ns_end; /* and after it                                                */
+    uint64_t step;              /* ticks: the least difference that two readings one after the other show */
     _Atomic uint32_t functions; /* entries claimed: numbers 1 .. functions - 1; starts at 1    */
     struct blocks_function function[BLOCKS_FUNCTIONS];
 };
