@@ -12,7 +12,7 @@
  * a list of its own list_search count        as many turns as the argument says count_turns state
  * as many turns as a global variable says      state_turns
  *
- *     delay=N       turns of an empty loop between operations (default 0); in sharing and padded by
+ *     delay=N       turns of an empty loop between operations, in io nanoseconds asleep (default 0); in sharing and padded by
  * the thread that updates y alone iterations=N  operations of every thread at least (default
  * 100000); a thread goes on until all have done theirs, so that it is hindered all the time
  *     threads=N     (default 2; sharing and padded always have 2)
@@ -107,6 +107,15 @@ static void turn(uint64_t turns)
 {
     for (uint64_t i = 0; i < turns; i++)
         __asm__ volatile("");
+}
+
+/* Asleep: more threads than processors may wait for a disk without waiting for each other's processors. */
+static void rest(uint64_t nanoseconds)
+{
+    struct timespec pause = {.tv_sec = (time_t)(nanoseconds / 1000000000),
+                             .tv_nsec = (long)(nanoseconds % 1000000000)};
+    if (nanoseconds)
+        nanosleep(&pause, NULL);
 }
 
 __attribute__((noinline)) void compute(uint64_t delay)
@@ -295,7 +304,7 @@ static void io_after(struct thread *self)
 {
     if ((self->operations + 1) % (FILE_BYTES / option.block) == 0)
         lseek(self->descriptor, 0, SEEK_SET);
-    compute(option.delay);
+    rest(option.delay);
 }
 
 /* ---- work that varies
