@@ -66,6 +66,11 @@ enum caller { CALLER_MARKER, CALLER_FRAME };
 
 enum { NOTED = 1, WARMING = 2 }; /* slot_kind.noted */
 
+/* Both clocks at one time; ticks in a nanosecond, with ten bits behind the point. */
+struct hook_clocks {
+    uint64_t ticks, ns, rate;
+};
+
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
 enum {
@@ -89,6 +94,7 @@ struct hook_thread {
     uint32_t starved;
     uint32_t tid;
     bool refused;               /* no piece could be had                                           */
+    struct hook_clocks clocks;  /* read not long ago                                               */
     struct switches ring;
     uint64_t ring_seen;         /* its end when it was last read                                   */
     uint64_t ring_position;     /* of what was not read: in the child of a vfork its parent's last

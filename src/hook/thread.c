@@ -9,7 +9,8 @@
 #include <linux/time.h>
 
 enum {
-    COST_LIMIT = 25, /* at most one part in so many of a thread's time is spent on recording */
+    COST_LIMIT = 50, /* about one part in so many of a thread's time at most goes to recording */
+    CLOCKS_LAST = 100000000, /* ticks */
     MOST_EVERY = 4096,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
@@ -336,17 +337,13 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
 
 /* ---- context switches ---------------------------------------------------------------------- */
 
-/* Both clocks at one time; ticks in a nanosecond, with ten bits behind the point. */
-struct clocks {
-    uint64_t ticks, ns, rate;
-};
-
-static struct clocks read_clocks(void)
+/* Looked at together now and then: the kernel's clock costs a system call. */
+static void read_clocks(struct hook_clocks *now)
 {
-    struct clocks now = {.ticks = HOOK_TICKS(), .ns = os_now_ns(CLOCK_MONOTONIC_RAW)};
-    uint64_t all_ns = now.ns - hook.region->ns_start;
-    now.rate = ((now.ticks - hook.region->ticks_start) << 10) / (all_ns ? all_ns : 1);
-    return now;
+    now->ticks = HOOK_TICKS();
+    now->ns = os_now_ns(CLOCK_MONOTONIC_RAW);
+    uint64_t all_ns = now->ns - hook.region->ns_start;
+    now->rate = ((now->ticks - hook.region->ticks_start) << 10) / (all_ns ? all_ns : 1);
 }
 
 /* Of one kind, to all activations that it fell into; to the one that is being ended only if it came
@@ -370,9 +367,11 @@ static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks,
 static void read_switches(struct hook_thread *self)
 {
     struct switches_interval intervals[16];
-    struct clocks now = read_clocks();
-    uint64_t end = self->ending ? self->ending->end : now.ticks;
-    uint64_t end_ns = now.ns - ((now.ticks - end) << 10) / now.rate;
+    struct hook_clocks *clocks = &self->clocks;
+    uint64_t end = self->ending ? self->ending->end : HOOK_TICKS();
+    if (end - clocks->ticks > CLOCKS_LAST)
+        read_clocks(clocks);
+    uint64_t end_ns = clocks->ns + (int64_t)(end - clocks->ticks) * 1024 / (int64_t)clocks->rate;
     uint64_t seen = switches_position(&self->ring);
     uint32_t count;
     do {
@@ -380,7 +379,7 @@ static void read_switches(struct hook_thread *self)
                               &self->piece->switches_lost);
         for (uint32_t i = 0; i < count; i++) {
             const struct switches_interval *interval = &intervals[i];
-            uint64_t ticks = (interval->on_ns - interval->off_ns) * now.rate >> 10;
+            uint64_t ticks = (interval->on_ns - interval->off_ns) * clocks->rate >> 10;
             self->switches[interval->preempted] += ticks;
             self->switches[2 + interval->preempted]++;
             tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
@@ -474,6 +473,11 @@ void hook_due_c(const struct hook_saved *saved)
 {
     struct hook_thread *self = hook_self;
     uint64_t all = ~UINT64_C(0), before;
+    /* What takes microseconds is not interrupted; the rest a handler may leave by a jump. */
+    if (self->due == DUE_SWITCHES) {
+        do_due(self, saved);
+        return;
+    }
     long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
     do_due(self, saved);
     if (!failed)

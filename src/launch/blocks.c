@@ -187,7 +187,8 @@ static void *serve(void *context)
         choose(service);
         for (struct launch_process *process = service->processes; process; process = process->next)
             soon |= launch_process_serve(service, process);
-        launch_sampler_speed(&service->sampler, soon || !launch_choice_settled(&service->choice));
+        launch_sampler_run(&service->sampler, soon || (service->request->functions_count == 0 &&
+                                                       !launch_choice_settled(&service->choice)));
         launch_processes_free(service, false);
         sleep_on_doorbell(service, seen, soon);
     }

@@ -148,13 +148,13 @@ struct launch_sample {
 struct launch_sampler {
     struct launch_sampler_cpu *cpus;
     size_t count;
-    bool fast;
+    bool running;
 };
 
-/* All processes that come of a child that has not executed its program yet. 0, or errno; starts fast. */
+/* All processes that come of a child that has not executed its program yet. 0, or errno; it runs. */
 int launch_sampler_open(struct launch_sampler *sampler, pid_t child);
-/* Every millisecond of a thread, or every four. */
-void launch_sampler_speed(struct launch_sampler *sampler, bool fast);
+/* Samples each millisecond of CPU time of a thread, or none. */
+void launch_sampler_run(struct launch_sampler *sampler, bool run);
 void launch_sampler_drain(struct launch_sampler *sampler,
                           void (*take)(void *context, const struct launch_sample *sample),
                           void *context);

@@ -2,8 +2,8 @@
 /*
  * Which functions are worth timing: those with more than a hundredth of the samples, and enough of
  * them that this is no accident. Looked at after 0.1, 0.3 and 1 s of CPU time, so that short
- * programs have something and long ones the right things, then every 2 s, when old samples count
- * half: what becomes hot later is found, what was hot once stays chosen.
+ * programs have something and long ones the right things. Later there are samples only while
+ * something is patched; old ones count half then.
  */
 #include "launch/blocks.h"
 

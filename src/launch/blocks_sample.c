@@ -2,8 +2,8 @@
 /*
  * Samples of all threads of a program, taken from outside: the clock events of perf, which every
  * kernel has. Events that children inherit can be read from rings only if there is one for each
- * processor. Two events share a ring, one of a millisecond and one of four: one of them runs. (The
- * period of an event that was inherited cannot be changed, but it can be switched off in all.)
+ * processor. They run while functions are chosen or patched only: they make switching between
+ * threads dearer.
  *
  * Rings are small: what a user may lock for them is shared with the program.
  */
@@ -19,10 +19,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RING_PAGES = 8, PAGE = 4096, FAST_NS = 1000000, SLOW_NS = 4000000 };
+enum { RING_PAGES = 8, PAGE = 4096, PERIOD_NS = 1000000 };
 
 struct launch_sampler_cpu {
-    int fast, slow;
+    int event;
     struct perf_event_mmap_page *page;
 };
 
@@ -36,19 +36,19 @@ struct record {
     uint64_t abi, sp; /* sp only if abi is not 0 */
 };
 
-static int open_event(pid_t child, int cpu, uint64_t period_ns, bool enable)
+static int open_event(pid_t child, int cpu)
 {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attributes,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = period_ns,
+        .sample_period = PERIOD_NS,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
                        PERF_SAMPLE_REGS_USER,
         .sample_regs_user = UINT64_C(1) << PERF_REG_X86_SP,
         .disabled = 1,
         .inherit = 1,
-        .enable_on_exec = enable,
+        .enable_on_exec = 1,
         .exclude_kernel = 1,
         .exclude_hv = 1,
         .use_clockid = 1,
@@ -63,23 +63,18 @@ static void close_cpu(struct launch_sampler_cpu *cpu)
 {
     if (cpu->page != MAP_FAILED && cpu->page)
         munmap(cpu->page, (1 + RING_PAGES) * PAGE);
-    if (cpu->slow >= 0)
-        close(cpu->slow);
-    if (cpu->fast >= 0)
-        close(cpu->fast);
+    if (cpu->event >= 0)
+        close(cpu->event);
 }
 
 /* 0, or errno. */
 static int open_cpu(struct launch_sampler_cpu *cpu, pid_t child, int number)
 {
-    *cpu = (struct launch_sampler_cpu){.slow = -1, .page = MAP_FAILED};
-    cpu->fast = open_event(child, number, FAST_NS, true);
-    if (cpu->fast >= 0)
-        cpu->slow = open_event(child, number, SLOW_NS, false);
-    if (cpu->slow >= 0)
+    *cpu = (struct launch_sampler_cpu){.event = open_event(child, number), .page = MAP_FAILED};
+    if (cpu->event >= 0)
         cpu->page =
-            mmap(NULL, (1 + RING_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->fast, 0);
-    if (cpu->page != MAP_FAILED && ioctl(cpu->slow, PERF_EVENT_IOC_SET_OUTPUT, cpu->fast) == 0)
+            mmap(NULL, (1 + RING_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->event, 0);
+    if (cpu->page != MAP_FAILED)
         return 0;
     int reason = errno;
     close_cpu(cpu);
@@ -90,7 +85,7 @@ int launch_sampler_open(struct launch_sampler *sampler, pid_t child)
 {
     long numbers = sysconf(_SC_NPROCESSORS_CONF);
     int reason = 0;
-    *sampler = (struct launch_sampler){.fast = true};
+    *sampler = (struct launch_sampler){.running = true};
     sampler->cpus = calloc((size_t)(numbers > 0 ? numbers : 1), sizeof *sampler->cpus);
     if (!sampler->cpus)
         return ENOMEM;
@@ -106,16 +101,13 @@ int launch_sampler_open(struct launch_sampler *sampler, pid_t child)
     return reason;
 }
 
-void launch_sampler_speed(struct launch_sampler *sampler, bool fast)
+void launch_sampler_run(struct launch_sampler *sampler, bool run)
 {
-    if (sampler->fast == fast)
+    if (sampler->running == run)
         return;
-    for (size_t i = 0; i < sampler->count; i++) {
-        struct launch_sampler_cpu *cpu = &sampler->cpus[i];
-        ioctl(fast ? cpu->slow : cpu->fast, PERF_EVENT_IOC_DISABLE, 0);
-        ioctl(fast ? cpu->fast : cpu->slow, PERF_EVENT_IOC_ENABLE, 0);
-    }
-    sampler->fast = fast;
+    for (size_t i = 0; i < sampler->count; i++)
+        ioctl(sampler->cpus[i].event, run ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0);
+    sampler->running = run;
 }
 
 static void copy_out(const struct launch_sampler_cpu *cpu, uint64_t at, void *out, size_t bytes)
