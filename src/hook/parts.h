@@ -102,6 +102,8 @@ struct hook_thread {
     uint64_t switches[4];       /* of the thread, as in a slot                                     */
     struct slot *ending;        /* DUE_SWITCHES at its end; else NULL                              */
     uint64_t checked;           /* ticks when the costs were looked at                             */
+    uint64_t cost;              /* ticks that recording one execution takes, smoothed              */
+    uint64_t measuring;         /* 1: the next one; more: when it was entered                      */
     uint64_t random;
     uint32_t quiet;             /* executions until the thread is looked at as a whole              */
     bool folding;               /* siblings are folded now                                         */

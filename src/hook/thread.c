@@ -46,6 +46,8 @@ static void begin_owner(struct hook_thread *self)
     piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
     piece->threads++;
     self->checked = piece->begun;
+    self->cost = hook.cost;
+    self->measuring = 0;
     if (hook.region->switches && switches_open(&self->ring) != 0)
         atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
     self->ring_seen = self->ring_position = switches_position(&self->ring);
@@ -268,7 +270,7 @@ void hook_after_fork(uint32_t pid, uint32_t process)
 void thread_costs(struct hook_thread *self)
 {
     uint64_t now = HOOK_TICKS(), elapsed = now - self->checked;
-    uint64_t cost = COST_PERIOD * hook.cost;
+    uint64_t cost = COST_PERIOD * self->cost;
     self->checked = now;
     self->piece->cost_ticks += cost;
     bool too_much = hook.region->automatic && cost * COST_LIMIT > elapsed;
