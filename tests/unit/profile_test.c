@@ -234,7 +234,8 @@ static void add_version_5(struct profile *profile)
         (struct profile_block_sample){0, 16, 12.5, 1, UINT64_MAX, 3, 4};
     *profile_add_block_samples(profile) = (struct profile_block_sample){1, 16, 12.5, 1, 2, 3, 4};
     *profile_add_block_skips(profile) = (struct profile_block_skip){"spun", NULL, "a jump"};
-    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 1, 2, 3};
+    *profile_add_block_runs(profile) =
+        (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 1, 2, 3};
 }
 
 static struct profile *small_profile(void)

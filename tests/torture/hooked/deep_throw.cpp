@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A throw a million frames deep, and many throws through a few frames, caught half-way, thrown again, in threads, by
- * destructors that call more, across qsort, which is not C++; and pthread_exit, which runs destructors as a throw does.
+ * A throw a million frames deep, and many throws through a few frames, caught half-way, thrown
+ * again, in threads, by destructors that call more, across qsort, which is not C++; and
+ * pthread_exit, which runs destructors as a throw does.
  */
 #include "hooked.h"
 #include <stdexcept>
