@@ -118,11 +118,14 @@ hook_enter:
 /* ---- slots --------------------------------------------------------------------------------- */
 
 /*
+ * What returns to a slot leaves the slot's address where it was: it tells hook_leave which slot it is, and as long as it
+ * is there no other thread takes the slot for free (slots.c).
+ *
  * The call is reached with the stack as the caller will find it: the return address it pushes lies where the
  * caller's did. For unwinders a slot is a frame of its own between the function and its caller. Its rules, with b = the
  * slot's first byte, pc & -16:
  *   return address: at b + 6 + (the call's displacement, which is at b + 2) + 8: the activation's `ra`
- *   stack pointer:  as it is now, less the number once that has been pushed (pc & 15 == 11)
+ *   stack pointer:  as it is now, or eight more once the lea is done (pc & 15 == 11)
  *   CFA:            seven less: it must differ from its neighbours', by which unwinders tell frames apart
  */
         .globl  hook_slots
@@ -144,8 +147,7 @@ hook_slots:
         .rept   SLOTS
         .byte   0xff, 0x15                      /* call *target(%rip)  */
         .long   hook_slot + i * SLOT_SIZE - . - 4
-        .byte   0x68                            /* push $i             */
-        .long   i
+        .byte   0x48, 0x8d, 0x64, 0x24, 0xf8    /* lea -8(%rsp), %rsp  */
         .byte   0xe9                            /* jmp hook_leave      */
         .long   hook_leave - . - 4
         .set    i, i + 1

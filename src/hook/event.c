@@ -486,8 +486,8 @@ static SLOW void leave_unseen(struct slot *slot)
 uint64_t hook_leave_c(struct hook_frame *frame)
 {
     uint64_t now = HOOK_TICKS();
-    struct slot *slot =
-        (struct slot *)((uint64_t)hook_slot + (uint64_t)(uint32_t)frame->number * sizeof *slot);
+    uint64_t index = (frame->number - (uint64_t)hook_slots) / HOOK_SLOT_BYTES;
+    struct slot *slot = (struct slot *)((uint64_t)hook_slot + index * sizeof *slot);
     struct hook_thread *self = hook_self;
     uint64_t ra = slot->ra, sp = (uint64_t)&frame->ra;
     if (unlikely((slot->kind.state != SLOT_ACTIVE && slot->kind.state != SLOT_ENDING) ||

@@ -123,7 +123,7 @@ struct hook_thread {
 /* As entry.S pushes it. */
 struct hook_frame {
     uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax;
-    uint64_t number;            /* enter: of the function; leave: of the slot                      */
+    uint64_t number;            /* enter: of the function; leave: the slot's return address        */
     uint64_t ra;                /* enter only                                                      */
 };
 
