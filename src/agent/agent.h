@@ -355,6 +355,8 @@ void blocks_start(void);
 void blocks_after_fork(void);
 /* Leads calls of the functions that are BLOCKS_IMPORT from this module to their stubs. Normal context. */
 void imports_hook(const struct blocks_region *region, const struct agent_module *module);
+/* In the child: nobody is at it any more. */
+void imports_after_fork(void);
 
 /* ---- process-wide (agent.c) ---------------------------------------------------------- */
 

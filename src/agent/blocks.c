@@ -117,17 +117,11 @@ static void add_area(struct blocks_process *process, const struct agent_module *
 
 /* ---- modules ------------------------------------------------------------------- */
 
-static void hook_new_modules(void)
+static void hook_new_module(uint64_t address)
 {
-    struct blocks_process *process = hook_process();
-    static _Atomic uint32_t seen;
-    uint32_t count = atomic_load_explicit(&process->new_modules, memory_order_acquire);
-    uint32_t from = atomic_exchange(&seen, count);
-    for (; from < count && from < BLOCKS_NEW_MODULES; from++) {
-        const struct agent_module *module = modules_find(process->new_module[from]);
-        if (module)
-            imports_hook(region, module);
-    }
+    const struct agent_module *module = modules_find(address);
+    if (module)
+        imports_hook(region, module);
 }
 
 static void hook_all_imports(void)
@@ -172,7 +166,7 @@ void blocks_start(void)
 {
     const struct hook_agent services = {.stack = stack,
                                         .map = map_piece,
-                                        .modules = hook_new_modules,
+                                        .module = hook_new_module,
                                         .stopping = &agent.region->stopping};
     size_t header = (sizeof *region + BLOCKS_PAGE - 1) & -(size_t)BLOCKS_PAGE;
     region = map_piece(0, header);
@@ -194,6 +188,8 @@ void blocks_start(void)
 
 void blocks_after_fork(void)
 {
-    if (agent.region->config.blocks)
-        hook_after_fork(agent.pid, agent.process);
+    if (!agent.region->config.blocks)
+        return;
+    imports_after_fork();
+    hook_after_fork(agent.pid, agent.process);
 }

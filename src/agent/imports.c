@@ -188,8 +188,10 @@ static bool left_alone(const struct agent_module *module)
 void imports_hook(const struct blocks_region *region, const struct agent_module *module)
 {
     struct dynamic dynamic;
-    if (left_alone(module) || atomic_exchange(&busy, true))
+    if (left_alone(module))
         return;
+    while (atomic_exchange(&busy, true)) /* another thread is at another module */
+        os_syscall(__NR_sched_yield);
     learn_names(region);
     if (read_dynamic(module->link_map, &dynamic)) {
         find_relro(module, &dynamic);
@@ -197,5 +199,10 @@ void imports_hook(const struct blocks_region *region, const struct agent_module 
             for (uint64_t i = 0; i < dynamic.counts[table]; i++)
                 hook_entry(region, module, &dynamic, &dynamic.tables[table][i]);
     }
+    atomic_store(&busy, false);
+}
+
+void imports_after_fork(void)
+{
     atomic_store(&busy, false);
 }

@@ -21,14 +21,12 @@ enum {
     SLOW_FACTOR = 4,   /* of the minimum: executions worth an event                  */
     EVENT_PERIOD = 64, /* and one in so many besides                                 */
     HELD_LOCKS = 4096,
-    CHAIN_SEARCH = 64,
-    NEAR_STACK = 65536, /* bytes */
-    LOOK_PERIOD = 256,  /* executions between looks around                                */
+    CHAIN_SEARCH = 64,  /* activations                                                    */
+    NEAR_STACK = 65536, /* bytes                                                          */
     NOTE_PERIOD = 7,    /* one execution in so many is noted with its arguments           */
     BURST = 16,         /* executions looked at in a row, if not all are,                 */
     WARM_UP = 4,        /* without the first so many                                      */
-    UNOBSERVED =
-        65536, /* calls that pass before a thread of which we know nothing is asked again */
+    UNOBSERVED = 65536, /* calls that pass before a thread that is not observed is asked again */
 };
 
 #define likely(condition)   __builtin_expect(!!(condition), 1)
@@ -359,7 +357,8 @@ static SLOW void look_around(struct hook_thread *self)
     self->folding = folding;
     self->quiet = LOOK_PERIOD;
     self->measuring = 1;
-    if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) != hook.modules_seen)
+    if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) >
+        atomic_load_explicit(&hook.modules_seen, memory_order_relaxed))
         self->due |= DUE_MODULES;
     if (events % COST_PERIOD == 0)
         self->due |= DUE_COST;

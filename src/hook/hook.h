@@ -38,8 +38,8 @@ struct hook_agent {
     uint32_t (*stack)(const struct base_registers *caller, uint32_t *thread);
     /* Maps `bytes` of the region's file at `offset`, shared. NULL: cannot. */
     void *(*map)(uint64_t offset, uint64_t bytes);
-    /* There are new modules: hook their imports. */
-    void (*modules)(void);
+    /* There is a new module around this address: hook its imports. */
+    void (*module)(uint64_t address);
     const _Atomic uint32_t *stopping; /* set by headroom: nothing more is observed, anywhere     */
 };
 

@@ -75,6 +75,7 @@ enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWIT
 
 enum {
     INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS,
+    LOOK_PERIOD = 256,      /* executions between looks around                   */
     COST_PERIOD = 8192,
     TRUNK_CHILDREN = 64,
     FOLD_BEGINNING = 16384, /* events: sequences are looked for in all of these, */
@@ -113,7 +114,6 @@ struct hook_thread {
     struct base_registers caller;     /* DUE_STACK: the caller's                                    */
     struct hook_thread *next;   /* free ones                                                       */
     struct fold *fold;
-    bool folded;                /* since it was last ended                                         */
     uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1                                          */
     uint16_t index[INDEX_CELLS]; /* block + 1 by hash                                              */
     struct hook_function function[BLOCKS_FUNCTIONS];
@@ -138,7 +138,7 @@ struct hook_state {
     struct hook_agent agent;
     uint32_t pid, number;
     uint64_t cost;              /* ticks that recording one execution takes                         */
-    uint32_t modules_seen;
+    _Atomic uint32_t modules_seen; /* of blocks_process.new_modules                                 */
 };
 #pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
@@ -153,7 +153,7 @@ extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
 /*
  * What is not on the usual way keeps all registers itself, so that the usual way need not.
  */
-#define SLOW __attribute__((noinline, cold, no_caller_saved_registers))
+#define SLOW __attribute__((noinline, no_caller_saved_registers))
 
 /* entry.S calls these. enter: where to go on: a slot's code, or 0: frame->number is the address, the activation is not
    seen; 1: due work first, then once more. leave: the return address; due work if hook_self->due;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Process and threads: pieces of the region, beginning, end, fork; due work; what recording costs.
- */
+/* Process and threads: pieces of the region, beginning, end, fork; what recording costs. */
 #include "hook/parts.h"
 
 #include "os/os.h"
@@ -10,12 +9,9 @@
 
 enum {
     COST_LIMIT = 50, /* about one part in so many of a thread's time at most goes to recording */
-    CLOCKS_LAST = 100000000, /* ticks */
     MOST_EVERY = 4096,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
-    MOST_SWITCHED = 1024, /* activations told of one context switch */
-    SET_MASK = 2,         /* SIG_SETMASK */
 };
 
 static struct hook_thread *spare;
@@ -62,7 +58,8 @@ bool thread_piece(struct hook_thread *self)
         return false;
     }
     self->piece = piece;
-    self->quiet = 1; /* look around at once */
+    self->quiet = LOOK_PERIOD;
+    self->folding = true;
     begin_owner(self);
     atomic_store_explicit(&piece->piece.kind, BLOCKS_PIECE_THREAD, memory_order_release);
     return true;
@@ -100,7 +97,7 @@ static bool process_piece(enum blocks_phase phase)
         atomic_store(&process->traps_count, traps);
     }
     atomic_store(&process->phase, phase);
-    hook.modules_seen = 0;
+    atomic_store(&hook.modules_seen, 0);
     return true;
 }
 
@@ -215,6 +212,8 @@ void hook_thread_end(void)
     slots_release(self);
     switches_close(&self->ring);
     if (self->piece) {
+        self->piece->events += LOOK_PERIOD - self->quiet;
+        self->quiet = LOOK_PERIOD;
         self->piece->ticks += HOOK_TICKS() - self->piece->begun;
         atomic_store_explicit(&self->piece->live, 0, memory_order_release);
     }
@@ -267,20 +266,23 @@ void hook_after_fork(uint32_t pid, uint32_t process)
 
 /* ---- what recording costs ------------------------------------------------------ */
 
+/* What is executed most is let pass more often: twice for each time that the cost is over the
+   limit, at most eight times as often at once. */
 void thread_costs(struct hook_thread *self)
 {
     uint64_t now = HOOK_TICKS(), elapsed = now - self->checked;
     uint64_t cost = COST_PERIOD * self->cost;
+    uint32_t more = 1;
     self->checked = now;
     self->piece->cost_ticks += cost;
-    bool too_much = hook.region->automatic && cost * COST_LIMIT > elapsed;
+    while (hook.region->automatic && more < 8 && cost * COST_LIMIT > more * elapsed)
+        more *= 2;
     for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++) {
         struct hook_function *function = &self->function[k];
-        if (too_much && function->window > COST_PERIOD / 8 && function->every < MOST_EVERY) {
-            function->every *= 2;
-            if (function->every > self->piece->highest_every)
-                self->piece->highest_every = function->every;
-        }
+        if (function->window > COST_PERIOD / 32 && function->every * more <= MOST_EVERY)
+            function->every *= more;
+        if (function->every > self->piece->highest_every)
+            self->piece->highest_every = function->every;
         function->window = 0;
     }
 }
@@ -335,153 +337,4 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
     }
     calibrate();
     return true;
-}
-
-/* ---- context switches ---------------------------------------------------------------------- */
-
-/* Looked at together now and then: the kernel's clock costs a system call. */
-static void read_clocks(struct hook_clocks *now)
-{
-    now->ticks = HOOK_TICKS();
-    now->ns = os_now_ns(CLOCK_MONOTONIC_RAW);
-    uint64_t all_ns = now->ns - hook.region->ns_start;
-    now->rate = ((now->ticks - hook.region->ticks_start) << 10) / (all_ns ? all_ns : 1);
-}
-
-/* Of one kind, to all activations that it fell into; to the one that is being ended only if it came
- * before its end. */
-static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
-{
-    struct slot *slot = self->top;
-    for (int depth = 0; slot && depth < MOST_SWITCHED; depth++, slot = slot->parent) {
-        if (late && slot == self->ending)
-            continue;
-        if (!slot->kind.switched)
-            for (int i = 0; i < 4; i++)
-                slot->switches[i] = 0;
-        slot->kind.switched = 1;
-        slot->switches[preempted] += ticks;
-        slot->switches[2 + preempted]++;
-    }
-}
-
-/* What the kernel noted since last time. */
-static void read_switches(struct hook_thread *self)
-{
-    struct switches_interval intervals[16];
-    struct hook_clocks *clocks = &self->clocks;
-    uint64_t end = self->ending ? self->ending->end : HOOK_TICKS();
-    if (end - clocks->ticks > CLOCKS_LAST)
-        read_clocks(clocks);
-    uint64_t end_ns = clocks->ns + (int64_t)(end - clocks->ticks) * 1024 / (int64_t)clocks->rate;
-    uint64_t seen = switches_position(&self->ring);
-    uint32_t count;
-    do {
-        count = switches_read(&self->ring, &self->ring_position, intervals, BASE_COUNT(intervals),
-                              &self->piece->switches_lost);
-        for (uint32_t i = 0; i < count; i++) {
-            const struct switches_interval *interval = &intervals[i];
-            uint64_t ticks = (interval->on_ns - interval->off_ns) * clocks->rate >> 10;
-            self->switches[interval->preempted] += ticks;
-            self->switches[2 + interval->preempted]++;
-            tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
-        }
-    } while (count == BASE_COUNT(intervals));
-    self->ring_seen = seen;
-    self->ending = NULL;
-    self->piece->asleep = self->switches[0];
-    self->piece->preempted = self->switches[1];
-    self->piece->sleeps = self->switches[2];
-    self->piece->preemptions = self->switches[3];
-}
-
-/* ---- due work ------------------------------------------------------------------ */
-
-static void add_stack(struct hook_thread *self)
-{
-    uint32_t thread = 0;
-    uint32_t node = hook.agent.stack(&self->caller, &thread);
-    struct blocks_block *block = self->stack_block;
-    for (uint32_t i = 0; i < block->stacks_count && i < BLOCKS_STACKS; i++) {
-        struct blocks_stack *stack = &block->stacks[i];
-        if (stack->node == node && stack->thread == thread) {
-            stack->taken++;
-            stack->lost += self->stack_ticks;
-            return;
-        }
-    }
-    if (!node || block->stacks_count >= BLOCKS_STACKS)
-        return;
-    block->stacks[block->stacks_count] = (struct blocks_stack){
-        .thread = thread, .node = node, .taken = 1, .lost = self->stack_ticks};
-    block->stacks_count++;
-}
-
-/*
- * A marker's caller is known by the bridge that led here (blocks.h): behind the call in it lie an
- * lea of eight bytes and the jump back.
- */
-static void find_marker(struct hook_thread *self, const struct hook_frame *frame)
-{
-    uint64_t bridge = frame->number;
-    int32_t distance;
-    if (!os_read_self(NULL, bridge + 9, &distance, sizeof distance)) {
-        self->caller.ip = 0;
-        return;
-    }
-    self->caller.ip = bridge + 13 + (uint64_t)(int64_t)distance;
-    self->caller.general[BASE_RSP] = (uint64_t)(&frame->ra + 1) + 128;
-}
-
-static void take_stack(struct hook_thread *self, const struct hook_saved *saved)
-{
-    const struct hook_frame *frame = (const struct hook_frame *)((const char *)(saved + 1) + 8);
-    uint64_t *general = self->caller.general;
-    if (self->caller.ip == CALLER_FRAME) {
-        self->caller.ip = frame->number;
-        general[BASE_RSP] = (uint64_t)&frame->ra;
-    } else if (self->caller.ip == CALLER_MARKER) {
-        find_marker(self, frame);
-    }
-    general[BASE_RBX] = saved->rbx;
-    general[BASE_RBP] = saved->rbp;
-    general[BASE_R12] = saved->r12;
-    general[BASE_R13] = saved->r13;
-    general[BASE_R14] = saved->r14;
-    general[BASE_R15] = saved->r15;
-    if (self->caller.ip)
-        add_stack(self);
-}
-
-static void do_due(struct hook_thread *self, const struct hook_saved *saved)
-{
-    uint32_t due = self->due;
-    self->due = 0;
-    if (due & DUE_BEGIN && !self->piece)
-        thread_piece(self);
-    if (!self->piece)
-        return;
-    if (due & DUE_SWITCHES)
-        read_switches(self);
-    if (due & DUE_STACK)
-        take_stack(self, saved);
-    if (due & DUE_COST)
-        thread_costs(self);
-    if (due & DUE_MODULES)
-        hook.agent.modules();
-}
-
-void hook_due_c(const struct hook_saved *saved)
-{
-    struct hook_thread *self = hook_self;
-    uint64_t all = ~UINT64_C(0), before;
-    /* What takes microseconds is not interrupted; the rest a handler may leave by a jump. */
-    if (self->due == DUE_SWITCHES) {
-        do_due(self, saved);
-        return;
-    }
-    long failed = os_syscall(__NR_rt_sigprocmask, SET_MASK, &all, &before, sizeof all);
-    do_due(self, saved);
-    if (!failed)
-        os_syscall(__NR_rt_sigprocmask, SET_MASK, &before, NULL, sizeof before);
 }

@@ -47,7 +47,7 @@ static void *map(uint64_t offset, uint64_t bytes)
     return file + offset;
 }
 
-static void modules(void)
+static void see_module(uint64_t address)
 {
 }
 
@@ -728,7 +728,7 @@ static int begin(void **state)
     region->functions = 1;
     region->function[0].every = 1;
     const struct hook_agent agent = {
-        .stack = take_stack, .map = map, .modules = modules, .stopping = &stopping};
+        .stack = take_stack, .map = map, .module = see_module, .stopping = &stopping};
     if (!hook_begin(region, &agent, (uint32_t)getpid(), 1))
         return 1;
     hook_publish();
