@@ -125,8 +125,9 @@ enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uin
 /* Linkage name of the symbol that starts at vaddr, or NULL. */
 const char *binary_symbol(struct binary *binary, uint64_t vaddr);
 
-/* A linkage name as people read it, cut to fit; itself, if it is no mangled one. */
-void binary_demangle(const char *linkage, char *out, size_t out_bytes);
+/* A linkage name as people read it, the caller's; NULL: not mangled, or no memory. Rust's are always without
+ * parameters. */
+char *binary_demangle(const char *linkage, bool parameters);
 
 /* Is this linkage name one of a library's function that never returns (exit, longjmp, what throws)? */
 bool binary_never_returns(const char *linkage, size_t bytes);

@@ -8,7 +8,6 @@
 #include "binary/bytes.h"
 #include "binary/debugfile.h"
 #include "binary/image.h"
-#include "binary/names.h"
 #include "binary/pointer.h"
 #include "binary/ranges.h"
 #include "binary/relocations.h"
@@ -369,9 +368,4 @@ void code_handlers(const struct code *code, const struct code_frame *frame,
         if (bytes.failed || (handler && !visit(context, base + handler)))
             return;
     }
-}
-
-char *code_demangle(const char *linkage, bool parameters)
-{
-    return names_demangle(linkage, parameters);
 }

@@ -78,8 +78,4 @@ bool code_vaddr(const struct code *code, uint64_t offset, uint64_t *vaddr);
 void code_handlers(const struct code *code, const struct code_frame *frame,
                    bool (*visit)(void *context, uint64_t handler), void *context);
 
-/* Readable form, the caller's; NULL: not mangled, or no memory. Rust's are always without
- * parameters. */
-char *code_demangle(const char *linkage, bool parameters);
-
 #endif

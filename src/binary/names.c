@@ -112,11 +112,9 @@ char *names_demangle(const char *linkage, bool parameters)
     return whole;
 }
 
-void binary_demangle(const char *linkage, char *out, size_t out_bytes)
+char *binary_demangle(const char *linkage, bool parameters)
 {
-    char *readable = names_demangle(linkage, false);
-    snprintf(out, out_bytes, "%s", readable ? readable : linkage);
-    free(readable);
+    return names_demangle(linkage, parameters);
 }
 
 const char *names_readable(struct names *names, const char *linkage)

@@ -158,32 +158,43 @@ static const struct profile_frame *entry_frame(const struct blocks_import *impor
     return context ? &profile->frames[profile->contexts[context].frame] : NULL;
 }
 
-/* Stripped: where it is. */
-static void name_place(const struct blocks_import *import, const struct blocks_function *function,
-                       char *name, size_t bytes)
+/* As people read it; kept by the profile. NULL: no memory. */
+static const char *keep_name(struct blocks_import *import, const char *linkage)
 {
+    char *readable = binary_demangle(linkage, false);
+    const char *kept = profile_keep(import->profile, readable ? readable : linkage);
+    free(readable);
+    return kept;
+}
+
+/* Stripped: where it is. */
+static const char *name_place(struct blocks_import *import, const struct blocks_function *function)
+{
+    char name[1024];
     uint32_t id = module_of(import, function);
     const char *module = id ? import->profile->modules[id].path : "unknown";
     const char *slash = strrchr(module, '/');
-    snprintf(name, bytes, "%s+0x%llx", slash ? slash + 1 : module,
+    snprintf(name, sizeof name, "%s+0x%llx", slash ? slash + 1 : module,
              (unsigned long long)function->vaddr);
+    return profile_keep(import->profile, name);
+}
+
+static const char *name_of(struct blocks_import *import, const struct blocks_function *function)
+{
+    if (!function->name[0])
+        return name_place(import, function);
+    return function->entry == BLOCKS_MARKED ? profile_keep(import->profile, function->name)
+                                            : keep_name(import, function->name);
 }
 
 static bool add_function(struct blocks_import *import, uint32_t number)
 {
     const struct blocks_function *function = &import->region->function[number];
     const struct profile_frame *frame = entry_frame(import, number);
-    char name[1024];
     struct profile_block_function *added = profile_add_block_functions(import->profile);
     if (!added)
         return false;
     import->ids[number] = (uint32_t)import->profile->block_functions_count - 1;
-    if (function->entry == BLOCKS_MARKED)
-        snprintf(name, sizeof name, "%s", function->name);
-    else
-        binary_demangle(function->name, name, sizeof name);
-    if (!name[0])
-        name_place(import, function, name, sizeof name);
     *added = (struct profile_block_function){
         .class = function->class < BLOCKS_CLASSES ? function->class : BLOCKS_CODE,
         .entry = function->entry < BLOCKS_ENTRIES ? function->entry : BLOCKS_IMPORT,
@@ -197,8 +208,7 @@ static bool add_function(struct blocks_import *import, uint32_t number)
         added->module = frame->module;
         added->address = frame->address;
     }
-    added->function =
-        frame && frame->function ? frame->function : profile_keep(import->profile, name);
+    added->function = frame && frame->function ? frame->function : name_of(import, function);
     return added->function != NULL;
 }
 
@@ -224,12 +234,10 @@ static bool add_functions(struct blocks_import *import)
 static bool add_skips(struct blocks_import *import, const struct import_skip *skips, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        char name[1024];
         struct profile_block_skip *skip = profile_add_block_skips(import->profile);
-        binary_demangle(skips[i].function ? skips[i].function : "", name, sizeof name);
         if (!skip)
             return false;
-        skip->function = profile_keep(import->profile, name);
+        skip->function = keep_name(import, skips[i].function ? skips[i].function : "");
         skip->module = skips[i].module && skips[i].module[0]
                            ? profile_keep(import->profile, skips[i].module)
                            : NULL;

@@ -330,14 +330,14 @@ const char *patch_readable(struct patch_module *module, size_t number)
 {
     struct names *names = &module->names[number];
     if (!names->asked)
-        names->readable = code_demangle(module->functions[number].name, false);
+        names->readable = binary_demangle(module->functions[number].name, false);
     names->asked = true;
     return names->readable ? names->readable : module->functions[number].name;
 }
 
 static bool fits_demangled(const char *pattern, const char *linkage, bool parameters)
 {
-    char *readable = code_demangle(linkage, parameters);
+    char *readable = binary_demangle(linkage, parameters);
     bool fits = readable && fnmatch(pattern, readable, 0) == 0;
     free(readable);
     return fits;

@@ -10,6 +10,7 @@
  * first difference. One thread.
  */
 #include "isa/isa.h"
+#include "stepping.h"
 #include "wire/built.h"
 
 #include <Zydis/Zydis.h>
@@ -17,11 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
-#include <sys/ptrace.h>
 #include <sys/uio.h>
-#include <sys/user.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 struct range {
@@ -258,20 +255,17 @@ static void step(struct base_registers *registers, uint64_t *from, enum isa_flow
 
 static int run(void)
 {
-    int status;
+    int status = W_STOPCODE(SIGTRAP);
     uint64_t from = 0;
     enum isa_flow flow = ISA_NEXT;
     struct base_registers registers = {0};
-    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    do {
         struct user_regs_struct now;
-        int number = WSTOPSIG(status);
         if (ptrace(PTRACE_GETREGS, child, 0, &now) != 0)
             fail("cannot read registers");
         to_registers(&now, &registers);
         step(&registers, &from, &flow);
-        if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
-            fail("cannot step");
-    }
+    } while (stepping_next(child, &status));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -281,13 +275,9 @@ int main(int argc, char **argv)
                               (const void *)(uintptr_t)&ZydisDecoderDecodeFull) != BASE_OK)
         fail("usage: accesses PROGRAM [ARGUMENTS...]");
     read_program(argv[1]);
-    child = fork();
-    if (!child) {
-        personality(ADDR_NO_RANDOMIZE);
-        ptrace(PTRACE_TRACEME, 0, 0, 0);
-        execv(argv[1], argv + 1);
-        _exit(127);
-    }
+    child = stepping_start(argv + 1);
+    if (child < 0)
+        fail("cannot start the program");
     int code = run();
     fprintf(stderr, "%llu %llu %lld\n", (unsigned long long)accesses,
             (unsigned long long)comparisons, (long long)farthest);

@@ -8,6 +8,7 @@
  * Writes "ENTRY BLOCK,BLOCK,... COUNT" for each path, ENTRY an ELF virtual address. One thread, one
  * stack.
  */
+#include "stepping.h"
 #include "wire/built.h"
 
 #include <elf.h>
@@ -15,11 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/personality.h>
-#include <sys/ptrace.h>
-#include <sys/user.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #define EXIT_EDGE UINT32_MAX
 
@@ -369,10 +365,9 @@ static uint64_t code_at(pid_t child, uint64_t ip)
 static int run(pid_t child, uint64_t bias)
 {
     uint64_t before = 0;
-    int status;
-    while (waitpid(child, &status, 0) == child && WIFSTOPPED(status)) {
+    int status = W_STOPCODE(SIGTRAP);
+    do {
         struct user_regs_struct registers;
-        int number = WSTOPSIG(status);
         if (ptrace(PTRACE_GETREGS, child, 0, &registers) != 0)
             fail("cannot read registers");
         /* A repeated instruction stops at itself, each time round. */
@@ -381,9 +376,7 @@ static int run(pid_t child, uint64_t bias)
         uint64_t code = code_at(child, registers.rip);
         look_at(registers.rip - bias, registers.rsp, code);
         before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
-        if (ptrace(PTRACE_SINGLESTEP, child, 0, number == SIGTRAP ? 0 : number) != 0)
-            fail("cannot step");
-    }
+    } while (stepping_next(child, &status));
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -393,13 +386,9 @@ int main(int argc, char **argv)
         fail("usage: recount OUTPUT PROGRAM [ARGUMENTS...]");
     counts = must(calloc(counts_capacity, sizeof *counts));
     uint64_t bias = read_program(argv[2]) ? 0x555555554000 : 0;
-    pid_t child = fork();
-    if (!child) {
-        personality(ADDR_NO_RANDOMIZE);
-        ptrace(PTRACE_TRACEME, 0, 0, 0);
-        execv(argv[2], argv + 2);
-        _exit(127);
-    }
+    pid_t child = stepping_start(argv + 2);
+    if (child < 0)
+        fail("cannot start the program");
     int code = run(child, bias);
     while (depth)
         pop();
