@@ -1,33 +1,40 @@
 // SPDX-License-Identifier: MIT
+/* clang-format off */
 /*
- * Programs of which it is known how much their threads hinder each other: micro KIND
- * [option=value...]
+ * Programs of which it is known how much their threads hinder each other: micro KIND [option=value...]
  *
- *     posix        threads want one mutex                       pthread_mutex_lock   (ispot,
- * listing 1) spin         the same, a spin lock of its own             spin_lock pspin        the
- * same, the C library's                    pthread_spin_lock sharing      x and y in one cache line
- * update_x             (listing 2) padded       x and y far apart: nothing is shared update_x io
- * direct reads of a file each                  read                 (listing 3) private      posix
- * with a mutex each: nothing is shared   pthread_mutex_lock search       looks for the k-th node of
- * a list of its own list_search count        as many turns as the argument says count_turns state
- * as many turns as a global variable says      state_turns
+ *     posix        threads want one mutex                            pthread_mutex_lock   (ispot, listing 1)
+ *     spin         the same, a spin lock of its own                  spin_lock
+ *     pspin        the same, the C library's                         pthread_spin_lock
+ *     sharing      x and y in one cache line                         update_x             (listing 2)
+ *     padded       x and y far apart: nothing is shared              update_x
+ *     io           direct reads of a file each                       read                 (listing 3)
+ *     private      posix with a mutex each: nothing is shared        pthread_mutex_lock
+ *     search       looks for the k-th node of a list of its own      list_search
+ *     count        as many turns as the argument says                count_turns
+ *     state        as many turns as a global variable says           state_turns
  *
- *     delay=N       turns of an empty loop between operations, in io nanoseconds asleep (default 0); in sharing and padded by
- * the thread that updates y alone iterations=N  operations of every thread at least (default
- * 100000); a thread goes on until all have done theirs, so that it is hindered all the time
+ *     delay=N       between operations: turns of an empty loop, in io nanoseconds asleep (default 0); in sharing and
+ *                   padded by the thread that updates y alone; after locks it is random, from none to twice as many:
+ *                   equally fast threads fall into step otherwise and never meet
+ *     hold=N        turns with the lock held (default 0)
+ *     iterations=N  operations of every thread at least (default 100000); a thread goes on until all have done theirs,
+ *                   so that it is hindered all the time
  *     threads=N     (default 2; sharing and padded always have 2)
- *     sample=N      the time of one operation in N is taken, by the time stamp counter; 0: none
- * (default 8) updates=N     of x or y in an operation (default 16) block=N       bytes of a read
- * (default 512) directory=D   for the files of io (default .), which are made and removed
+ *     sample=N      the time of one operation in N is taken, by the time stamp counter; 0: none (default 8)
+ *     updates=N     of x or y in an operation (default 16)
+ *     block=N       bytes of a read (default 512)
+ *     directory=D   for the files of io (default .), which are made and removed
  *
- * delay alone decides how much threads hinder each other; in the last three nobody hinders anybody,
- * it is the work that varies. Prints lines name=value; times are of the operation alone:
- *     operations, mean_ns, min_ns, median_ns, p99_ns, per_operation_ns (threads * total time /
- * operations), total_s
+ * delay alone decides how much threads hinder each other; in the last three nobody hinders anybody, it is the work
+ * that varies. Prints lines name=value; times are of the operation alone: operations, mean_ns, min_ns, median_ns,
+ * p99_ns, per_operation_ns (threads * total time / operations), total_s
  */
+/* clang-format on */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,7 +116,8 @@ static void turn(uint64_t turns)
         __asm__ volatile("");
 }
 
-/* Asleep: more threads than processors may wait for a disk without waiting for each other's processors. */
+/* Asleep: more threads than processors may wait for a disk without waiting for each other's
+ * processors. */
 static void rest(uint64_t nanoseconds)
 {
     struct timespec pause = {.tv_sec = (time_t)(nanoseconds / 1000000000),
@@ -131,8 +139,14 @@ static uint64_t draw(struct thread *self)
     return self->random ^= self->random << 17;
 }
 
-/* ---- locks ------------------------------------------------------------------------------------
- */
+/* Threads of equal speed that always rest equally long take turns, and never meet. */
+static void compute_some(struct thread *self)
+{
+    compute(option.delay ? draw(self) % (2 * option.delay + 1) : 0);
+}
+
+/* ---- locks
+ * --------------------------------------------------------------------------------------- */
 
 static void posix_operation(struct thread *self)
 {
@@ -142,11 +156,10 @@ static void posix_operation(struct thread *self)
 
 static void posix_after(struct thread *self)
 {
-    (void)self;
     value++;
     turn(option.hold);
     pthread_mutex_unlock(&mutex);
-    compute(option.delay);
+    compute_some(self);
 }
 
 static void private_operation(struct thread *self)
@@ -160,7 +173,7 @@ static void private_after(struct thread *self)
     self->operations--;
     turn(option.hold);
     pthread_mutex_unlock(&self->mutex);
-    compute(option.delay);
+    compute_some(self);
 }
 
 __attribute__((noinline)) void spin_lock(atomic_int *word)
@@ -183,11 +196,10 @@ static void spin_operation(struct thread *self)
 
 static void spin_after(struct thread *self)
 {
-    (void)self;
     value++;
     turn(option.hold);
     spin_unlock(&spin_word);
-    compute(option.delay);
+    compute_some(self);
 }
 
 static void pspin_operation(struct thread *self)
@@ -198,15 +210,14 @@ static void pspin_operation(struct thread *self)
 
 static void pspin_after(struct thread *self)
 {
-    (void)self;
     value++;
     turn(option.hold);
     pthread_spin_unlock(&spin);
-    compute(option.delay);
+    compute_some(self);
 }
 
-/* ---- false sharing -----------------------------------------------------------------------------
- */
+/* ---- false sharing
+ * ------------------------------------------------------------------------------- */
 
 /* What is loaded is waited for before it is stored: a processor that renames memory runs plain
    increments of one place at twice or half the speed, as it happens, which would look like
@@ -252,8 +263,8 @@ static void sharing_after(struct thread *self)
         compute(option.delay);
 }
 
-/* ---- direct reads -------------------------------------------------------------------------------
- */
+/* ---- direct reads
+ * -------------------------------------------------------------------------------- */
 
 static void write_file(int descriptor, char *buffer)
 {
@@ -393,7 +404,7 @@ static const struct kind kinds[] = {
 };
 
 /* ---- running
- * --------------------------------------------------------------------------------------- */
+ * ------------------------------------------------------------------------------------- */
 
 static void keep(struct thread *self, uint64_t ticks)
 {
@@ -420,9 +431,27 @@ static void one(struct thread *self, bool is_timed)
     keep(self, ticks);
 }
 
+/* One thread a processor, if there are enough: schedulers like to wake a thread up on its waker's,
+   where it cannot get into anyone's way. */
+static void pin(unsigned number)
+{
+    cpu_set_t all, one;
+    unsigned seen = 0;
+    if (sched_getaffinity(0, sizeof all, &all) != 0 || (unsigned)CPU_COUNT(&all) < option.threads)
+        return;
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && seen++ == number) {
+            CPU_ZERO(&one);
+            CPU_SET(cpu, &one);
+            pthread_setaffinity_np(pthread_self(), sizeof one, &one);
+            return;
+        }
+}
+
 static void *run(void *argument)
 {
     struct thread *self = argument;
+    pin(self->number);
     uint64_t rest = option.sample;
     bool is_measured = option.sample && (self->number == 0 || !kind->is_measured_in_first);
     pthread_barrier_wait(&begin);

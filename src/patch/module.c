@@ -4,6 +4,7 @@
  */
 #include "patch/parts.h"
 
+#include "binary/binary.h"
 #include "flow/flow.h"
 
 #include <fnmatch.h>
