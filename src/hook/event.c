@@ -360,7 +360,7 @@ static SLOW void look_around(struct hook_thread *self)
     if (atomic_load_explicit(&hook.process->new_modules, memory_order_relaxed) >
         atomic_load_explicit(&hook.modules_seen, memory_order_relaxed))
         self->due |= DUE_MODULES;
-    if (events % COST_PERIOD == 0)
+    if (events % COST_PERIOD < LOOK_PERIOD) /* the piece's last owner ended at any number */
         self->due |= DUE_COST;
     if (atomic_load_explicit(hook.agent.stopping, memory_order_relaxed))
         hook_stop();

@@ -24,7 +24,7 @@
 
 enum {
     IDLE_MS = 50,
-    STARTING_MS = 10, /* in the first second of a process                           */
+    STARTING_MS = 10, /* in the first second of a process, or of a window of samples */
     PATCHING_MS = 2,
     STACK_PERIOD = 10000,
     HOLE_MS = 5000, /* what is no piece by then will never be one                 */
@@ -169,8 +169,9 @@ static void choose(struct launch_service *service)
 
 static void sleep_on_doorbell(const struct launch_service *service, uint32_t seen, bool soon)
 {
+    bool quick = service->choice.watches && !launch_choice_settled(&service->choice);
     uint64_t since = launch_now_ns(CLOCK_MONOTONIC) - service->started_ns;
-    uint64_t ms = soon ? PATCHING_MS : since < 1000 * MS ? STARTING_MS : IDLE_MS;
+    uint64_t ms = soon ? PATCHING_MS : quick || since < 1000 * MS ? STARTING_MS : IDLE_MS;
     struct timespec limit = {.tv_nsec = (long)(ms * MS)};
     if (!atomic_load(&service->quit))
         syscall(SYS_futex, &service->region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
@@ -187,8 +188,9 @@ static void *serve(void *context)
         choose(service);
         for (struct launch_process *process = service->processes; process; process = process->next)
             soon |= launch_process_serve(service, process);
-        launch_sampler_run(&service->sampler, soon || (service->request->functions_count == 0 &&
-                                                       !launch_choice_settled(&service->choice)));
+        bool chooses = service->request->functions_count == 0 &&
+                       launch_choice_watches(&service->choice, launch_now_ns(CLOCK_MONOTONIC));
+        launch_sampler_run(&service->sampler, soon || chooses);
         launch_processes_free(service, false);
         sleep_on_doorbell(service, seen, soon);
     }

@@ -153,7 +153,7 @@ struct launch_sampler {
 
 /* All processes that come of a child that has not executed its program yet. 0, or errno; it runs. */
 int launch_sampler_open(struct launch_sampler *sampler, pid_t child);
-/* Samples each millisecond of CPU time of a thread, or none. */
+/* Samples each quarter of a millisecond of CPU time of a thread, or none. */
 void launch_sampler_run(struct launch_sampler *sampler, bool run);
 void launch_sampler_drain(struct launch_sampler *sampler,
                           void (*take)(void *context, const struct launch_sample *sample),
@@ -181,6 +181,10 @@ struct launch_choice {
     double ns;                     /* of all samples, fading like those of the candidates */
     uint64_t cpu_ns;               /* since the start                                      */
     uint64_t due_ns;               /* cpu_ns of the next judgement                          */
+    bool watches;                  /* a window, else a pause; it                             */
+    uint64_t begun_ns, turn_ns;    /* began, and ends: as launch_choice_watches was told     */
+    uint64_t begun_cpu_ns;         /* cpu_ns when it began                                   */
+    uint64_t watched_ns;           /* in windows that saw something                          */
 };
 
 void launch_choice_begin(struct launch_choice *choice);
@@ -191,8 +195,10 @@ void launch_choice_add(struct launch_choice *choice, const void *module, uint64_
    now on. */
 size_t launch_choice_judge(struct launch_choice *choice,
                            struct launch_candidate hot[LAUNCH_CHOICE_MOST]);
-/* The first second is over. */
+/* The first choice is over: for now nothing more is to be learnt. */
 bool launch_choice_settled(const struct launch_choice *choice);
+/* Should there be samples now? Asked every few milliseconds; now_ns: CLOCK_MONOTONIC. */
+bool launch_choice_watches(struct launch_choice *choice, uint64_t now_ns);
 
 /* ---- modules and what is to be hooked in them (blocks_modules.c) ------------------------------------ */
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which functions are worth timing: those with more than a hundredth of the samples, and enough of
- * them that this is no accident. Looked at after 0.1, 0.3 and 1 s of CPU time, so that short
- * programs have something and long ones the right things. Later there are samples only while
+ * them that this is no accident. Looked at after 0.1, 0.2 and 0.4 s of sampled CPU time, so that
+ * short programs have something and long ones the right things. Later there are samples only while
  * something is patched; old ones count half then.
+ *
+ * Being sampled makes switching between threads several times as dear (the clock is set each time,
+ * in a virtual machine by the host). So after the first look there are samples in short windows
+ * only.
  */
 #include "launch/blocks.h"
 
@@ -12,7 +16,15 @@
 
 #define MS UINT64_C(1000000)
 
-enum { FIRST_MS = 100, SECOND_MS = 300, THIRD_MS = 1000, LATER_MS = 2000 };
+enum { FIRST_MS = 100, SECOND_MS = 200, THIRD_MS = 400, LATER_MS = 800 };
+
+enum {
+    WATCHED_MS = 400, /* wall time in windows that saw something: who spends it in the kernel is
+                         seen little */
+    FIRST_WINDOW_MS = 100,
+    WINDOW_MS = 10,
+    PAUSE_MS = 40, /* and up to as much again, by chance: programs have periods, too */
+};
 
 void launch_choice_begin(struct launch_choice *choice)
 {
@@ -22,7 +34,30 @@ void launch_choice_begin(struct launch_choice *choice)
 
 bool launch_choice_settled(const struct launch_choice *choice)
 {
-    return choice->due_ns > THIRD_MS * MS;
+    return choice->due_ns > THIRD_MS * MS || choice->watched_ns > WATCHED_MS * MS;
+}
+
+/* Of the window or the pause that begins. */
+static uint64_t length_ns(const struct launch_choice *choice, uint64_t now_ns)
+{
+    if (!choice->watches)
+        return PAUSE_MS * MS + base_mix64(now_ns) % (PAUSE_MS * MS);
+    return choice->due_ns <= FIRST_MS * MS ? FIRST_WINDOW_MS * MS : WINDOW_MS * MS;
+}
+
+bool launch_choice_watches(struct launch_choice *choice, uint64_t now_ns)
+{
+    if (launch_choice_settled(choice))
+        return false;
+    if (now_ns < choice->turn_ns)
+        return choice->watches;
+    if (choice->watches && choice->cpu_ns > choice->begun_cpu_ns)
+        choice->watched_ns += now_ns - choice->begun_ns;
+    choice->watches = !choice->watches;
+    choice->begun_ns = now_ns;
+    choice->begun_cpu_ns = choice->cpu_ns;
+    choice->turn_ns = now_ns + length_ns(choice, now_ns);
+    return choice->watches;
 }
 
 static size_t place_of(const void *module, uint64_t vaddr)

@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RING_PAGES = 8, PAGE = 4096, PERIOD_NS = 1000000 };
+enum { RING_PAGES = 8, PAGE = 4096, PERIOD_NS = 250000 };
 
 struct launch_sampler_cpu {
     int event;

@@ -1093,6 +1093,42 @@ static void test_choice(void **state)
     assert_int_equal(hot[0].vaddr, 0x40);
 }
 
+/* Time that it watches in so many milliseconds of a program that uses CPU time half of them. */
+static uint64_t watched(struct launch_choice *choice, uint64_t *now_ms, uint64_t ms, bool busy)
+{
+    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
+    uint64_t sum = 0;
+    for (uint64_t end = *now_ms + ms; *now_ms < end; ++*now_ms) {
+        bool watches = launch_choice_watches(choice, *now_ms * MS);
+        sum += watches;
+        if (watches && busy && *now_ms % 2)
+            add(choice, 0x10, 1);
+        launch_choice_judge(choice, hot);
+    }
+    return sum;
+}
+
+static void test_choice_watches_in_windows(void **state)
+{
+    static struct launch_choice choice;
+    uint64_t now_ms = 1000000, sum;
+    launch_choice_begin(&choice);
+    /* Nothing runs: mostly watched, however long, so that nothing is missed when it begins. */
+    sum = watched(&choice, &now_ms, 10000, false);
+    assert_in_range(sum, 5000, 8000);
+    assert_false(launch_choice_settled(&choice));
+    /* A first look soon, then small windows, and an end. */
+    sum = watched(&choice, &now_ms, 400, true);
+    assert_in_range(choice.cpu_ns, 100 * MS, 150 * MS);
+    sum = watched(&choice, &now_ms, 500, true);
+    assert_in_range(sum, 40, 130);
+    assert_false(launch_choice_settled(&choice));
+    watched(&choice, &now_ms, 10000, true);
+    assert_true(launch_choice_settled(&choice));
+    assert_int_equal(watched(&choice, &now_ms, 1000, true), 0);
+    assert_in_range(choice.watched_ns, 300 * MS, 550 * MS);
+}
+
 static void test_choice_has_an_end(void **state)
 {
     static struct launch_choice choice;
@@ -1140,6 +1176,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_thread_in_a_handler_that_returns_into_the_middle),
         cmocka_unit_test(test_the_same_for_a_handler_that_does_not_rest),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_choice_watches_in_windows),
         cmocka_unit_test(test_choice_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
