@@ -5,6 +5,7 @@
 #include "os/os.h"
 
 #include <asm/unistd.h>
+#include <linux/membarrier.h>
 #include <linux/time.h>
 
 enum {
@@ -266,6 +267,13 @@ void hook_after_fork(uint32_t pid, uint32_t process)
 
 /* ---- what recording costs ------------------------------------------------------ */
 
+/* In the time of a window so many that even those that pass, some 12 ticks each, take 1/40 of it.
+ */
+static bool is_too_often(const struct hook_function *function, uint64_t elapsed)
+{
+    return (uint64_t)function->window * function->every * 12 * 40 > elapsed;
+}
+
 /* What is executed most is let pass more often: twice for each time that the cost is over the
    limit, at most eight times as often at once. */
 void thread_costs(struct hook_thread *self)
@@ -279,6 +287,9 @@ void thread_costs(struct hook_thread *self)
         more *= 2;
     for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++) {
         struct hook_function *function = &self->function[k];
+        if (function->window > COST_PERIOD / 32 && is_too_often(function, elapsed))
+            atomic_store_explicit(&hook.region->function[k].often, BLOCKS_OFTEN,
+                                  memory_order_relaxed);
         if (function->window > COST_PERIOD / 32 && function->every * more <= MOST_EVERY)
             function->every *= more;
         if (function->every > self->piece->highest_every)
@@ -335,6 +346,10 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
         hook.region = NULL;
         return false;
     }
+    /* Alone so far, so this costs nothing. Children of a fork do without: they may be locked in by
+     * then. */
+    hook.process->barriers =
+        os_syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
     calibrate();
     return true;
 }

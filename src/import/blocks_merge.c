@@ -30,6 +30,14 @@ static bool is_sane(const struct blocks_import *import, const struct blocks_bloc
            block->sleeps <= most_executions;
 }
 
+/* Of a function that was timed until it turned out to be executed too often: listed with the
+   reason, and what was timed would stand for all of the run. */
+static bool is_part_of_run(const struct blocks_import *import, const struct blocks_block *block)
+{
+    return blocks_function_ok(import, block->function) &&
+           import->region->function[block->function].often == BLOCKS_OFTEN_UNHOOKED;
+}
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -229,6 +237,8 @@ bool blocks_merge(struct blocks_import *import, uint32_t process, uint32_t threa
 {
     uint32_t item;
     if (block->skipped == 0 && block->recorded == 0)
+        return true;
+    if (is_part_of_run(import, block))
         return true;
     if (!is_sane(import, block)) {
         import->damaged++;

@@ -103,7 +103,7 @@ void launch_rewrite_now(const struct launch_code *code, struct launch_rewrite *r
 uint64_t launch_trap_find(const struct blocks_process *piece, uint64_t address);
 
 /* Every processor has executed a serialising instruction since. */
-void launch_synchronise(void);
+void launch_synchronise(const struct launch_code *code);
 
 /* ---- writing code that is executed (blocks_live.c) ----------------------------------------------- */
 

@@ -167,7 +167,7 @@ static void finish(struct launch_batch *batch, bool proven)
         else
             launch_rewrite_tail(batch->code, rewrite);
     }
-    launch_synchronise();
+    launch_synchronise(batch->code);
     for (size_t i = 0; i < batch->count; i++)
         launch_rewrite_head(batch->code, &batch->rewrites[i]);
     batch->waits = false;
@@ -192,7 +192,7 @@ const char *launch_batch_begin(struct launch_batch *batch)
         return refused;
     for (size_t i = 0; i < batch->count; i++)
         launch_rewrite_trap(batch->code, &batch->rewrites[i]);
-    launch_synchronise();
+    launch_synchronise(batch->code);
     list_dangers(batch);
     batch->threads_count = 0;
     batch->since_ns = launch_now_ns(CLOCK_MONOTONIC);

@@ -324,6 +324,12 @@ static bool know_hooks(struct launch_service *service, struct launch_process *pr
     return true;
 }
 
+static bool is_unhooked(const struct launch_service *service, size_t index)
+{
+    uint32_t number = service->modules.hooks[index]->number;
+    return atomic_load(&service->region->function[number].often) == BLOCKS_OFTEN_UNHOOKED;
+}
+
 /* Hooks that wait to be tried, of modules that are loaded: calls `each` until it returns false. */
 static void for_each_due(struct launch_service *service, struct launch_process *process,
                          bool (*each)(struct launch_service *service,
@@ -332,7 +338,7 @@ static void for_each_due(struct launch_service *service, struct launch_process *
     bool more = know_hooks(service, process);
     for (size_t i = 0; more && i < process->states_count; i++) {
         const struct launch_loaded *loaded;
-        if (process->states[i] >= HOOK_BATCH)
+        if (process->states[i] >= HOOK_BATCH || is_unhooked(service, i))
             continue;
         loaded = find_loaded(process, service->modules.hooks[i]->module);
         if (!loaded)
@@ -399,10 +405,60 @@ static bool has_due(struct launch_service *service, struct launch_process *proce
     if (!know_hooks(service, process))
         return false;
     for (size_t i = 0; i < process->states_count; i++)
-        if (process->states[i] < HOOK_BATCH &&
+        if (process->states[i] < HOOK_BATCH && !is_unhooked(service, i) &&
             find_loaded(process, service->modules.hooks[i]->module))
             return true;
     return false;
+}
+
+/* ---- hooks that are taken away ------------------------------------------------- */
+
+static struct blocks_function *function_of(const struct launch_service *service, size_t index)
+{
+    return &service->region->function[service->modules.hooks[index]->number];
+}
+
+/*
+ * The original bytes, in place of the jump. No thread can be in the middle of them: they were
+ * executed in their copy, which stays.
+ */
+static bool write_original(struct launch_process *process, const struct launch_hook *hook,
+                           uint64_t entry)
+{
+    struct launch_rewrite rewrite = {.at = entry};
+    int32_t distance;
+    if (!launch_code_read(&process->code, entry, rewrite.before, sizeof rewrite.before) ||
+        rewrite.before[0] != JUMP)
+        return false;
+    memcpy(&distance, rewrite.before + 1, sizeof distance);
+    rewrite.to = entry + PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance;
+    memcpy(rewrite.after, hook->plan.original, PATCH_JUMP_BYTES);
+    launch_rewrite_trap(&process->code, &rewrite);
+    launch_synchronise(&process->code);
+    launch_rewrite_tail(&process->code, &rewrite);
+    launch_synchronise(&process->code);
+    launch_rewrite_head(&process->code, &rewrite);
+    return rewrite.state == LAUNCH_DONE;
+}
+
+/* Functions that headroom itself chose and that turn out to be executed too often to be looked at.
+ */
+static void unhook_often(struct launch_service *service, struct launch_process *process)
+{
+    for (size_t i = 0; i < process->states_count; i++) {
+        const struct launch_hook *hook = service->modules.hooks[i];
+        struct blocks_function *function = function_of(service, i);
+        const struct launch_loaded *loaded;
+        if (process->states[i] != HOOK_DONE || hook->kind != LAUNCH_JUMP ||
+            atomic_load(&function->often) == BLOCKS_OFTEN_NOT ||
+            !(loaded = find_loaded(process, hook->module)))
+            continue;
+        leave(service, process, i,
+              "it is executed so often, and so short, that even counting it would take too much "
+              "time");
+        if (write_original(process, hook, hook->plan.entry + loaded->bias))
+            atomic_store(&function->often, BLOCKS_OFTEN_UNHOOKED);
+    }
 }
 
 /* True: threads are waited for. */
@@ -662,6 +718,8 @@ bool launch_process_serve(struct launch_service *service, struct launch_process 
         end(process);
         return false;
     }
+    if (service->request->functions_count == 0)
+        unhook_often(service, process);
     return patch_running(service, process);
 }
 

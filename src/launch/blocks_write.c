@@ -139,13 +139,17 @@ void launch_rewrite_now(const struct launch_code *code, struct launch_rewrite *r
 }
 
 /*
- * An expedited barrier reaches the caller's own process only; this one waits until every processor
- * has been through the scheduler or a timer interrupt, both of which serialise it. Where the kernel
- * refuses it (nohz_full) a pause of many ticks stands in.
+ * Waits until every processor that executes the process has been interrupted, which serialises it.
+ * A process that is registered for that is at once; else it takes until all have been through the
+ * scheduler or a timer interrupt. Where the kernel refuses both (nohz_full) a pause of many ticks
+ * stands in.
  */
-void launch_synchronise(void)
+void launch_synchronise(const struct launch_code *code)
 {
     struct timespec pause = {.tv_nsec = NO_BARRIER_MS * 1000000L};
+    if (code->piece->barriers &&
+        syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
+        return;
     if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) != 0)
         nanosleep(&pause, NULL);
 }

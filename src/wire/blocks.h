@@ -81,10 +81,17 @@ struct blocks_function {
     uint8_t key_argument;       /* 0..5: integer argument that is the key                    */
     _Atomic uint32_t every;     /* one execution in so many is recorded, 1: all; threads raise it for
                                    themselves when it costs too much                         */
-    uint32_t reserved;
+    _Atomic uint32_t often;     /* enum blocks_often                                         */
     uint64_t device, inode;     /* of its module's file; 0: any (imports)                    */
     uint64_t vaddr;             /* ELF virtual address in it; 0: not known                   */
     char name[BLOCKS_NAME];     /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */
+};
+
+/* Executed so often that letting executions pass costs too much by itself. */
+enum blocks_often {
+    BLOCKS_OFTEN_NOT = 0,
+    BLOCKS_OFTEN,               /* a thread says so                                          */
+    BLOCKS_OFTEN_UNHOOKED,      /* headroom has taken the hook away: what was timed is no whole */
 };
 
 /* ---- pieces ----------------------------------------------------------------------------------- */
@@ -142,6 +149,8 @@ struct blocks_process {
     _Atomic uint32_t phase;     /* enum blocks_phase, a futex: a process that starts waits for headroom to patch it,
                                    if blocks_region.wait, two seconds at most                */
     uint32_t areas_count;
+    uint32_t barriers;          /* it is registered for expedited memory barriers of other processes: its processors
+                                   can be interrupted at once                                */
     struct blocks_area areas[BLOCKS_AREAS];
     _Atomic uint32_t traps_count; /* entries in use; may hold empty ones                     */
     struct blocks_trap traps[BLOCKS_FUNCTIONS];
