@@ -267,18 +267,21 @@ void hook_after_fork(uint32_t pid, uint32_t process)
 
 /* ---- what recording costs ------------------------------------------------------ */
 
-/* In the time of a window so many that even those that pass, some 12 ticks each, take 1/40 of it.
+/* In the time of a window so many that even those that pass, some 20 ticks each, take 1/40 of it.
  */
 static bool is_too_often(const struct hook_function *function, uint64_t elapsed)
 {
-    return (uint64_t)function->window * function->every * 12 * 40 > elapsed;
+    return (uint64_t)function->window * function->every * 20 * 40 > elapsed;
 }
 
 /* What is executed most is let pass more often: twice for each time that the cost is over the
    limit, at most eight times as often at once. */
 void thread_costs(struct hook_thread *self)
 {
-    uint64_t now = HOOK_TICKS(), elapsed = now - self->checked;
+    /* On a clock that stands still while the thread is off its processor, as far as that is seen.
+     */
+    uint64_t now = HOOK_TICKS() - self->switches[0] - self->switches[1];
+    uint64_t elapsed = now - self->checked;
     uint64_t cost = COST_PERIOD * self->cost;
     uint32_t more = 1;
     self->checked = now;
