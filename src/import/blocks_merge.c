@@ -32,10 +32,18 @@ static bool is_sane(const struct blocks_import *import, const struct blocks_bloc
 
 /* Of a function that was timed until it turned out to be executed too often: listed with the
    reason, and what was timed would stand for all of the run. */
+static bool is_unhooked(const struct blocks_import *import, uint32_t function)
+{
+    return blocks_function_ok(import, function) &&
+           import->region->function[function].often == BLOCKS_OFTEN_UNHOOKED;
+}
+
 static bool is_part_of_run(const struct blocks_import *import, const struct blocks_block *block)
 {
-    return blocks_function_ok(import, block->function) &&
-           import->region->function[block->function].often == BLOCKS_OFTEN_UNHOOKED;
+    bool part = is_unhooked(import, block->function);
+    for (uint32_t i = 0; i < block->children_count && i < BLOCKS_CHILDREN; i++)
+        part |= (block->flags & BLOCKS_SEQUENCE) && is_unhooked(import, block->children[i].function);
+    return part;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)

@@ -19,8 +19,10 @@
 enum { FIRST_MS = 100, SECOND_MS = 200, THIRD_MS = 400, LATER_MS = 800 };
 
 enum {
-    WATCHED_MS = 400, /* wall time in windows that saw something: who spends it in the kernel is
-                         seen little */
+    /* Wall time in windows that saw something: who spends it in the kernel, or gets no processor,
+     * is seen little. */
+    WATCHED_MS = 400,
+    MOST_WATCHED_MS = 1500, /* while there has been nothing to choose from */
     FIRST_WINDOW_MS = 100,
     WINDOW_MS = 10,
     PAUSE_MS = 40, /* and up to as much again, by chance: programs have periods, too */
@@ -34,7 +36,8 @@ void launch_choice_begin(struct launch_choice *choice)
 
 bool launch_choice_settled(const struct launch_choice *choice)
 {
-    return choice->due_ns > THIRD_MS * MS || choice->watched_ns > WATCHED_MS * MS;
+    uint64_t limit_ms = choice->due_ns <= FIRST_MS * MS ? MOST_WATCHED_MS : WATCHED_MS;
+    return choice->due_ns > THIRD_MS * MS || choice->watched_ns > limit_ms * MS;
 }
 
 /* Of the window or the pause that begins. */
@@ -138,10 +141,12 @@ static uint64_t next_due(uint64_t cpu_ns)
 size_t launch_choice_judge(struct launch_choice *choice,
                            struct launch_candidate hot[LAUNCH_CHOICE_MOST])
 {
-    if (choice->cpu_ns < choice->due_ns)
+    bool later = choice->due_ns > THIRD_MS * MS;
+    if (choice->cpu_ns < choice->due_ns && (later || !launch_choice_settled(choice)))
         return 0;
-    bool later = launch_choice_settled(choice);
-    choice->due_ns = next_due(choice->cpu_ns);
+    /* The last look of the first choice takes what there is. */
+    choice->due_ns = choice->cpu_ns < choice->due_ns ? choice->cpu_ns + (THIRD_MS + LATER_MS) * MS
+                                                     : next_due(choice->cpu_ns);
     struct launch_candidate *found = malloc(sizeof choice->slots);
     size_t count = 0;
     if (!found)

@@ -319,6 +319,28 @@ static void places_are_named(void **state)
     fixture_free(&fixture);
 }
 
+static bool has_leaf(uint32_t often)
+{
+    struct fixture fixture;
+    two_threads(&fixture);
+    fixture.region->function[LEAF].often = often;
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    bool found = false;
+    for (size_t i = 0; i < profile->timed_blocks_count; i++)
+        found |= profile->timed_blocks[i].function == LEAF;
+    profile_free(profile);
+    fixture_free(&fixture);
+    return found;
+}
+
+/* What was timed until its hook was taken away is no part of a whole run. */
+static void what_was_unhooked_is_left_out(void **state)
+{
+    assert_true(has_leaf(BLOCKS_OFTEN_NOT));
+    assert_true(has_leaf(BLOCKS_OFTEN));
+    assert_false(has_leaf(BLOCKS_OFTEN_UNHOOKED));
+}
+
 static void processes_are_merged(void **state)
 {
     struct fixture fixture;
@@ -648,6 +670,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_merged_over_threads),
         cmocka_unit_test(places_are_named),
+        cmocka_unit_test(what_was_unhooked_is_left_out),
         cmocka_unit_test(processes_are_merged),
         cmocka_unit_test(torn_blocks_are_put_right),
         cmocka_unit_test(nonsense_is_left_out),

@@ -312,6 +312,27 @@ static void test_sequences(void **state)
     assert_true(most >= 998 && most <= 1000);
 }
 
+static __attribute__((noinline)) long slow(long turns)
+{
+    for (long i = 0; i < turns; i++)
+        __asm__ volatile("");
+    return turns;
+}
+
+/* Executions that are next to nothing are given up; those that take microseconds are not. */
+static void test_often(void **state)
+{
+    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(slow, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    for (long i = 0; i < 40000; i++)
+        assert_int_equal(via_slow(3000), 3000);
+    assert_int_equal(region->function[k_slow].often, BLOCKS_OFTEN_NOT);
+    for (long i = 0; i < 400000; i++)
+        assert_int_equal(via_keyed(i, 1), i * 3 + 1);
+    assert_int_equal(region->function[k_keyed].often, BLOCKS_OFTEN);
+    assert_int_equal(region->function[k_slow].often, BLOCKS_OFTEN_NOT);
+}
+
 static void test_every(void **state)
 {
     HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
@@ -739,16 +760,16 @@ static int begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),       cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_wide),        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_shapes),      cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_every),       cmocka_unit_test(test_holders),
-        cmocka_unit_test(test_sleep),       cmocka_unit_test(test_recursion),
-        cmocka_unit_test(test_longjmp),     cmocka_unit_test(test_backtrace),
-        cmocka_unit_test(test_thread_exit), cmocka_unit_test(test_coroutines),
-        cmocka_unit_test(test_signals),     cmocka_unit_test(test_fork),
-        cmocka_unit_test(test_threads),     cmocka_unit_test(test_markers),
-        cmocka_unit_test(test_stop), /* last: for good */
+        cmocka_unit_test(test_calls),      cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_wide),       cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_every),      cmocka_unit_test(test_often),
+        cmocka_unit_test(test_holders),    cmocka_unit_test(test_sleep),
+        cmocka_unit_test(test_recursion),  cmocka_unit_test(test_longjmp),
+        cmocka_unit_test(test_backtrace),  cmocka_unit_test(test_thread_exit),
+        cmocka_unit_test(test_coroutines), cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_fork),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_markers),    cmocka_unit_test(test_stop), /* last: for good */
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }

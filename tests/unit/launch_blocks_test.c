@@ -1129,6 +1129,24 @@ static void test_choice_watches_in_windows(void **state)
     assert_in_range(choice.watched_ns, 300 * MS, 550 * MS);
 }
 
+/* Who gets a twentieth of a processor is given time, and then judged by what there was. */
+static void test_choice_with_few_samples(void **state)
+{
+    static struct launch_choice choice;
+    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
+    size_t count = 0;
+    launch_choice_begin(&choice);
+    for (uint64_t ms = 1; ms < 20000; ms++) {
+        if (launch_choice_watches(&choice, ms * MS) && ms % 20 == 0)
+            add(&choice, 0x10, 1);
+        count += launch_choice_judge(&choice, hot);
+    }
+    assert_int_equal(count, 1);
+    assert_true(launch_choice_settled(&choice));
+    assert_in_range(choice.watched_ns, 1000 * MS, 2000 * MS);
+    assert_in_range(choice.cpu_ns, 40 * MS, 100 * MS);
+}
+
 static void test_choice_has_an_end(void **state)
 {
     static struct launch_choice choice;
@@ -1177,6 +1195,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(test_the_same_for_a_handler_that_does_not_rest),
         cmocka_unit_test(test_choice),
         cmocka_unit_test(test_choice_watches_in_windows),
+        cmocka_unit_test(test_choice_with_few_samples),
         cmocka_unit_test(test_choice_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
