@@ -927,7 +927,7 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 6; CREATE TABLE future(x)");
+    edit(path, "PRAGMA user_version = 7; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));
