@@ -317,16 +317,14 @@ static struct range *choose_ranges(struct settling *self, const struct parts *pa
     return chosen;
 }
 
-static void own_range(struct settling *self, uint32_t owner, char *parts, struct range range)
+/* Children name their block themselves, as it was: that is dealt with like all references. */
+static void own_range(struct settling *self, uint32_t owner, struct range range)
 {
     if (strcmp(self->table->name, "path_block") == 0) {
         ((struct profile_path_block *)(void *)self->settled)[owner].first_line = range.first;
         ((struct profile_path_block *)(void *)self->settled)[owner].lines = range.count;
     } else if (strcmp(self->table->name, "path") == 0) {
         ((struct profile_path *)(void *)self->settled)[owner].first_step = range.first;
-    } else {
-        for (uint32_t i = 0; i < range.count; i++)
-            ((struct profile_block_child *)(void *)parts)[range.first + i].block = owner;
     }
 }
 
@@ -347,7 +345,7 @@ static bool settle_parts(struct settling *self)
             memcpy(copies + count * bytes, parts.items.items + chosen[i].first * bytes,
                    range.count * bytes);
         count += range.count;
-        own_range(self, i, copies, range);
+        own_range(self, i, range);
     }
     bool good = chosen && copies;
     if (good && count) {
