@@ -501,6 +501,24 @@ static void origins_are_kept_in_files(void **state)
     profile_free(got);
 }
 
+/* Each process is some recording's. */
+static void processes_without_origin_are_damage(void **state)
+{
+    struct profile *sum = plus(shard(5, 1), shard(5, 0));
+    assert_true(profile_check(sum));
+    sum->merged[1].processes = 0;
+    assert_false(profile_check(sum));
+    sum->merged[1].processes = UINT32_MAX;
+    assert_false(profile_check(sum));
+    sum->merged[1].processes = 1;
+    sum->processes[0].parent = 2;
+    assert_false(profile_check(sum));
+    sum->processes[0].parent = UINT32_MAX;
+    sum->merged[0].file = NULL;
+    assert_false(profile_check(sum));
+    profile_free(sum);
+}
+
 static void runs_are_told_together(void **state)
 {
     struct profile *a = shard(2, 0), *b = shard(2, 1), *c = build(2, 2, 3);
@@ -696,6 +714,56 @@ static void deep_trees_are_merged(void **state)
     profile_free(sum);
 }
 
+/* Sets some number or text of some row to something odd. */
+static void spoil(struct profile *profile, struct base_random *random)
+{
+    static const uint64_t odd[] = {
+        0,         1,         2, 3, 7, 255, 4096, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 50,
+        INT64_MAX, UINT64_MAX};
+    static const char *const texts[] = {NULL, "", "\n\t\x01", "f1", "\xff\xfe"};
+    const struct schema_table *table = &schema_tables[base_random_below(random, SCHEMA_TABLES)];
+    const struct schema_column *column =
+        &table->columns[base_random_below(random, table->columns_count)];
+    struct merge_items items = merge_items(profile, table);
+    if (items.count == table->first)
+        return;
+    size_t row = table->first + base_random_below(random, items.count - table->first);
+    void *value = items.items + row * items.bytes + column->offset;
+    uint64_t number = odd[base_random_below(random, BASE_COUNT(odd))];
+    if (column->type == SCHEMA_COUNT32)
+        *(uint32_t *)value = (uint32_t)number;
+    else if (column->type == SCHEMA_REAL)
+        *(double *)value = (double)number;
+    else if (column->type == SCHEMA_TEXT || column->type == SCHEMA_NAME)
+        *(const char **)value = texts[base_random_below(random, BASE_COUNT(texts))];
+    else if (column->type != SCHEMA_POSITION && column->type != SCHEMA_BUILD_ID)
+        *(uint64_t *)value = number;
+}
+
+/* Whatever a file may hold: merged to something that a file may hold, or refused in a sentence. */
+static void odd_profiles_do_no_harm(void **state)
+{
+    struct base_random random = {1};
+    unsigned merged = 0, refused = 0;
+    for (unsigned i = 0; i < 3000; i++) {
+        char error[PROFILE_ERROR_BYTES] = "";
+        struct profile *a = build(i % 5, 0, 2), *b = build(i % 5, 2, 4);
+        for (uint64_t left = 1 + base_random_below(&random, 4); left > 0; left--)
+            spoil(i % 2 ? a : b, &random);
+        if (profile_check(a) && profile_check(b)) {
+            bool good = profile_merge_begin(a, "a", error, sizeof error) == BASE_OK &&
+                        profile_merge_begin(b, "b", error, sizeof error) == BASE_OK &&
+                        profile_merge(a, "a", b, "b", error, sizeof error) == BASE_OK;
+            assert_true(good ? profile_check(a) : error[0] && error[strlen(error) - 1] == '.');
+            merged += good;
+            refused += !good;
+        }
+        profile_free(a);
+        profile_free(b);
+    }
+    assert_true(merged > 500 && refused > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -705,6 +773,7 @@ int main(void)
         cmocka_unit_test(one_profile_stays_what_it_is),
         cmocka_unit_test(rules_fit_the_schema),
         cmocka_unit_test(origins_are_kept_in_files),
+        cmocka_unit_test(processes_without_origin_are_damage),
         cmocka_unit_test(runs_are_told_together),
         cmocka_unit_test(what_differs_is_refused),
         cmocka_unit_test(different_code_is_refused),
@@ -713,6 +782,7 @@ int main(void)
         cmocka_unit_test(bins_of_different_ticks_fit),
         cmocka_unit_test(circles_of_shapes_end),
         cmocka_unit_test(deep_trees_are_merged),
+        cmocka_unit_test(odd_profiles_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
