@@ -300,6 +300,12 @@ static const struct option_spec report_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec merge_options[] = {
+    OPTION_OUTPUT("merge"),
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec doctor_options[] = {
     OPTION_FORMAT,
     OPTION_COLOR,
@@ -522,6 +528,25 @@ const struct verb verbs[] = {
         .usage_code = 2,
         .files = true,
         .run = report_run,
+    },
+    {
+        .name = "merge",
+        .summary = "make one profile of several",
+        .arguments = "FILE FILE...",
+        .description =
+            "Adds the profiles FILE up into one, that of all their processes: of the ranks of a "
+            "parallel program, of several machines, of repeated runs. 'headroom report' shows it "
+            "like any other and tells what went into it. Merged profiles may be merged again; "
+            "neither order nor grouping changes the result.\n\n"
+            "All FILEs must be of one verb, one engine and the same options where these change "
+            "what the figures mean, such as units, rates and simulated caches. Modules are the "
+            "same if path and build ID are.",
+        .exit_status = "0 on success, 1 if a file cannot be read or written or the profiles cannot "
+                       "be added up, 2 for wrong options.",
+        .options = merge_options,
+        .usage_code = 2,
+        .files = true,
+        .run = merge_run,
     },
     {
         .name = "doctor",

@@ -558,6 +558,44 @@ static bool check_block_details(const struct profile *profile)
     return true;
 }
 
+static bool exit_ok(int64_t code, int64_t signal)
+{
+    return code >= -1 && code <= 255 && signal >= -1 && signal <= 128;
+}
+
+/* Each process belongs to one of the recordings. */
+static bool check_merged(const struct profile *profile)
+{
+    uint64_t processes = 0;
+    for (size_t i = 0; i < profile->merged_count; i++) {
+        const struct profile_merged *merged = &profile->merged[i];
+        processes += merged->processes;
+        if (!merged->file || merged->start_ns > INT64_MAX || processes >= UINT32_MAX ||
+            !exit_ok(merged->exit_code, merged->exit_signal))
+            return false;
+    }
+    if (profile->merged_count == 0)
+        return true;
+#define EACH_IS_KNOWN(list, member)                                                                \
+    for (size_t i = 0; i < profile->list##_count; i++)                                             \
+        if (profile->list[i].member >= processes)                                                  \
+            return false;
+    EACH_IS_KNOWN(processes, id)
+    EACH_IS_KNOWN(threads, process)
+    EACH_IS_KNOWN(exacts, process)
+    EACH_IS_KNOWN(reuses, process)
+    EACH_IS_KNOWN(bins, process)
+    EACH_IS_KNOWN(paces, process)
+    EACH_IS_KNOWN(block_threads, process)
+#undef EACH_IS_KNOWN
+    for (size_t i = 0; i < profile->processes_count; i++) {
+        uint32_t parent = profile->processes[i].parent;
+        if (parent != UINT32_MAX && parent >= processes)
+            return false;
+    }
+    return true;
+}
+
 static bool check_run(const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -567,8 +605,7 @@ static bool check_run(const struct profile *profile)
         return false;
     if (!isfinite(run->wall_s) || !isfinite(run->cpu_s) || !weight_ok(run->fp_tolerance))
         return false;
-    if (run->exit_code < -1 || run->exit_code > 255 || run->exit_signal < -1 ||
-        run->exit_signal > 128 || !counts_ok(counts, BASE_COUNT(counts)))
+    if (!exit_ok(run->exit_code, run->exit_signal) || !counts_ok(counts, BASE_COUNT(counts)))
         return false;
     uint64_t accounted = run->stored;
     for (size_t i = 0; i < profile->drops_count; i++) {
@@ -591,14 +628,15 @@ bool profile_check(const struct profile *profile)
     for (size_t i = 0; i < profile->degraded_count; i++)
         if (!profile->degraded[i].text)
             return false;
-    return check_run(profile) && check_tree(profile) && check_findings(profile) &&
-           check_exact(profile) && check_reuse(profile) && check_bins(profile) &&
-           check_reuse_pairs(profile) && check_paces(profile) && check_caches(profile) &&
-           check_loops(profile) && check_path_functions(profile) && check_path_blocks(profile) &&
-           check_paths(profile) && check_vertices(profile) && check_vertex_paths(profile) &&
-           check_path_runs(profile) && check_block_functions(profile) &&
-           check_block_threads(profile) && check_blocks(profile) && check_block_parts(profile) &&
-           check_block_places(profile) && check_block_details(profile);
+    return check_run(profile) && check_merged(profile) && check_tree(profile) &&
+           check_findings(profile) && check_exact(profile) && check_reuse(profile) &&
+           check_bins(profile) && check_reuse_pairs(profile) && check_paces(profile) &&
+           check_caches(profile) && check_loops(profile) && check_path_functions(profile) &&
+           check_path_blocks(profile) && check_paths(profile) && check_vertices(profile) &&
+           check_vertex_paths(profile) && check_path_runs(profile) &&
+           check_block_functions(profile) && check_block_threads(profile) &&
+           check_blocks(profile) && check_block_parts(profile) && check_block_places(profile) &&
+           check_block_details(profile);
 }
 
 void profile_total(struct profile *profile)

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 5, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 6, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
@@ -437,6 +437,20 @@ struct profile_block_run {
     uint64_t no_areas;    /* modules near which there was no room for code                  */
 };
 
+/*
+ * A recording that went into this profile by merging, in the order of their starts; none in a profile
+ * that is itself a recording. The first one's processes have the ids 0, 1, ... below its number of
+ * them, the second one's follow, and so on. Since version 6.
+ */
+struct profile_merged {
+    const char *file;    /* the recording's profile, as it was named when merging; never NULL */
+    const char *host;    /* NULL: unknown                                                     */
+    const char *command; /* in one text; NULL: unknown                                        */
+    uint64_t start_ns;   /* CLOCK_REALTIME; 0: unknown                                        */
+    int64_t exit_code, exit_signal; /* -1: none                                               */
+    uint32_t processes;
+};
+
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built", "static"        */
@@ -498,7 +512,8 @@ struct profile_run {
     X(block_holders, block_holder)                                                                 \
     X(block_samples, block_sample)                                                                 \
     X(block_skips, block_skip)                                                                     \
-    X(block_runs, block_run)
+    X(block_runs, block_run)                                                                       \
+    X(merged, merged)
 
 struct profile {
     struct profile_run run;
@@ -562,6 +577,26 @@ static inline bool profile_same_text(const char *a, const char *b)
 {
     return a == b || (a && b && strcmp(a, b) == 0);
 }
+
+/* ---- merging ------------------------------------------------------------------------------ */
+
+/*
+ * Makes profile a merged one, in which one recording went, that of file; one that is already merged
+ * stays so. Ids and the order of rows change. error: one sentence. After a failure the profile is
+ * good for profile_free only.
+ */
+enum base_status profile_merge_begin(struct profile *profile, const char *file, char *error,
+                                     size_t error_bytes);
+
+/*
+ * Adds `from` to `into`; both are merged ones (profile_merge_begin). Neither the order nor the groups
+ * in which profiles are merged matter to what comes out, but for the last digits of sums that are not
+ * whole numbers. into_file, from_file: for the sentence in error. BASE_UNSUPPORTED: what they
+ * hold cannot be added, and `into` is as it was; after other failures it is good for
+ * profile_free only. `from` is good for profile_free only, whatever came of it.
+ */
+enum base_status profile_merge(struct profile *into, const char *into_file, struct profile *from,
+                               const char *from_file, char *error, size_t error_bytes);
 
 /* ---- statistics ------------------------------------------------------------------------- */
 

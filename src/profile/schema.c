@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 5. The SQL text is part of the format: a
+ * The schema of profile files, version 6. The SQL text is part of the format: a
  * file whose schema reads otherwise is refused.
  */
 #include "profile/schema.h"
@@ -398,6 +398,17 @@ static const struct schema_column block_run_columns[] = {
     COLUMN(block_run, no_areas, COUNT64),
 };
 
+static const struct schema_column merged_columns[] = {
+    POSITION("position"),
+    COLUMN(merged, start_ns, COUNT64),
+    COLUMN(merged, host, TEXT),
+    COLUMN(merged, file, TEXT),
+    COLUMN(merged, command, TEXT),
+    COLUMN(merged, exit_code, SIGNED),
+    COLUMN(merged, exit_signal, SIGNED),
+    COLUMN(merged, processes, COUNT32),
+};
+
 /* Function pointers of different types cannot share a table without a cast. */
 #define WRAP_ADDER(list, item)                                                                     \
     static void *add_##list(struct profile *profile)                                               \
@@ -578,6 +589,10 @@ const struct schema_table schema_tables[SCHEMA_TABLES] = {
                 "NULL, stack_period INTEGER NOT NULL, switches INTEGER NOT NULL, automatic "
                 "INTEGER NOT NULL, lost_pieces INTEGER NOT NULL, no_switches INTEGER NOT "
                 "NULL, no_areas INTEGER NOT NULL)"),
+    TABLE_SINCE(6, "merged", merged, merged, 0,
+                "position INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, host TEXT, "
+                "file TEXT NOT NULL, command TEXT, exit_code INTEGER NOT NULL, "
+                "exit_signal INTEGER NOT NULL, processes INTEGER NOT NULL)"),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";

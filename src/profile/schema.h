@@ -45,7 +45,7 @@ struct schema_table {
     int since;
 };
 
-enum { SCHEMA_TABLES = 40 };
+enum { SCHEMA_TABLES = 41 };
 extern const struct schema_table schema_tables[SCHEMA_TABLES];
 
 /* Tables with another form: key/value and strings. */

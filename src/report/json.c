@@ -126,6 +126,27 @@ static void exact_member(struct json *json, const struct profile *profile)
     json_close(json, '}');
 }
 
+/* The recordings of a merged profile. */
+static void merged_member(struct json *json, const struct profile *profile)
+{
+    json_begin(json, "merged", '[');
+    for (size_t i = 0; i < profile->merged_count; i++) {
+        const struct profile_merged *merged = &profile->merged[i];
+        json_begin_item(json);
+        json_text(json, "file", merged->file);
+        json_text(json, "host", merged->host);
+        json_text(json, "command", merged->command);
+        json_count(json, "start_ns", merged->start_ns);
+        json_begin(json, "exit", '{');
+        json_signed(json, "code", merged->exit_code);
+        json_signed(json, "signal", merged->exit_signal);
+        json_close(json, '}');
+        json_count(json, "processes", merged->processes);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void head(struct json *json, const struct profile *profile)
 {
     const struct profile_run *run = &profile->run;
@@ -156,6 +177,8 @@ static void head(struct json *json, const struct profile *profile)
     json_decimal(json, "fp_tolerance", run->fp_tolerance, 6);
     json_count(json, "handler_ns", run->handler_ns);
     accounts(json, profile);
+    if (profile->merged_count)
+        merged_member(json, profile);
     if (profile->exacts_count)
         exact_member(json, profile);
     modules_member(json, profile);

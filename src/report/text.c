@@ -193,6 +193,33 @@ static void print_run(struct printer *printer)
     print_wrap(printer, DIM, 2, 2, clean);
 }
 
+enum { MERGED_SHOWN = 8 };
+
+/* Which recordings went into a merged profile: file names, hosts where there are several. */
+static void print_merged(struct printer *printer)
+{
+    const struct profile *profile = printer->profile;
+    char line[TEXT_BYTES * 2] = "", word[TEXT_BYTES];
+    if (profile->merged_count == 0)
+        return;
+    print_add(line, sizeof line, "merged from %zu profile%s: ", profile->merged_count,
+              print_plural(profile->merged_count));
+    for (size_t i = 0; i < profile->merged_count && i < MERGED_SHOWN; i++) {
+        const struct profile_merged *merged = &profile->merged[i];
+        name_clean(merged->file, word, sizeof word);
+        print_add(line, sizeof line, "%s%.160s", i ? ", " : "", word);
+        if (!profile->run.host && merged->host) {
+            name_clean(merged->host, word, sizeof word);
+            print_add(line, sizeof line, " of %.60s", word);
+        }
+    }
+    if (profile->merged_count > MERGED_SHOWN)
+        print_add(line, sizeof line, " and %zu more", profile->merged_count - MERGED_SHOWN);
+    fputs("  ", printer->out);
+    name_clean(line, word, sizeof word);
+    print_wrap(printer, DIM, 2, 2, word);
+}
+
 /* ---- summary --------------------------------------------------------------------------------- */
 
 static void print_exact_row(struct printer *printer, const struct rank_kind *kind)
@@ -573,6 +600,7 @@ static enum base_status write_text(struct profile *profile, const struct report_
     find_prefix(&printer);
     print_command(&printer);
     print_run(&printer);
+    print_merged(&printer);
     print_summary(&printer);
     for (size_t i = 0; i < printer.ranking.kinds_count && good; i++)
         good = print_kind(&printer, &printer.ranking.kinds[i]);

@@ -927,7 +927,7 @@ static void newer_files_are_told(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("newer.headroom");
     write_small(path);
-    edit(path, "PRAGMA user_version = 6; CREATE TABLE future(x)");
+    edit(path, "PRAGMA user_version = 7; CREATE TABLE future(x)");
     assert_int_equal(try_read(path, error), BASE_TOO_NEW);
     one_sentence(error);
     assert_non_null(strstr(error, "newer headroom"));
@@ -1207,6 +1207,22 @@ static void files_of_version_4_are_read(void **state)
     assert_int_equal(try_read(path, error), BASE_MALFORMED);
 }
 
+static void files_of_version_5_are_read(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("version-5.headroom");
+    struct profile *got = NULL;
+    write_small(path);
+    edit(path, "PRAGMA user_version = 5");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+    edit(path, "DROP TABLE merged; VACUUM");
+    assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
+    assert_true(got->block_functions_count == 2 && got->merged_count == 0);
+    profile_free(got);
+    edit(path, "PRAGMA user_version = 6");
+    assert_int_equal(try_read(path, error), BASE_MALFORMED);
+}
+
 static void other_files_are_no_profiles(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -1347,6 +1363,7 @@ int main(void)
         cmocka_unit_test(files_of_version_2_are_read),
         cmocka_unit_test(files_of_version_3_are_read),
         cmocka_unit_test(files_of_version_4_are_read),
+        cmocka_unit_test(files_of_version_5_are_read),
         cmocka_unit_test(other_files_are_no_profiles),
         cmocka_unit_test(journals_beside_are_ignored),
         cmocka_unit_test(truncated_files_are_refused),
