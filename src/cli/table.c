@@ -300,6 +300,25 @@ static const struct option_spec report_options[] = {
     OPTION_END,
 };
 
+#define OPTION_LEVEL                                                                               \
+    {                                                                                              \
+        "level", 0, OPTION_REAL, FIELD(level),                                                     \
+            .low = 1e-9, .high = 0.5, .argument = "P",                                             \
+            .help = "Of comparisons of samples in which nothing has changed, at most this share "  \
+                    "may tell a difference. Default: 1%."                                          \
+    }
+
+static const struct option_spec diff_options[] = {
+    OPTION_FORMAT,
+    {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
+     .help = "Show the N largest changes of each kind; 0 shows all. Default: 10 in text, all in "
+             "JSON."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec doctor_options[] = {
     OPTION_FORMAT,
     OPTION_COLOR,
@@ -524,6 +543,26 @@ const struct verb verbs[] = {
         .run = report_run,
     },
     {
+        .name = "diff",
+        .summary = "tell what changed between two profiles",
+        .arguments = "BEFORE AFTER",
+        .description =
+            "Matches the findings of profiles BEFORE and AFTER by kind and by the functions of "
+            "both calling contexts, also when lines have moved or the program was built anew, and "
+            "tells which appeared, vanished, grew or shrank, beside the figures of the whole run. "
+            "Both must come from the same verb and the same engine.\n\n"
+            "Of exact recordings and counted paths every difference is told. Samples differ by "
+            "chance: their shares are tested, with the number of comparisons taken into account "
+            "(--level), and what is not significant is not told. Blocks of 'headroom "
+            "interference' are set side by side without a test.",
+        .exit_status = "0 on success, with or without differences; 1 if a file cannot be read or "
+                       "the profiles cannot be compared, 2 for wrong options.",
+        .options = diff_options,
+        .usage_code = 2,
+        .files = true,
+        .run = diff_run,
+    },
+    {
         .name = "doctor",
         .summary = "try what this machine allows",
         .arguments = "",
@@ -575,5 +614,6 @@ void settings_default(struct settings *settings)
         .hot = 0.01,
         .patch = 1,
         .switches = 1,
+        .level = 0.01,
     };
 }

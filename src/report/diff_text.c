@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+/* What changed between two profiles, for people. */
+#include "report/diff.h"
+
+#include "report/print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIGURE_COLUMNS = 22, NUMBER_COLUMNS = 14, UNTESTED_SHOWN = 5 };
+
+/* Of blocks, whose times vary from run to run by nobody knows how much: a smaller one is not shown.
+ */
+static const double least_untested = 0.01;
+
+/* Of exact figures: what the loader does differs by bytes with the length of a name. A smaller
+   difference of shares is real, and only counted. */
+static const double least_shown = 0.0005;
+
+static const char *const labels[DIFF_REUSE + 1][2] = {{"stored", "overwritten"},
+                                                      {"stored", "stored again"},
+                                                      {"loaded", "loaded again"},
+                                                      {"used", "reused"}};
+
+struct page {
+    const struct diff *diff;
+    const struct report_diff_options *options;
+    struct printer printers[2]; /* one a side: contexts belong to a profile */
+    struct printer *printer;    /* the later side's                         */
+    struct chain *chains;       /* two                                      */
+};
+
+static bool is_change(const struct diff *diff, const struct compare_change *change)
+{
+    return change->verdict != COMPARE_SAME && diff_finding(diff, change)->row != DIFF_ALL;
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+static void print_side_line(struct page *page, unsigned side)
+{
+    const struct profile *profile = page->diff->sides[side].profile;
+    char name[TEXT_BYTES], line[TEXT_BYTES * 2] = "", word[256];
+    print_quote(page->options->names[side], name, sizeof name);
+    print_add(line, sizeof line, "%s:", name);
+    for (size_t i = 0; i < profile->arguments_count && strlen(line) < 300; i++) {
+        print_quote(profile->arguments[i].text, word, sizeof word);
+        print_add(line, sizeof line, " %s", word);
+    }
+    if (profile->run.cpu_s >= 0)
+        print_add(line, sizeof line, ", %.2f s of CPU time", profile->run.cpu_s);
+    fprintf(page->printer->out, "  %s%-7s%s", print_on(page->printer, BOLD),
+            side ? "after" : "before", print_off(page->printer));
+    print_wrap(page->printer, PLAIN, 9, 11, line);
+}
+
+static void print_method(struct page *page)
+{
+    const struct diff *diff = page->diff;
+    char line[TEXT_BYTES], verb[64];
+    name_clean(diff->sides[0].profile->run.verb, verb, sizeof verb);
+    fprintf(page->printer->out, "%sheadroom diff%s  %s\n", print_on(page->printer, BOLD),
+            print_off(page->printer), verb);
+    print_side_line(page, 0);
+    print_side_line(page, 1);
+    if (diff->exact)
+        snprintf(line, sizeof line, "Everything was counted: any difference is real.");
+    else if (strcmp(verb, "interference") == 0)
+        snprintf(line, sizeof line,
+                 "How much these times vary from run to run is not known from one run each: no "
+                 "difference is called significant.");
+    else
+        snprintf(line, sizeof line,
+                 "Samples: a difference is told if it is significant. Of comparisons in which "
+                 "nothing has changed at most %.3g %% tell any (Fisher's exact test, Holm's "
+                 "correction).",
+                 100 * page->options->level);
+    fprintf(page->printer->out, "  ");
+    print_wrap(page->printer, DIM, 2, 2, line);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static const char *figure_verdict(const struct diff *diff, const struct diff_figure figures[2])
+{
+    if (diff->exact && figures[0].unit != DIFF_SECONDS)
+        return "";
+    for (size_t i = 0; i < diff->changes_count; i++) {
+        const struct compare_change *change = &diff->changes[i];
+        if (diff_finding(diff, change)->row == DIFF_ALL && change->kind == figures[0].kind &&
+            figures[0].unit == DIFF_SHARE)
+            return change->verdict == COMPARE_SAME ? "not significant" : "significant";
+    }
+    if (figures[0].band && (figures[0].high < figures[1].low || figures[1].high < figures[0].low))
+        return "bands are apart";
+    return figures[0].band ? "not significant" : "";
+}
+
+static void print_cell(struct page *page, const char *text)
+{
+    print_pad(page->printer, text, NUMBER_COLUMNS, true);
+}
+
+static void print_figure(struct page *page, const struct diff_figure figures[2])
+{
+    FILE *out = page->printer->out;
+    char number[48];
+    double change = figures[1].value - figures[0].value;
+    fprintf(out, "  %-*s", FIGURE_COLUMNS, figures[0].name);
+    for (unsigned s = 0; s < 2; s++)
+        print_cell(page, diff_number(figures[s].unit, figures[s].value, false, number));
+    if (figures[0].unit == DIFF_SHARE)
+        snprintf(number, sizeof number, "%+.*f points", change != 0 && fabs(change) < 0.001 ? 3 : 1,
+                 100 * change);
+    else
+        diff_number(figures[0].unit, change, true, number);
+    print_cell(page, change == 0 ? "=" : number);
+    if (figures[0].value > 0 && change != 0)
+        snprintf(number, sizeof number, "%+.1f %%", 100 * change / figures[0].value);
+    print_cell(page, figures[0].value > 0 && change != 0 ? number : "");
+    const char *verdict = figure_verdict(page->diff, figures);
+    fprintf(out, "%s%s\n", verdict[0] && change != 0 ? "  " : "", change != 0 ? verdict : "");
+}
+
+static void print_figures(struct page *page)
+{
+    const struct diff_side *before = &page->diff->sides[0], *after = &page->diff->sides[1];
+    static const char *const heads[] = {"before", "after", "change", "relative"};
+    fprintf(page->printer->out, "\n  %s%-*s", print_on(page->printer, DIM), FIGURE_COLUMNS, "");
+    for (size_t i = 0; i < BASE_COUNT(heads); i++)
+        print_cell(page, heads[i]);
+    fprintf(page->printer->out, "%s\n", print_off(page->printer));
+    for (size_t i = 0; i < before->figures_count; i++) {
+        struct diff_figure figures[2] = {before->figures[i]};
+        if (diff_side_figure(after, figures[0].name, &figures[1]))
+            print_figure(page, figures);
+    }
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+static void print_sides_of(struct page *page, const struct compare_change *change)
+{
+    unsigned side = diff_shown_side(change);
+    const struct compare_finding *finding = diff_finding(page->diff, change);
+    struct printer *printer = &page->printers[side];
+    uint32_t places[2];
+    if (diff_places(&page->diff->sides[side], finding, places)) {
+        for (unsigned i = 0; i < 2; i++)
+            print_make_chain(printer, places[i], &page->chains[i]);
+        print_sides(printer, page->chains, places[0] == places[1], labels[change->kind][0],
+                    labels[change->kind][1]);
+        return;
+    }
+    char name[BLOCK_NAME_BYTES], place[TEXT_BYTES];
+    const char *file;
+    uint32_t line;
+    diff_name(&page->diff->sides[side], finding, name, &file, &line);
+    print_place(printer, file, line, place);
+    fprintf(printer->out, "      %s%s%s%s\n", name, place[0] ? "  (" : "", place,
+            place[0] ? ")" : "");
+}
+
+static void add_distances(const struct page *page, const struct compare_change *change, char *line,
+                          size_t bytes)
+{
+    const struct diff *diff = page->diff;
+    char number[2][32];
+    if (change->kind != DIFF_REUSE || change->before == COMPARE_NONE ||
+        change->after == COMPARE_NONE)
+        return;
+    const struct compare_finding *findings[2] = {&diff->sides[0].findings[change->before],
+                                                 &diff->sides[1].findings[change->after]};
+    for (unsigned s = 0; s < 2; s++)
+        print_short(findings[s]->amount > 0 ? findings[s]->distance / findings[s]->amount : 0,
+                    number[s]);
+    print_add(line, bytes, "; mean distance %s → %s", number[0], number[1]);
+}
+
+static void print_change(struct page *page, const struct compare_change *change, size_t number)
+{
+    FILE *out = page->printer->out;
+    char line[TEXT_BYTES] = "", head[64], amounts[3][48], shares[2][48];
+    enum diff_unit unit = diff_kind_unit(change->kind);
+    double scale = unit == DIFF_SECONDS ? 1e-9 : 1;
+    snprintf(head, sizeof head, "#%zu  %s", number,
+             change->tested || page->diff->exact ? compare_verdict_names[change->verdict]
+                                                 : "differs");
+    fprintf(out, "\n  %s%s%s  ", print_on(page->printer, BOLD), head, print_off(page->printer));
+    for (unsigned s = 0; s < 2; s++) {
+        diff_number(unit, change->amounts[s] * scale, false, amounts[s]);
+        diff_number(DIFF_SHARE, change->shares[s], false, shares[s]);
+    }
+    diff_number(unit, (change->amounts[1] - change->amounts[0]) * scale, true, amounts[2]);
+    if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
+        unsigned there = change->verdict == COMPARE_APPEARED;
+        print_add(line, sizeof line, "%s%s%s of all", page->diff->exact ? amounts[there] : "",
+                  page->diff->exact ? ", " : "", shares[there]);
+    } else if (page->diff->exact)
+        print_add(line, sizeof line, "%s → %s (%s), %s → %s of all", amounts[0], amounts[1],
+                  amounts[2], shares[0], shares[1]);
+    else
+        print_add(line, sizeof line, "%s → %s of all", shares[0], shares[1]);
+    add_distances(page, change, line, sizeof line);
+    if (!page->diff->exact && change->tested)
+        print_add(line, sizeof line, "; p %s%.2g", change->p < 1e-4 ? "< " : "",
+                  fmax(change->p, 1e-4));
+    if (change->drifted)
+        print_add(line, sizeof line, "; lines have moved");
+    print_wrap(page->printer, PLAIN, 4 + (unsigned)strlen(head), 6, line);
+    print_sides_of(page, change);
+}
+
+/* The heading tells how many there are of each verdict. */
+static size_t print_heading(struct page *page, uint32_t kind)
+{
+    size_t counts[COMPARE_VERDICTS] = {0}, all = 0;
+    char line[TEXT_BYTES] = "";
+    for (size_t i = 0; i < page->diff->changes_count; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != kind || !is_change(page->diff, change))
+            continue;
+        counts[change->verdict]++;
+        all++;
+    }
+    if (all == 0)
+        return 0;
+    for (size_t v = COMPARE_APPEARED; v < COMPARE_VERDICTS; v++)
+        if (counts[v])
+            print_add(line, sizeof line, "%s%zu %s", line[0] ? ", " : "", counts[v],
+                      compare_verdict_names[v]);
+    fprintf(page->printer->out, "\n%s%s%s  %s\n", print_on(page->printer, STRONG),
+            diff_kind_headings[kind], print_off(page->printer), line);
+    return all;
+}
+
+/* By amounts: shares also move when all the rest does. */
+static double share_moved(const struct diff *diff, const struct compare_change *change)
+{
+    double whole = fmax(diff->sides[0].compare.wholes[change->kind].amount,
+                        diff->sides[1].compare.wholes[change->kind].amount);
+    return whole > 0 ? (change->amounts[1] - change->amounts[0]) / whole : 0;
+}
+
+static size_t print_kind(struct page *page, uint32_t kind)
+{
+    size_t all = print_heading(page, kind), shown = 0;
+    bool small = false;
+    for (size_t i = 0; i < page->diff->changes_count && all; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != kind || !is_change(page->diff, change))
+            continue;
+        small = page->diff->exact && fabs(share_moved(page->diff, change)) < least_shown;
+        if (page->options->limit && (shown == page->options->limit || small))
+            break;
+        print_change(page, change, ++shown);
+    }
+    if (shown < all)
+        fprintf(page->printer->out, "\n  %s%zu %s%s\n", print_on(page->printer, DIM), all - shown,
+                small ? "of less than 0.05 % of all each (--limit 0 shows them)" : "more",
+                print_off(page->printer));
+    return all;
+}
+
+/* Blocks whose share differs by more than a point, without a verdict. */
+static void print_untested(struct page *page)
+{
+    size_t shown = 0, most = page->options->limit ? page->options->limit : SIZE_MAX;
+    for (size_t i = 0; i < page->diff->changes_count && shown < most; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != DIFF_BLOCK ||
+            fabs(change->shares[1] - change->shares[0]) < least_untested)
+            continue;
+        if (shown == 0)
+            fprintf(page->printer->out,
+                    "\n%sTime lost%s  differences of more than a point, not "
+                    "tested\n",
+                    print_on(page->printer, STRONG), print_off(page->printer));
+        print_change(page, change, ++shown);
+    }
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void narrow(struct page *page)
+{
+    for (size_t i = 0; i < page->diff->changes_count; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        unsigned side = diff_shown_side(change);
+        uint32_t places[2];
+        if (change->verdict == COMPARE_SAME ||
+            !diff_places(&page->diff->sides[side], diff_finding(page->diff, change), places))
+            continue;
+        for (unsigned p = 0; p < 2; p++)
+            print_narrow(&page->printers[side], places[p]);
+    }
+}
+
+static void print_page(struct page *page)
+{
+    size_t changes = 0;
+    narrow(page);
+    print_method(page);
+    print_figures(page);
+    for (uint32_t kind = 0; kind < DIFF_KINDS; kind++)
+        changes += print_kind(page, kind);
+    print_untested(page);
+    if (changes == 0 && page->diff->sides[0].blocks.profile == NULL)
+        fprintf(page->printer->out, "\n  No finding appeared, vanished, grew or shrank%s.\n",
+                page->diff->exact ? "" : " significantly");
+}
+
+static enum base_status write_page(const struct diff *diff,
+                                   const struct report_diff_options *options, FILE *out)
+{
+    struct page page = {.diff = diff, .options = options};
+    struct report_options plain[2];
+    page.chains = calloc(2, sizeof *page.chains);
+    if (!page.chains)
+        return BASE_NO_MEMORY;
+    for (unsigned s = 0; s < 2; s++) {
+        plain[s] = (struct report_options){.color = options->color, .limit = options->limit};
+        page.printers[s] = (struct printer){.out = out,
+                                            .profile = diff->sides[s].profile,
+                                            .options = &plain[s],
+                                            .ranking = diff->sides[s].ranking};
+        page.printers[s].width = print_width(options->width);
+        /* Only the later sources are likely to be still there. */
+        page.printers[s].sources = (struct source_cache){
+            .enabled = s == 1, .not_newer_than_ns = diff->sides[s].profile->run.start_ns};
+    }
+    page.printer = &page.printers[1];
+    print_page(&page);
+    source_free(&page.printers[1].sources);
+    free(page.chains);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}
+
+struct job {
+    const struct diff *diff;
+    const struct report_diff_options *options;
+};
+
+static enum base_status write_job(const void *context, FILE *out)
+{
+    const struct job *job = context;
+    return write_page(job->diff, job->options, out);
+}
+
+enum base_status report_diff_text(struct profile *before, struct profile *after,
+                                  const struct report_diff_options *options, FILE *out)
+{
+    struct diff diff;
+    enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);
+    if (status != BASE_OK)
+        return status;
+    struct job job = {&diff, options};
+    status = ascii_wrap(options->ascii, write_job, &job, out);
+    diff_free(&diff);
+    return status;
+}
