@@ -30,7 +30,7 @@ struct compare_finding {
     uint32_t lines[COMPARE_LINES]; /* of the innermost code; near ones are matched first   */
     double amount;   /* bytes, reuses, instructions, ...                             */
     double squares;  /* Σ of the squared weights that amount is the sum of; 0: not known */
-    double distance; /* of exact findings with equal amounts: what else may differ   */
+    double other;    /* of exact findings with equal amounts: what else may differ   */
 };
 
 struct compare_whole { /* of a kind: what shares are shares of                         */

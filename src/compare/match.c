@@ -287,7 +287,7 @@ static enum compare_verdict verdict_of(const struct compare_change *change, cons
 static void judge(struct compare_change *change, const struct compare_side *const sides[2],
                   bool exact)
 {
-    double squares[2] = {0, 0}, distances[2] = {0, 0};
+    double squares[2] = {0, 0}, others[2] = {0, 0};
     const uint32_t index[2] = {change->before, change->after};
     struct compare_whole wholes[2];
     for (unsigned s = 0; s < 2; s++) {
@@ -297,7 +297,7 @@ static void judge(struct compare_change *change, const struct compare_side *cons
         if (index[s] == COMPARE_NONE)
             continue;
         squares[s] = sides[s]->findings[index[s]].squares;
-        distances[s] = sides[s]->findings[index[s]].distance;
+        others[s] = sides[s]->findings[index[s]].other;
     }
     if (!exact) {
         change->verdict = verdict_of(change, change->shares);
@@ -306,7 +306,7 @@ static void judge(struct compare_change *change, const struct compare_side *cons
     }
     change->verdict = verdict_of(change, change->amounts);
     if (change->verdict == COMPARE_SAME)
-        change->verdict = verdict_of(change, distances);
+        change->verdict = verdict_of(change, others);
     change->tested = true;
     change->p = change->verdict == COMPARE_SAME;
 }

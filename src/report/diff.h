@@ -92,6 +92,18 @@ bool diff_places(const struct diff_side *side, const struct compare_finding *fin
 void diff_name(const struct diff_side *side, const struct compare_finding *finding,
                char out[BLOCK_NAME_BYTES], const char **file, uint32_t *line);
 
+/* Of a pair's two contexts: "stored", "overwritten"; NULL of what is no pair. */
+extern const char *const diff_labels[DIFF_KINDS][2];
+
+/* What a kind's shares are shares of: "the bytes stored". */
+const char *diff_whole_name(const struct diff_side *side, uint32_t kind);
+
+/* Both contexts with their lines, or the name. The printer is the side's; chains: two, to work
+ * with. */
+struct chain;
+void diff_print_finding(struct printer *printer, const struct diff_side *side,
+                        const struct compare_finding *finding, struct chain *chains);
+
 /* "12.3 %", "4.5 KiB", "1,234", "1.25 s"; signed: with a plus. */
 const char *diff_number(enum diff_unit unit, double value, bool sign, char out[48]);
 

@@ -195,6 +195,19 @@ void diff_name(const struct diff_side *side, const struct compare_finding *findi
     *line = function->line;
 }
 
+const char *const diff_labels[DIFF_KINDS][2] = {{"stored", "overwritten"},
+                                                {"stored", "stored again"},
+                                                {"loaded", "loaded again"},
+                                                {"used", "reused"}};
+
+const char *diff_whole_name(const struct diff_side *side, uint32_t kind)
+{
+    static const char *const names[DIFF_KINDS] = {"the bytes stored", "the bytes stored",
+                                                  "the bytes loaded", "the reuses",
+                                                  "the instructions", "the threads' time"};
+    return kind == DIFF_REUSE && side->ranking.exact ? "the distance" : names[kind];
+}
+
 /* ---- numbers --------------------------------------------------------------------------------- */
 
 enum diff_unit diff_kind_unit(uint32_t kind)
@@ -213,7 +226,9 @@ const char *diff_number(enum diff_unit unit, double value, bool sign, char out[4
         return out;
     case DIFF_BYTES: print_bytes(size, number); break;
     case DIFF_COUNT: print_quantity(size, number); break;
-    case DIFF_SECONDS: snprintf(number, sizeof number, "%.3g s", size); break;
+    case DIFF_SECONDS:
+        snprintf(number, sizeof number, size < 100 ? "%.3g s" : "%.0f s", size);
+        break;
     }
     snprintf(out, 48, "%s%s", before, number);
     return out;

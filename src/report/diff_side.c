@@ -116,6 +116,8 @@ static void add_waste(struct diff_side *side, const struct keys *keys)
     }
 }
 
+/* Of exact figures what counts is how far apart the reuses are, all together: near ones cost
+   nothing, however many they are. Samples are tested, and for that it must be how many they are. */
 static void add_reuses(struct diff_side *side, const struct keys *keys)
 {
     const struct ranking *ranking = &side->ranking;
@@ -123,11 +125,12 @@ static void add_reuses(struct diff_side *side, const struct keys *keys)
     for (size_t i = 0; i < ranking->reuse_pairs_count; i++) {
         const struct rank_reuse_pair *pair = &ranking->reuse_pairs[i];
         struct compare_finding *made = next_finding(side, DIFF_REUSE, (uint32_t)i);
-        made->amount = pair->weight;
+        double distance = ranking->distances ? pair->stack : pair->time;
+        made->amount = ranking->exact ? distance : pair->weight;
         made->squares = pair->spread;
-        made->distance = ranking->distances ? pair->stack : pair->time;
+        made->other = ranking->exact ? pair->weight : distance;
         set_places(side, keys, made);
-        whole->amount += pair->weight;
+        whole->amount += made->amount;
         whole->squares += pair->spread;
     }
 }
@@ -158,7 +161,7 @@ static void add_paths(struct diff_side *side)
         made->lines[0] = path->steps;
         made->lines[1] = (uint32_t)path->number;
         made->amount = (double)path->instructions;
-        made->distance = (double)path->count;
+        made->other = (double)path->count;
         side->compare.wholes[DIFF_PATH].amount += made->amount;
     }
 }

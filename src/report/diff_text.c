@@ -19,11 +19,6 @@ static const double least_untested = 0.01;
    difference of shares is real, and only counted. */
 static const double least_shown = 0.0005;
 
-static const char *const labels[DIFF_REUSE + 1][2] = {{"stored", "overwritten"},
-                                                      {"stored", "stored again"},
-                                                      {"loaded", "loaded again"},
-                                                      {"used", "reused"}};
-
 struct page {
     const struct diff *diff;
     const struct report_diff_options *options;
@@ -141,42 +136,53 @@ static void print_figures(struct page *page)
 
 /* ---- findings -------------------------------------------------------------------------------- */
 
-static void print_sides_of(struct page *page, const struct compare_change *change)
+void diff_print_finding(struct printer *printer, const struct diff_side *side,
+                        const struct compare_finding *finding, struct chain *chains)
 {
-    unsigned side = diff_shown_side(change);
-    const struct compare_finding *finding = diff_finding(page->diff, change);
-    struct printer *printer = &page->printers[side];
     uint32_t places[2];
-    if (diff_places(&page->diff->sides[side], finding, places)) {
+    if (diff_places(side, finding, places)) {
         for (unsigned i = 0; i < 2; i++)
-            print_make_chain(printer, places[i], &page->chains[i]);
-        print_sides(printer, page->chains, places[0] == places[1], labels[change->kind][0],
-                    labels[change->kind][1]);
+            print_make_chain(printer, places[i], &chains[i]);
+        print_sides(printer, chains, places[0] == places[1], diff_labels[finding->kind][0],
+                    diff_labels[finding->kind][1]);
         return;
     }
     char name[BLOCK_NAME_BYTES], place[TEXT_BYTES];
     const char *file;
     uint32_t line;
-    diff_name(&page->diff->sides[side], finding, name, &file, &line);
+    diff_name(side, finding, name, &file, &line);
     print_place(printer, file, line, place);
     fprintf(printer->out, "      %s%s%s%s\n", name, place[0] ? "  (" : "", place,
             place[0] ? ")" : "");
 }
 
-static void add_distances(const struct page *page, const struct compare_change *change, char *line,
-                          size_t bytes)
+/* A pair's reuses: how many, and how far apart. */
+static void add_reuses(const struct page *page, const struct compare_change *change, char *line,
+                       size_t bytes)
 {
-    const struct diff *diff = page->diff;
-    char number[2][32];
-    if (change->kind != DIFF_REUSE || change->before == COMPARE_NONE ||
-        change->after == COMPARE_NONE)
+    const uint32_t index[2] = {change->before, change->after};
+    char numbers[2][32], means[2][32];
+    if (change->kind != DIFF_REUSE)
         return;
-    const struct compare_finding *findings[2] = {&diff->sides[0].findings[change->before],
-                                                 &diff->sides[1].findings[change->after]};
-    for (unsigned s = 0; s < 2; s++)
-        print_short(findings[s]->amount > 0 ? findings[s]->distance / findings[s]->amount : 0,
-                    number[s]);
-    print_add(line, bytes, "; mean distance %s → %s", number[0], number[1]);
+    for (unsigned s = 0; s < 2; s++) {
+        const struct diff_side *side = &page->diff->sides[s];
+        double values[2] = {0, 0};
+        if (index[s] != COMPARE_NONE) {
+            values[0] = side->findings[index[s]].amount;
+            values[1] = side->findings[index[s]].other;
+        }
+        bool exact = side->ranking.exact;
+        print_quantity(values[exact], numbers[s]);
+        print_short(values[exact] > 0 ? values[!exact] / values[exact] : 0, means[s]);
+    }
+    if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
+        unsigned there = change->verdict == COMPARE_APPEARED;
+        print_add(line, bytes, "; %s reuse%s, mean distance %s", numbers[there],
+                  strcmp(numbers[there], "1") == 0 ? "" : "s", means[there]);
+    } else {
+        print_add(line, bytes, "; reuses %s → %s, mean distance %s → %s", numbers[0], numbers[1],
+                  means[0], means[1]);
+    }
 }
 
 static void print_change(struct page *page, const struct compare_change *change, size_t number)
@@ -184,6 +190,8 @@ static void print_change(struct page *page, const struct compare_change *change,
     FILE *out = page->printer->out;
     char line[TEXT_BYTES] = "", head[64], amounts[3][48], shares[2][48];
     enum diff_unit unit = diff_kind_unit(change->kind);
+    unsigned side = diff_shown_side(change);
+    const char *whole = diff_whole_name(&page->diff->sides[0], change->kind);
     double scale = unit == DIFF_SECONDS ? 1e-9 : 1;
     snprintf(head, sizeof head, "#%zu  %s", number,
              change->tested || page->diff->exact ? compare_verdict_names[change->verdict]
@@ -196,21 +204,22 @@ static void print_change(struct page *page, const struct compare_change *change,
     diff_number(unit, (change->amounts[1] - change->amounts[0]) * scale, true, amounts[2]);
     if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
         unsigned there = change->verdict == COMPARE_APPEARED;
-        print_add(line, sizeof line, "%s%s%s of all", page->diff->exact ? amounts[there] : "",
-                  page->diff->exact ? ", " : "", shares[there]);
+        print_add(line, sizeof line, "%s%s%s of %s", page->diff->exact ? amounts[there] : "",
+                  page->diff->exact ? ", " : "", shares[there], whole);
     } else if (page->diff->exact)
-        print_add(line, sizeof line, "%s → %s (%s), %s → %s of all", amounts[0], amounts[1],
-                  amounts[2], shares[0], shares[1]);
+        print_add(line, sizeof line, "%s → %s (%s), %s → %s of %s", amounts[0], amounts[1],
+                  amounts[2], shares[0], shares[1], whole);
     else
-        print_add(line, sizeof line, "%s → %s of all", shares[0], shares[1]);
-    add_distances(page, change, line, sizeof line);
+        print_add(line, sizeof line, "%s → %s of %s", shares[0], shares[1], whole);
+    add_reuses(page, change, line, sizeof line);
     if (!page->diff->exact && change->tested)
         print_add(line, sizeof line, "; p %s%.2g", change->p < 1e-4 ? "< " : "",
                   fmax(change->p, 1e-4));
     if (change->drifted)
         print_add(line, sizeof line, "; lines have moved");
     print_wrap(page->printer, PLAIN, 4 + (unsigned)strlen(head), 6, line);
-    print_sides_of(page, change);
+    diff_print_finding(&page->printers[side], &page->diff->sides[side],
+                       diff_finding(page->diff, change), page->chains);
 }
 
 /* The heading tells how many there are of each verdict. */
