@@ -19,6 +19,12 @@ static char *trim(char *text)
     return text;
 }
 
+static bool ends_in(const char *text, const char *end)
+{
+    size_t bytes = strlen(text), end_bytes = strlen(end);
+    return bytes >= end_bytes && strcmp(text + bytes - end_bytes, end) == 0;
+}
+
 /* What stands before and behind the words " -- " or " -> "; NULL if they are not there. */
 static char *split(char *line, const char *words)
 {
@@ -44,7 +50,7 @@ static bool parse_line(char *line, struct compare_suppression *made, char *error
     char *second = split(line, " -> ");
     char *first = trim(line);
     second = second ? trim(second) : NULL;
-    if (!*first || (second && !*second))
+    if (!*first || (second && !*second) || ends_in(first, " ->"))
         return malformed(error, made->line, "names no function");
     made->first = strdup(first);
     made->second = second ? strdup(second) : NULL;
@@ -71,8 +77,7 @@ static bool add_line(const char *text, size_t bytes, unsigned number,
     struct compare_suppression *made = &items[list->count];
     *made = (struct compare_suppression){.line = number};
     /* A reason that is nothing but blanks was cut off with them. */
-    size_t length = strlen(start);
-    if (length >= 3 && strcmp(start + length - 3, " --") == 0)
+    if (ends_in(start, " --"))
         return malformed(error, number, "gives no reason");
     if (!parse_line(start, made, error))
         return false;

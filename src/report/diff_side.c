@@ -226,11 +226,13 @@ static void add_waste_figures(struct diff_side *side)
             made->low = kind->fraction.low;
             made->high = kind->fraction.high;
         }
+        if (!side->ranking.exact)
+            continue; /* weights of samples, which nobody stored or loaded */
         struct diff_figure *bytes = add_figure(side, prefix, "bytes", DIFF_BYTES, waste);
         bytes->whole = 1;
         bytes->kind = id;
     }
-    if (side->ranking.kinds_count)
+    if (side->ranking.kinds_count && side->ranking.exact)
         add_figure(side, "waste.", "bytes", DIFF_BYTES, all)->whole = 1;
 }
 
