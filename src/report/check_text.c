@@ -34,8 +34,12 @@ static void print_result(struct printer *printer, const struct report_check *che
     print_pad(printer, diff_number(unit, result->figure.value, false, number), NUMBER_COLUMNS,
               true);
     print_pad(printer, diff_number(unit, result->allowed, false, number), NUMBER_COLUMNS, true);
-    fprintf(printer->out, "  %s%s%s\n", print_on(printer, bad ? BOLD : PLAIN),
+    fprintf(printer->out, "  %s%s%s", print_on(printer, bad ? BOLD : PLAIN),
             state_word(check, result), print_off(printer));
+    if (result->figure.band)
+        fprintf(printer->out, ", an estimate: %.1f – %.1f %%", 100 * result->figure.low,
+                100 * result->figure.high);
+    putc('\n', printer->out);
 }
 
 static void print_results(struct printer *printer, const struct report_check *check)
