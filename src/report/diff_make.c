@@ -225,7 +225,13 @@ const char *diff_number(enum diff_unit unit, double value, bool sign, char out[4
         snprintf(out, 48, "%s%.*f %%", before, size > 0 && size < 0.01 ? 3 : 1, 100 * size);
         return out;
     case DIFF_BYTES: print_bytes(size, number); break;
-    case DIFF_COUNT: print_quantity(size, number); break;
+    case DIFF_COUNT:
+        /* In full as long as it fits a column: limits may be that tight. */
+        if (size >= 99.5 && size < 1e10)
+            print_grouped((uint64_t)llround(size), number);
+        else
+            print_quantity(size, number);
+        break;
     case DIFF_SECONDS:
         snprintf(number, sizeof number, size < 100 ? "%.3g s" : "%.0f s", size);
         break;
