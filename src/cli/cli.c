@@ -46,6 +46,26 @@ int help_run(const struct settings *settings, int count, char **operands)
     return finish_output(0);
 }
 
+/* Where operands are files, options may stand behind them as well: the operands, from *first on,
+   are moved to the end. */
+static bool parse_between(const struct verb *verb, int argc, char **argv, struct settings *settings,
+                          int *first, char *error, size_t error_bytes)
+{
+    int at = *first, count = 0;
+    while (at < argc && strcmp(argv[at - 1], "--") != 0) {
+        int next;
+        argv[1 + count++] = argv[at];
+        if (!options_parse(verb, argc - at, argv + at, settings, &next, error, error_bytes))
+            return false;
+        at += next;
+    }
+    while (at < argc)
+        argv[1 + count++] = argv[at++];
+    *first = argc - count;
+    memmove(argv + *first, argv + 1, (size_t)count * sizeof *argv);
+    return true;
+}
+
 static int run_verb(const struct verb *verb, int argc, char **argv)
 {
     struct settings settings;
@@ -53,6 +73,8 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     int first;
     settings_default(&settings);
     if (!options_parse(verb, argc, argv, &settings, &first, error, sizeof error))
+        return say_usage(verb->name, "%s", error);
+    if (verb->files && !parse_between(verb, argc, argv, &settings, &first, error, sizeof error))
         return say_usage(verb->name, "%s", error);
     if (settings.help) {
         print_help(verb, stdout);

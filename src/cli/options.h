@@ -66,6 +66,9 @@ struct settings {
     struct option_list keys;
     uint64_t every, stacks, min_executions;
     int patch, switches;
+    double level, minimum;
+    const char *limits, *baseline, *suppressions, *markdown, *sarif;
+    int warn_only, github;
 };
 
 struct verb {

@@ -13,15 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { REPORT_FAILED = 1, PAIRS_IN_TEXT = 10 };
+enum { REPORT_FAILED = 1 };
 
 struct binary_options symbol_options(const struct settings *settings)
 {
     return (struct binary_options){.debuginfod = settings->debuginfod};
 }
 
-/* A terminal shows what its locale says; files and pipes are always UTF-8. */
-static bool is_ascii_terminal(int descriptor)
+bool is_ascii_terminal(int descriptor)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
     const char *locale = NULL;

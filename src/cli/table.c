@@ -306,6 +306,54 @@ static const struct option_spec merge_options[] = {
     OPTION_END,
 };
 
+#define OPTION_LEVEL                                                                               \
+    {                                                                                              \
+        "level", 0, OPTION_REAL, FIELD(level),                                                     \
+            .low = 1e-9, .high = 0.5, .argument = "P",                                             \
+            .help = "Of comparisons of samples in which nothing has changed, at most this share "  \
+                    "may tell a difference. Default: 1%."                                          \
+    }
+
+static const struct option_spec diff_options[] = {
+    OPTION_FORMAT,
+    {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
+     .help = "Show the N largest changes of each kind; 0 shows all. Default: 10 in text, all in "
+             "JSON."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+static const struct option_spec check_options[] = {
+    {"limits", 0, OPTION_TEXT, FIELD(limits), .argument = "METRIC=LIMIT,...",
+     .help = "The largest values that are allowed: METRIC=VALUE, METRIC=+VALUE for growth against "
+             "the baseline, METRIC=+N% for growth by per cent of it. VALUE may end in %, K, M or "
+             "G. METRIC is a figure that 'headroom diff' shows, such as waste.dead.fraction, "
+             "waste.bytes, reuse.miss@32K, interference.share."},
+    {"baseline", 0, OPTION_FILE, FIELD(baseline), .argument = "FILE",
+     .help = "The profile that limits of growth refer to."},
+    {"minimum", 0, OPTION_REAL, FIELD(minimum), .low = 0, .high = 1e18, .argument = "N",
+     .help = "Neither findings nor excesses of less than N bytes, reuses or instructions are told. "
+             "Default: 0."},
+    {"suppressions", 0, OPTION_FILE, FIELD(suppressions), .argument = "FILE",
+     .help = "Findings to leave out of figures and lists: lines 'FUNCTION -- REASON', or 'FUNCTION "
+             "-> FUNCTION -- REASON' for both contexts, with shell patterns. Those that match "
+             "nothing are told."},
+    {"warn-only", 0, OPTION_FLAG, FIELD(warn_only), .value = 1,
+     .help = "Tell what exceeds its limit, but exit with 0."},
+    {"github", 0, OPTION_FLAG, FIELD(github), .value = 1,
+     .help = "Print annotations for GitHub's workflows as well."},
+    {"markdown", 0, OPTION_FILE, FIELD(markdown), .argument = "FILE",
+     .help = "Write a summary in Markdown to FILE as well."},
+    {"sarif", 0, OPTION_FILE, FIELD(sarif), .argument = "FILE",
+     .help = "Write what exceeds its limit to FILE as SARIF 2.1.0 as well."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec doctor_options[] = {
     OPTION_FORMAT,
     OPTION_COLOR,
@@ -549,6 +597,43 @@ const struct verb verbs[] = {
         .run = merge_run,
     },
     {
+        .name = "check",
+        .summary = "hold a profile to limits",
+        .arguments = "FILE",
+        .description =
+            "Compares figures of profile FILE with limits, for use in continuous integration, and "
+            "names the findings that those exceeded are made of; with a baseline, those that "
+            "appeared or grew. Use recordings made with --exact: they are the same on every run. "
+            "File names in annotations and SARIF are relative to the directory in which this "
+            "runs.",
+        .exit_status = "0 within the limits, 1 if a file cannot be read or written, 2 for wrong "
+                       "options, 3 if a limit is exceeded, 4 if the profiles cannot be compared.",
+        .options = check_options,
+        .usage_code = 2,
+        .files = true,
+        .run = check_run,
+    },
+    {
+        .name = "diff",
+        .summary = "tell what changed between two profiles",
+        .arguments = "BEFORE AFTER",
+        .description =
+            "Matches the findings of profiles BEFORE and AFTER by kind and by the functions of "
+            "both calling contexts, also when lines have moved or the program was built anew, and "
+            "tells which appeared, vanished, grew or shrank, beside the figures of the whole run. "
+            "Both must come from the same verb and the same engine.\n\n"
+            "Of exact recordings and counted paths every difference is told. Samples differ by "
+            "chance: their shares are tested, with the number of comparisons taken into account "
+            "(--level), and what is not significant is not told. Blocks of 'headroom "
+            "interference' are set side by side without a test.",
+        .exit_status = "0 on success, with or without differences; 1 if a file cannot be read or "
+                       "the profiles cannot be compared, 2 for wrong options.",
+        .options = diff_options,
+        .usage_code = 2,
+        .files = true,
+        .run = diff_run,
+    },
+    {
         .name = "doctor",
         .summary = "try what this machine allows",
         .arguments = "",
@@ -600,5 +685,6 @@ void settings_default(struct settings *settings)
         .hot = 0.01,
         .patch = 1,
         .switches = 1,
+        .level = 0.01,
     };
 }

@@ -19,6 +19,8 @@ int paths_run(const struct settings *settings, int count, char **operands);
 int interference_run(const struct settings *settings, int count, char **operands);
 int report_run(const struct settings *settings, int count, char **operands);
 int merge_run(const struct settings *settings, int count, char **operands);
+int check_run(const struct settings *settings, int count, char **operands);
+int diff_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
 int cc_run(const struct settings *settings, int count, char **operands);
 int cxx_run(const struct settings *settings, int count, char **operands);
@@ -68,7 +70,12 @@ bool pager_end(struct pager *pager);
 
 /* ---- profiles (show.c) ---------------------------------------------------------------- */
 
+enum { PAIRS_IN_TEXT = 10 };
+
 struct binary_options symbol_options(const struct settings *settings);
+
+/* A terminal shows what its locale says; files and pipes are always UTF-8. */
+bool is_ascii_terminal(int descriptor);
 
 /* Report of the profile at path, in the form that settings ask for; colour for descriptor. */
 /* name: what the user would type for the profile, in hints. */

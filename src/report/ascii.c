@@ -5,6 +5,7 @@
  */
 #include "report/parts.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static char substitute(const char *sign, size_t bytes)
@@ -31,4 +32,25 @@ void ascii_write(const char *text, FILE *out)
         putc(bytes == 1 ? *text : bytes == 0 ? '?' : substitute(text, bytes), out);
         text += bytes ? bytes : 1;
     }
+}
+
+enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *context, FILE *out),
+                            const void *context, FILE *out)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    if (!ascii)
+        return write(context, out);
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = write(context, memory);
+    if (fclose(memory) != 0 && status == BASE_OK)
+        status = BASE_NO_MEMORY;
+    if (status == BASE_OK) {
+        ascii_write(text, out);
+        status = fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+    }
+    free(text);
+    return status;
 }

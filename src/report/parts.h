@@ -243,6 +243,10 @@ bool name_before_program(const char *function);
 /* The text with a sign of ASCII for each that is not. */
 void ascii_write(const char *text, FILE *out);
 
+/* What `write` writes, so if ascii. Its status, or that of writing to out. */
+enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *context, FILE *out),
+                            const void *context, FILE *out);
+
 /* ---- source lines --------------------------------------------------------------------------- */
 
 /* Lines of files, read as needed. */

@@ -11,12 +11,21 @@
 #include <string.h>
 
 enum {
+    DEFAULT_WIDTH = 100,
+    LEAST_WIDTH = 60,
+    MOST_WIDTH = 160,
     MOST_OUTER = 4,   /* frames that may stand outside of main          */
     MOST_CALLERS = 5, /* callers shown under a place                    */
     MOST_COMMON = 7,  /* common callers shown in one line               */
     NAME_COLUMNS = 44,
     LABEL_COLUMNS = 14, /* "stored again  "                               */
 };
+
+unsigned print_width(unsigned columns)
+{
+    unsigned width = columns ? columns : DEFAULT_WIDTH;
+    return width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
+}
 
 const char *print_on(const struct printer *printer, enum tone tone)
 {

@@ -47,6 +47,9 @@ struct chain {
 
 enum tone { PLAIN, BOLD, DIM, STRONG };
 
+/* Columns to print for a terminal of that many; 0: not known. */
+unsigned print_width(unsigned columns);
+
 /* Terminal codes around a tone; empty without colours. */
 const char *print_on(const struct printer *printer, enum tone tone);
 const char *print_off(const struct printer *printer);

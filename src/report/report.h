@@ -7,6 +7,7 @@
 #define HEADROOM_REPORT_H
 
 #include "base/base.h"
+#include "compare/compare.h"
 #include "profile/profile.h"
 #include <stdio.h>
 
@@ -44,5 +45,63 @@ enum base_status report_text(struct profile *profile, const struct report_option
 /* The JSON object of docs/formats/report.md, "headroom-report/1". */
 enum base_status report_json(struct profile *profile, const struct report_options *options,
                              FILE *out);
+
+/* ---- two profiles ---------------------------------------------------------------------------- */
+
+/*
+ * Can they be set against each other: the same verb, what was measured, and how? BASE_UNSUPPORTED:
+ * no; error: one sentence.
+ */
+enum base_status report_comparable(const struct profile *before, const struct profile *after,
+                                   char *error, size_t error_bytes);
+
+struct report_diff_options {
+    unsigned limit; /* changes shown of each kind; 0: all                              */
+    bool color, ascii;
+    unsigned width;       /* as in report_options                                          */
+    double level;         /* probability of any wrong verdict if nothing has changed; (0, 1)  */
+    const char *names[2]; /* of the profiles, as the user typed them                       */
+};
+
+/* The profiles must be comparable. JSON: "headroom-diff/1", docs/formats/diff.md. */
+enum base_status report_diff_text(struct profile *before, struct profile *after,
+                                  const struct report_diff_options *options, FILE *out);
+enum base_status report_diff_json(struct profile *before, struct profile *after,
+                                  const struct report_diff_options *options, FILE *out);
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+struct report_check_options {
+    const struct compare_limit *limits;
+    size_t limits_count;
+    struct compare_suppressions *suppressions; /* counts their uses                             */
+    double minimum; /* amounts below that are not reported; 0: all               */
+    double level;   /* as in report_diff_options                                   */
+    bool warn_only;
+    const char *names[2]; /* of the baseline, of the profile                             */
+    const char *root;     /* directory that file names are told relative to; NULL: none    */
+};
+
+struct report_check;
+
+/*
+ * Holds the profile to the limits. baseline: comparable, or NULL, then no limit may be of growth.
+ * BASE_NOT_FOUND: the profile has no such figure, error: one clause that names those it has. What
+ * is given must outlive the check.
+ */
+enum base_status report_check_make(struct profile *baseline, struct profile *profile,
+                                   const struct report_check_options *options,
+                                   struct report_check **check, char *error, size_t error_bytes);
+void report_check_free(struct report_check *check);
+
+/* Limits that are exceeded. */
+size_t report_check_exceeded(const struct report_check *check);
+
+/* For people; as annotations of GitHub's workflows; as Markdown; as SARIF 2.1.0. */
+enum base_status report_check_text(const struct report_check *check, bool color, bool ascii,
+                                   unsigned width, FILE *out);
+enum base_status report_check_github(const struct report_check *check, FILE *out);
+enum base_status report_check_markdown(const struct report_check *check, FILE *out);
+enum base_status report_check_sarif(const struct report_check *check, FILE *out);
 
 #endif

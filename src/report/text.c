@@ -15,9 +15,6 @@
 #include <string.h>
 
 enum {
-    DEFAULT_WIDTH = 100,
-    LEAST_WIDTH = 60,
-    MOST_WIDTH = 160,
     FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
 };
 
@@ -591,10 +588,7 @@ static enum base_status write_text(struct profile *profile, const struct report_
     enum base_status status = rank_profile(profile, options->kinds, true, &printer.ranking);
     if (status != BASE_OK)
         return status;
-    printer.width = options->width ? options->width : DEFAULT_WIDTH;
-    printer.width = printer.width < LEAST_WIDTH  ? LEAST_WIDTH
-                    : printer.width > MOST_WIDTH ? MOST_WIDTH
-                                                 : printer.width;
+    printer.width = print_width(options->width);
     printer.sources = (struct source_cache){.enabled = options->sources,
                                             .not_newer_than_ns = profile->run.start_ns};
     find_prefix(&printer);
@@ -618,23 +612,20 @@ static enum base_status write_text(struct profile *profile, const struct report_
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }
 
+struct job {
+    struct profile *profile;
+    const struct report_options *options;
+};
+
+static enum base_status write_job(const void *context, FILE *out)
+{
+    const struct job *job = context;
+    return write_text(job->profile, job->options, out);
+}
+
 enum base_status report_text(struct profile *profile, const struct report_options *options,
                              FILE *out)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    if (!options->ascii)
-        return write_text(profile, options, out);
-    FILE *memory = open_memstream(&text, &bytes);
-    if (!memory)
-        return BASE_NO_MEMORY;
-    enum base_status status = write_text(profile, options, memory);
-    if (fclose(memory) != 0 && status == BASE_OK)
-        status = BASE_NO_MEMORY;
-    if (status == BASE_OK) {
-        ascii_write(text, out);
-        status = fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
-    }
-    free(text);
-    return status;
+    struct job job = {profile, options};
+    return ascii_wrap(options->ascii, write_job, &job, out);
 }

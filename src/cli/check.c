@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+/* `headroom check`: a profile held to limits; the exit code is the answer. */
+#include "cli/verbs.h"
+
+#include "compare/compare.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CHECK_FAILED = 1, CHECK_OVER = 3, CHECK_NOT_COMPARABLE = 4, MOST_SUPPRESSIONS = 1 << 24 };
+
+/* ---- in -------------------------------------------------------------------------------------- */
+
+/* The whole file as text, or NULL. */
+static char *read_text(const char *path, char *error, size_t error_bytes)
+{
+    FILE *file = fopen(path, "re");
+    char *text = NULL;
+    size_t capacity = 0;
+    if (!file) {
+        snprintf(error, error_bytes, "cannot read '%s': %s.", path, strerror(errno));
+        return NULL;
+    }
+    errno = 0;
+    ssize_t got = getdelim(&text, &capacity, 0, file);
+    if (got < 0 && (ferror(file) || errno)) {
+        snprintf(error, error_bytes, "cannot read '%s': %s.", path, strerror(errno));
+        free(text);
+        text = NULL;
+    } else if (got < 0) {
+        free(text);
+        text = strdup("");
+    } else if (got > MOST_SUPPRESSIONS || fgetc(file) != EOF) {
+        snprintf(error, error_bytes,
+                 "'%s' is no file of suppressions: it is too large, or no text.", path);
+        free(text);
+        text = NULL;
+    }
+    fclose(file);
+    return text;
+}
+
+static bool read_suppressions(const char *path, struct compare_suppressions *suppressions,
+                              char *error, size_t error_bytes)
+{
+    char why[COMPARE_ERROR_BYTES] = "";
+    if (!path)
+        return true;
+    char *text = read_text(path, error, error_bytes);
+    if (!text)
+        return false;
+    enum base_status status = compare_suppressions_parse(text, suppressions, why);
+    if (status != BASE_OK)
+        snprintf(error, error_bytes, "suppressions '%s': %s.", path,
+                 why[0] ? why : base_status_text(status));
+    free(text);
+    return status == BASE_OK;
+}
+
+/* ---- out ------------------------------------------------------------------------------------- */
+
+static bool write_file(const struct report_check *check, const char *path,
+                       enum base_status (*print)(const struct report_check *, FILE *))
+{
+    if (!path)
+        return true;
+    FILE *file = fopen(path, "we");
+    bool good = file && print(check, file) == BASE_OK;
+    int reason = errno;
+    if (file && fclose(file) != 0 && good) {
+        reason = errno;
+        good = false;
+    }
+    if (!good)
+        say("cannot write '%s': %s.", path, strerror(reason));
+    return good;
+}
+
+static int tell(const struct settings *settings, const struct report_check *check)
+{
+    bool good = report_check_text(check, use_color(settings->color, STDOUT_FILENO),
+                                  is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO),
+                                  stdout) == BASE_OK;
+    if (good && settings->github)
+        good = report_check_github(check, stdout) == BASE_OK;
+    if (!good) {
+        say("cannot write to standard output: %s.", strerror(errno));
+        return CHECK_FAILED;
+    }
+    if (!write_file(check, settings->markdown, report_check_markdown) ||
+        !write_file(check, settings->sarif, report_check_sarif))
+        return CHECK_FAILED;
+    return report_check_exceeded(check) && !settings->warn_only ? CHECK_OVER : 0;
+}
+
+/* ---- the verb -------------------------------------------------------------------------------- */
+
+static int hold(const struct settings *settings, struct profile *profiles[2],
+                const struct report_check_options *options, char *error, size_t error_bytes)
+{
+    struct report_check *check = NULL;
+    enum base_status status =
+        report_check_make(profiles[0], profiles[1], options, &check, error, error_bytes);
+    if (status == BASE_NOT_FOUND)
+        return say_usage("check", "%s", error);
+    if (status != BASE_OK) {
+        say("%s", status == BASE_UNSUPPORTED ? error : base_status_text(status));
+        return status == BASE_UNSUPPORTED ? CHECK_NOT_COMPARABLE : CHECK_FAILED;
+    }
+    int code = tell(settings, check);
+    report_check_free(check);
+    return code;
+}
+
+static int check_profile(const struct settings *settings, struct report_check_options *options)
+{
+    struct profile *profiles[2] = {NULL, NULL};
+    struct compare_suppressions suppressions = {0};
+    char error[8704] = "unknown failure.";
+    int code = CHECK_FAILED;
+    if ((settings->baseline &&
+         profile_read(settings->baseline, &profiles[0], error, sizeof error) != BASE_OK) ||
+        profile_read(options->names[1], &profiles[1], error, sizeof error) != BASE_OK ||
+        !read_suppressions(settings->suppressions, &suppressions, error, sizeof error)) {
+        say("%s", error);
+    } else {
+        options->suppressions = &suppressions;
+        code = hold(settings, profiles, options, error, sizeof error);
+    }
+    compare_suppressions_free(&suppressions);
+    profile_free(profiles[0]);
+    profile_free(profiles[1]);
+    return code;
+}
+
+int check_run(const struct settings *settings, int count, char **operands)
+{
+    struct compare_limit limits[COMPARE_LIMITS];
+    char error[COMPARE_ERROR_BYTES], directory[4096];
+    size_t limits_count = 0;
+    if (count != 1)
+        return say_usage("check", "one profile is needed, not %d", count);
+    if (!settings->limits)
+        return say_usage("check", "--limits is missing, such as "
+                                  "--limits 'waste.dead.fraction=5%%'");
+    if (!compare_limits_parse(settings->limits, limits, &limits_count, error))
+        return say_usage("check", "--limits: %s", error);
+    for (size_t i = 0; i < limits_count && !settings->baseline; i++)
+        if (limits[i].growth)
+            return say_usage("check", "the limit '%s' is one of growth, which needs --baseline",
+                             limits[i].text);
+    struct report_check_options options = {
+        .limits = limits,
+        .limits_count = limits_count,
+        .minimum = settings->minimum,
+        .level = settings->level,
+        .warn_only = settings->warn_only,
+        .names = {settings->baseline, operands[0]},
+        .root = getcwd(directory, sizeof directory),
+    };
+    return check_profile(settings, &options);
+}

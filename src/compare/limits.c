@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+/* "METRIC=VALUE,METRIC=+N%" as limits. */
+#include "compare/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* 1024 for K, ...; 0.01 for %; 0: not a suffix. */
+static double factor_of(const char *suffix)
+{
+    static const char units[] = "KMGT";
+    if (!*suffix)
+        return 1;
+    if (strcmp(suffix, "%") == 0)
+        return 0.01;
+    const char *unit = strchr(units, *suffix);
+    if (!unit || (suffix[1] && strcmp(suffix + 1, "iB") != 0))
+        return 0;
+    return pow(1024, (double)(unit - units) + 1);
+}
+
+static bool number_parse(const char *text, double *value, const char **suffix)
+{
+    char *end;
+    if (!(text[0] >= '0' && text[0] <= '9') && text[0] != '.')
+        return false; /* strtod takes blanks, signs and words */
+    *value = strtod(text, &end);
+    *suffix = end;
+    double factor = factor_of(end);
+    if (end == text || factor <= 0 || strpbrk(text, "xXpP"))
+        return false;
+    *value *= factor;
+    return isfinite(*value);
+}
+
+bool compare_size_parse(const char *text, uint64_t *bytes)
+{
+    double value;
+    const char *suffix;
+    if (!number_parse(text, &value, &suffix) || *suffix == '%' || value < 1 || value > 0x1p60 ||
+        value != floor(value))
+        return false;
+    *bytes = (uint64_t)value;
+    return true;
+}
+
+static bool limit_parse(const char *text, struct compare_limit *limit,
+                        char error[COMPARE_ERROR_BYTES])
+{
+    *limit = (struct compare_limit){0};
+    snprintf(limit->text, sizeof limit->text, "%s", text);
+    const char *sign = strchr(text, '=');
+    if (!sign || sign == text || !sign[1]) {
+        snprintf(error, COMPARE_ERROR_BYTES,
+                 "'%s' is not of the form METRIC=VALUE, METRIC=+VALUE or METRIC=+N%%", text);
+        return false;
+    }
+    snprintf(limit->metric, sizeof limit->metric, "%.*s", (int)(sign - text), text);
+    limit->growth = sign[1] == '+';
+    const char *suffix, *number = sign + 1 + limit->growth;
+    if (!number_parse(number, &limit->value, &suffix)) {
+        snprintf(error, COMPARE_ERROR_BYTES,
+                 "'%s' in '%s' is not a number such as 5%%, 1000, 1.5 or 64K", number, text);
+        return false;
+    }
+    limit->relative = limit->growth && *suffix == '%';
+    return true;
+}
+
+bool compare_limits_parse(const char *text, struct compare_limit limits[COMPARE_LIMITS],
+                          size_t *count, char error[COMPARE_ERROR_BYTES])
+{
+    size_t made = 0;
+    for (const char *at = text; *at;) {
+        char one[COMPARE_TEXT_BYTES];
+        size_t bytes = strcspn(at, ",");
+        if (bytes >= sizeof one || made == COMPARE_LIMITS) {
+            snprintf(error, COMPARE_ERROR_BYTES, "the limits are too long, or more than %d",
+                     COMPARE_LIMITS);
+            return false;
+        }
+        memcpy(one, at, bytes);
+        one[bytes] = 0;
+        if (!limit_parse(one, &limits[made++], error))
+            return false;
+        at += bytes + (at[bytes] == ',');
+    }
+    if (made == 0) {
+        snprintf(error, COMPARE_ERROR_BYTES, "there is no limit in it");
+        return false;
+    }
+    *count = made;
+    return true;
+}
+
+double compare_limit_allows(const struct compare_limit *limit, double baseline)
+{
+    if (!limit->growth)
+        return limit->value;
+    return baseline + (limit->relative ? baseline * limit->value : limit->value);
+}

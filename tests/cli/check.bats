@@ -1,0 +1,126 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `headroom check`: limits, exit codes, suppressions, and what continuous integration reads.
+
+load common
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    cat >work.c <<'END'
+static int x[4000];
+static volatile int sink;
+__attribute__((noinline)) static void fill(int value)
+{
+    for (int i = 0; i < 4000; i++)
+        x[i] = value;
+}
+int main(int count, char **arguments)
+{
+    for (int round = 0; round < 20; round++) {
+        fill(round);
+        if (count > 1)
+            fill(round + 1);
+        for (int i = 0; i < 4000; i++)
+            sink += x[i];
+    }
+    return arguments == 0;
+}
+END
+    ${CC:-cc} -O1 -g -o work $PWD/work.c || return 1
+    "$HEADROOM" waste --exact -q -o good.headroom -- ./work 2>why || true
+    "$HEADROOM" waste --exact -q -o bad.headroom -- ./work twice 2>why || true
+    "$HEADROOM" reuse --exact -q -o reuse.headroom -- ./work 2>why || true
+}
+
+setup()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    unset NO_COLOR PAGER DEBUGINFOD_URLS
+    [ -s reuse.headroom ] || skip "no exact engine here: $(head -1 why)"
+    rm -f out err all ./*.md ./*.sarif rules
+}
+
+@test "within limits, and beyond" {
+    try 0 "$HEADROOM" check good.headroom --limits 'waste.dead.fraction=20%'
+    grep -Eq 'waste.dead.fraction .* within$' out
+    try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%'
+    grep -Eq 'waste.dead.fraction .* EXCEEDED$' out
+    grep -q "stored        fill" out
+    grep -q "overwritten   fill" out
+    try 0 "$HEADROOM" check bad.headroom --warn-only --limits 'waste.dead.fraction=20%'
+    grep -q "warning only" out
+}
+
+@test "growth against a baseline" {
+    try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+10%'
+    grep -q "(appeared)" out
+    try 0 "$HEADROOM" check good.headroom --baseline bad.headroom --limits 'waste.dead.bytes=+0'
+    try 0 "$HEADROOM" check bad.headroom --baseline bad.headroom --limits 'waste.bytes=+0,waste.dead.fraction=+0%'
+    try 0 "$HEADROOM" check reuse.headroom --baseline reuse.headroom --limits 'reuse.miss@32K=+10%,reuse.miss@48K=+0'
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=+10%'
+    one_sentence "--baseline"
+}
+
+@test "a minimum below which nothing is told" {
+    try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+1' --minimum 100000
+    try 0 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+1' --minimum 1000000
+    grep -q "by less than the minimum" out
+}
+
+@test "not comparable: 4; errors: 1; wrong words: 2" {
+    try 4 "$HEADROOM" check good.headroom --baseline reuse.headroom --limits 'waste.bytes=+1'
+    one_sentence "cannot be compared"
+    try 1 "$HEADROOM" check nothing --limits 'waste.bytes=1'
+    one_sentence "cannot read 'nothing'"
+    try 1 "$HEADROOM" check good.headroom --limits 'waste.bytes=1G' --sarif /no/such/place.sarif
+    grep -q "cannot write '/no/such/place.sarif'" err
+    try 2 "$HEADROOM" check good.headroom
+    one_sentence "--limits is missing"
+    try 2 "$HEADROOM" check --limits 'waste.bytes=1'
+    one_sentence "one profile"
+    try 2 "$HEADROOM" check good.headroom --limits 'waste.bytes=much'
+    one_sentence "'much'"
+    try 2 "$HEADROOM" check good.headroom --limits 'waste.ded.fraction=1%'
+    one_sentence "it has waste.dead.fraction, waste.dead.bytes"
+}
+
+@test "suppressions need reasons, take findings out, and are told when unused" {
+    printf '# accepted\nmain -> fill -- both are wanted\nno_such_* -- old\n' >rules
+    try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules --markdown s.md
+    grep -q "suppressed, and not part of these figures" out
+    grep -q "line 3 (no_such_\*) matches nothing" out
+    grep -q "both are wanted" s.md
+    echo 'fill' >rules
+    try 1 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules
+    one_sentence "line 1 gives no reason"
+    try 1 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions none
+    one_sentence "cannot read 'none'"
+    : >rules
+    try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules
+}
+
+@test "annotations, Markdown, SARIF" {
+    command -v python3 >/dev/null || skip "no python3 to read JSON"
+    try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --github --markdown m.md --sarif s.sarif
+    grep -q '^::error title=waste.dead.fraction::waste.dead.fraction is .*%25, more than 20.0 %25$' out
+    grep -q '^::error file=work.c,line=6,title=waste.dead.fraction::Dead stores: ' out
+    grep -q '^| waste.dead.fraction | .* | 20.0 % | \*\*exceeded\*\* |$' m.md
+    python3 - <<'END'
+import json
+log = json.load(open("s.sarif"))
+assert log["version"] == "2.1.0"
+run, = log["runs"]
+rules = {r["id"] for r in run["tool"]["driver"]["rules"]}
+assert rules == {"waste.dead.fraction"}
+assert all(r["ruleId"] in rules and r["level"] == "error" for r in run["results"])
+found = [r for r in run["results"] if "locations" in r]
+at = found[0]["locations"][0]["physicalLocation"]
+assert at["artifactLocation"]["uri"] == "work.c" and at["region"]["startLine"] == 6
+second = found[0]["relatedLocations"][0]
+assert second["physicalLocation"]["artifactLocation"]["uri"] == "work.c" and second["message"]["text"] == "overwritten"
+END
+    try 0 "$HEADROOM" check good.headroom --limits 'waste.dead.fraction=20%' --github --sarif s.sarif
+    ! grep -q '^::' out
+    python3 -c 'import json; assert json.load(open("s.sarif"))["runs"][0]["results"] == []'
+}
