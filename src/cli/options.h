@@ -66,6 +66,8 @@ struct settings {
     struct option_list keys;
     uint64_t every, stacks, min_executions;
     int patch, switches;
+    int export_format; /* enum export_format; -1: not given */
+    const char *export_metric;
 };
 
 struct verb {

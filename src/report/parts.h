@@ -8,6 +8,7 @@
 #ifndef HEADROOM_REPORT_PARTS_H
 #define HEADROOM_REPORT_PARTS_H
 
+#include "report/names.h"
 #include "report/report.h"
 #include "reuse/reuse.h"
 
@@ -216,32 +217,6 @@ struct transform transform_for(const struct transform_facts *facts);
 struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
                                 struct source_cache *sources, const struct rank_reuse_pair *pair,
                                 const struct shape *shape);
-
-/* ---- names -------------------------------------------------------------------------------- */
-
-enum { NAME_BYTES = 256 };
-
-/* A function's name as shown: without parameters, long template arguments elided, control
-   characters and broken UTF-8 replaced, at most `columns` wide. */
-void name_shorten(const char *name, unsigned columns, char out[NAME_BYTES]);
-
-/* Any text for the terminal: tabs and line ends become blanks, other control characters and broken
-   UTF-8 '?'. Always terminated. */
-void name_clean(const char *text, char *out, size_t out_bytes);
-
-/* Columns that valid UTF-8 takes, one a character. */
-unsigned name_columns(const char *text);
-
-/* Length of the UTF-8 sequence at text, 0 if it is not valid. */
-size_t name_utf8(const char *text);
-
-const char *name_base(const char *path);
-
-/* What every program runs before its own code. NULL: no. */
-bool name_before_program(const char *function);
-
-/* The text with a sign of ASCII for each that is not. */
-void ascii_write(const char *text, FILE *out);
 
 /* ---- source lines --------------------------------------------------------------------------- */
 
