@@ -30,8 +30,7 @@ struct graph {
     FILE *out;
 };
 
-/* ---- adding up --------------------------------------------------------------------------------
- */
+/* ---- adding up ------------------------------------------------------------------------------ */
 
 #define GROW(member, each)                                                                         \
     do {                                                                                           \
@@ -96,8 +95,7 @@ static bool add_sample(struct graph *graph, size_t index)
     return add_cost(graph, index, graph->places[depth - 1], 0, 0, 0);
 }
 
-/* ---- writing ----------------------------------------------------------------------------------
- */
+/* ---- writing -------------------------------------------------------------------------------- */
 
 enum { AS_FILE = 1, AS_FUNCTION = 2, AS_OBJECT = 4 };
 
@@ -116,18 +114,13 @@ static void function_lines(struct graph *graph, uint32_t function, bool called)
 {
     const struct walk *walk = graph->walk;
     const struct walk_function *row = walk_function(walk, function);
-    const char *object = row->module ? walk->profile->modules[row->module].path : "";
-    char *clean = object ? strdup(object) : NULL;
-    for (char *at = clean; at && *at; at++)
-        if ((unsigned char)*at < 0x20)
-            *at = '?';
-    named(graph, called ? "cob" : "ob", row->module, &graph->names[row->module], AS_OBJECT,
-          clean ? clean : "");
+    uint32_t object = walk->modules[row->module];
+    named(graph, called ? "cob" : "ob", object, &graph->names[object], AS_OBJECT,
+          walk->strings[object]);
     named(graph, called ? "cfi" : "fl", row->file, &graph->names[row->file], AS_FILE,
           walk->strings[row->file]);
     named(graph, called ? "cfn" : "fn", function, &graph->names[function], AS_FUNCTION,
           walk->strings[row->name]);
-    free(clean);
 }
 
 static void values_line(struct graph *graph, uint32_t line, uint32_t id)
@@ -197,7 +190,7 @@ static bool write_costs(struct graph *graph)
 bool write_callgrind(struct walk *walk, FILE *out)
 {
     struct graph graph = {.walk = walk, .out = out, .costs = {.bytes = sizeof(struct cost)}};
-    size_t numbers = walk->strings_count + walk->functions.count + walk->profile->modules_count;
+    size_t numbers = walk->strings_count + walk->functions.count;
     graph.places = malloc(WALK_STACK * sizeof *graph.places);
     graph.names = calloc(numbers + 1, 1);
     bool good = graph.places && graph.names;

@@ -32,8 +32,7 @@ struct tables {
     uint32_t *places;
 };
 
-/* ---- stacks -----------------------------------------------------------------------------------
- */
+/* ---- stacks --------------------------------------------------------------------------------- */
 
 static bool find_stacks(struct tables *tables)
 {
@@ -56,8 +55,7 @@ static bool find_stacks(struct tables *tables)
     return true;
 }
 
-/* ---- tables -----------------------------------------------------------------------------------
- */
+/* ---- tables --------------------------------------------------------------------------------- */
 
 #define COLUMN(json, name, count, format, ...)                                                     \
     do {                                                                                           \
@@ -173,7 +171,7 @@ static void resource_member(struct tables *tables)
     uint32_t count = (uint32_t)walk->profile->modules_count - 1;
     json_begin(json, "resourceTable", '{');
     COLUMN(json, "lib", count, "%" PRIu32, i);
-    COLUMN(json, "name", count, "%" PRIu32, walk_string(walk, walk->profile->modules[i + 1].path));
+    COLUMN(json, "name", count, "%" PRIu32, walk->modules[i + 1]);
     COLUMN(json, "host", count, "%s", "null");
     COLUMN(json, "type", count, "%d", RESOURCE_LIBRARY);
     json_count(json, "length", count);
@@ -200,8 +198,7 @@ static void empty_tables(struct json *json)
     json_raw(json, "{\"libIndex\":[],\"address\":[],\"name\":[],\"functionSize\":[],\"length\":0}");
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads -------------------------------------------------------------------------------- */
 
 static void thread_head(struct json *json, const char *name, size_t number)
 {

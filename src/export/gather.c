@@ -8,8 +8,7 @@
 
 #include <inttypes.h>
 
-/* ---- waste ------------------------------------------------------------------------------------
- */
+/* ---- waste ---------------------------------------------------------------------------------- */
 
 enum { WASTE_BYTES, USE_BYTES, TRAPS, SAMPLES, WASTE_METRICS };
 
@@ -73,8 +72,7 @@ static void gather_waste(struct walk *walk, uint32_t kind)
     add_sampled(walk, kind, metric + SAMPLES);
 }
 
-/* ---- reuse ------------------------------------------------------------------------------------
- */
+/* ---- reuse ---------------------------------------------------------------------------------- */
 
 static void gather_reuse(struct walk *walk)
 {
@@ -101,8 +99,7 @@ static void gather_reuse(struct walk *walk)
     add_sampled(walk, PROFILE_REUSE, samples);
 }
 
-/* ---- paths ------------------------------------------------------------------------------------
- */
+/* ---- paths ---------------------------------------------------------------------------------- */
 
 enum { PATH_NAME_BYTES = 160 };
 
@@ -186,8 +183,7 @@ static void gather_contexts(struct walk *walk)
     }
 }
 
-/* ---- interference -----------------------------------------------------------------------------
- */
+/* ---- interference --------------------------------------------------------------------------- */
 
 static uint32_t block_place(struct walk *walk, const struct profile_block *block)
 {
@@ -277,8 +273,7 @@ static void gather_interference(struct walk *walk)
     interference_figures_free(&figures);
 }
 
-/* ---- the verb ---------------------------------------------------------------------------------
- */
+/* ---- the verb ------------------------------------------------------------------------------- */
 
 void walk_gather(struct walk *walk)
 {

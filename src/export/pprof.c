@@ -62,8 +62,7 @@ struct writer {
     bool failed;
 };
 
-/* ---- output -----------------------------------------------------------------------------------
- */
+/* ---- output --------------------------------------------------------------------------------- */
 
 static void compress_bytes(struct writer *writer, unsigned char *bytes, size_t count, int flush)
 {
@@ -106,8 +105,7 @@ static void put_part(struct writer *writer, unsigned field)
     writer->part.count = 0;
 }
 
-/* ---- parts of the profile ---------------------------------------------------------------------
- */
+/* ---- parts of the profile ------------------------------------------------------------------- */
 
 static void put_types(struct writer *writer)
 {
@@ -136,7 +134,7 @@ static void put_mappings(struct writer *writer)
         for (uint32_t b = 0; b < module->build_id_bytes; b++)
             snprintf(id + 2 * b, 3, "%02x", module->build_id[b]);
         proto_number(&writer->inner, MAPPING_ID, i);
-        proto_number(&writer->inner, MAPPING_FILENAME, walk_string(writer->walk, module->path));
+        proto_number(&writer->inner, MAPPING_FILENAME, writer->walk->modules[i]);
         proto_number(&writer->inner, MAPPING_BUILD_ID, walk_string(writer->walk, id));
         for (unsigned field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINE_FRAMES; field++)
             proto_number(&writer->inner, field, 1); /* nothing is left to look up */
@@ -184,8 +182,7 @@ static void put_strings(struct writer *writer)
     }
 }
 
-/* ---- samples ----------------------------------------------------------------------------------
- */
+/* ---- samples -------------------------------------------------------------------------------- */
 
 /* Places, root first, become locations in the same array; how many. */
 static size_t find_locations(struct writer *writer, uint32_t *places, size_t depth)

@@ -14,6 +14,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+/* Code scanning services show no more; what is left out is told in the run's properties. */
+enum { MOST_RESULTS = 5000 };
+
 struct key { /* what one result is */
     uint32_t kind, detail, first_function, first_line, second_function, second_line;
 };
@@ -41,8 +44,7 @@ struct ends {
     size_t inner, depth; /* of the stack in results->places */
 };
 
-/* ---- grouping ---------------------------------------------------------------------------------
- */
+/* ---- grouping ------------------------------------------------------------------------------- */
 
 static uint32_t code_end(const struct walk *walk, const uint32_t *places, size_t count)
 {
@@ -151,8 +153,7 @@ static bool find_results(struct results *results)
     return true;
 }
 
-/* ---- locations --------------------------------------------------------------------------------
- */
+/* ---- locations ------------------------------------------------------------------------------ */
 
 /* A path as a URI: file:///... if it is absolute, else relative. */
 static void uri_member(struct json *json, const char *path)
@@ -220,8 +221,7 @@ static void stack_object(struct json *json, const struct walk *walk, const char 
     json_close(json, '}');
 }
 
-/* ---- results ----------------------------------------------------------------------------------
- */
+/* ---- results -------------------------------------------------------------------------------- */
 
 static const char *level_of(const struct result *result, enum walk_kind kind)
 {
@@ -314,8 +314,7 @@ static void result_object(struct results *results, const struct result *result)
     json_close(json, '}');
 }
 
-/* ---- the log ----------------------------------------------------------------------------------
- */
+/* ---- the log -------------------------------------------------------------------------------- */
 
 static void tool_member(struct json *json, const struct profile *profile)
 {
@@ -338,6 +337,27 @@ static void tool_member(struct json *json, const struct profile *profile)
     json_close(json, '}');
 }
 
+static void properties_member(struct json *json, const struct results *results)
+{
+    const struct walk *walk = results->walk;
+    uint64_t left_out[WALK_METRICS] = {0};
+    for (size_t i = MOST_RESULTS; i < results->keys.count; i++)
+        left_out[results->items[i].metric] += results->items[i].value;
+    json_begin(json, "properties", '{');
+    json_count(json, "resultsTotal", results->keys.count);
+    json_begin(json, "totals", '{');
+    for (size_t c = 0; c < walk->columns_count; c++)
+        json_count(json, walk->metrics[walk->columns[c]].name,
+                   walk->metrics[walk->columns[c]].total);
+    json_close(json, '}');
+    json_begin(json, "leftOut", '{');
+    for (size_t m = 0; m < walk->metrics_count; m++)
+        if (left_out[m])
+            json_count(json, walk->metrics[m].name, left_out[m]);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
 bool write_sarif(struct walk *walk, FILE *out)
 {
     struct results results = {
@@ -354,9 +374,10 @@ bool write_sarif(struct walk *walk, FILE *out)
         tool_member(json, walk->profile);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');
-        for (size_t i = 0; i < results.keys.count; i++)
+        for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS; i++)
             result_object(&results, &results.items[i]);
         json_close(json, ']');
+        properties_member(json, &results);
         json_close(json, '}');
         json_close(json, ']');
         json_close(json, '}');

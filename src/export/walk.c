@@ -130,8 +130,7 @@ static void add_vertices(struct walk *walk)
     }
 }
 
-/* ---- metrics and samples ----------------------------------------------------------------------
- */
+/* ---- metrics and samples -------------------------------------------------------------------- */
 
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
 {
@@ -225,8 +224,7 @@ uint64_t walk_value(const struct walk *walk, const struct walk_sample *sample, s
     return index < sample->count ? sample->values[index] : 0;
 }
 
-/* ---- stacks -----------------------------------------------------------------------------------
- */
+/* ---- stacks --------------------------------------------------------------------------------- */
 
 static void reverse(uint32_t *places, size_t count)
 {
@@ -282,8 +280,7 @@ size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
     return count;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------ */
 
 static void fill(struct walk *walk)
 {
@@ -291,6 +288,7 @@ static void fill(struct walk *walk)
     char *empty = calloc(1, 1);
     walk->functions.bytes = sizeof(struct walk_function);
     walk->places.bytes = sizeof(struct walk_place);
+    walk->modules = calloc(profile->modules_count + 1, sizeof *walk->modules);
     walk->frame_places = calloc(profile->frames_count + 1, sizeof *walk->frame_places);
     walk->vertex_places = calloc(profile->vertices_count + 1, sizeof *walk->vertex_places);
     walk->call_places = calloc(profile->vertices_count + 1, sizeof *walk->call_places);
@@ -298,10 +296,13 @@ static void fill(struct walk *walk)
         free(empty);
         walk->failed = true;
     }
-    if (walk->failed || !walk->frame_places || !walk->vertex_places || !walk->call_places) {
+    if (walk->failed || !walk->modules || !walk->frame_places || !walk->vertex_places ||
+        !walk->call_places) {
         walk->failed = true;
         return;
     }
+    for (size_t i = 1; i < profile->modules_count; i++)
+        walk->modules[i] = walk_string(walk, profile->modules[i].path);
     walk->cut_place = walk_add_name(walk, "[outer callers left out]", NULL, 0);
     for (unsigned i = 0; i < WALK_KINDS; i++)
         walk->separators[i] =
@@ -336,6 +337,7 @@ void walk_close(struct walk *walk)
     map_free(&walk->strings_map);
     numbered_free(&walk->functions);
     numbered_free(&walk->places);
+    free(walk->modules);
     free(walk->frame_places);
     free(walk->vertex_places);
     free(walk->call_places);

@@ -38,8 +38,7 @@ struct numbered {
 uint32_t numbered_id(struct numbered *numbered, const void *item);
 void numbered_free(struct numbered *numbered);
 
-/* ---- the walk ---------------------------------------------------------------------------------
- */
+/* ---- the walk ------------------------------------------------------------------------------- */
 
 enum {
     WALK_VALUES = 7, /* of a sample                                                             */
@@ -111,6 +110,7 @@ struct walk {
     size_t strings_count, strings_capacity;
     struct map strings_map;
     struct numbered functions, places;
+    uint32_t *modules;       /* by module: its path, a string                           */
     uint32_t *frame_places;  /* by frame                                                */
     uint32_t *vertex_places; /* by vertex: its function                                 */
     uint32_t *call_places;   /* by vertex: where its parent calls it                    */
@@ -154,11 +154,10 @@ static inline const char *walk_file(const struct walk *walk, uint32_t place)
 static inline const char *walk_module(const struct walk *walk, uint32_t place)
 {
     uint32_t module = walk_function(walk, walk_place(walk, place)->function)->module;
-    return module ? walk->profile->modules[module].path : "";
+    return walk->strings[walk->modules[module]];
 }
 
-/* ---- filling it -------------------------------------------------------------------------------
- */
+/* ---- filling it ----------------------------------------------------------------------------- */
 
 /* Numbers; on failure walk->failed, and 0. text NULL: 0. */
 uint32_t walk_string(struct walk *walk, const char *text);
@@ -176,8 +175,7 @@ void walk_add(struct walk *walk, struct walk_sample sample, const double *values
 /* All metrics and samples of the profile (gather.c). */
 void walk_gather(struct walk *walk);
 
-/* ---- formats ----------------------------------------------------------------------------------
- */
+/* ---- formats -------------------------------------------------------------------------------- */
 
 /* They may add strings. False: no memory. What could not be written is to be seen from ferror. */
 bool write_pprof(struct walk *walk, FILE *out);
