@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of the report on interference: the profile's rows as figures of the room
- * `interference` (interference_figures.c), for people (interference_text.c, interference_draw.c)
- * and as JSON (interference_json.c).
+ * Between the files of the report on interference: the profile's rows as figures of the room `interference`
+ * (interference_figures.c), for people (interference_text.c, interference_draw.c) and as JSON (interference_json.c).
  */
 #ifndef HEADROOM_REPORT_INTERFERENCE_H
 #define HEADROOM_REPORT_INTERFERENCE_H
@@ -22,7 +21,7 @@ struct interference_rows { /* of a block: indices into the profile's lists      
 struct interference_rekeyed {
     uint32_t block, value; /* value: as in struct interference_sample                    */
     struct interference_regrouped regrouped;
-    double sci; /* corrected                                                  */
+    double sci;            /* corrected                                                  */
     struct interference_group groups[8]; /* most samples first                           */
 };
 
@@ -50,8 +49,7 @@ bool interference_figures(const struct profile *profile, const struct report_opt
                           struct interference_figures *figures);
 void interference_figures_free(struct interference_figures *figures);
 
-/* Is that key, "FUNCTION:N" or "FUNCTION:result", about that function? value: as in struct
- * interference_sample. */
+/* Is that key, "FUNCTION:N" or "FUNCTION:result", about that function? value: as in struct interference_sample. */
 bool interference_key_matches(const char *key, const char *function, uint32_t *value);
 
 /* Name of a block's function; of a sequence "a → b ×3 → c". */
