@@ -103,7 +103,7 @@ static void gather_reuse(struct walk *walk)
 
 enum { PATH_NAME_BYTES = 160 };
 
-/* "path 3: lines 12 15 17"; the middle of a path is where it differs least. */
+/* "path 3: lines 12 15 17"; of a long path the beginning, as its number tells it apart. */
 static void path_name(const struct profile *profile, const struct profile_path *path,
                       char out[PATH_NAME_BYTES])
 {
@@ -125,9 +125,7 @@ static void path_name(const struct profile *profile, const struct profile_path *
 static void gather_paths(struct walk *walk)
 {
     const struct profile *profile = walk->profile;
-    const char *event = profile->path_runs_count ? profile->path_runs[0].event : NULL;
-    uint32_t metric =
-        walk_add_metric(walk, "events", "count", event ? "the event counted" : "events");
+    uint32_t metric = walk_add_metric(walk, "events", "count", "the event that was chosen");
     walk_add_metric(walk, "cycles", "cycles", "time stamp cycles, without callees");
     walk_add_metric(walk, "misses", "count", "simulated misses of the first-level data cache");
     walk_add_metric(walk, "instructions", "count", "instructions executed");

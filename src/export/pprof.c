@@ -125,21 +125,34 @@ static void put_types(struct writer *writer)
     flush_field(writer);
 }
 
+static void put_mapping(struct writer *writer, uint32_t module)
+{
+    const struct profile_module *row = &writer->walk->profile->modules[module];
+    char id[2 * PROFILE_BUILD_ID_BYTES + 1] = "";
+    for (uint32_t b = 0; b < row->build_id_bytes; b++)
+        snprintf(id + 2 * b, 3, "%02x", row->build_id[b]);
+    proto_number(&writer->inner, MAPPING_ID, module);
+    proto_number(&writer->inner, MAPPING_FILENAME, writer->walk->modules[module]);
+    proto_number(&writer->inner, MAPPING_BUILD_ID, walk_string(writer->walk, id));
+    for (unsigned field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINE_FRAMES; field++)
+        proto_number(&writer->inner, field, 1); /* nothing is left to look up */
+    put(writer, PROFILE_MAPPING);
+}
+
+/* Readers take the first one for the program. */
 static void put_mappings(struct writer *writer)
 {
     const struct profile *profile = writer->walk->profile;
-    for (size_t i = 1; i < profile->modules_count; i++) {
-        const struct profile_module *module = &profile->modules[i];
-        char id[2 * PROFILE_BUILD_ID_BYTES + 1] = "";
-        for (uint32_t b = 0; b < module->build_id_bytes; b++)
-            snprintf(id + 2 * b, 3, "%02x", module->build_id[b]);
-        proto_number(&writer->inner, MAPPING_ID, i);
-        proto_number(&writer->inner, MAPPING_FILENAME, writer->walk->modules[i]);
-        proto_number(&writer->inner, MAPPING_BUILD_ID, walk_string(writer->walk, id));
-        for (unsigned field = MAPPING_HAS_FUNCTIONS; field <= MAPPING_HAS_INLINE_FRAMES; field++)
-            proto_number(&writer->inner, field, 1); /* nothing is left to look up */
-        put(writer, PROFILE_MAPPING);
-    }
+    const char *program = profile->processes_count ? profile->processes[0].exe : NULL;
+    uint32_t main = 0;
+    for (uint32_t i = 1; i < profile->modules_count && program && !main; i++)
+        if (strcmp(profile->modules[i].path, program) == 0)
+            main = i;
+    if (main)
+        put_mapping(writer, main);
+    for (uint32_t i = 1; i < profile->modules_count; i++)
+        if (i != main)
+            put_mapping(writer, i);
 }
 
 static void put_functions(struct writer *writer)

@@ -40,12 +40,13 @@ void numbered_free(struct numbered *numbered);
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
+/* A stack has at most two contexts, each cut at WALK_DEPTH frames with a place that says so, and what is in front of
+   them, between them and behind them. */
 enum {
-    WALK_VALUES = 7, /* of a sample                                                             */
-    WALK_METRICS = 20,
-    WALK_DEPTH =
-        1000, /* frames of one context; what calls the outermost of deeper ones is left out */
-    WALK_STACK = 2 * (WALK_DEPTH + 1) + 2,
+    WALK_VALUES = 7,   /* of a sample                                            */
+    WALK_METRICS = 32, /* a profile that has everything has 28                   */
+    WALK_DEPTH = 1000,
+    WALK_STACK = 2 * (WALK_DEPTH + 1) + 3,
 };
 
 struct walk_metric {

@@ -346,6 +346,37 @@ static void test_nothing_found(void **state)
     profile_free(profile);
 }
 
+/* No recording has all of that, but a file may. */
+static void test_everything_in_one(void **state)
+{
+    static const char *const verbs[] = {"reuse", "paths", "interference"};
+    for (size_t v = 0; v < BASE_COUNT(verbs); v++) {
+        struct profile *profile = new_profile(verbs[v]);
+        uint32_t f = context(profile, 0, "f", NULL, 0, 0);
+        for (uint32_t kind = 0; kind < PROFILE_KINDS; kind++) {
+            profile_add_kinds(profile)->kind = kind;
+            *profile_add_sampled(profile) =
+                (struct profile_sampled){.kind = kind, .context = f, .samples = 1};
+        }
+        for (uint32_t kind = 0; kind < PROFILE_REUSE; kind++)
+            *profile_add_pairs(profile) = (struct profile_pair){
+                .kind = kind, .first = f, .waste_bytes = 1, .use_bytes = 1, .use_traps = 1};
+        *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+            .use = f, .reuse = f, .count = 1, .weight = 1, .time = 1, .stack = 1};
+        profile_add_path_functions(profile)->function = "f";
+        *profile_add_vertices(profile) = (struct profile_vertex){
+            .function = 1, .count = 1, .instructions = 1, .cycles = 1, .misses = 1};
+        struct walk walk;
+        char error[512];
+        assert_int_equal(walk_open(&walk, profile, NULL, error, sizeof error), BASE_OK);
+        assert_int_equal(walk.columns_count, 12 + 5 + (strcmp(verbs[v], "paths") == 0 ? 4 : 0));
+        walk_close(&walk);
+        for (unsigned format = 0; format < EXPORT_FORMATS; format++)
+            free(export(profile, (enum export_format)format, NULL, NULL));
+        profile_free(profile);
+    }
+}
+
 /* ---- parts ---------------------------------------------------------------------------------- */
 
 static void test_proto(void **state)
@@ -396,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_hostile_others),
         cmocka_unit_test(test_deep_stack),
         cmocka_unit_test(test_nothing_found),
+        cmocka_unit_test(test_everything_in_one),
         cmocka_unit_test(test_proto),
         cmocka_unit_test(test_numbers),
     };
