@@ -69,6 +69,8 @@ struct settings {
     double level, minimum;
     const char *limits, *baseline, *suppressions, *markdown, *sarif;
     int warn_only, github;
+    int export_format; /* enum export_format; -1: not given */
+    const char *export_metric;
 };
 
 struct verb {

@@ -4,6 +4,8 @@
 
 #include "cli/verbs.h"
 
+#include "export/export.h"
+
 #define FIELD(member) offsetof(struct settings, member)
 
 static const char *const format_names[] = {"text", "json", NULL};
@@ -354,6 +356,21 @@ static const struct option_spec check_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec export_options[] = {
+    {"to", 't', OPTION_CHOICE, FIELD(export_format), .choices = export_format_names,
+     .argument = "FORMAT",
+     .help =
+         "The format, out of pprof, speedscope, folded (flame graphs), callgrind (KCachegrind), "
+         "firefox (profiler.firefox.com), csv, sarif."},
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write to FILE instead of standard output."},
+    {"metric", 0, OPTION_TEXT, FIELD(export_metric), .argument = "NAME",
+     .help = "Write this metric only; a wrong name has those of the profile listed. Default: all, "
+             "but in folded, where there is room for one, the first that is not 0."},
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec doctor_options[] = {
     OPTION_FORMAT,
     OPTION_COLOR,
@@ -634,6 +651,22 @@ const struct verb verbs[] = {
         .run = diff_run,
     },
     {
+        .name = "export",
+        .summary = "write a profile for other tools",
+        .arguments = "--to FORMAT [FILE]",
+        .description =
+            "Writes profile FILE in the format of another tool, to standard output unless -o is "
+            "given. Without FILE: waste.headroom. Where a finding is about two places in the code, "
+            "its stack is that of the second, a frame that says what it does to the first, and the "
+            "stack of the first. Sums are those of the profile.",
+        .exit_status =
+            "0 on success, 1 if the file cannot be read or written, 2 for wrong options.",
+        .options = export_options,
+        .usage_code = 2,
+        .files = true,
+        .run = export_run,
+    },
+    {
         .name = "doctor",
         .summary = "try what this machine allows",
         .arguments = "",
@@ -686,5 +719,10 @@ void settings_default(struct settings *settings)
         .patch = 1,
         .switches = 1,
         .level = 0.01,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+        .export_format = -1,
     };
 }

@@ -7,7 +7,7 @@
 #define HEADROOM_REPORT_INTERFERENCE_H
 
 #include "interference/interference.h"
-#include "report/parts.h"
+#include "report/report.h"
 
 struct printer;
 struct json;

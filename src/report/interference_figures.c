@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Rows of a profile as the room `interference` takes them, and how blocks are called. */
 #include "report/interference.h"
+#include "report/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,6 +2,7 @@
 /* The member "interference" of the JSON report (docs/formats/report.md). */
 #include "report/interference.h"
 #include "report/json.h"
+#include "report/names.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The report as JSON, "headroom-report/1" (docs/formats/report.md): the run and its waste. */
 #include "report/json.h"
+#include "report/parts.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -7,7 +7,9 @@
 #ifndef HEADROOM_REPORT_JSON_H
 #define HEADROOM_REPORT_JSON_H
 
-#include "report/parts.h"
+#include "report/report.h"
+
+struct ranking;
 
 struct json {
     FILE *out;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Values, members and contexts as JSON. */
 #include "report/json.h"
+#include "report/names.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #ifndef HEADROOM_REPORT_PARTS_H
 #define HEADROOM_REPORT_PARTS_H
 
+#include "report/names.h"
 #include "report/report.h"
 #include "reuse/reuse.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The member "reuse" of the JSON report (docs/formats/report.md). */
 #include "report/json.h"
+#include "report/parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+/* The formats by name. */
+#include "export/walk.h"
+
+#include <errno.h>
+
+static const struct {
+    bool (*write)(struct walk *walk, FILE *out);
+    bool binary;
+} formats[EXPORT_FORMATS] = {
+    [EXPORT_PPROF] = {write_pprof, true},      [EXPORT_SPEEDSCOPE] = {write_speedscope, false},
+    [EXPORT_FOLDED] = {write_folded, false},   [EXPORT_CALLGRIND] = {write_callgrind, false},
+    [EXPORT_FIREFOX] = {write_firefox, false}, [EXPORT_CSV] = {write_csv, false},
+    [EXPORT_SARIF] = {write_sarif, false},
+};
+
+const char *const export_format_names[EXPORT_FORMATS + 1] = {
+    [EXPORT_PPROF] = "pprof",     [EXPORT_SPEEDSCOPE] = "speedscope",
+    [EXPORT_FOLDED] = "folded",   [EXPORT_CALLGRIND] = "callgrind",
+    [EXPORT_FIREFOX] = "firefox", [EXPORT_CSV] = "csv",
+    [EXPORT_SARIF] = "sarif",     [EXPORT_FORMATS] = NULL,
+};
+
+bool export_is_binary(enum export_format format)
+{
+    return formats[format].binary;
+}
+
+enum base_status export_write(const struct profile *profile, enum export_format format,
+                              const char *metric, FILE *out, char *error, size_t error_bytes)
+{
+    struct walk walk;
+    enum base_status status = walk_open(&walk, profile, metric, error, error_bytes);
+    if (status != BASE_OK)
+        return status;
+    if (!formats[format].write(&walk, out)) {
+        snprintf(error, error_bytes, "there is no memory to export the profile.");
+        status = BASE_NO_MEMORY;
+    } else if (fflush(out) != 0 || ferror(out)) {
+        snprintf(error, error_bytes, "the export cannot be written: %s.", strerror(errno));
+        status = BASE_IO;
+    }
+    walk_close(&walk);
+    return status;
+}

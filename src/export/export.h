@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+/*
+ * export: a profile in the formats that other tools read (docs/export.md). Pure: reads a profile,
+ * writes to a FILE the caller owns. Never exits.
+ *
+ * Every value is a whole number. Where the profile has fractions, sums are rounded and not items,
+ * so that what a reader adds up is the profile's total to the unit.
+ */
+#ifndef HEADROOM_EXPORT_H
+#define HEADROOM_EXPORT_H
+
+#include "base/base.h"
+#include "profile/profile.h"
+
+#include <stdio.h>
+
+enum export_format {
+    EXPORT_PPROF,
+    EXPORT_SPEEDSCOPE,
+    EXPORT_FOLDED,
+    EXPORT_CALLGRIND,
+    EXPORT_FIREFOX,
+    EXPORT_CSV,
+    EXPORT_SARIF,
+    EXPORT_FORMATS
+};
+extern const char *const export_format_names[EXPORT_FORMATS + 1]; /* "pprof", ...; ends with NULL */
+
+/* Not text: nothing for a terminal. */
+bool export_is_binary(enum export_format format);
+
+/*
+ * metric: the name of the only one to write; NULL: all, in `folded` the first of those that are not
+ * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno tells. BASE_NO_MEMORY. error:
+ * one sentence; what was written by then is incomplete.
+ */
+enum base_status export_write(const struct profile *profile, enum export_format format,
+                              const char *metric, FILE *out, char *error, size_t error_bytes);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/* speedscope's own format (https://www.speedscope.app/file-format-schema.json): one "sampled"
+ * profile a metric. */
+#include "export/walk.h"
+
+#include "report/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+static void frames_member(struct json *json, const struct walk *walk)
+{
+    json_begin(json, "shared", '{');
+    json_begin(json, "frames", '[');
+    for (uint32_t i = 0; i < walk->places.count; i++) {
+        json_begin_item(json);
+        json_text(json, "name", walk_name(walk, i));
+        if (*walk_file(walk, i))
+            json_text(json, "file", walk_file(walk, i));
+        if (walk_place(walk, i)->line)
+            json_count(json, "line", walk_place(walk, i)->line);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void samples_members(struct json *json, const struct walk *walk, size_t column,
+                            uint32_t *places)
+{
+    json_begin(json, "samples", '[');
+    for (size_t i = 0; i < walk->samples_count; i++) {
+        if (!walk_value(walk, &walk->samples[i], column))
+            continue;
+        size_t depth = walk_stack(walk, &walk->samples[i], places, NULL);
+        json_item(json);
+        json_open(json, '[');
+        for (size_t p = 0; p < depth; p++) {
+            json_item(json);
+            fprintf(json->out, "%" PRIu32, places[p]);
+        }
+        json_close(json, ']');
+    }
+    json_close(json, ']');
+    json_begin(json, "weights", '[');
+    for (size_t i = 0; i < walk->samples_count; i++) {
+        uint64_t value = walk_value(walk, &walk->samples[i], column);
+        if (!value)
+            continue;
+        json_item(json);
+        fprintf(json->out, "%" PRIu64, value);
+    }
+    json_close(json, ']');
+}
+
+static void profile_object(struct json *json, const struct walk *walk, size_t column,
+                           uint32_t *places)
+{
+    const struct walk_metric *metric = &walk->metrics[walk->columns[column]];
+    bool known = strcmp(metric->unit, "bytes") == 0 || strcmp(metric->unit, "nanoseconds") == 0;
+    json_begin_item(json);
+    json_text(json, "type", "sampled");
+    json_text(json, "name", metric->name);
+    json_text(json, "unit", known ? metric->unit : "none");
+    json_count(json, "startValue", 0);
+    json_count(json, "endValue", metric->total);
+    samples_members(json, walk, column, places);
+    json_close(json, '}');
+}
+
+bool write_speedscope(struct walk *walk, FILE *out)
+{
+    struct json json = {.out = out};
+    uint32_t *places = malloc(WALK_STACK * sizeof *places);
+    if (!places)
+        return false;
+    json_open(&json, '{');
+    json_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    json_text(&json, "exporter", "headroom");
+    json_text(&json, "name",
+              walk->profile->arguments_count ? walk->profile->arguments[0].text : "headroom");
+    json_count(&json, "activeProfileIndex", 0);
+    frames_member(&json, walk);
+    json_begin(&json, "profiles", '[');
+    for (size_t c = 0; c < walk->columns_count; c++)
+        profile_object(&json, walk, c, places);
+    json_close(&json, ']');
+    json_close(&json, '}');
+    putc('\n', out);
+    free(places);
+    return true;
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+/* Names and texts as people are shown them, whatever bytes they are made of (names.c, ascii.c). */
+#ifndef HEADROOM_REPORT_NAMES_H
+#define HEADROOM_REPORT_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum { NAME_BYTES = 256 };
+
+/* A function's name as shown: without parameters, long template arguments elided, control
+   characters and broken UTF-8 replaced, at most `columns` wide. */
+void name_shorten(const char *name, unsigned columns, char out[NAME_BYTES]);
+
+/* Any text for the terminal: tabs and line ends become blanks, other control characters and broken
+   UTF-8 '?'. Always terminated. */
+void name_clean(const char *text, char *out, size_t out_bytes);
+
+/* Columns that valid UTF-8 takes, one a character. */
+unsigned name_columns(const char *text);
+
+/* Length of the UTF-8 sequence at text, 0 if it is not valid. */
+size_t name_utf8(const char *text);
+
+const char *name_base(const char *path);
+
+/* What every program runs before its own code. NULL: no. */
+bool name_before_program(const char *function);
+
+/* The text with a sign of ASCII for each that is not. */
+void ascii_write(const char *text, FILE *out);
+
+#endif
