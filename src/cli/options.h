@@ -66,6 +66,7 @@ struct settings {
     struct option_list keys;
     uint64_t every, stacks, min_executions;
     int patch, switches;
+    int sources; /* view: quote source lines */
 };
 
 struct verb {

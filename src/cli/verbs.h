@@ -18,6 +18,7 @@ int reuse_run(const struct settings *settings, int count, char **operands);
 int paths_run(const struct settings *settings, int count, char **operands);
 int interference_run(const struct settings *settings, int count, char **operands);
 int report_run(const struct settings *settings, int count, char **operands);
+int view_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
 int cc_run(const struct settings *settings, int count, char **operands);
 int cxx_run(const struct settings *settings, int count, char **operands);
