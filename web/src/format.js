@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Figures and names for people.
+
+export const percent = (share) =>
+  share === null || share === undefined ? "" : `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 2 : 1)} %`;
+
+function scaled(value, base, units) {
+  let at = 0;
+  while (Math.abs(value) >= base && at < units.length - 1) {
+    value /= base;
+    at++;
+  }
+  const digits = at === 0 && Number.isInteger(value) ? 0 : Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0;
+  return `${value.toFixed(digits)}${units[at]}`;
+}
+
+export const bytes = (value) => scaled(value, 1024, [" B", " KiB", " MiB", " GiB", " TiB"]);
+export const count = (value) => scaled(value, 1000, ["", " k", " M", " G", " T"]);
+
+export function time(ns) {
+  if (ns === null || ns === undefined) return "";
+  return scaled(ns, 1000, [" ns", " µs", " ms", " s"]);
+}
+
+export function amount(value, unit) {
+  if (value === null || value === undefined) return "";
+  return unit === "bytes" ? bytes(value) : unit === "ns" ? time(value) : count(value);
+}
+
+export const base = (path) => (path ? path.slice(path.lastIndexOf("/") + 1) : "");
+
+export const functionName = (frame) => frame.function ?? (frame.module ? `[${base(frame.module)}]` : "(unknown)");
+
+export const place = (frame) => (frame.file ? base(frame.file) + (frame.line ? `:${frame.line}` : "") : base(frame.module));
