@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Blocks of code that lose time to other threads, with scores, causes and what speaks for them.
 import { h, svg } from "./dom.js";
-import { count, functionName, percent, place, time } from "./format.js";
+import { count, functionName, percent, place, several, time } from "./format.js";
 import { bar, reveal, table } from "./table.js";
 
 const COLUMNS = [
-  { id: "name", label: "block", text: true, value: (b) => b.function ?? "?" , show: (b) => [b.function ?? "?", b.key ? h("span", { class: "tag" }, `${b.key} ${b.key_value ?? ""}`) : null] },
+  { id: "name", label: "block", text: true, value: (b) => b.function ?? "?" , show: (b) => [b.function ?? "?", b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
   { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => [percent(b.sci), bar(b.sci)] },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause ?? "" },
@@ -41,11 +41,11 @@ function threads(block, all) {
 function detail(block, all, app) {
   return h("div", { class: "detail" },
     h("h3", null, block.function ?? "?", " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(block.function ?? "") }, "copy name")),
-    h("p", { class: "advice" }, h("b", null, block.cause ?? "no score"), " ", (block.evidence ?? []).join(" ")),
+    h("p", { class: "advice" }, h("b", null, block.cause ?? (block.sci === null || block.sci === undefined ? "no score" : "")), " ", (block.evidence ?? []).join(" ")),
     histogram(block.histogram),
     h("div", { class: "sides" },
-      section("Where it was called", block.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${block.stack_weights?.[i]?.taken ?? "?"} times, lost ${time(block.stack_weights?.[i]?.lost_ns)}`), context(stack))),
-      section("Who held the lock", block.holders, (holder) => h("div", null, h("p", { class: "note" }, `${holder.times} times, waited ${time(holder.waited_ns)}`), context(holder.place)))),
+      section("Where it was called", block.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(block.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(block.stack_weights?.[i]?.lost_ns)}`), context(stack))),
+      section("Who held the lock", block.holders, (holder) => h("div", null, h("p", { class: "note" }, `${several(holder.times, "time")}, waited ${time(holder.waited_ns)}`), context(holder.place)))),
     threads(block, all));
 }
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Figures and names for people.
 
-export const percent = (share) =>
-  share === null || share === undefined ? "" : `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 2 : 1)} %`;
+export function percent(share) {
+  if (share === null || share === undefined) return "";
+  if (share > 0 && share < 0.00005) return "< 0.01 %";
+  return `${(100 * share).toFixed(share > 0 && share < 0.0995 ? 2 : 1)} %`;
+}
+
+export const several = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 function scaled(value, base, units) {
   let at = 0;

@@ -10,7 +10,7 @@ const ROW = 20, NARROWEST = 1.5, MOST_ROWS = 300;
 function hue(text) {
   let hash = 0;
   for (let i = 0; i < text.length; i++) hash = (hash * 31 + text.charCodeAt(i)) | 0;
-  return Math.abs(hash) % 360;
+  return 25 + (Math.abs(hash) % 235); // not the pink of what was searched for
 }
 
 // Rectangles by row: [x, width, node]; node -1: several narrow ones.

@@ -3,7 +3,7 @@
 import { renderBlocks } from "./blocks.js";
 import { Tree, unpack } from "./data.js";
 import { clean, h } from "./dom.js";
-import { percent } from "./format.js";
+import { percent, several } from "./format.js";
 import { renderIcicle } from "./icicle.js";
 import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
@@ -127,7 +127,7 @@ class App {
     this.view = current.render(this.root, this) ?? {};
     if (scrolled && this.root.querySelector(".left")) this.root.querySelector(".left").scrollTop = scrolled;
     this.root.querySelector(".selected")?.scrollIntoView({ block: "nearest" });
-    this.found.textContent = state.q === "" ? "" : this.view.share ? this.view.share() : current.metric ? `${this.search.functions} functions, ${percent(this.search.share)}` : "";
+    this.found.textContent = state.q === "" ? "" : this.view.share ? this.view.share() : current.metric ? `${several(this.search.functions, "function")}, ${percent(this.search.share)}` : "";
   }
 
   go(view) {
@@ -184,9 +184,11 @@ async function start() {
   try {
     const data = await unpack(document.getElementById("data"));
     addSources(data.sources);
+    summary.remove(); // the view of that name has it from here on
     document.body.classList.add("live");
     new App(data, summary);
   } catch (error) {
+    document.body.prepend(summary);
     summary.prepend(h("p", { class: "degraded" }, `The views cannot be shown in this browser: ${error.message}`));
     throw error;
   }

@@ -56,7 +56,8 @@ function side(title, context, app) {
     source.replaceChildren(excerpt(frame.file, frame.line));
     list.replaceChildren(...context.map((f, i) => frameRow(f, i, chosen, choose, app.matches)));
   };
-  choose(Math.max(0, context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined && frame === context[0])));
+  // Of a library function there is mostly no source: then the nearest caller that has some.
+  choose(Math.max(0, context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined)));
   return h("section", { class: "side" },
     h("h3", null, title, " ", h("button", { class: "copy", title: "Copy the function's name", onclick: () => app.copy(functionName(leaf(context))) }, "copy name")),
     source, h("h4", null, "Calling context"), list);
@@ -71,7 +72,7 @@ function remarks(pair) {
   return [
     ancestor && h("p", null, "Their paths part in ", h("b", null, ancestor.function ?? "?"), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
     loops?.shared?.length ? h("p", null, "Loops around both: ", loops.shared.map(loopText).join(", ")) : null,
-    suggestion && h("p", { class: "advice" }, h("b", null, `${suggestion.kind}: `), suggestion.text),
+    suggestion && h("p", { class: "advice" }, suggestion.text),
   ];
 }
 

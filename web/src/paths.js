@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Executed paths: a table, and the chosen one drawn beside the source that it runs through.
 import { h, svg } from "./dom.js";
-import { base, count, functionName, percent } from "./format.js";
+import { base, count, functionName, percent, several } from "./format.js";
 import { highlighted, sourceLine } from "./source.js";
 import { bar, reveal, table } from "./table.js";
 
@@ -46,7 +46,7 @@ function detail(path, owner, app) {
   const metrics = Object.entries(path.metrics).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, `${count(value)} (${percent(path.share[name])})`)));
   return h("div", { class: "detail" },
     h("h3", null, functionName(path), ` path ${path.number} `, h("button", { class: "copy", onclick: () => app.copy(functionName(path)) }, "copy name")),
-    h("p", null, `${path.class}; from ${path.begins === "cut" ? "a loop's head" : `the ${path.begins}`} to ${path.ends === "cut" ? "a loop's end" : "the exit"}; ${path.blocks.length} blocks.`),
+    h("p", null, `${path.class}; from ${path.begins === "cut" ? "a loop's head" : `the ${path.begins}`} to ${path.ends === "cut" ? "a loop's end" : "the exit"}; ${several(path.blocks.length, "block")}.`),
     h("dl", { class: "facts" }, metrics), throughSource(path, owner));
 }
 

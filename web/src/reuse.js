@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 import { bytes, count, percent, time } from "./format.js";
 
-const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 14, TOP = 24, BOTTOM = 34;
+const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 34;
 
 const logOf = (value) => Math.log2(Math.max(value, 1));
 

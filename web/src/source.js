@@ -21,7 +21,7 @@ export function highlighted(text) {
   let last = 0;
   for (const match of text.matchAll(TOKENS)) {
     parts.push(text.slice(last, match.index));
-    const kind = ["comment", "string", "number", "keyword"][match.slice(1).findIndex((group) => group !== undefined)];
+    const kind = ["comment", "string", "numeral", "keyword"][match.slice(1).findIndex((group) => group !== undefined)];
     parts.push(h("span", { class: kind }, match[0]));
     last = match.index + match[0].length;
   }
