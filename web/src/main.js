@@ -187,6 +187,7 @@ async function start() {
     summary.remove(); // the view of that name has it from here on
     document.body.classList.add("live");
     new App(data, summary);
+    performance.mark("interactive");
   } catch (error) {
     document.body.prepend(summary);
     summary.prepend(h("p", { class: "degraded" }, `The views cannot be shown in this browser: ${error.message}`));
