@@ -2,11 +2,17 @@
 // The data in the page, and the calling-context tree made of it.
 import { base } from "./format.js";
 
+function bytesOf(base64) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
+
 export async function unpack(element) {
-  const text = atob(element.textContent);
-  const packed = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).json();
+  const stream = new Blob([bytesOf(element.textContent)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
 }
 
 export const INLINED = 1;
@@ -77,15 +83,15 @@ export class Tree {
   }
 
   #arrange(metric) {
-    const order = [];
-    for (let i = 1; i < this.count; i++) if (metric.total[i] > 0) order.push(i);
-    order.sort((a, b) => metric.total[b] - metric.total[a] || a - b);
+    const { total } = metric;
     metric.start = new Int32Array(this.count + 1);
-    for (const node of order) metric.start[this.parent[node] + 1]++;
+    for (let i = 1; i < this.count; i++) if (total[i] > 0) metric.start[this.parent[i] + 1]++;
     for (let i = 0; i < this.count; i++) metric.start[i + 1] += metric.start[i];
     const next = metric.start.slice();
-    metric.children = new Int32Array(order.length);
-    for (const node of order) metric.children[next[this.parent[node]]++] = node;
+    metric.children = new Int32Array(metric.start[this.count]);
+    for (let i = 1; i < this.count; i++) if (total[i] > 0) metric.children[next[this.parent[i]]++] = i;
+    for (let i = 0; i < this.count; i++)
+      if (metric.start[i + 1] - metric.start[i] > 1) this.childrenOf(metric, i).sort((a, b) => total[b] - total[a] || a - b);
   }
 
   childrenOf(metric, node) {
@@ -115,8 +121,9 @@ export class Tree {
 
   // Which functions match, and the share of the metric below them.
   search(metric, text) {
+    if (text === "") return { hits: [], functions: 0, share: 0 };
     const wanted = text.toLowerCase();
-    const hits = this.functions.map((f) => wanted !== "" && f.name.toLowerCase().includes(wanted));
+    const hits = this.functions.map((f) => f.name.toLowerCase().includes(wanted));
     const inside = new Uint8Array(this.count);
     let sum = 0;
     for (let i = 1; i < this.count; i++) {
