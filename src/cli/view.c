@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -79,6 +80,7 @@ static bool write_page(struct profile *profile, const struct view_options *optio
         say("cannot write '%s': %s.", path, strerror(errno));
         return false;
     }
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left behind */
     errno = 0;
     enum base_status status = view_write(profile, options, out, source_files);
     if (fclose(out) != 0 && status == BASE_OK)

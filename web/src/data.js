@@ -23,7 +23,7 @@ function functionsOf(frames) {
   const known = new Map();
   const functions = [];
   const ids = frames.map(([name, file, line, module, flags]) => {
-    const label = flags & INCOMPLETE ? "(callers unknown)" : (name ?? (module ? `[${base(module)}]` : "(unknown)"));
+    const label = flags & INCOMPLETE ? "(callers unknown)" : (name || (module ? `[${base(module)}]` : "(unknown)"));
     const key = `${label}\n${name ? (file ?? "") : ""}\n${module ?? ""}`;
     if (!known.has(key)) {
       known.set(key, functions.length);

@@ -34,6 +34,6 @@ export function amount(value, unit) {
 
 export const base = (path) => (path ? path.slice(path.lastIndexOf("/") + 1) : "");
 
-export const functionName = (frame) => frame.function ?? (frame.module ? `[${base(frame.module)}]` : "(unknown)");
+export const functionName = (frame) => frame.function || (frame.module ? `[${base(frame.module)}]` : "(unknown)");
 
 export const place = (frame) => (frame.file ? base(frame.file) + (frame.line ? `:${frame.line}` : "") : base(frame.module));

@@ -12,10 +12,24 @@ function stepsOf(path, owner) {
   const steps = [];
   path.blocks.forEach((block) => {
     const lines = owner?.executed_blocks?.[block.block]?.lines ?? [block];
-    for (const { file, line, inlined } of lines)
-      if (line && file === path.file && !inlined && steps[steps.length - 1] !== line) steps.push(line);
+    for (const { file, line } of lines)
+      if (line && file === path.file && steps[steps.length - 1] !== line) steps.push(line);
   });
   return steps;
+}
+
+// Lines near those that it comes by; 0 stands for a gap.
+function rowsAround(passed, path) {
+  const rows = [];
+  let last = 0;
+  const near = new Set([...passed.keys()].flatMap((line) => [-2, -1, 0, 1, 2].map((by) => line + by)));
+  for (const line of [...near].sort((a, b) => a - b)) {
+    if (!passed.has(line) && sourceLine(path.file, line) === undefined) continue;
+    if (last && line > last + 1) rows.push(0);
+    rows.push(line);
+    last = line;
+  }
+  return rows;
 }
 
 // Where control goes: down on the left, back up to the right of it.
@@ -32,14 +46,13 @@ function throughSource(path, owner) {
   if (!steps.length) return h("p", { class: "note" }, "The lines of this path are not known.");
   const passed = new Map();
   for (const line of steps) passed.set(line, (passed.get(line) ?? 0) + 1);
-  const lines = [];
-  const own = [...passed.keys(), path.line].filter(Boolean);
-  for (let line = Math.min(...own); line <= Math.max(...own); line++)
-    if (passed.has(line) || sourceLine(path.file, line) !== undefined) lines.push(line);
+  const lines = rowsAround(passed, path);
   const rowOf = (line) => lines.indexOf(line);
   return h("div", { class: "source" }, h("div", { class: "file", title: path.file }, `${base(path.file)}: ${functionName(path)}`),
     h("div", { class: "drawn" }, drawing(steps, rowOf, lines.length),
-      h("div", { class: "lines" }, lines.map((line) => h("div", { class: passed.has(line) ? "line marked" : "line" }, h("span", { class: "number" }, line), h("code", null, highlighted(sourceLine(path.file, line) ?? "")))))));
+      h("div", { class: "lines" }, lines.map((line) => line
+        ? h("div", { class: passed.has(line) ? "line marked" : "line" }, h("span", { class: "number" }, line), h("code", null, highlighted(sourceLine(path.file, line) ?? "")))
+        : h("div", { class: "line gap" }, h("span", { class: "number" }, "···"))))));
 }
 
 function detail(path, owner, app) {
