@@ -108,11 +108,15 @@ static int view_file(const char *path, const char *output, const struct settings
     size_t files = 0;
     if (!may_replace(output, path))
         return VIEW_FAILED;
+    struct progress progress;
+    progress_begin(&progress, settings->quiet);
     if (profile_read(path, &profile, error, sizeof error) != BASE_OK) {
         say("%s", error);
         return VIEW_FAILED;
     }
+    progress_step(&progress, "writing the page", 0, 0);
     bool good = write_page(profile, &options, output, &files);
+    progress_end(&progress);
     profile_free(profile);
     if (!good)
         return VIEW_FAILED;

@@ -88,6 +88,7 @@ for (const [verb, names] of Object.entries(VIEWS))
         await tabs.nth(i).click();
         assert.equal(await view(page), names[i]);
         assert.ok((await page.locator("#view").innerText()).length > 0 || names[i] === "icicle");
+        assert.match(await page.locator("header .limits").innerText(), /13 limits/);
         for (let down = 0; down < 14; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
         assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
         assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
@@ -195,6 +196,8 @@ test("a link leads to the same view, pair, search and zoom", async () => {
   assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
   await page.keyboard.press("ArrowDown");
   assert.match(await link(page), /pair=8/);
+  await page.keyboard.press("n");
+  assert.match(await page.locator("ol.pairs > li.selected").getAttribute("class"), /match/);
   await page.keyboard.press("i");
   await page.keyboard.press("n");
   await page.keyboard.press("Enter");

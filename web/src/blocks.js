@@ -7,8 +7,9 @@ import { bar, reveal, table } from "./table.js";
 const COLUMNS = [
   { id: "name", label: "block", text: true, value: (b) => b.function ?? "?" , show: (b) => [b.function ?? "?", b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
-  { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => [percent(b.sci), bar(b.sci)] },
+  { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause ?? "" },
+  { id: "time", label: "time", title: "of all its executions", value: (b) => b.total_ns, show: (b) => time(b.total_ns) },
   { id: "count", label: "executed", value: (b) => b.count, show: (b) => count(b.count) },
   { id: "min", label: "fastest", value: (b) => b.min_ns, show: (b) => time(b.min_ns) },
   { id: "median", label: "median", value: (b) => b.median_ns, show: (b) => time(b.median_ns) },
@@ -38,10 +39,13 @@ function threads(block, all) {
     h("tbody", null, list.map((t) => h("tr", null, h("td", { class: "text" }, `${t.thread + 1} ${all[t.thread]?.name ?? ""}`), [count(t.count), time(t.total_ns), time(t.min_ns), percent(t.sci)].map((v) => h("td", { class: "figure" }, v))))))));
 }
 
-function detail(block, all, app) {
+// What stands in place of a cause where there is no score.
+const WITHOUT = { idle: "It waits for something to happen.", unscored: "It was executed too rarely for a score." };
+
+function detail(block, kind, all, app) {
   return h("div", { class: "detail" },
     h("h3", null, block.function ?? "?", " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(block.function ?? "") }, "copy name")),
-    h("p", { class: "advice" }, h("b", null, block.cause ?? (block.sci === null || block.sci === undefined ? "no score" : "")), " ", (block.evidence ?? []).join(" ")),
+    h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause, " ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
     histogram(block.histogram),
     h("div", { class: "sides" },
       section("Where it was called", block.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(block.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(block.stack_weights?.[i]?.lost_ns)}`), context(stack))),
@@ -62,7 +66,7 @@ export function renderBlocks(root, app) {
     return {};
   }
   const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (block) => app.set({ block }), matches: (b) => app.matches(b.function ?? "") });
-  root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], interference.threads ?? [], app)));
+  root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
   reveal(root);
   return { ...list, name: () => rows[chosen].function };
 }

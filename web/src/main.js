@@ -89,7 +89,7 @@ class App {
     this.said = h("div", { class: "said", role: "status" });
     const button = (label, title, onclick) => h("button", { title, onclick }, label);
     document.body.append(
-      h("header", { class: "top" }, this.tabs, this.metrics, h("span", { class: "grow" }), this.found, this.input,
+      h("header", { class: "top" }, this.tabs, this.metrics, this.limits(), h("span", { class: "grow" }), this.found, this.input,
         button("◐", "Dark or light (d)", () => this.turn()), button("?", "Keys", () => this.help())),
       this.root, this.said, this.dialog());
     document.addEventListener("keydown", (event) => this.key(event));
@@ -99,6 +99,12 @@ class App {
     });
     window.addEventListener("resize", () => this.view.resize?.());
     this.render();
+  }
+
+  // What was degraded is told in the summary; every other view points there.
+  limits() {
+    const { degraded } = this.data.report;
+    return degraded.length ? h("button", { class: "limits", title: degraded.join("\n"), onclick: () => this.go("summary") }, `⚠ ${several(degraded.length, "limit")}`) : null;
   }
 
   dialog() {
