@@ -309,7 +309,7 @@ static const struct option_spec view_options[] = {
     {"no-sources", 0, OPTION_FLAG, FIELD(sources), .value = 0,
      .help = "Leave them out: for pages that are passed on."},
     {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
-     .help = "Have the N largest findings of each kind in the page; 0 takes all. Default: 1000."},
+     .help = "Have the N largest findings of each kind in the page; 0 takes all. Default: 500."},
     {"quiet", 'q', OPTION_FLAG, FIELD(quiet), .value = 1,
      .help = "Do not tell what was written; errors are still told."},
     OPTION_HELP,

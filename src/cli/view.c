@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VIEW_FAILED = 1, FINDINGS_IN_PAGE = 1000, ERROR_BYTES = 8704 };
+enum { VIEW_FAILED = 1, FINDINGS_IN_PAGE = 500, ERROR_BYTES = 8704 };
 
 /* "a.headroom" becomes "a.html". NULL: no memory. */
 static char *default_output(const char *path)

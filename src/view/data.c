@@ -16,6 +16,19 @@ static void integer(struct json *json, uint64_t value)
     fprintf(json->out, "%llu", (unsigned long long)value);
 }
 
+/* Four digits are more than a page shows; whole numbers compress better than powers of ten. */
+static void rounded(struct json *json, double value)
+{
+    char text[32];
+    json_item(json);
+    if (value < 1e4 || value >= 1e15) {
+        json_number(json, value, 4);
+        return;
+    }
+    snprintf(text, sizeof text, "%.3e", value);
+    fprintf(json->out, "%.0f", strtod(text, NULL));
+}
+
 /* Nodes that have something, each as its distance from the one before, and how much. */
 static void metric(struct json *json, const char *name, const char *unit, const double *values,
                    size_t count)
@@ -38,10 +51,8 @@ static void metric(struct json *json, const char *name, const char *unit, const 
     json_close(json, ']');
     json_begin(json, "values", '[');
     for (size_t i = 0; i < count; i++)
-        if (values[i] > 0) {
-            json_item(json);
-            json_number(json, values[i], 6);
-        }
+        if (values[i] > 0)
+            rounded(json, values[i]);
     json_close(json, ']');
     json_close(json, '}');
 }

@@ -212,10 +212,10 @@ static void large(const char *directory)
     }
     profile_add_kinds(profile)->kind = PROFILE_DEAD;
     for (uint32_t i = 1; i <= LARGE_CONTEXTS; i++) {
-        uint32_t up = random_below(&state, depth + 1 < 4 ? depth + 1 : 4);
-        depth = up < depth ? depth - up : depth;
+        uint32_t up = random_below(&state, 5) < 3 ? 0 : 1 + random_below(&state, 3);
+        depth -= up < depth ? up : depth;
         if (depth == LARGE_DEPTH - 1)
-            depth = LARGE_DEPTH / 4;
+            depth = random_below(&state, LARGE_DEPTH - 1);
         *profile_add_contexts(profile) =
             (struct profile_context){path[depth], 1 + random_below(&state, LARGE_FUNCTIONS)};
         path[++depth] = i;
@@ -223,7 +223,8 @@ static void large(const char *directory)
             (struct profile_pair){.kind = PROFILE_DEAD,
                                   .first = 1 + random_below(&state, i),
                                   .second = i,
-                                  .waste_bytes = 8 * (1 + random_below(&state, 1000))};
+                                  .waste_bytes = (double)(8 + random_below(&state, 1000)) *
+                                                 (1 << random_below(&state, 8))};
     }
     end(profile, directory, "large");
 }

@@ -5,7 +5,7 @@ import { count, functionName, percent, place, several, time } from "./format.js"
 import { bar, reveal, table } from "./table.js";
 
 const COLUMNS = [
-  { id: "name", label: "block", text: true, value: (b) => b.function ?? "?" , show: (b) => [b.function ?? "?", b.key ? h("span", { class: "tag" }, b.key) : null] },
+  { id: "name", label: "block", text: true, value: functionName, show: (b) => [functionName(b), b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
   { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause ?? "" },
@@ -44,7 +44,7 @@ const WITHOUT = { idle: "It waits for something to happen.", unscored: "It was e
 
 function detail(block, kind, all, app) {
   return h("div", { class: "detail" },
-    h("h3", null, block.function ?? "?", " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(block.function ?? "") }, "copy name")),
+    h("h3", null, functionName(block), " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(block)) }, "copy name")),
     h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause, " ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
     histogram(block.histogram),
     h("div", { class: "sides" },
@@ -65,8 +65,8 @@ export function renderBlocks(root, app) {
     root.append(h("p", { class: "note" }, "There are no such blocks."));
     return {};
   }
-  const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (block) => app.set({ block }), matches: (b) => app.matches(b.function ?? "") });
+  const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (block) => app.set({ block }), matches: (b) => app.matches(functionName(b)) });
   root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
   reveal(root);
-  return { ...list, name: () => rows[chosen].function };
+  return { ...list, name: () => functionName(rows[chosen]) };
 }

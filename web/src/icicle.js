@@ -51,7 +51,8 @@ class Painter {
     const key = dark ? -1 - id : id;
     if (!this.colors.has(key)) {
       const f = this.app.tree.functions[id];
-      this.colors.set(key, `hsl(${hue(base(f.module) || f.name)}, ${dark ? "32%" : "55%"}, ${(dark ? 30 : 76) + (hue(f.name) % 9)}%)`);
+      const angle = hue(base(f.module) || f.name) * 0.85 + (hue(f.name) % 36); // a module's functions are alike
+      this.colors.set(key, `hsl(${angle.toFixed(0)}, ${dark ? "32%" : "55%"}, ${(dark ? 30 : 76) + (hue(f.name) % 9)}%)`);
     }
     return this.colors.get(key);
   }

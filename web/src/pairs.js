@@ -41,26 +41,35 @@ export const groupsOf = (report) => [...wasteGroups(report.waste), ...reuseGroup
 
 const leaf = (context) => context[0] ?? { function: null, file: null, line: null };
 
-function frameRow(frame, index, chosen, choose, matches) {
-  return h("li", { class: [index === chosen ? "chosen" : "", matches(functionName(frame)) ? "match" : ""].join(" "), onclick: () => choose(index), title: frame.module },
+const same = (a, b) => a.function === b.function && a.file === b.file && a.line === b.line && (a.line || a.address === b.address);
+
+// How many of the outermost frames both contexts have.
+function commonFrames(left, right) {
+  let common = 0;
+  while (common < left.length && common < right.length && same(left[left.length - 1 - common], right[right.length - 1 - common])) common++;
+  return common;
+}
+
+function frameRow(frame, index, { chosen, own, choose, matches }) {
+  return h("li", { class: [index === chosen ? "chosen" : "", index >= own ? "common" : "", matches(functionName(frame)) ? "match" : ""].join(" "), onclick: () => choose(index), title: frame.module },
     h("span", { class: "name" }, functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
     frame.inlined && h("span", { class: "tag" }, "inlined"), frame.kernel && h("span", { class: "tag" }, "kernel"),
     frame.incomplete && h("span", { class: "tag" }, "callers unknown"));
 }
 
 // One end: the source of the chosen frame, and below it the context, innermost first.
-function side(title, context, app) {
+function side(title, context, common, app) {
   const source = h("div"), list = h("ol", { class: "context" });
   const choose = (chosen) => {
     const frame = context[chosen] ?? leaf(context);
     source.replaceChildren(excerpt(frame.file, frame.line));
-    list.replaceChildren(...context.map((f, i) => frameRow(f, i, chosen, choose, app.matches)));
+    list.replaceChildren(...context.map((f, i) => frameRow(f, i, { chosen, own: context.length - common, choose, matches: app.matches })));
   };
   // Of a library function there is mostly no source: then the nearest caller that has some.
   choose(Math.max(0, context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined)));
   return h("section", { class: "side" },
     h("h3", null, title, " ", h("button", { class: "copy", title: "Copy the function's name", onclick: () => app.copy(functionName(leaf(context))) }, "copy name")),
-    source, h("h4", null, "Calling context"), list);
+    source, h("h4", null, "Calling context", common && common < context.length ? "; dimmed: the same at both ends" : ""), list);
 }
 
 function loopText(loop) {
@@ -77,10 +86,11 @@ function remarks(pair) {
 }
 
 function detail(group, pair, app) {
+  const common = commonFrames(pair.left, pair.right);
   return h("div", { class: "detail" },
     h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     remarks(pair),
-    h("div", { class: "sides" }, side(group.first, pair.left, app), side(group.second, pair.right, app)));
+    h("div", { class: "sides" }, side(group.first, pair.left, common, app), side(group.second, pair.right, common, app)));
 }
 
 function shortLine(frame) {
