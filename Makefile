@@ -17,6 +17,7 @@ run: all
 
 # Everything but the long versions; ends with "N passed, N failed".
 test: | setup-test
+	@tools/setup-web
 	@tools/configure $(BUILD) --prefix=$(PREFIX)
 	@ninja -C $(BUILD)
 	@meson test -C $(BUILD) --no-rebuild --print-errorlogs; status=$$?; \

@@ -71,6 +71,7 @@ struct settings {
     int warn_only, github;
     int export_format; /* enum export_format; -1: not given */
     const char *export_metric;
+    int sources; /* view: quote source lines */
 };
 
 struct verb {

@@ -371,6 +371,22 @@ static const struct option_spec export_options[] = {
     OPTION_END,
 };
 
+static const struct option_spec view_options[] = {
+    {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
+     .help = "Write the page to FILE. Default: beside the profile, with the ending .html."},
+    {"sources", 0, OPTION_FLAG, FIELD(sources), .value = 1,
+     .help = "Have lines of source files in the page, around the places that the profile names. "
+             "This is the default, for pages that stay on this machine."},
+    {"no-sources", 0, OPTION_FLAG, FIELD(sources), .value = 0,
+     .help = "Leave them out: for pages that are passed on."},
+    {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
+     .help = "Have the N largest findings of each kind in the page; 0 takes all. Default: 500."},
+    {"quiet", 'q', OPTION_FLAG, FIELD(quiet), .value = 1,
+     .help = "Do not tell what was written; errors are still told."},
+    OPTION_HELP,
+    OPTION_END,
+};
+
 static const struct option_spec doctor_options[] = {
     OPTION_FORMAT,
     OPTION_COLOR,
@@ -667,6 +683,29 @@ const struct verb verbs[] = {
         .run = export_run,
     },
     {
+        .name = "view",
+        .summary = "make a page for a browser of a profile",
+        .arguments = "[FILE]",
+        .description =
+            "Writes profile FILE as one HTML file, which needs no network and nothing beside it. "
+            "Its "
+            "summary can be read without scripts. With scripts it shows pairs of places side by "
+            "side with their source lines and calling contexts, the calling-context tree from "
+            "above, "
+            "from below and as an icicle, histograms and the miss-ratio curve, paths drawn through "
+            "the source, and tables of blocks. Press ? in it for the keys. Without FILE: "
+            "waste.headroom.\n\n"
+            "Source lines are quoted only from files that were not changed since the recording. "
+            "Names of files and functions, and the command with its arguments, are in every page.",
+        .exit_status =
+            "0 on success, 1 if the profile cannot be read or the page not be written, 2 "
+            "for wrong options.",
+        .options = view_options,
+        .usage_code = 2,
+        .files = true,
+        .run = view_run,
+    },
+    {
         .name = "doctor",
         .summary = "try what this machine allows",
         .arguments = "",
@@ -724,5 +763,10 @@ void settings_default(struct settings *settings)
 };
 
         .export_format = -1,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+        .sources = 1,
     };
 }

@@ -22,6 +22,7 @@ int merge_run(const struct settings *settings, int count, char **operands);
 int check_run(const struct settings *settings, int count, char **operands);
 int diff_run(const struct settings *settings, int count, char **operands);
 int export_run(const struct settings *settings, int count, char **operands);
+int view_run(const struct settings *settings, int count, char **operands);
 int doctor_run(const struct settings *settings, int count, char **operands);
 int cc_run(const struct settings *settings, int count, char **operands);
 int cxx_run(const struct settings *settings, int count, char **operands);

@@ -12,14 +12,14 @@ load common
 
 @test "help lists the verbs" {
     try 0 "$HEADROOM" --help
-    for verb in waste report merge diff check export doctor cc c++ help; do grep -Eq "^  $verb +[a-z]" out; done
+    for verb in waste report merge diff check export view doctor cc c++ help; do grep -Eq "^  $verb +[a-z]" out; done
     cp out whole
     try 0 "$HEADROOM" help
     cmp whole out
 }
 
 @test "help of a verb, three ways" {
-    for verb in waste report merge diff check export doctor cc c++ help; do
+    for verb in waste report merge diff check export view doctor cc c++ help; do
         try 0 "$HEADROOM" help "$verb"
         grep -q "^Usage: headroom $verb" out
         cp out one
@@ -40,7 +40,7 @@ load common
     "$HEADROOM" help --generate bash >bash
     "$HEADROOM" help --generate zsh >zsh
     "$HEADROOM" help --generate fish >fish
-    for verb in waste report merge diff check export doctor cc fortran; do
+    for verb in waste report merge diff check export view doctor cc fortran; do
         "$HEADROOM" help --generate "man:$verb" >man
         options=$("$HEADROOM" help "$verb" | grep -Eo '^ +(-., )?--[a-z-]+' | grep -Eo -- '--[a-z-]+')
         [ -n "$options" ]
@@ -55,7 +55,7 @@ load common
 
 @test "manual pages are sound" {
     command -v man >/dev/null || skip "no man"
-    for what in man man:waste man:report man:merge man:diff man:check man:export man:doctor man:cc man:c++ man:fortran man:help; do
+    for what in man man:waste man:report man:merge man:diff man:check man:export man:view man:doctor man:cc man:c++ man:fortran man:help; do
         "$HEADROOM" help --generate "$what" >page.1
         man --warnings=all -l page.1 >shown 2>warnings
         [ ! -s warnings ] || { cat warnings; return 1; }

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+/* `headroom view`: a profile in, one HTML file out, put in place when it is whole. */
+#include "cli/verbs.h"
+
+#include "profile/profile.h"
+#include "view/view.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { VIEW_FAILED = 1, FINDINGS_IN_PAGE = 500, ERROR_BYTES = 8704 };
+
+/* "a.headroom" becomes "a.html". NULL: no memory. */
+static char *default_output(const char *path)
+{
+    static const char ending[] = ".headroom";
+    size_t bytes = strlen(path);
+    char *name = NULL;
+    if (bytes > strlen(ending) && strcmp(path + bytes - strlen(ending), ending) == 0)
+        bytes -= strlen(ending);
+    return asprintf(&name, "%.*s.html", (int)bytes, path) < 0 ? NULL : name;
+}
+
+/* What is there must be a regular file, and no profile: the most likely slip of the hand. */
+static bool may_replace(const char *path, const char *profile)
+{
+    struct stat info, given;
+    if (lstat(path, &info) != 0) {
+        if (errno == ENOENT)
+            return true;
+        say("cannot write '%s': %s.", path, strerror(errno));
+        return false;
+    }
+    if (!S_ISREG(info.st_mode)) {
+        say("cannot write '%s': it exists and is not a regular file; choose another with -o.",
+            path);
+        return false;
+    }
+    if (stat(profile, &given) == 0 && given.st_dev == info.st_dev && given.st_ino == info.st_ino) {
+        say("cannot write '%s': it is the profile itself; choose another file with -o.", path);
+        return false;
+    }
+    return true;
+}
+
+/* A temporary file beside path, and a stream into it. */
+static FILE *open_beside(const char *path, char **temporary)
+{
+    if (asprintf(temporary, "%s.XXXXXX", path) < 0) {
+        *temporary = NULL;
+        errno = ENOMEM;
+        return NULL;
+    }
+    int descriptor = mkostemp(*temporary, O_CLOEXEC);
+    FILE *out = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
+    if (!out) {
+        int reason = errno;
+        if (descriptor >= 0) {
+            close(descriptor);
+            unlink(*temporary);
+        }
+        free(*temporary);
+        *temporary = NULL;
+        errno = reason;
+    }
+    return out;
+}
+
+static bool write_page(struct profile *profile, const struct view_options *options,
+                       const char *path, size_t *source_files)
+{
+    char *temporary = NULL;
+    FILE *out = open_beside(path, &temporary);
+    if (!out) {
+        say("cannot write '%s': %s.", path, strerror(errno));
+        return false;
+    }
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left behind */
+    errno = 0;
+    enum base_status status = view_write(profile, options, out, source_files);
+    if (fclose(out) != 0 && status == BASE_OK)
+        status = BASE_IO;
+    if (status == BASE_OK && rename(temporary, path) != 0)
+        status = BASE_IO;
+    if (status != BASE_OK) {
+        say("cannot write '%s': %s.", path,
+            status == BASE_IO && errno ? strerror(errno) : base_status_text(status));
+        unlink(temporary);
+    }
+    free(temporary);
+    return status == BASE_OK;
+}
+
+static int view_file(const char *path, const char *output, const struct settings *settings)
+{
+    char error[ERROR_BYTES] = "unknown failure.";
+    struct profile *profile = NULL;
+    struct view_options options = {
+        .limit = settings->limit == UINT64_MAX ? FINDINGS_IN_PAGE : (unsigned)settings->limit,
+        .sources = settings->sources,
+        .profile_path = path,
+    };
+    size_t files = 0;
+    if (!may_replace(output, path))
+        return VIEW_FAILED;
+    struct progress progress;
+    progress_begin(&progress, settings->quiet);
+    if (profile_read(path, &profile, error, sizeof error) != BASE_OK) {
+        say("%s", error);
+        return VIEW_FAILED;
+    }
+    progress_step(&progress, "writing the page", 0, 0);
+    bool good = write_page(profile, &options, output, &files);
+    progress_end(&progress);
+    profile_free(profile);
+    if (!good)
+        return VIEW_FAILED;
+    if (settings->quiet)
+        return 0;
+    if (files)
+        say("wrote '%s', with lines of %zu source file%s; --no-sources leaves them out.", output,
+            files, files == 1 ? "" : "s");
+    else
+        say("wrote '%s', without source lines.", output);
+    return 0;
+}
+
+int view_run(const struct settings *settings, int count, char **operands)
+{
+    if (count > 1)
+        return say_usage("view", "one profile at a time, not '%s' as well", operands[1]);
+    const char *path = count ? operands[0] : "waste.headroom";
+    char *made = settings->output ? NULL : default_output(path);
+    const char *output = settings->output ? settings->output : made;
+    if (!output) {
+        say("cannot name the page of '%s': %s.", path, strerror(ENOMEM));
+        return VIEW_FAILED;
+    }
+    int code = view_file(path, output, settings);
+    free(made);
+    return code;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page: first what can be read without scripts, then the data and the script. A policy in its
+ * head admits that one script and that one style by their hashes and nothing from anywhere else, so
+ * that even markup which got in by a mistake could not do anything. All texts of the profile are
+ * escaped; control characters and those that turn the direction of writing are shown as U+FFFD.
+ */
+#include "view/parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110 };
+
+/* ---- text in markup ----------------------------------------------------------------------------
+ */
+
+/* U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069: would let one name read as another.
+ */
+static bool turns_direction(const char *text, size_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (bytes == 2)
+        return at[0] == 0xd8 && at[1] == 0x9c;
+    if (bytes != 3 || at[0] != 0xe2)
+        return false;
+    return at[1] == 0x80 ? at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xaa && at[2] <= 0xae)
+                         : at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
+}
+
+static bool is_control(const char *text, size_t bytes)
+{
+    unsigned char first = (unsigned char)text[0];
+    if (bytes == 1)
+        return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f;
+    return bytes == 2 && first == 0xc2 && (unsigned char)text[1] < 0xa0;
+}
+
+static void text_write(const char *text, FILE *out)
+{
+    while (*text) {
+        size_t bytes = name_utf8(text);
+        if (bytes == 0 || is_control(text, bytes) || turns_direction(text, bytes)) {
+            fputs("&#xfffd;", out);
+            bytes = bytes ? bytes : 1;
+        } else if (strchr("&<>\"'", *text)) {
+            fprintf(out, "&#%d;", *text);
+        } else {
+            fwrite(text, 1, bytes, out);
+        }
+        text += bytes;
+    }
+}
+
+/* ---- what is read without scripts
+ * ------------------------------------------------------------------ */
+
+static void command(const struct profile *profile, FILE *out)
+{
+    for (size_t i = 0; i < profile->arguments_count; i++) {
+        fputs(i ? " " : "", out);
+        text_write(profile->arguments[i].text, out);
+    }
+}
+
+static void title(const struct profile *profile, FILE *out)
+{
+    fputs("headroom ", out);
+    text_write(profile->run.verb, out);
+    if (profile->arguments_count) {
+        fputs(": ", out);
+        text_write(name_base(profile->arguments[0].text), out);
+    }
+}
+
+static enum base_status findings(struct profile *profile, const struct view_options *options,
+                                 FILE *out)
+{
+    struct report_options report = {.limit = TEXT_FINDINGS,
+                                    .width = TEXT_COLUMNS,
+                                    .sources = options->sources,
+                                    .profile_path = options->profile_path};
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = report_text(profile, &report, memory);
+    if (fclose(memory) != 0 && status == BASE_OK)
+        status = BASE_NO_MEMORY;
+    if (status == BASE_OK) {
+        fputs("<pre class=\"report\">", out);
+        text_write(text, out);
+        fputs("</pre>\n", out);
+    }
+    free(text);
+    return status;
+}
+
+static void degradations(const struct profile *profile, FILE *out)
+{
+    if (!profile->degraded_count)
+        return;
+    fputs("<section class=\"degraded\"><h2>What could not be done</h2><ul>\n", out);
+    for (size_t i = 0; i < profile->degraded_count; i++) {
+        fputs("<li>", out);
+        text_write(profile->degraded[i].text, out);
+        fputs("</li>\n", out);
+    }
+    fputs("</ul></section>\n", out);
+}
+
+static enum base_status summary(struct profile *profile, const struct view_options *options,
+                                FILE *out)
+{
+    fputs("<main id=\"summary\">\n<h1>", out);
+    title(profile, out);
+    fputs("</h1>\n<p class=\"command\"><code>", out);
+    command(profile, out);
+    fputs("</code></p>\n", out);
+    degradations(profile, out);
+    enum base_status status = findings(profile, options, out);
+    fprintf(out, "<p class=\"note\">%s Written by headroom %s.</p>\n",
+            options->sources
+                ? "Lines of source files are part of this page (--no-sources leaves them out)."
+                : "No lines of source files are part of this page.",
+            HEADROOM_VERSION);
+    fputs("<noscript><p class=\"note\">The other views need scripts.</p></noscript>\n</main>\n",
+          out);
+    return status;
+}
+
+/* ---- the page
+ * ------------------------------------------------------------------------------------------ */
+
+static void head(const struct profile *profile, FILE *out)
+{
+    fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n", out);
+    fprintf(out,
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'\">\n",
+            view_script_hash, view_style_hash);
+    fputs("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+          "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
+          out);
+    title(profile, out);
+    fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n", view_style);
+}
+
+static enum base_status packed_data(struct profile *profile, const struct view_options *options,
+                                    FILE *out, size_t *source_files)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = data_write(profile, options, memory, source_files);
+    if (fclose(memory) != 0 && status == BASE_OK)
+        status = BASE_NO_MEMORY;
+    if (status == BASE_OK) {
+        fputs("<script type=\"application/octet-stream\" id=\"data\">", out);
+        status = encode_write(text, bytes, out);
+        fputs("</script>\n", out);
+    }
+    free(text);
+    return status;
+}
+
+enum base_status view_write(struct profile *profile, const struct view_options *options, FILE *out,
+                            size_t *source_files)
+{
+    size_t files = 0;
+    head(profile, out);
+    enum base_status status = summary(profile, options, out);
+    if (status == BASE_OK)
+        status = packed_data(profile, options, out, &files);
+    if (status != BASE_OK)
+        return status;
+    fprintf(out, "<script>%s</script>\n</body>\n</html>\n", view_script);
+    if (fflush(out) != 0 || ferror(out))
+        return BASE_IO;
+    *source_files = files;
+    return BASE_OK;
+}

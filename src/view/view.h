@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+/*
+ * view: a profile as one HTML file that needs nothing else (docs/formats/view.md). Pure: reads the
+ * profile, and source files if their lines are asked for; writes to a FILE the caller owns.
+ */
+#ifndef HEADROOM_VIEW_H
+#define HEADROOM_VIEW_H
+
+#include "profile/profile.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct view_options {
+    unsigned limit;           /* findings of each kind; 0: all                        */
+    bool sources;             /* quote lines of source files around the places found  */
+    const char *profile_path; /* as the user would type it, for hints       */
+};
+
+/*
+ * Writes the page. *source_files: of how many files lines are in it; untouched on failure.
+ * Fails with BASE_NO_MEMORY, or BASE_IO if out could not be written.
+ */
+enum base_status view_write(struct profile *profile, const struct view_options *options, FILE *out,
+                            size_t *source_files);
+
+#endif

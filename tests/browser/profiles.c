@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Profiles for the tests of the page, written into a directory: of each verb one whose every text
+ * is hostile, one with nothing in it, and one with 100,000 contexts.
+ *
+ *     profiles DIRECTORY
+ */
+#include "profile/profile.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LARGE_CONTEXTS = 100000, LARGE_FUNCTIONS = 2000, LARGE_DEPTH = 40 };
+
+static const char *const hostile[] = {
+    "</script><script>window.hacked=1</script>",
+    "\"><img src=x onerror=\"window.hacked=2\">",
+    "'-window.hacked=3-'",
+    "</pre></main><svg onload=window.hacked=4>",
+    "<!--<script>window.hacked=5",
+    "control\001\033[31m\r\n\tcharacters\177\302\205",
+    "turned\342\200\256gnirts\342\201\246\342\200\217\330\234",
+    "broken\377\300\200\355\240\200utf-8",
+    "__proto__",
+    "constructor",
+    "${window.hacked=6}{{7*7}}&lt;&amp;",
+    "javascript:window.hacked=7",
+    "",
+};
+
+static const char *text(size_t number)
+{
+    return hostile[number % BASE_COUNT(hostile)];
+}
+
+static struct profile *begin(const char *verb, const char *engine)
+{
+    struct profile *profile = profile_new();
+    if (!profile)
+        exit(1);
+    profile->run = (struct profile_run){.verb = verb,
+                                        .engine = engine,
+                                        .weighting = "accesses",
+                                        .version = "0.1.0",
+                                        .exit_code = 0,
+                                        .exit_signal = -1,
+                                        .wall_s = 1,
+                                        .cpu_s = 1,
+                                        .processes = 1,
+                                        .threads = 1};
+    return profile;
+}
+
+static void end(struct profile *profile, const char *directory, const char *name)
+{
+    char path[4096], error[PROFILE_ERROR_BYTES] = "it is not sound.";
+    snprintf(path, sizeof path, "%s/%s.headroom", directory, name);
+    if (!profile_check(profile) || profile_write(profile, path, error, sizeof error) != BASE_OK) {
+        fprintf(stderr, "profiles: %s: %s\n", name, error);
+        exit(1);
+    }
+    profile_free(profile);
+}
+
+/* ---- hostile ----------------------------------------------------------------------------------
+ */
+
+/* A chain of all hostile names; returns its innermost context. */
+static uint32_t hostile_contexts(struct profile *profile)
+{
+    for (size_t i = 0; i < BASE_COUNT(hostile); i++) {
+        profile_add_modules(profile)->path = text(i);
+        profile_add_arguments(profile)->text = text(i);
+        profile_add_degraded(profile)->text = text(i);
+        *profile_add_frames(profile) =
+            (struct profile_frame){.function = text(i),
+                                   .file = text(i + 1),
+                                   .module = (uint32_t)profile->modules_count - 1,
+                                   .line = i % 3 ? 7 : 0,
+                                   .flags = i % 2 ? PROFILE_FRAME_INLINED : 0};
+        *profile_add_contexts(profile) = (struct profile_context){(uint32_t)i, (uint32_t)i + 1};
+    }
+    return (uint32_t)profile->contexts_count - 1;
+}
+
+static void hostile_waste(const char *directory)
+{
+    struct profile *profile = begin("waste", "exact");
+    uint32_t last = hostile_contexts(profile);
+    profile->run.host = text(0);
+    for (uint32_t kind = 0; kind < PROFILE_REUSE; kind++) {
+        profile_add_kinds(profile)->kind = kind;
+        for (uint32_t i = 1; i <= last; i++)
+            *profile_add_pairs(profile) = (struct profile_pair){
+                .kind = kind, .first = i, .second = last + 1 - i, .waste_bytes = 100 + i};
+    }
+    end(profile, directory, "hostile-waste");
+}
+
+static void hostile_reuse(const char *directory)
+{
+    struct profile *profile = begin("reuse", "exact");
+    uint32_t last = hostile_contexts(profile);
+    *profile_add_reuses(profile) = (struct profile_reuse){.unit_bytes = 64,
+                                                          .stack = 1,
+                                                          .accesses = 1000,
+                                                          .reuses = 900,
+                                                          .locations = 100,
+                                                          .never_reused = 5,
+                                                          .share_first = 1,
+                                                          .share_last = 1,
+                                                          .kept_accesses = 1000,
+                                                          .kept_locations = 100};
+    for (uint32_t i = 0; i < 3; i++) /* these bins of headroom's hold one number each */
+        *profile_add_bins(profile) = (struct profile_bin){
+            .which = i / 2, .bin = i % 2, .lo = i % 2, .hi = i % 2 + 1, .weight = 300};
+    for (uint32_t i = 1; i <= last; i++)
+        *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+            i, last + 1 - i, 10, 10, 1e6 * i, 1e11 * i, 1e5 * i, 1e9 * i};
+    end(profile, directory, "hostile-reuse");
+}
+
+static void hostile_paths(const char *directory)
+{
+    struct profile *profile = begin("paths", "built");
+    hostile_contexts(profile);
+    for (uint32_t i = 0; i < BASE_COUNT(hostile); i++) {
+        *profile_add_path_functions(profile) = (struct profile_path_function){.function = text(i),
+                                                                              .file = text(i + 1),
+                                                                              .module = 1,
+                                                                              .line = 5,
+                                                                              .table_kind = 1,
+                                                                              .blocks = 1,
+                                                                              .potential = 4,
+                                                                              .potential_log2 = 2};
+        *profile_add_path_blocks(profile) = (struct profile_path_block){
+            .function = i + 1, .instructions = 3, .first_line = 2 * i, .lines = 2};
+        *profile_add_path_lines(profile) = (struct profile_path_line){text(i + 1), NULL, 6 + i};
+        *profile_add_path_lines(profile) = (struct profile_path_line){text(i + 1), text(i + 2), 9};
+        *profile_add_paths(profile) = (struct profile_path){.function = i + 1,
+                                                            .count = 10 + i,
+                                                            .instructions = 30,
+                                                            .cycles = -1,
+                                                            .misses = -1,
+                                                            .events = -1,
+                                                            .first_step = i,
+                                                            .steps = 1};
+        profile_add_path_steps(profile)->block = i;
+        *profile_add_vertices(profile) = (struct profile_vertex){.parent = i,
+                                                                 .function = i + 1,
+                                                                 .site = UINT32_MAX,
+                                                                 .count = 3,
+                                                                 .bytes = 40,
+                                                                 .instructions = 30,
+                                                                 .cycles = -1,
+                                                                 .misses = -1};
+    }
+    *profile_add_path_runs(profile) =
+        (struct profile_path_run){.modes = PROFILE_PATHS | PROFILE_CONTEXTS, .event = text(0)};
+    end(profile, directory, "hostile-paths");
+}
+
+static void hostile_interference(const char *directory)
+{
+    struct profile *profile = begin("interference", "live");
+    uint32_t last = hostile_contexts(profile);
+    *profile_add_block_threads(profile) = (struct profile_block_thread){
+        .tid = 7, .name = text(0), .duration_ns = 1e9, .events = 9, .cost_ns = 5, .owners = 1};
+    for (uint32_t i = 0; i < BASE_COUNT(hostile); i++) {
+        *profile_add_block_functions(profile) = (struct profile_block_function){
+            .function = text(i), .file = text(i + 1), .line = 3, .class = i % 3, .key = i % 2};
+        *profile_add_timed_blocks(profile) =
+            (struct profile_block){.function = i + 1, .key = i, .max_ns = 5000};
+        *profile_add_block_parts(profile) =
+            (struct profile_block_part){i, 0, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
+        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
+        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
+        *profile_add_block_stacks(profile) = (struct profile_block_stack){i, last, 5, 1e4};
+        *profile_add_block_holders(profile) = (struct profile_block_holder){i, last, 5, 1e4};
+    }
+    *profile_add_block_skips(profile) = (struct profile_block_skip){text(0), text(1), text(2)};
+    *profile_add_block_runs(profile) =
+        (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 0, 0, 0};
+    end(profile, directory, "hostile-interference");
+}
+
+/* ---- large -------------------------------------------------------------------------------------
+ */
+
+static uint32_t random_below(uint64_t *state, uint32_t most)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(*state >> 33) % most;
+}
+
+/* Stacks as programs have them: the way down goes on from near where the last one ended. */
+static void large(const char *directory)
+{
+    struct profile *profile = begin("waste", "exact");
+    uint32_t path[LARGE_DEPTH] = {0}, depth = 0;
+    uint64_t state = 1;
+    char name[64];
+    profile_add_arguments(profile)->text = "large";
+    profile_add_modules(profile)->path = "/usr/bin/large";
+    for (uint32_t i = 0; i < LARGE_FUNCTIONS; i++) {
+        snprintf(name, sizeof name, "module_%u::function_%u", i % 40, i);
+        *profile_add_frames(profile) =
+            (struct profile_frame){.function = profile_keep(profile, name),
+                                   .file = "/src/large.cpp",
+                                   .module = 1,
+                                   .line = 1 + 10 * i};
+    }
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    for (uint32_t i = 1; i <= LARGE_CONTEXTS; i++) {
+        uint32_t up = random_below(&state, 5) < 3 ? 0 : 1 + random_below(&state, 3);
+        depth -= up < depth ? up : depth;
+        if (depth == LARGE_DEPTH - 1)
+            depth = random_below(&state, LARGE_DEPTH - 1);
+        *profile_add_contexts(profile) =
+            (struct profile_context){path[depth], 1 + random_below(&state, LARGE_FUNCTIONS)};
+        path[++depth] = i;
+        *profile_add_pairs(profile) =
+            (struct profile_pair){.kind = PROFILE_DEAD,
+                                  .first = 1 + random_below(&state, i),
+                                  .second = i,
+                                  .waste_bytes = (double)(8 + random_below(&state, 1000)) *
+                                                 (1 << random_below(&state, 8))};
+    }
+    end(profile, directory, "large");
+}
+
+int main(int count, char **arguments)
+{
+    if (count != 2) {
+        fputs("usage: profiles DIRECTORY\n", stderr);
+        return 2;
+    }
+    hostile_waste(arguments[1]);
+    hostile_reuse(arguments[1]);
+    hostile_paths(arguments[1]);
+    hostile_interference(arguments[1]);
+    end(begin("waste", "live"), arguments[1], "empty");
+    large(arguments[1]);
+    return 0;
+}

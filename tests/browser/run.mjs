@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// The page of `headroom view` in a headless Chromium. TAP on standard output.
+//
+//     node run.mjs HEADROOM PROFILES [SCREENSHOTS]
+//
+// PROFILES writes the profiles (profiles.c). CHROMIUM names the browser if it is none of the usual ones.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const [headroom, profiles, screenshots] = process.argv.slice(2);
+const playwright = new URL("../../web/node_modules/playwright-core/index.mjs", import.meta.url);
+const executable = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((name) => name && existsSync(name));
+
+function skip(reason) {
+  console.log(`1..0 # SKIP ${reason}`);
+  process.exit(0);
+}
+
+if (!existsSync(playwright)) skip("playwright-core is not installed: npm ci --ignore-scripts in web/");
+if (!executable) skip("no Chromium");
+const { chromium } = await import(playwright);
+
+const LARGE_BYTES = 1 << 20, PAGE_BYTES = 2 << 20; // data of 100,000 contexts, and the page without data
+const SLOW = Number(process.env.SLOW ?? 3); // how much slower than the limits a busy machine may be
+
+const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
+execFileSync(profiles, [directory]);
+for (const name of ["empty", "large", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+  execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
+if (screenshots) mkdirSync(screenshots, { recursive: true });
+
+const browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox"] });
+
+// A page with what went wrong on it. Requests: there must be none but the page's own.
+async function open(name, link = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1300, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10000);
+  const wrong = [];
+  page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => wrong.push(String(error.stack)));
+  page.on("dialog", (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  page.on("request", (request) => { if (!request.url().startsWith("file:") || !request.url().includes(`${name}.html`)) wrong.push(`request: ${request.url()}`); });
+  const url = pathToFileURL(path.join(directory, `${name}.html`)).href + link;
+  await page.goto(url);
+  if (options.javaScriptEnabled !== false) await page.waitForSelector("body.live #view > *", { state: "attached" });
+  return { page, context, good: async () => {
+    if (options.javaScriptEnabled !== false) assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.deepEqual(wrong, []);
+  } };
+}
+
+const view = (page) => page.evaluate(() => document.querySelector("#view").className);
+const link = (page) => page.evaluate(() => location.hash);
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+
+const tests = [];
+const test = (name, run) => tests.push([name, run]);
+
+test("without scripts the findings can be read, and hostile texts are texts", async () => {
+  const { page, good } = await open("hostile-waste", "", { javaScriptEnabled: false });
+  const text = await page.locator("main").innerText();
+  assert.match(text, /headroom waste/);
+  assert.match(text, /Dead stores/);
+  assert.match(text, /<\/script><script>window\.hacked=1<\/script>/);
+  assert.match(text, /What could not be done/);
+  assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+  assert.equal(await page.locator("img, svg, main script").count(), 0);
+  await good();
+});
+
+const VIEWS = { waste: ["summary", "pairs", "top", "bottom", "icicle"], reuse: ["summary", "pairs", "reuse", "top", "bottom", "icicle"],
+  paths: ["summary", "paths", "top", "bottom", "icicle"], interference: ["summary", "blocks", "top", "bottom", "icicle"] };
+
+for (const [verb, names] of Object.entries(VIEWS))
+  test(`every view of hostile ${verb}, in light and dark`, async () => {
+    const { page, good } = await open(`hostile-${verb}`);
+    const tabs = page.getByRole("tab");
+    assert.equal(await tabs.count(), names.length);
+    for (const theme of ["light", "dark"]) {
+      await page.evaluate((wanted) => { location.hash = `theme=${wanted}`; }, theme);
+      await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);
+      for (let i = 0; i < names.length; i++) {
+        await tabs.nth(i).click();
+        assert.equal(await view(page), names[i]);
+        assert.ok((await page.locator("#view").innerText()).length > 0 || names[i] === "icicle");
+        assert.match(await page.locator("header .limits").innerText(), /13 limits/);
+        for (let down = 0; down < 14; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
+        assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
+        assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+        if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-${names[i]}-${theme}.png`) });
+      }
+    }
+    await good();
+  });
+
+test("the policy stops a script that got in", async () => {
+  const { page } = await open("hostile-waste");
+  await page.evaluate(() => {
+    const script = document.createElement("script");
+    script.textContent = "window.hacked = 99";
+    document.body.append(script);
+  });
+  assert.equal(await page.evaluate(() => window.hacked), undefined);
+  assert.equal(await page.evaluate(() => fetch("data:text/plain,x").then(() => "fetched", () => "stopped")), "stopped");
+});
+
+test("a profile without findings", async () => {
+  const { page, good } = await open("empty");
+  assert.equal(await view(page), "summary");
+  await page.keyboard.press("?");
+  assert.ok(await page.locator("dialog").isVisible());
+  await page.keyboard.press("Escape");
+  assert.ok(!(await page.locator("dialog").isVisible()));
+  for (const key of ["p", "t", "i", "n", "0", "m", "c", "ArrowDown", "Escape"]) await page.keyboard.press(key);
+  await good();
+});
+
+test("keys: views, search, next match, zoom, colours", async () => {
+  const { page, good } = await open("large");
+  for (const [key, name] of [["p", "pairs"], ["t", "top"], ["b", "bottom"], ["i", "icicle"], ["s", "summary"], ["i", "icicle"]]) {
+    await page.keyboard.press(key);
+    assert.equal(await view(page), name);
+  }
+  await page.keyboard.press("/");
+  await page.keyboard.type("function_77");
+  assert.match(await page.locator(".found").innerText(), /^11 functions, \d+\.\d+ %$/); // 77, 770 to 779
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("n");
+  const first = await link(page);
+  assert.match(await page.locator(".status").innerText(), /function_77/);
+  await page.keyboard.press("n");
+  assert.notEqual(await link(page), first);
+  await page.keyboard.press("N");
+  assert.equal(await link(page), first);
+  await page.keyboard.press("Enter");
+  assert.match(await link(page), /zoom=\d+/);
+  await page.keyboard.press("0");
+  assert.doesNotMatch(await link(page), /zoom=/);
+  for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowDown");
+  const down = await page.locator(".status").innerText();
+  await page.keyboard.press("ArrowRight");
+  assert.notEqual(await page.locator(".status").innerText(), down);
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("input").inputValue(), "");
+  const before = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  await page.keyboard.press("d");
+  assert.notEqual(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), before);
+  await good();
+});
+
+test("the dark scheme of the system is followed", async () => {
+  const dark = await open("empty", "", { colorScheme: "dark" });
+  const light = await open("empty", "", { colorScheme: "light" });
+  const theme = ({ page }) => page.evaluate(() => document.documentElement.dataset.theme);
+  assert.deepEqual([await theme(dark), await theme(light)], ["dark", "light"]);
+});
+
+test("sorting by columns", async () => {
+  const { page, good } = await open("large", "#view=bottom");
+  const name = () => page.locator("tbody tr .name").first().innerText();
+  const own = async () => Promise.all((await page.locator("tbody tr td:nth-child(2) .share").allInnerTexts()).map((t) => parseFloat(t)));
+  const values = await own();
+  assert.ok(values.length >= 50 && values.every((v, i) => i === 0 || v <= values[i - 1]));
+  await page.locator("th button").first().click();
+  assert.equal(await name(), "module_0::function_0");
+  await page.locator("th button").first().click();
+  assert.equal(await name(), "module_9::function_969");
+  assert.match(await link(page), /sort=-name/);
+  await good();
+});
+
+test("top-down rows open, close and add up", async () => {
+  const { page, good } = await open("large", "#view=top&sort=-total");
+  await page.locator("tbody tr", { hasText: "▸" }).first().click();
+  assert.equal(await page.locator("tr.selected").count(), 1);
+  const rows = () => page.locator("tbody tr").count();
+  const closed = await rows();
+  await page.keyboard.press("ArrowRight");
+  assert.ok((await rows()) > closed);
+  await page.keyboard.press("ArrowLeft");
+  assert.equal(await rows(), closed);
+  await good();
+});
+
+test("a link leads to the same view, pair, search and zoom", async () => {
+  const { page, good } = await open("large", "#view=pairs&kind=dead&pair=7&q=function_1&theme=dark");
+  assert.equal(await view(page), "pairs");
+  const selected = await page.locator("ol.pairs > li.selected").innerText();
+  assert.equal(selected, await page.locator("ol.pairs > li").nth(7).innerText());
+  assert.match(await page.locator(".found").innerText(), /^\d+ of 500 pairs/);
+  assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+  await page.keyboard.press("ArrowDown");
+  assert.match(await link(page), /pair=8/);
+  await page.keyboard.press("n");
+  assert.match(await page.locator("ol.pairs > li.selected").getAttribute("class"), /match/);
+  await page.keyboard.press("i");
+  await page.keyboard.press("n");
+  await page.keyboard.press("Enter");
+  const there = await link(page);
+  const again = await open("large", there);
+  assert.equal(await view(again.page), "icicle");
+  assert.equal(await again.page.locator(".status").innerText(), await page.locator(".status").innerText());
+  const odd = await open("large", "#view=nowhere&pair=-5&metric=99&node=1e99&zoom=abc&__proto__=1&row=%3Cimg%3E");
+  assert.equal(await view(odd.page), "summary");
+  for (const key of ["p", "t", "b", "i"]) await odd.page.keyboard.press(key);
+  await good();
+  await odd.good();
+});
+
+test("a name can be copied", async () => {
+  const { page, good, context } = await open("large", "#view=pairs");
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.keyboard.press("c");
+  await page.waitForSelector(".said:not(:empty)");
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^module_\d+::function_\d+$/);
+  await good();
+});
+
+test("100,000 contexts: small, and quick to open and to zoom", async () => {
+  const empty = statSync(path.join(directory, "empty.html")).size, bytes = statSync(path.join(directory, "large.html")).size;
+  assert.ok(empty < PAGE_BYTES, `${empty} bytes of page`);
+  assert.ok(bytes - empty < LARGE_BYTES, `${bytes - empty} bytes of data`);
+  const opened = [];
+  for (let i = 0; i < 3; i++) {
+    const { page, context } = await open("large", "#view=icicle");
+    opened.push(await page.evaluate(() => performance.getEntriesByName("interactive")[0].startTime));
+    if (i < 2) await context.close();
+    else {
+      const zooms = await page.evaluate(() => {
+        const press = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+        const times = [];
+        for (let j = 0; j < 60; j++) {
+          press("ArrowDown");
+          const begin = performance.now();
+          press(j % 20 === 19 ? "0" : "Enter");
+          times.push(performance.now() - begin);
+        }
+        return times;
+      });
+      console.log(`# page ${empty} bytes, data ${bytes - empty}; open ${opened.map((t) => t.toFixed(0)).join(", ")} ms; zoom p50 ${median(zooms).toFixed(1)} ms, worst ${Math.max(...zooms).toFixed(1)} ms`);
+      assert.ok(median(zooms) < 30 * SLOW, `zoom ${median(zooms)} ms`);
+    }
+  }
+  assert.ok(Math.min(...opened) < 500 * SLOW, `open ${opened} ms`);
+});
+
+console.log(`1..${tests.length}`);
+let failed = 0;
+for (const [index, [name, run]] of tests.entries()) {
+  try {
+    await run();
+    console.log(`ok ${index + 1} - ${name}`);
+  } catch (error) {
+    failed++;
+    console.log(`not ok ${index + 1} - ${name}\n${String(error.stack ?? error).replace(/^/gm, "# ")}`);
+  }
+  for (const context of browser.contexts()) await context.close();
+}
+await browser.close();
+rmSync(directory, { recursive: true });
+process.exit(failed ? 1 : 0);

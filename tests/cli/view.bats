@@ -1,0 +1,162 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `headroom view`: the page that it writes, where, and what it refuses.
+
+load common
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    mkdir secret
+    cat >secret/twice.c <<'END'
+static volatile int stored;
+int main(void)
+{
+    for (int i = 0; i < 100000; i++)
+        stored = 7; /* a remark that only the source has */
+    return stored != 7;
+}
+END
+    ${CC:-cc} -O1 -g -o twice "$PWD/secret/twice.c" || return 1
+    "$HEADROOM" waste --exact -q -o twice.headroom -- ./twice 2>why || true
+}
+
+needs_profile()
+{
+    [ -s "$BATS_FILE_TMPDIR/twice.headroom" ] || skip "$(head -1 "$BATS_FILE_TMPDIR/why")"
+    cp "$BATS_FILE_TMPDIR/twice.headroom" .
+}
+
+# The data in the page as JSON.
+data_of()
+{
+    python3 - "$1" <<'END'
+import base64, re, sys, zlib
+page = open(sys.argv[1], encoding="utf-8").read()
+packed = re.search(r'<script type="application/octet-stream" id="data">([A-Za-z0-9+/=]*)</script>', page)
+sys.stdout.write(zlib.decompress(base64.b64decode(packed[1])).decode("utf-8"))
+END
+}
+
+@test "the page lies beside the profile, and says so" {
+    needs_profile
+    try 0 "$HEADROOM" view twice.headroom
+    [ ! -s out ]
+    grep -q "^headroom: wrote 'twice.html', with lines of 1 source file; --no-sources leaves them out\.$" err
+    [ "$(ls)" = "$(printf '%s\n' all err out twice.headroom twice.html)" ]
+    grep -q '^<!DOCTYPE html>$' twice.html
+    [ "$(tail -1 twice.html)" = '</html>' ]
+    [ "$(stat -c %s twice.html)" -lt 2000000 ]
+}
+
+@test "findings can be read without scripts" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    sed -n '/<main/,/<\/main>/p' twice.html >summary
+    grep -q 'Dead stores' summary
+    grep -q 'twice.c:5' summary
+}
+
+@test "nothing is fetched: the policy names the script and the style and nothing else" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    python3 - <<'END'
+import base64, hashlib, re
+page = open("twice.html", encoding="utf-8", newline="").read()
+policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
+def digest(text): return "'sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() + "'"
+script = page[page.rindex("<script>") + 8:page.rindex("</script>")]
+style = page[page.index("<style>") + 7:page.index("</style>")]
+assert policy == f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; base-uri 'none'; form-action 'none'"
+assert len(script) > 10000 and page.count("<script") == 2
+assert not re.search(r'\b(src|href)=', page[:page.index("<script")])
+END
+}
+
+@test "the data is the report, and more" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    data_of twice.html >data
+    "$HEADROOM" report --format json twice.headroom >report
+    python3 - <<'END'
+import json
+data, report = json.load(open("data")), json.load(open("report"))
+assert data["schema"] == "headroom-view/1"
+assert data["report"]["waste"]["dead"]["waste_bytes"] == report["waste"]["dead"]["waste_bytes"]
+assert data["report"]["waste"]["dead"]["pairs"][0] == report["waste"]["dead"]["pairs"][0]
+metrics = {m["name"]: sum(m["values"]) for m in data["tree"]["metrics"]}
+for name in ("dead stores, at the store that is lost", "dead stores, at the store that overwrites"):
+    assert abs(metrics[name] / report["waste"]["dead"]["waste_bytes"] - 1) < 1e-3, metrics
+tree = data["tree"]
+assert len(tree["up"]) == len(tree["frame"]) and all(1 <= up <= i + 1 for i, up in enumerate(tree["up"]))
+assert all(frame < len(tree["frames"]) for frame in tree["frame"])
+END
+}
+
+@test "source lines are there, and left out if so wished" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    data_of twice.html | grep -q 'a remark that only the source has'
+    try 0 "$HEADROOM" view --no-sources -o shared.html twice.headroom
+    grep -q "without source lines" err
+    data_of shared.html >data
+    grep -q 'twice.c' data
+    for file in data shared.html; do
+        [ "$(grep -c 'a remark that only' "$file")" -eq 0 ]
+        [ "$(grep -c 'stored = 7' "$file")" -eq 0 ]
+    done
+    "$HEADROOM" view -q --no-sources --sources -o last.html twice.headroom
+    data_of last.html | grep -q 'a remark that only the source has'
+}
+
+@test "as many findings as are asked for" {
+    needs_profile
+    "$HEADROOM" view -q --limit 2 twice.headroom
+    data_of twice.html | python3 -c '
+import json, sys
+dead = json.load(sys.stdin)["report"]["waste"]["dead"]
+assert len(dead["pairs"]) == 2 < dead["pairs_total"]'
+}
+
+@test "a page is replaced, whole or not at all" {
+    needs_profile
+    echo before >page.html
+    try 0 "$HEADROOM" view -o page.html twice.headroom
+    grep -q '</html>' page.html
+    cp page.html kept
+    (ulimit -f 4; try 1 "$HEADROOM" view -o page.html twice.headroom)
+    one_sentence "page.html"
+    cmp kept page.html
+    [ -z "$(ls page.html.* 2>/dev/null)" ]
+}
+
+@test "what is no regular file is not replaced" {
+    needs_profile
+    mkdir folder
+    echo kept >target
+    ln -s target link
+    mkfifo pipe
+    for name in folder link pipe; do
+        try 1 "$HEADROOM" view -o "$name" twice.headroom
+        one_sentence "$name"
+    done
+    [ -d folder ] && [ -L link ] && [ -p pipe ] && [ "$(cat target)" = kept ]
+    try 1 "$HEADROOM" view -o missing/page.html twice.headroom
+    one_sentence "missing/page.html"
+    try 1 "$HEADROOM" view -o twice.headroom twice.headroom
+    one_sentence "it is the profile itself"
+    cmp twice.headroom "$BATS_FILE_TMPDIR/twice.headroom"
+}
+
+@test "what is no profile is refused" {
+    echo nonsense >file
+    try 1 "$HEADROOM" view file
+    one_sentence "file"
+    try 1 "$HEADROOM" view missing.headroom
+    one_sentence "missing.headroom"
+    try 1 "$HEADROOM" view
+    one_sentence "waste.headroom"
+    try 2 "$HEADROOM" view a b
+    one_sentence "'b'"
+    [ -z "$(ls ./*.html 2>/dev/null)" ]
+}

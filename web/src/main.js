@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// The page: its views, the state that links carry, keys, search and colours.
+import { renderBlocks } from "./blocks.js";
+import { Tree, unpack } from "./data.js";
+import { clean, h } from "./dom.js";
+import { percent, several } from "./format.js";
+import { renderIcicle } from "./icicle.js";
+import { groupsOf, renderPairs } from "./pairs.js";
+import { renderPaths } from "./paths.js";
+import { renderReuse } from "./reuse.js";
+import { addSources } from "./source.js";
+import { renderTree } from "./trees.js";
+
+const NOTHING = { view: "", kind: "", pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
+
+const KEYS = [
+  ["/", "search"], ["n, N", "next match, the one before"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"],
+  ["m", "next metric"], ["arrows", "move; right and left open and close"], ["Enter", "open, zoom"], ["0", "zoom and sorting back to the beginning"],
+  ["c", "copy the selected function's name"], ["d", "dark or light"], ["Esc", "leave the search, then zoom out"], ["?", "this list"],
+];
+
+function views(app) {
+  const { report } = app.data;
+  const tree = app.tree.metrics.length > 0;
+  return [
+    { id: "summary", label: "Summary", key: "s", on: true, render: (root) => (root.append(app.summary), {}) },
+    { id: "pairs", label: "Pairs", key: "p", on: groupsOf(report).length > 0, render: renderPairs },
+    { id: "reuse", label: "Caches", on: Boolean(report.reuse), render: renderReuse },
+    { id: "paths", label: "Paths", on: Boolean(report.paths), render: renderPaths },
+    { id: "blocks", label: "Blocks", on: Boolean(report.interference), render: renderBlocks },
+    { id: "top", label: "Top-down", key: "t", on: tree, metric: true, render: (root) => renderTree(root, app, false) },
+    { id: "bottom", label: "Bottom-up", key: "b", on: tree, metric: true, render: (root) => renderTree(root, app, true) },
+    { id: "icicle", label: "Icicle", key: "i", on: tree, metric: true, render: renderIcicle },
+  ].filter((view) => view.on);
+}
+
+// ---- state in the address -----------------------------------------------------------------------
+
+function readLink() {
+  const state = { ...NOTHING };
+  for (const [name, value] of new URLSearchParams(location.hash.slice(1)))
+    if (Object.hasOwn(NOTHING, name)) state[name] = typeof NOTHING[name] === "number" ? Math.max(0, Math.trunc(Number(value)) || 0) : value;
+  return state;
+}
+
+function writeLink(state) {
+  const changed = Object.entries(state).filter(([name, value]) => value !== NOTHING[name]);
+  const link = new URLSearchParams(changed.map(([name, value]) => [name, String(value)])).toString();
+  history.replaceState(null, "", link ? `#${link}` : "#");
+}
+
+// ---- the application ------------------------------------------------------------------------------
+
+class App {
+  constructor(data, summary) {
+    this.data = data;
+    this.summary = summary;
+    this.tree = new Tree(data.tree);
+    this.clean = clean;
+    this.state = readLink();
+    this.views = views(this);
+    this.copy = this.copy.bind(this);
+    this.set = this.set.bind(this);
+    this.matches = (name) => this.state.q !== "" && name.toLowerCase().includes(this.state.q.toLowerCase());
+    this.build();
+  }
+
+  isDark() {
+    return this.state.theme ? this.state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  }
+
+  // State that is drawn already: only the link has to follow.
+  note(change) {
+    Object.assign(this.state, change);
+    writeLink(this.state);
+  }
+
+  set(change) {
+    this.note(change);
+    this.render();
+  }
+
+  build() {
+    this.tabs = h("nav", { role: "tablist" });
+    this.input = h("input", { type: "search", placeholder: "Search functions ( / )", "aria-label": "Search functions", spellcheck: "false", oninput: () => this.set({ q: this.input.value }) });
+    this.found = h("span", { class: "found", "aria-live": "polite" });
+    this.metrics = h("select", { "aria-label": "Metric", onchange: () => this.set({ metric: this.metrics.selectedIndex, zoom: 0 }) }, this.tree.metrics.map((m) => h("option", null, m.name)));
+    this.root = h("div", { id: "view" });
+    this.said = h("div", { class: "said", role: "status" });
+    const button = (label, title, onclick) => h("button", { title, onclick }, label);
+    document.body.append(
+      h("header", { class: "top" }, this.tabs, this.metrics, this.limits(), h("span", { class: "grow" }), this.found, this.input,
+        button("◐", "Dark or light (d)", () => this.turn()), button("?", "Keys", () => this.help())),
+      this.root, this.said, this.dialog());
+    document.addEventListener("keydown", (event) => this.key(event));
+    window.addEventListener("hashchange", () => {
+      this.state = readLink();
+      this.render();
+    });
+    window.addEventListener("resize", () => this.view.resize?.());
+    this.render();
+  }
+
+  // What was degraded is told in the summary; every other view points there.
+  limits() {
+    const { degraded } = this.data.report;
+    return degraded.length ? h("button", { class: "limits", title: degraded.join("\n"), onclick: () => this.go("summary") }, `⚠ ${several(degraded.length, "limit")}`) : null;
+  }
+
+  dialog() {
+    this.keys = h("dialog", null, h("h3", null, "Keys"), h("dl", { class: "keys" }, KEYS.map(([key, what]) => [h("dt", null, key), h("dd", null, what)])), h("form", { method: "dialog" }, h("button", { onclick: (event) => { event.preventDefault(); this.keys.close(); } }, "Close")));
+    return this.keys;
+  }
+
+  help() {
+    if (!this.keys.open) this.keys.showModal();
+  }
+
+  render() {
+    const { state, tree } = this;
+    const current = this.views.find((view) => view.id === state.view) ?? this.views[0];
+    document.documentElement.dataset.theme = this.isDark() ? "dark" : "light";
+    if (!tree.metrics[state.metric]) state.metric = 0;
+    if (this.input.value !== state.q) this.input.value = state.q;
+    this.metrics.hidden = !current.metric;
+    this.metrics.selectedIndex = state.metric;
+    this.search = tree.metrics.length ? tree.search(tree.metric(state.metric), state.q) : { hits: [], functions: 0, share: 0 };
+    this.tabs.replaceChildren(...this.views.map((view) =>
+      h("button", { role: "tab", "aria-selected": view === current ? "true" : "false", title: view.key && `key ${view.key}`, onclick: () => this.go(view.id) }, view.label)));
+    const scrolled = this.root.querySelector(".left")?.scrollTop;
+    this.root.replaceChildren();
+    this.root.className = current.id;
+    this.view = current.render(this.root, this) ?? {};
+    if (scrolled && this.root.querySelector(".left")) this.root.querySelector(".left").scrollTop = scrolled;
+    this.root.querySelector(".selected")?.scrollIntoView({ block: "nearest" });
+    this.found.textContent = state.q === "" ? "" : this.view.share ? this.view.share() : current.metric ? `${several(this.search.functions, "function")}, ${percent(this.search.share)}` : "";
+  }
+
+  go(view) {
+    if (this.views.some((v) => v.id === view)) this.set({ view, sort: "", row: "", kind: "" });
+  }
+
+  turn() {
+    this.set({ theme: this.isDark() ? "light" : "dark" });
+  }
+
+  copy(name) {
+    const done = () => this.say(`copied: ${name}`);
+    navigator.clipboard?.writeText(name).then(done, () => this.say("The browser does not let pages copy here."));
+  }
+
+  say(text) {
+    this.said.textContent = clean(text);
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => (this.said.textContent = ""), 2500);
+  }
+
+  escape() {
+    if (document.activeElement === this.input) this.input.blur();
+    else if (this.state.q) this.set({ q: "" });
+    else this.view.out?.();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey || this.keys.open) return;
+    if (event.key === "Escape") return this.escape();
+    if (event.target === this.input) {
+      if (event.key === "Enter") {
+        this.input.blur();
+        this.view.next?.(1);
+      }
+      return;
+    }
+    if (event.target.tagName === "SELECT") return;
+    const command = {
+      "/": () => (this.input.focus(), this.input.select()),
+      n: () => this.view.next?.(1), N: () => this.view.next?.(-1), d: () => this.turn(), "?": () => this.help(),
+      0: () => { if (this.view.reset) this.view.reset(); else this.set({ sort: "" }); },
+      m: () => this.tree.metrics.length && this.set({ metric: (this.state.metric + 1) % this.tree.metrics.length, zoom: 0 }),
+      c: () => this.view.name?.() && this.copy(this.view.name()),
+    }[event.key] ?? (this.views.some((v) => v.key === event.key) ? () => this.go(this.views.find((v) => v.key === event.key).id) : null);
+    const button = event.target.tagName === "BUTTON" && event.key === "Enter";
+    if (command) command();
+    if (command || (!button && this.view.key?.(event))) event.preventDefault();
+  }
+}
+
+async function start() {
+  const summary = document.getElementById("summary");
+  try {
+    const data = await unpack(document.getElementById("data"));
+    addSources(data.sources);
+    summary.remove(); // the view of that name has it from here on
+    document.body.classList.add("live");
+    new App(data, summary);
+    performance.mark("interactive");
+  } catch (error) {
+    document.body.prepend(summary);
+    summary.prepend(h("p", { class: "degraded" }, `The views cannot be shown in this browser: ${error.message}`));
+    throw error;
+  }
+}
+
+start();

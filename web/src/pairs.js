@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Pairs of places: a ranked list, and of the chosen one both sources and both contexts side by side.
+import { h } from "./dom.js";
+import { bytes, count, functionName, percent, place } from "./format.js";
+import { excerpt, highlighted, sourceLine } from "./source.js";
+import { bar, reveal } from "./table.js";
+
+const KINDS = {
+  dead: { label: "dead stores", first: "stored, and lost", second: "stored again", what: "of what was stored was overwritten before anything read it" },
+  silent: { label: "silent stores", first: "stored", second: "stored the same again", what: "of what was stored left the value that was there" },
+  load: { label: "redundant loads", first: "loaded", second: "loaded the same again", what: "of what was loaded had been loaded before, unchanged" },
+};
+
+function wasteGroups(waste) {
+  return Object.entries(waste ?? {}).filter(([id]) => KINDS[id]).map(([id, kind]) => ({
+    id, ...KINDS[id], total: kind.pairs_total,
+    head: kind.fraction === null ? "There was no verdict." :
+      `${percent(kind.fraction)} ${KINDS[id].what}${kind.too_few_samples ? "; too few samples to rely upon" : ""}.`,
+    pairs: kind.pairs.map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
+      facts: [["share of this waste", interval(pair.share, pair.ci95)], ["wasted", bytes(pair.waste_bytes)], ["used", bytes(pair.use_bytes)],
+        pair.traps ? ["seen", `${pair.traps} times`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
+        pair.likely_traps ? ["second place likely, not certain", pair.likely_traps] : null].filter(Boolean) })),
+  }));
+}
+
+const interval = (share, ci) => (ci && ci[0] !== ci[1] ? `${percent(share)} (${percent(ci[0])} to ${percent(ci[1])})` : percent(share));
+
+function reuseGroup(reuse) {
+  if (!reuse) return [];
+  const beyond = reuse.ranked_beyond_bytes;
+  return [{ id: "reuse", label: "reuses", first: "used", second: "used again", total: reuse.pairs_total,
+    head: beyond ? `Pairs of places, those first whose reuses lie farthest beyond ${bytes(beyond)} of cache.` : "Pairs of places, farthest first.",
+    pairs: reuse.pairs.map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
+      facts: [["share of far distance", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
+        ["mean time distance", `${count(pair.time_mean)} accesses`],
+        pair.stack_mean !== null ? ["mean stack distance", `${count(pair.stack_mean)} ${reuse.unit}s`] : null,
+        ...pair.saves.map((s) => [`misses of ${bytes(s.bytes)} without them`, `${percent(s.ratio)} → at least ${percent(s.ratio_without)}`])].filter(Boolean) })) }];
+}
+
+export const groupsOf = (report) => [...wasteGroups(report.waste), ...reuseGroup(report.reuse)];
+
+const leaf = (context) => context[0] ?? { function: null, file: null, line: null };
+
+const same = (a, b) => a.function === b.function && a.file === b.file && a.line === b.line && (a.line || a.address === b.address);
+
+// How many of the outermost frames both contexts have.
+function commonFrames(left, right) {
+  let common = 0;
+  while (common < left.length && common < right.length && same(left[left.length - 1 - common], right[right.length - 1 - common])) common++;
+  return common;
+}
+
+function frameRow(frame, index, { chosen, own, choose, matches }) {
+  return h("li", { class: [index === chosen ? "chosen" : "", index >= own ? "common" : "", matches(functionName(frame)) ? "match" : ""].join(" "), onclick: () => choose(index), title: frame.module },
+    h("span", { class: "name" }, functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
+    frame.inlined && h("span", { class: "tag" }, "inlined"), frame.kernel && h("span", { class: "tag" }, "kernel"),
+    frame.incomplete && h("span", { class: "tag" }, "callers unknown"));
+}
+
+// One end: the source of the chosen frame, and below it the context, innermost first.
+function side(title, context, common, app) {
+  const source = h("div"), list = h("ol", { class: "context" });
+  const choose = (chosen) => {
+    const frame = context[chosen] ?? leaf(context);
+    source.replaceChildren(excerpt(frame.file, frame.line));
+    list.replaceChildren(...context.map((f, i) => frameRow(f, i, { chosen, own: context.length - common, choose, matches: app.matches })));
+  };
+  // Of a library function there is mostly no source: then the nearest caller that has some.
+  choose(Math.max(0, context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined)));
+  return h("section", { class: "side" },
+    h("h3", null, title, " ", h("button", { class: "copy", title: "Copy the function's name", onclick: () => app.copy(functionName(leaf(context))) }, "copy name")),
+    source, h("h4", null, "Calling context", common && common < context.length ? "; dimmed: the same at both ends" : ""), list);
+}
+
+function loopText(loop) {
+  return `${loop.function ?? "?"} ${loop.file ? place(loop) : ""}`;
+}
+
+function remarks(pair) {
+  const { suggestion, ancestor, loops } = pair.raw;
+  return [
+    ancestor && h("p", null, "Their paths part in ", h("b", null, ancestor.function ?? "?"), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
+    loops?.shared?.length ? h("p", null, "Loops around both: ", loops.shared.map(loopText).join(", ")) : null,
+    suggestion && h("p", { class: "advice" }, suggestion.text),
+  ];
+}
+
+function detail(group, pair, app) {
+  const common = commonFrames(pair.left, pair.right);
+  return h("div", { class: "detail" },
+    h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
+    remarks(pair),
+    h("div", { class: "sides" }, side(group.first, pair.left, common, app), side(group.second, pair.right, common, app)));
+}
+
+function shortLine(frame) {
+  const text = sourceLine(frame.file, frame.line);
+  return text === undefined ? null : h("code", { class: "quote" }, highlighted(text.trim()));
+}
+
+function entry(pair, index, app, matches) {
+  const left = leaf(pair.left), right = leaf(pair.right);
+  const end = (frame) => h("div", { class: "end" }, h("span", { class: "name" }, functionName(frame)), " ", h("span", { class: "place" }, place(frame)), shortLine(frame));
+  return h("li", { class: [index === app.state.pair ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
+    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(left), end(right));
+}
+
+const BATCH = 200;
+
+export function renderPairs(root, app) {
+  const groups = groupsOf(app.data.report);
+  const group = groups.find((g) => g.id === app.state.kind) ?? groups.find((g) => g.pairs.length) ?? groups[0];
+  const matches = (pair) => app.state.q !== "" && [...pair.left, ...pair.right].some((f) => app.matches(functionName(f)));
+  const chosen = group.pairs[app.state.pair] ? app.state.pair : 0;
+  const shown = Math.max(BATCH, chosen + 50);
+  const list = h("ol", { class: "pairs" }, group.pairs.slice(0, shown).map((pair, i) => entry(pair, i, { ...app, state: { ...app.state, pair: chosen } }, matches)));
+  root.append(
+    h("div", { class: "bar-of-choices" }, groups.map((g) => h("button", { class: g === group ? "on" : "", onclick: () => app.set({ kind: g.id, pair: 0 }) }, `${g.label} (${g.total})`)), h("span", { class: "note" }, group.head)),
+    group.pairs.length
+      ? h("div", { class: "two" }, h("div", { class: "left" }, list,
+          group.total > Math.min(shown, group.pairs.length) ? h("p", { class: "note" }, `${group.total - Math.min(shown, group.pairs.length)} smaller pairs are not listed.`) : null), detail(group, group.pairs[chosen], app))
+      : h("p", { class: "note" }, "Nothing was found."));
+  reveal(root);
+  const to = (index) => {
+    app.set({ pair: Math.min(Math.max(index, 0), group.pairs.length - 1) });
+    return true;
+  };
+  return {
+    key: (event) => (event.key === "ArrowDown" ? to(chosen + 1) : event.key === "ArrowUp" ? to(chosen - 1) : false),
+    next: (direction) => {
+      const n = group.pairs.length;
+      for (let i = 1; i <= n; i++) {
+        const at = (chosen + direction * i + n * i) % n;
+        if (matches(group.pairs[at])) return to(at);
+      }
+      return false;
+    },
+    name: () => group.pairs.length && functionName(leaf(group.pairs[chosen].left)),
+    share: () => {
+      const found = group.pairs.filter(matches);
+      return `${found.length} of ${group.pairs.length} pairs, ${percent(found.reduce((sum, p) => sum + p.share, 0))}`;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// Histograms of reuse distances, and the miss-ratio curve with the machine's caches marked.
+import { h, svg } from "./dom.js";
+import { bytes, count, percent, time } from "./format.js";
+
+const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 34;
+
+const logOf = (value) => Math.log2(Math.max(value, 1));
+
+function frame(title, note, low, high, most, label, ...content) {
+  const x = (value) => LEFT + ((logOf(value) - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT);
+  const y = (share) => TOP + (1 - share / most) * (HEIGHT - TOP - BOTTOM);
+  const lines = [0, 0.25, 0.5, 0.75, 1].map((part) => [
+    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(part * most), y2: y(part * most) }),
+    svg("text", { x: LEFT - 6, y: y(part * most) + 4, "text-anchor": "end" }, percent(part * most)),
+  ]);
+  const step = Math.max(1, Math.ceil((high - low) / 9));
+  const ticks = [];
+  for (let at = Math.ceil(low); at <= high; at += step)
+    ticks.push(svg("text", { x: x(2 ** at), y: HEIGHT - 12, "text-anchor": "middle" }, label(2 ** at)));
+  return h("figure", null, h("figcaption", null, h("b", null, title), " ", note),
+    svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, lines, ticks, content.map((draw) => draw(x, y))));
+}
+
+function histogram(title, note, bins, label) {
+  if (!bins?.length) return null;
+  const low = Math.floor(Math.min(...bins.map((b) => logOf(b.lo)))), high = Math.ceil(Math.max(...bins.map((b) => logOf(b.hi)))), most = Math.max(...bins.map((b) => b.share)) || 1;
+  return frame(title, note, low, high, most, label, (x, y) => bins.map((bin) => {
+    const left = bin.lo ? x(bin.lo) : LEFT;
+    return svg("rect", { class: "column", x: left, width: Math.max(x(bin.hi) - left - 1, 1), y: y(bin.share), height: Math.max(HEIGHT - BOTTOM - y(bin.share), 0) },
+      svg("title", null, `${label(bin.lo)} to ${label(bin.hi)}: ${percent(bin.share)}`));
+  }));
+}
+
+const points = (list, x, y, value) => list.map((p) => `${x(p.bytes).toFixed(1)},${y(value(p)).toFixed(1)}`);
+
+function band(curve, x, y) {
+  if (curve[0].low === undefined) return null;
+  return svg("polygon", { class: "band", points: [...points(curve, x, y, (p) => p.low), ...points(curve, x, y, (p) => p.high).reverse()].join(" ") });
+}
+
+function cacheMarks(caches, x, y, high) {
+  return caches.filter((cache) => logOf(cache.bytes) <= high).map((cache, i) => [
+    svg("line", { class: "cache", x1: x(cache.bytes), x2: x(cache.bytes), y1: TOP - 6, y2: HEIGHT - BOTTOM }),
+    svg("circle", { class: "dot", cx: x(cache.bytes), cy: y(cache.miss_ratio), r: 4 }),
+    svg("text", { class: "cache", x: x(cache.bytes) - 4, y: TOP + 4 + 13 * (i % 2), "text-anchor": "end" }, `L${cache.level}, ${bytes(cache.bytes)}: ${percent(cache.miss_ratio)}`),
+  ]);
+}
+
+function curve(reuse) {
+  const list = reuse.miss_ratio;
+  if (!list.length) return null;
+  const caches = reuse.caches ?? [];
+  const low = Math.floor(logOf(list[0].bytes)), high = Math.ceil(Math.max(...list.map((p) => logOf(p.bytes)), ...caches.map((c) => logOf(c.bytes)))), most = Math.min(1, Math.max(...list.map((p) => p.high ?? p.ratio)) * 1.05 || 1);
+  const whole = [...list, { ...list[list.length - 1], bytes: 2 ** high }];
+  return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the machine of the recording.", low, high, most, bytes, (x, y) => [
+    band(whole, x, y), svg("polyline", { class: "curve", points: points(whole, x, y, (p) => p.ratio).join(" ") }),
+    list.map((p) => svg("circle", { class: "spot", cx: x(p.bytes), cy: y(p.ratio), r: 6 }, svg("title", null, `${bytes(p.bytes)}: ${percent(p.ratio)}`))),
+    cacheMarks(caches, x, y, high)]);
+}
+
+function simulated(list) {
+  if (!list?.length) return null;
+  return h("section", null, h("h3", null, "Simulated caches"), h("div", { class: "table" }, h("table", null,
+    h("thead", null, h("tr", null, ["size", "ways", "line", "accesses", "misses", "miss ratio"].map((t) => h("th", { class: "figure" }, t)))),
+    h("tbody", null, list.map((c) => h("tr", null, [bytes(c.bytes), c.ways || "all", bytes(c.line_bytes), count(c.accesses), count(c.misses), percent(c.ratio)].map((t) => h("td", { class: "figure" }, t))))))));
+}
+
+export function renderReuse(root, app) {
+  const { reuse } = app.data.report;
+  root.append(h("div", { class: "charts" },
+    curve(reuse) ?? "",
+    histogram("Stack distances", `of reuses: different ${reuse.unit}s in between${reuse.stack.length ? "" : ", derived from time distances"}.`, reuse.stack.length ? reuse.stack : reuse.stack_from_time, count) ?? "",
+    histogram("Time distances", "of reuses: accesses in between.", reuse.time, count) ?? "",
+    histogram("CPU time between use and reuse", "as measured.", reuse.elapsed_ns, time) ?? "",
+    simulated(reuse.what_if) ?? ""));
+  return {};
+}
