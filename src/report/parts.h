@@ -218,32 +218,6 @@ struct transform transform_pair(const struct ranking *ranking, const struct reus
                                 struct source_cache *sources, const struct rank_reuse_pair *pair,
                                 const struct shape *shape);
 
-/* ---- names -------------------------------------------------------------------------------- */
-
-enum { NAME_BYTES = 256 };
-
-/* A function's name as shown: without parameters, long template arguments elided, control
-   characters and broken UTF-8 replaced, at most `columns` wide. */
-void name_shorten(const char *name, unsigned columns, char out[NAME_BYTES]);
-
-/* Any text for the terminal: tabs and line ends become blanks, other control characters and broken
-   UTF-8 '?'. Always terminated. */
-void name_clean(const char *text, char *out, size_t out_bytes);
-
-/* Columns that valid UTF-8 takes, one a character. */
-unsigned name_columns(const char *text);
-
-/* Length of the UTF-8 sequence at text, 0 if it is not valid. */
-size_t name_utf8(const char *text);
-
-const char *name_base(const char *path);
-
-/* What every program runs before its own code. NULL: no. */
-bool name_before_program(const char *function);
-
-/* The text with a sign of ASCII for each that is not. */
-void ascii_write(const char *text, FILE *out);
-
 /* What `write` writes, so if ascii. Its status, or that of writing to out. */
 enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *context, FILE *out),
                             const void *context, FILE *out);
