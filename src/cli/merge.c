@@ -23,21 +23,48 @@ static enum base_status open_profile(const char *path, struct profile **profile,
     return status;
 }
 
-/* One after the other, so that no more than two are in memory. */
+struct merging {
+    char **paths;
+    int count, done;
+    struct progress progress;
+    char *error;
+};
+
+/*
+ * Halves of halves: a profile that grows with the number of files, as it does with processes, would
+ * else be gone through once for each. At most one profile a level of halving is in memory, and one
+ * more.
+ */
+static enum base_status merge_range(struct merging *merging, int first, int end,
+                                    struct profile **merged)
+{
+    int middle = first + (end - first) / 2;
+    struct profile *left = NULL, *right = NULL;
+    if (end - first == 1) {
+        progress_step(&merging->progress, "merging profiles", (uint64_t)merging->done++,
+                      (uint64_t)merging->count);
+        return open_profile(merging->paths[first], merged, merging->error);
+    }
+    enum base_status status = merge_range(merging, first, middle, &left);
+    if (status == BASE_OK)
+        status = merge_range(merging, middle, end, &right);
+    if (status == BASE_OK)
+        status = profile_merge(left, merging->paths[first], right, merging->paths[middle],
+                               merging->error, ERROR_BYTES);
+    profile_free(right);
+    if (status == BASE_OK)
+        *merged = left;
+    else
+        profile_free(left);
+    return status;
+}
+
 static enum base_status merge_files(int count, char **paths, struct profile **merged, char *error)
 {
-    struct progress progress;
-    progress_begin(&progress, false);
-    enum base_status status = open_profile(paths[0], merged, error);
-    for (int i = 1; i < count && status == BASE_OK; i++) {
-        struct profile *next = NULL;
-        progress_step(&progress, "merging profiles", (uint64_t)i, (uint64_t)count);
-        status = open_profile(paths[i], &next, error);
-        if (status == BASE_OK)
-            status = profile_merge(*merged, paths[0], next, paths[i], error, ERROR_BYTES);
-        profile_free(next);
-    }
-    progress_end(&progress);
+    struct merging merging = {.paths = paths, .count = count, .error = error};
+    progress_begin(&merging.progress, false);
+    enum base_status status = merge_range(&merging, 0, count, merged);
+    progress_end(&merging.progress);
     return status;
 }
 

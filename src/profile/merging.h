@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of merging: what each table's columns do when rows meet (rules.c), tables put
- * into the order that their contents give, equal rows made one (settle.c), blocks of
- * `headroom interference` made comparable (merge_blocks.c), and the verb itself (merge.c).
+ * Between the files of merging: what each table's columns do when rows meet (merge_rules.c), tables
+ * put into the order that their contents give, equal rows made one (merge_settle.c), blocks of
+ * `headroom interference` made comparable (merge_blocks.c), and merging itself (merge.c).
  */
 #ifndef HEADROOM_PROFILE_MERGING_H
 #define HEADROOM_PROFILE_MERGING_H
@@ -17,7 +17,7 @@
  *   >  the larger
  *   <  the smaller
  *   =  must agree, else the profiles cannot be merged
- *   .  nothing: a position, or of rows that never meet, or dealt with by `fold` or settle.c
+ *   .  nothing: a position, or of rows that never meet, or dealt with by `fold` or merge_settle.c
  */
 struct merge_rule {
     const char *table, *columns;
