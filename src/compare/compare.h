@@ -41,6 +41,8 @@ struct compare_side {
     const struct compare_finding *findings;
     size_t count;
     struct compare_whole wholes[COMPARE_KINDS];
+    double dispersion; /* variance of numbers of samples from run to run, by that of independent
+                          samples; below 1: 1                                           */
 };
 
 enum compare_verdict {

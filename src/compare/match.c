@@ -251,7 +251,7 @@ static double weight_of_one(double squares, double amount)
  * one heavy sample made is one sample so, whatever the others weigh.
  */
 static void test_shares(struct compare_change *change, const double squares[2],
-                        const struct compare_whole wholes[2])
+                        const struct compare_whole wholes[2], double dispersion)
 {
     const double *in = change->amounts;
     double out[2], out_squares = 0, hits[2], draws[2];
@@ -264,8 +264,8 @@ static void test_shares(struct compare_change *change, const double squares[2],
     if (!(one_in > 0))
         return;
     for (unsigned s = 0; s < 2; s++) {
-        hits[s] = in[s] / one_in;
-        draws[s] = hits[s] + (one_out > 0 ? out[s] / one_out : 0);
+        hits[s] = in[s] / one_in / dispersion;
+        draws[s] = hits[s] + (one_out > 0 ? out[s] / one_out / dispersion : 0);
     }
     if (hits[0] + hits[1] < COMPARE_LEAST || draws[0] < 1 || draws[1] < 1)
         return;
@@ -301,7 +301,8 @@ static void judge(struct compare_change *change, const struct compare_side *cons
     }
     if (!exact) {
         change->verdict = verdict_of(change, change->shares);
-        test_shares(change, squares, wholes);
+        test_shares(change, squares, wholes,
+                    fmax(1, fmax(sides[0]->dispersion, sides[1]->dispersion)));
         return;
     }
     change->verdict = verdict_of(change, change->amounts);

@@ -295,7 +295,7 @@ static enum base_status make(struct report_check *check, struct profile *baselin
     check->side = baseline ? &check->diff.sides[1] : &check->alone;
     status = baseline
                  ? diff_make(baseline, profile, options->level, skipped, &skipping, &check->diff)
-                 : diff_side_make(profile, skipped, &skipping, &check->alone);
+                 : diff_side_make(profile, NULL, skipped, &skipping, &check->alone);
     for (size_t i = 0; status == BASE_OK && i < options->limits_count; i++)
         status = hold(check, &options->limits[i], error, error_bytes);
     if (status == BASE_OK && !find_items(check))

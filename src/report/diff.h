@@ -49,9 +49,9 @@ struct diff_side {
 typedef bool diff_skip(void *context, const struct diff_side *side,
                        const struct compare_finding *finding);
 
-/* skip: may be NULL. BASE_NO_MEMORY. */
-enum base_status diff_side_make(struct profile *profile, diff_skip *skip, void *context,
-                                struct diff_side *side);
+/* other: what it is to be compared with, or NULL. skip: may be NULL. BASE_NO_MEMORY. */
+enum base_status diff_side_make(struct profile *profile, const struct profile *other,
+                                diff_skip *skip, void *context, struct diff_side *side);
 void diff_side_free(struct diff_side *side);
 
 /* By name; reuse.miss@SIZE for any size, made when asked for. False: there is none. */

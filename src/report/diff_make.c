@@ -91,9 +91,9 @@ enum base_status diff_make(struct profile *before, struct profile *after, double
                            diff_skip *skip, void *context, struct diff *diff)
 {
     *diff = (struct diff){0};
-    enum base_status status = diff_side_make(before, skip, context, &diff->sides[0]);
+    enum base_status status = diff_side_make(before, after, skip, context, &diff->sides[0]);
     if (status == BASE_OK)
-        status = diff_side_make(after, skip, context, &diff->sides[1]);
+        status = diff_side_make(after, before, skip, context, &diff->sides[1]);
     if (status == BASE_OK) {
         keep_common(&diff->sides[0], after);
         keep_common(&diff->sides[1], before);

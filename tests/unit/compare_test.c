@@ -230,23 +230,36 @@ struct recording {
     struct compare_side side;
 };
 
-/* equal: squares as if all samples weighed the same. Only one half of the samples is waste. */
-static void record(struct base_random *random, double moved, unsigned planted, bool equal,
+struct simulation {
+    uint64_t seed;
+    unsigned planted;  /* place                                                           */
+    double moved[2];   /* before, after: part of all samples that goes there instead      */
+    bool equal;        /* squares as if all samples weighed the same                      */
+    unsigned burst;    /* so many samples in a row are of one place                       */
+    double dispersion; /* that is told                                                    */
+};
+
+/* Only one half of the samples is waste. */
+static void record(struct base_random *random, const struct simulation *simulation, unsigned side,
                    struct recording *made)
 {
-    struct compare_finding all[PLACES + 1] = {{0}};
-    *made = (struct recording){.side = {.findings = made->findings}};
+    struct compare_finding all[PLACES + 1] = {{0}}, *place = NULL;
+    bool waste = false;
+    *made = (struct recording){
+        .side = {.findings = made->findings, .dispersion = simulation->dispersion}};
     for (unsigned i = 0; i <= PLACES; i++)
         all[i] = on_line(i + 1, 7, 0);
     for (unsigned i = 0; i < SAMPLES; i++) {
-        double weight = weight_of(random), square = equal ? weight : weight * weight;
-        struct compare_finding *place = &all[place_of(random, moved, planted)];
+        double weight = weight_of(random);
+        double square = simulation->equal ? weight : weight * weight;
+        if (i % simulation->burst == 0) {
+            place = &all[place_of(random, simulation->moved[side], simulation->planted)];
+            waste = base_random_below(random, 2);
+        }
         made->side.wholes[0].amount += weight;
         made->side.wholes[0].squares += square;
-        if (base_random_below(random, 2))
-            continue;
-        place->amount += weight;
-        place->squares += square;
+        place->amount += waste ? weight : 0;
+        place->squares += waste ? square : 0;
     }
     for (unsigned i = 0; i <= PLACES; i++)
         if (all[i].amount > 0)
@@ -255,10 +268,10 @@ static void record(struct base_random *random, double moved, unsigned planted, b
 
 /* Pairs in which some verdict is not "same"; found: in which the planted place's is the expected
  * one. */
-static unsigned alarms(uint64_t seed, double moved_before, double moved_after, unsigned planted,
-                       bool equal, enum compare_verdict expected, unsigned *found)
+static unsigned alarms(const struct simulation *simulation, enum compare_verdict expected,
+                       unsigned *found)
 {
-    struct base_random random = {seed};
+    struct base_random random = {simulation->seed};
     unsigned pairs = 0;
     *found = 0;
     for (unsigned i = 0; i < PAIRS; i++) {
@@ -266,8 +279,8 @@ static unsigned alarms(uint64_t seed, double moved_before, double moved_after, u
         struct compare_change *changes;
         size_t count;
         bool alarm = false;
-        record(&random, moved_before, planted, equal, &before);
-        record(&random, moved_after, planted, equal, &after);
+        record(&random, simulation, 0, &before);
+        record(&random, simulation, 1, &after);
         assert_int_equal(compare_findings(&before.side, &after.side, false, 0.01, &changes, &count),
                          BASE_OK);
         for (size_t c = 0; c < count; c++) {
@@ -275,7 +288,8 @@ static unsigned alarms(uint64_t seed, double moved_before, double moved_after, u
                                                         ? &before.findings[changes[c].before]
                                                         : &after.findings[changes[c].after];
             alarm = alarm || changes[c].verdict != COMPARE_SAME;
-            *found += finding->functions[0] == planted + 1 && changes[c].verdict == expected;
+            *found +=
+                finding->functions[0] == simulation->planted + 1 && changes[c].verdict == expected;
         }
         pairs += alarm;
         free(changes);
@@ -283,36 +297,59 @@ static unsigned alarms(uint64_t seed, double moved_before, double moved_after, u
     return pairs;
 }
 
+static unsigned false_alarms(bool equal, unsigned burst, double dispersion)
+{
+    const struct simulation simulation = {
+        .seed = 1, .planted = PLACES, .equal = equal, .burst = burst, .dispersion = dispersion};
+    unsigned found, seen = alarms(&simulation, COMPARE_APPEARED, &found);
+    print_message("# %u of %u pairs with a false alarm\n", seen, PAIRS);
+    assert_int_equal(found, 0);
+    return seen;
+}
+
 static void false_alarms_are_rare(void **state)
 {
-    unsigned found, seen = alarms(1, 0, 0, PLACES, false, COMPARE_APPEARED, &found);
-    print_message("# %u of %u pairs with a false alarm\n", seen, PAIRS);
-    assert_true(seen <= PAIRS * 5 / 100);
-    assert_int_equal(found, 0);
+    assert_true(false_alarms(false, 1, 1) <= PAIRS * 5 / 100);
     /* The simulation would show a test that takes all samples for alike. */
-    seen = alarms(1, 0, 0, PLACES, true, COMPARE_APPEARED, &found);
-    print_message("# %u if weights are ignored\n", seen);
-    assert_true(seen > PAIRS * 5 / 100);
+    assert_true(false_alarms(true, 1, 1) > PAIRS * 5 / 100);
+}
+
+static void samples_that_come_together(void **state)
+{
+    assert_true(false_alarms(false, 6, 6) <= PAIRS * 5 / 100);
+    assert_true(false_alarms(false, 6, 1) > PAIRS * 5 / 100);
+}
+
+static unsigned times_found(unsigned planted, double before, double after, double dispersion,
+                            enum compare_verdict expected)
+{
+    const struct simulation simulation = {.seed = 2,
+                                          .planted = planted,
+                                          .moved = {before, after},
+                                          .burst = 1,
+                                          .dispersion = dispersion};
+    unsigned found;
+    alarms(&simulation, expected, &found);
+    return found;
 }
 
 static void changes_are_found(void **state)
 {
-    unsigned found;
-    alarms(2, 0, 0.2, PLACES, false, COMPARE_APPEARED, &found); /* 10 % of all, being waste */
-    assert_true(found > PAIRS * 95 / 100);
-    alarms(3, 0.2, 0, PLACES, false, COMPARE_VANISHED, &found);
-    assert_true(found > PAIRS * 95 / 100);
-    alarms(4, 0, 0.3, 5, false, COMPARE_GREW, &found); /* 2 % to 16 % */
-    assert_true(found > PAIRS * 95 / 100);
+    unsigned most = PAIRS * 95 / 100;
+    assert_true(times_found(PLACES, 0, 0.2, 1, COMPARE_APPEARED) > most); /* 10 % of all is waste */
+    assert_true(times_found(PLACES, 0, 0.4, 3, COMPARE_APPEARED) > most);
+    assert_true(times_found(PLACES, 0.2, 0, 1, COMPARE_VANISHED) > most);
+    assert_true(times_found(5, 0, 0.3, 1, COMPARE_GREW) > most); /* from 2 to 16 % */
 }
 
 static void a_recording_equals_itself(void **state)
 {
+    const struct simulation simulation = {.planted = PLACES, .burst = 1};
     struct base_random random = {9};
     struct recording recording;
     struct compare_change *changes;
     size_t count;
-    record(&random, 0, 0, false, &recording);
+    record(&random, &simulation, 0, &recording);
     for (unsigned exact = 0; exact < 2; exact++) {
         assert_int_equal(
             compare_findings(&recording.side, &recording.side, exact, 0.01, &changes, &count),
@@ -660,6 +697,7 @@ int main(void)
         cmocka_unit_test(fisher_of_known_tables),
         cmocka_unit_test(holm_of_a_known_example),
         cmocka_unit_test(false_alarms_are_rare),
+        cmocka_unit_test(samples_that_come_together),
         cmocka_unit_test(changes_are_found),
         cmocka_unit_test(a_recording_equals_itself),
         cmocka_unit_test(one_heavy_sample_is_luck),
