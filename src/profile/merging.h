@@ -11,8 +11,9 @@
 
 /*
  * What becomes of a column's values when rows with equal keys become one. A rule has a letter for
- * each column of its table: k  key: rows are equal if all their keys are, and are ordered by them
- * in turn
+ * each column of its table:
+ *
+ *   k  key: rows are equal if all their keys are, and are ordered by them in turn
  *   +  the sum, which ends at the largest number that the column takes
  *   >  the larger
  *   <  the smaller
