@@ -758,15 +758,7 @@ void settings_default(struct settings *settings)
         .patch = 1,
         .switches = 1,
         .level = 0.01,
-    OPTION_HELP,
-    OPTION_END,
-};
-
         .export_format = -1,
-    OPTION_HELP,
-    OPTION_END,
-};
-
         .sources = 1,
     };
 }
