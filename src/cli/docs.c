@@ -69,9 +69,12 @@ static void print_options(const struct option_spec *options, FILE *out)
 
 static void print_verbs(FILE *out)
 {
+    int longest = 0;
+    for (const struct verb *verb = verbs; verb->name; verb++)
+        longest = (int)strlen(verb->name) > longest ? (int)strlen(verb->name) : longest;
     fputs("\nVerbs:\n", out);
     for (const struct verb *verb = verbs; verb->name; verb++)
-        fprintf(out, "  %-8s %s\n", verb->name, verb->summary);
+        fprintf(out, "  %-*s  %s\n", longest, verb->name, verb->summary);
 }
 
 void print_help(const struct verb *verb, FILE *out)

@@ -227,7 +227,7 @@ const char *diff_number(enum diff_unit unit, double value, bool sign, char out[4
     case DIFF_BYTES: print_bytes(size, number); break;
     case DIFF_COUNT:
         /* In full as long as it fits a column: limits may be that tight. */
-        if (size >= 99.5 && size < 1e10)
+        if (size >= 99.5 && size < 1e9)
             print_grouped((uint64_t)llround(size), number);
         else
             print_quantity(size, number);

@@ -190,7 +190,7 @@ static void test_tables_are_sound(void **state)
         assert_non_null(verb->run);
         assert_ptr_equal(find_verb(verb->name), verb);
     }
-    assert_int_equal(count, 11);
+    assert_int_equal(count, 15);
     check_table(&top);
     assert_null(find_verb("frobnicate"));
     assert_null(find_verb(""));
