@@ -89,7 +89,7 @@ for (const [verb, names] of Object.entries(VIEWS))
         assert.equal(await view(page), names[i]);
         assert.ok((await page.locator("#view").innerText()).length > 0 || names[i] === "icicle");
         assert.match(await page.locator("header .limits").innerText(), /13 limits/);
-        for (let down = 0; down < 14; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
+        for (let down = 0; down < 6; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
         assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
         assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
         if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-${names[i]}-${theme}.png`) });
