@@ -184,6 +184,38 @@ static void hostile_interference(const char *directory)
     end(profile, directory, "hostile-interference");
 }
 
+/* ---- with source -------------------------------------------------------------------------------
+ */
+
+/* Stored in line 4, overwritten in line 6 of a file that is there; both called from line 8. */
+static void with_source(const char *directory)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/kept.c", directory);
+    FILE *out = fopen(path, "w");
+    if (!out)
+        exit(1);
+    for (int line = 1; line <= 9; line++)
+        fprintf(out, "kept[%d] = 0; // </script><img src=x onerror=window.hacked=%d>\n", line,
+                line);
+    fclose(out);
+    struct profile *profile = begin("waste", "exact");
+    profile_add_modules(profile)->path = "/bin/prog";
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    for (uint32_t i = 0; i < 3; i++) {
+        *profile_add_frames(profile) =
+            (struct profile_frame){.function = (const char *[]){"caller", "store", "again"}[i],
+                                   .file = path,
+                                   .module = 1,
+                                   .line = (uint32_t[]){8, 4, 6}[i],
+                                   .flags = i == 2 ? PROFILE_FRAME_INLINED : 0};
+        *profile_add_contexts(profile) = (struct profile_context){i ? 1 : 0, i + 1};
+    }
+    *profile_add_pairs(profile) =
+        (struct profile_pair){.kind = PROFILE_DEAD, .first = 2, .second = 3, .waste_bytes = 8};
+    end(profile, directory, "source");
+}
+
 /* ---- large -------------------------------------------------------------------------------------
  */
 
@@ -240,6 +272,7 @@ int main(int count, char **arguments)
     hostile_paths(arguments[1]);
     hostile_interference(arguments[1]);
     end(begin("waste", "live"), arguments[1], "empty");
+    with_source(arguments[1]);
     large(arguments[1]);
     return 0;
 }

@@ -29,7 +29,7 @@ const SLOW = Number(process.env.SLOW ?? 3); // how much slower than the limits a
 
 const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
-for (const name of ["empty", "large", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+for (const name of ["empty", "large", "source", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
 if (screenshots) mkdirSync(screenshots, { recursive: true });
 
@@ -89,7 +89,7 @@ for (const [verb, names] of Object.entries(VIEWS))
         assert.equal(await view(page), names[i]);
         assert.ok((await page.locator("#view").innerText()).length > 0 || names[i] === "icicle");
         assert.match(await page.locator("header .limits").innerText(), /13 limits/);
-        for (let down = 0; down < 14; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
+        for (let down = 0; down < 6; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
         assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
         assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
         if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-${names[i]}-${theme}.png`) });
@@ -97,6 +97,23 @@ for (const [verb, names] of Object.entries(VIEWS))
     }
     await good();
   });
+
+test("a pair has both sources side by side, the lines marked, and both contexts", async () => {
+  const { page, good } = await open("source", "#view=pairs");
+  const sides = page.locator(".side");
+  assert.equal(await sides.count(), 2);
+  for (const [i, line, name] of [[0, 4, "store"], [1, 6, "again"]]) {
+    assert.match(await sides.nth(i).locator(".marked").innerText(), new RegExp(`^${line}\\s+kept\\[${line}\\] = 0; // </script>`));
+    assert.match(await sides.nth(i).locator("ol.context li").first().innerText(), new RegExp(`^${name} kept.c:${line}`));
+    assert.equal(await sides.nth(i).locator("ol.context li.common").innerText(), "caller kept.c:8");
+    assert.equal(await sides.nth(i).locator(".tag").count(), i); // the second is inlined
+  }
+  const boxes = await Promise.all([0, 1].map((i) => sides.nth(i).boundingBox()));
+  assert.ok(boxes[0].y === boxes[1].y && boxes[0].x + boxes[0].width <= boxes[1].x);
+  await sides.nth(1).locator("ol.context li").nth(1).click();
+  assert.match(await sides.nth(1).locator(".marked").innerText(), /kept\[8\]/);
+  await good();
+});
 
 test("the policy stops a script that got in", async () => {
   const { page } = await open("hostile-waste");
