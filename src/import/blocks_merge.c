@@ -42,7 +42,8 @@ static bool is_part_of_run(const struct blocks_import *import, const struct bloc
 {
     bool part = is_unhooked(import, block->function);
     for (uint32_t i = 0; i < block->children_count && i < BLOCKS_CHILDREN; i++)
-        part |= (block->flags & BLOCKS_SEQUENCE) && is_unhooked(import, block->children[i].function);
+        part |=
+            (block->flags & BLOCKS_SEQUENCE) && is_unhooked(import, block->children[i].function);
     return part;
 }
 
