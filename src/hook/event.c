@@ -414,8 +414,11 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
         note_sample(block, slot, ticks, result);
     if (function->class == BLOCKS_LOCK && slot->key)
         took_lock(block, slot, ticks);
-    if (likely(function->every == 1)) /* else only some are seen: no sequences of them */
+    if (likely(function->every == 1))
         tell_parent(self, slot, block, shape, ticks);
+    else if (slot->parent) /* only some are seen: no sequences of them, but their time, in the sum
+                              of executions */
+        slot->parent->within += function->every * ticks;
     function->window++;
     if (unlikely(--self->quiet == 0))
         look_around(self);

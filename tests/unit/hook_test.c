@@ -333,6 +333,27 @@ static void test_often(void **state)
     assert_int_equal(region->function[k_slow].often, BLOCKS_OFTEN_NOT);
 }
 
+/* What a sampled callee takes is its caller's within, in the sum: a tenth more or less. */
+static long (*slow_hook)(long turns);
+
+static __attribute__((noinline)) long around(long turns)
+{
+    return slow_hook(turns) + 1;
+}
+
+static void test_sampled_callee(void **state)
+{
+    HOOKED(slow, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(around, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    slow_hook = via_slow;
+    region->function[k_slow].every = 8;
+    for (long i = 0; i < 40000; i++)
+        assert_int_equal(via_around(2000), 2001);
+    struct blocks_block *block = block_of(k_around, 0, 0);
+    assert_int_equal(block->recorded, 40000);
+    assert_in_range(block->within, block->sum / 10 * 8, block->sum / 10 * 12);
+}
+
 static void test_every(void **state)
 {
     HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
@@ -760,16 +781,17 @@ static int begin(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),      cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_wide),       cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_every),      cmocka_unit_test(test_often),
-        cmocka_unit_test(test_holders),    cmocka_unit_test(test_sleep),
-        cmocka_unit_test(test_recursion),  cmocka_unit_test(test_longjmp),
-        cmocka_unit_test(test_backtrace),  cmocka_unit_test(test_thread_exit),
-        cmocka_unit_test(test_coroutines), cmocka_unit_test(test_signals),
-        cmocka_unit_test(test_fork),       cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_markers),    cmocka_unit_test(test_stop), /* last: for good */
+        cmocka_unit_test(test_calls),          cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_wide),           cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_shapes),         cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_every),          cmocka_unit_test(test_often),
+        cmocka_unit_test(test_sampled_callee), cmocka_unit_test(test_holders),
+        cmocka_unit_test(test_sleep),          cmocka_unit_test(test_recursion),
+        cmocka_unit_test(test_longjmp),        cmocka_unit_test(test_backtrace),
+        cmocka_unit_test(test_thread_exit),    cmocka_unit_test(test_coroutines),
+        cmocka_unit_test(test_signals),        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_markers),
+        cmocka_unit_test(test_stop), /* last: for good */
     };
     return cmocka_run_group_tests(tests, begin, NULL);
 }
