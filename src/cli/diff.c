@@ -20,6 +20,7 @@ static enum base_status print_diff(const struct settings *settings, struct profi
                                                : PAIRS_IN_TEXT,
         .color = use_color(settings->color, STDOUT_FILENO),
         .ascii = is_ascii_terminal(STDOUT_FILENO),
+        .sources = true,
         .width = terminal_width(STDOUT_FILENO),
         .level = settings->level,
         .names = {names[0], names[1]},

@@ -71,7 +71,8 @@ struct settings {
     int warn_only, github;
     int export_format; /* enum export_format; -1: not given */
     const char *export_metric;
-    int sources; /* view: quote source lines */
+    int sources;        /* view: quote source lines                  */
+    const char *before; /* view: the profile to tell the changes from */
 };
 
 struct verb {

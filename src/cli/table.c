@@ -374,6 +374,10 @@ static const struct option_spec export_options[] = {
 static const struct option_spec view_options[] = {
     {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
      .help = "Write the page to FILE. Default: beside the profile, with the ending .html."},
+    {"before", 0, OPTION_FILE, FIELD(before), .argument = "BEFORE",
+     .help = "Have what changed since profile BEFORE in the page, as its first view: what "
+             "'headroom diff BEFORE FILE' tells."},
+    OPTION_LEVEL,
     {"sources", 0, OPTION_FLAG, FIELD(sources), .value = 1,
      .help = "Have lines of source files in the page, around the places that the profile names. "
              "This is the default, for pages that stay on this machine."},
@@ -695,11 +699,13 @@ const struct verb verbs[] = {
             "from below and as an icicle, histograms and the miss-ratio curve, paths drawn through "
             "the source, and tables of blocks. Press ? in it for the keys. Without FILE: "
             "waste.headroom.\n\n"
+            "With --before it begins with what changed between two profiles, which must come from "
+            "the same verb and the same engine.\n\n"
             "Source lines are quoted only from files that were not changed since the recording. "
             "Names of files and functions, and the command with its arguments, are in every page.",
         .exit_status =
-            "0 on success, 1 if the profile cannot be read or the page not be written, 2 "
-            "for wrong options.",
+            "0 on success, 1 if a profile cannot be read, the profiles cannot be compared or the "
+            "page not be written, 2 for wrong options.",
         .options = view_options,
         .usage_code = 2,
         .files = true,

@@ -26,10 +26,18 @@ static char *default_output(const char *path)
     return asprintf(&name, "%.*s.html", (int)bytes, path) < 0 ? NULL : name;
 }
 
-/* What is there must be a regular file, and no profile: the most likely slip of the hand. */
-static bool may_replace(const char *path, const char *profile)
+static bool is_file(const char *path, const struct stat *info)
 {
-    struct stat info, given;
+    struct stat given;
+    return path && stat(path, &given) == 0 && given.st_dev == info->st_dev &&
+           given.st_ino == info->st_ino;
+}
+
+/* What is there must be a regular file, and no profile: the most likely slip of the hand. before:
+   may be NULL. */
+static bool may_replace(const char *path, const char *profile, const char *before)
+{
+    struct stat info;
     if (lstat(path, &info) != 0) {
         if (errno == ENOENT)
             return true;
@@ -41,7 +49,7 @@ static bool may_replace(const char *path, const char *profile)
             path);
         return false;
     }
-    if (stat(profile, &given) == 0 && given.st_dev == info.st_dev && given.st_ino == info.st_ino) {
+    if (is_file(profile, &info) || is_file(before, &info)) {
         say("cannot write '%s': it is the profile itself; choose another file with -o.", path);
         return false;
     }
@@ -96,38 +104,55 @@ static bool write_page(struct profile *profile, const struct view_options *optio
     return status == BASE_OK;
 }
 
-static int view_file(const char *path, const char *output, const struct settings *settings)
+/* before: may be NULL, else the profile there is to be told from. Says what is wrong. */
+static bool read_profiles(const char *path, const char *before, struct profile *profiles[2])
 {
     char error[ERROR_BYTES] = "unknown failure.";
-    struct profile *profile = NULL;
-    struct view_options options = {
-        .limit = settings->limit == UINT64_MAX ? FINDINGS_IN_PAGE : (unsigned)settings->limit,
-        .sources = settings->sources,
-        .profile_path = path,
-    };
-    size_t files = 0;
-    if (!may_replace(output, path))
-        return VIEW_FAILED;
-    struct progress progress;
-    progress_begin(&progress, settings->quiet);
-    if (profile_read(path, &profile, error, sizeof error) != BASE_OK) {
-        say("%s", error);
-        return VIEW_FAILED;
-    }
-    progress_step(&progress, "writing the page", 0, 0);
-    bool good = write_page(profile, &options, output, &files);
-    progress_end(&progress);
-    profile_free(profile);
+    bool good =
+        (!before || profile_read(before, &profiles[0], error, sizeof error) == BASE_OK) &&
+        profile_read(path, &profiles[1], error, sizeof error) == BASE_OK &&
+        (!before || report_comparable(profiles[0], profiles[1], error, sizeof error) == BASE_OK);
     if (!good)
-        return VIEW_FAILED;
-    if (settings->quiet)
-        return 0;
+        say("%s", error);
+    return good;
+}
+
+static void tell(const char *output, size_t files)
+{
     if (files)
         say("wrote '%s', with lines of %zu source file%s; --no-sources leaves them out.", output,
             files, files == 1 ? "" : "s");
     else
         say("wrote '%s', without source lines.", output);
-    return 0;
+}
+
+static int view_file(const char *path, const char *output, const struct settings *settings)
+{
+    struct profile *profiles[2] = {NULL, NULL}; /* before, after */
+    size_t files = 0;
+    if (!may_replace(output, path, settings->before))
+        return VIEW_FAILED;
+    struct progress progress;
+    progress_begin(&progress, settings->quiet);
+    bool good = read_profiles(path, settings->before, profiles);
+    if (good) {
+        struct view_options options = {
+            .limit = settings->limit == UINT64_MAX ? FINDINGS_IN_PAGE : (unsigned)settings->limit,
+            .sources = settings->sources,
+            .profile_path = path,
+            .before = profiles[0],
+            .before_path = settings->before,
+            .level = settings->level,
+        };
+        progress_step(&progress, "writing the page", 0, 0);
+        good = write_page(profiles[1], &options, output, &files);
+        progress_end(&progress);
+    }
+    profile_free(profiles[0]);
+    profile_free(profiles[1]);
+    if (good && !settings->quiet)
+        tell(output, files);
+    return good ? 0 : VIEW_FAILED;
 }
 
 int view_run(const struct settings *settings, int count, char **operands)

@@ -337,8 +337,9 @@ static enum base_status write_page(const struct diff *diff,
                                             .ranking = diff->sides[s].ranking};
         page.printers[s].width = print_width(options->width);
         /* Only the later sources are likely to be still there. */
-        page.printers[s].sources = (struct source_cache){
-            .enabled = s == 1, .not_newer_than_ns = diff->sides[s].profile->run.start_ns};
+        page.printers[s].sources =
+            (struct source_cache){.enabled = s == 1 && options->sources,
+                                  .not_newer_than_ns = diff->sides[s].profile->run.start_ns};
     }
     page.printer = &page.printers[1];
     print_page(&page);

@@ -58,6 +58,7 @@ enum base_status report_comparable(const struct profile *before, const struct pr
 struct report_diff_options {
     unsigned limit; /* changes shown of each kind; 0: all                              */
     bool color, ascii;
+    bool sources;         /* quote lines of the later profile's source files               */
     unsigned width;       /* as in report_options                                          */
     double level;         /* probability of any wrong verdict if nothing has changed; (0, 1)  */
     const char *names[2]; /* of the profiles, as the user typed them                       */

@@ -265,6 +265,14 @@ static bool tree_member(struct json *json, const struct profile *profile)
     return good;
 }
 
+static enum base_status changes_member(struct json *json, struct profile *profile,
+                                       const struct view_options *options)
+{
+    struct report_diff_options diff = view_diff_options(options, options->limit);
+    json_key(json, "changes");
+    return report_diff_json(options->before, profile, &diff, json->out);
+}
+
 enum base_status data_write(struct profile *profile, const struct view_options *options, FILE *out,
                             size_t *source_files)
 {
@@ -276,6 +284,8 @@ enum base_status data_write(struct profile *profile, const struct view_options *
     json_key(&json, "report");
     enum base_status status = report_json(profile, &report, out);
     if (status != BASE_OK)
+        return status;
+    if (options->before && (status = changes_member(&json, profile, options)) != BASE_OK)
         return status;
     if (!tree_member(&json, profile))
         return BASE_NO_MEMORY;

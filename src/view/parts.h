@@ -17,6 +17,9 @@ extern const char view_script[], view_script_hash[], view_style[], view_style_ha
 enum base_status data_write(struct profile *profile, const struct view_options *options, FILE *out,
                             size_t *source_files);
 
+/* Of options with a profile before: how both are compared. */
+struct report_diff_options view_diff_options(const struct view_options *options, unsigned limit);
+
 /* An array of the files that the profile's frames and paths name, with lines around these places,
    as a member of an object. Returns the number of files; SIZE_MAX: no memory. */
 size_t sources_member(struct json *json, const struct profile *profile);

@@ -81,12 +81,37 @@ static enum base_status findings(struct profile *profile, const struct view_opti
                                     .width = TEXT_COLUMNS,
                                     .sources = options->sources,
                                     .profile_path = options->profile_path};
+    return report_text(profile, &report, out);
+}
+
+struct report_diff_options view_diff_options(const struct view_options *options, unsigned limit)
+{
+    return (struct report_diff_options){.limit = limit,
+                                        .width = TEXT_COLUMNS,
+                                        .sources = options->sources,
+                                        .level = options->level,
+                                        .names = {options->before_path, options->profile_path}};
+}
+
+static enum base_status changes(struct profile *profile, const struct view_options *options,
+                                FILE *out)
+{
+    struct report_diff_options diff = view_diff_options(options, TEXT_FINDINGS);
+    return report_diff_text(options->before, profile, &diff, out);
+}
+
+typedef enum base_status text_writer(struct profile *profile, const struct view_options *options,
+                                     FILE *out);
+
+static enum base_status preformatted(text_writer *write, struct profile *profile,
+                                     const struct view_options *options, FILE *out)
+{
     char *text = NULL;
     size_t bytes = 0;
     FILE *memory = open_memstream(&text, &bytes);
     if (!memory)
         return BASE_NO_MEMORY;
-    enum base_status status = report_text(profile, &report, memory);
+    enum base_status status = write(profile, options, memory);
     if (fclose(memory) != 0 && status == BASE_OK)
         status = BASE_NO_MEMORY;
     if (status == BASE_OK) {
@@ -119,8 +144,15 @@ static enum base_status summary(struct profile *profile, const struct view_optio
     fputs("</h1>\n<p class=\"command\"><code>", out);
     command(profile, out);
     fputs("</code></p>\n", out);
+    enum base_status status = BASE_OK;
+    if (options->before) {
+        fputs("<h2>Changes</h2>\n", out);
+        status = preformatted(changes, profile, options, out);
+        fputs("<h2>The profile</h2>\n", out);
+    }
     degradations(profile, out);
-    enum base_status status = findings(profile, options, out);
+    if (status == BASE_OK)
+        status = preformatted(findings, profile, options, out);
     fprintf(out, "<p class=\"note\">%s Written by headroom %s.</p>\n",
             options->sources
                 ? "Lines of source files are part of this page (--no-sources leaves them out)."

@@ -15,10 +15,14 @@ struct view_options {
     unsigned limit;           /* findings of each kind; 0: all                        */
     bool sources;             /* quote lines of source files around the places found  */
     const char *profile_path; /* as the user would type it, for hints       */
+    struct profile *before;   /* the page tells what changed since; NULL: it does not      */
+    const char *before_path;  /* as profile_path                                           */
+    double level;             /* of what changed, as in report_diff_options                */
 };
 
 /*
- * Writes the page. *source_files: of how many files lines are in it; untouched on failure.
+ * Writes the page. *source_files: of how many files lines are in it; untouched on failure. before
+ * must be comparable (report_comparable).
  * Fails with BASE_NO_MEMORY, or BASE_IO if out could not be written.
  */
 enum base_status view_write(struct profile *profile, const struct view_options *options, FILE *out,

@@ -83,7 +83,8 @@ static uint32_t hostile_contexts(struct profile *profile)
     return (uint32_t)profile->contexts_count - 1;
 }
 
-static void hostile_waste(const char *directory)
+/* times: so much more of everything, so that two profiles differ. */
+static void hostile_waste(const char *directory, const char *name, unsigned times)
 {
     struct profile *profile = begin("waste", "exact");
     uint32_t last = hostile_contexts(profile);
@@ -92,12 +93,12 @@ static void hostile_waste(const char *directory)
         profile_add_kinds(profile)->kind = kind;
         for (uint32_t i = 1; i <= last; i++)
             *profile_add_pairs(profile) = (struct profile_pair){
-                .kind = kind, .first = i, .second = last + 1 - i, .waste_bytes = 100 + i};
+                .kind = kind, .first = i, .second = last + 1 - i, .waste_bytes = 100.0 * times + i};
     }
-    end(profile, directory, "hostile-waste");
+    end(profile, directory, name);
 }
 
-static void hostile_reuse(const char *directory)
+static void hostile_reuse(const char *directory, const char *name, unsigned times)
 {
     struct profile *profile = begin("reuse", "exact");
     uint32_t last = hostile_contexts(profile);
@@ -116,11 +117,11 @@ static void hostile_reuse(const char *directory)
             .which = i / 2, .bin = i % 2, .lo = i % 2, .hi = i % 2 + 1, .weight = 300};
     for (uint32_t i = 1; i <= last; i++)
         *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
-            i, last + 1 - i, 10, 10, 1e6 * i, 1e11 * i, 1e5 * i, 1e9 * i};
-    end(profile, directory, "hostile-reuse");
+            i, last + 1 - i, 10, 10, 1e6 * times * i, 1e11 * i, 1e5 * times * i, 1e9 * i};
+    end(profile, directory, name);
 }
 
-static void hostile_paths(const char *directory)
+static void hostile_paths(const char *directory, const char *name, unsigned times)
 {
     struct profile *profile = begin("paths", "built");
     hostile_contexts(profile);
@@ -139,7 +140,7 @@ static void hostile_paths(const char *directory)
         *profile_add_path_lines(profile) = (struct profile_path_line){text(i + 1), text(i + 2), 9};
         *profile_add_paths(profile) = (struct profile_path){.function = i + 1,
                                                             .count = 10 + i,
-                                                            .instructions = 30,
+                                                            .instructions = 30 * times + i,
                                                             .cycles = -1,
                                                             .misses = -1,
                                                             .events = -1,
@@ -157,10 +158,10 @@ static void hostile_paths(const char *directory)
     }
     *profile_add_path_runs(profile) =
         (struct profile_path_run){.modes = PROFILE_PATHS | PROFILE_CONTEXTS, .event = text(0)};
-    end(profile, directory, "hostile-paths");
+    end(profile, directory, name);
 }
 
-static void hostile_interference(const char *directory)
+static void hostile_interference(const char *directory, const char *name, unsigned times)
 {
     struct profile *profile = begin("interference", "live");
     uint32_t last = hostile_contexts(profile);
@@ -172,7 +173,7 @@ static void hostile_interference(const char *directory)
         *profile_add_timed_blocks(profile) =
             (struct profile_block){.function = i + 1, .key = i, .max_ns = 5000};
         *profile_add_block_parts(profile) =
-            (struct profile_block_part){i, 0, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
+            (struct profile_block_part){i, 0, 2000, 2000, 4e6 * times, 100, 1e5, 1e4, 1e4};
         *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
         *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
         *profile_add_block_stacks(profile) = (struct profile_block_stack){i, last, 5, 1e4};
@@ -181,14 +182,15 @@ static void hostile_interference(const char *directory)
     *profile_add_block_skips(profile) = (struct profile_block_skip){text(0), text(1), text(2)};
     *profile_add_block_runs(profile) =
         (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 0, 0, 0};
-    end(profile, directory, "hostile-interference");
+    end(profile, directory, name);
 }
 
 /* ---- with source -------------------------------------------------------------------------------
  */
 
-/* Stored in line 4, overwritten in line 6 of a file that is there; both called from line 8. */
-static void with_source(const char *directory)
+/* Stored in line 4, overwritten in line 6 of a file that is there; both called from line 8. before:
+   the other way round. */
+static void with_source(const char *directory, const char *name, bool before)
 {
     char path[4096];
     snprintf(path, sizeof path, "%s/kept.c", directory);
@@ -211,9 +213,9 @@ static void with_source(const char *directory)
                                    .flags = i == 2 ? PROFILE_FRAME_INLINED : 0};
         *profile_add_contexts(profile) = (struct profile_context){i ? 1 : 0, i + 1};
     }
-    *profile_add_pairs(profile) =
-        (struct profile_pair){.kind = PROFILE_DEAD, .first = 2, .second = 3, .waste_bytes = 8};
-    end(profile, directory, "source");
+    *profile_add_pairs(profile) = (struct profile_pair){
+        .kind = PROFILE_DEAD, .first = before ? 3 : 2, .second = before ? 2 : 3, .waste_bytes = 8};
+    end(profile, directory, name);
 }
 
 /* ---- large -------------------------------------------------------------------------------------
@@ -267,12 +269,17 @@ int main(int count, char **arguments)
         fputs("usage: profiles DIRECTORY\n", stderr);
         return 2;
     }
-    hostile_waste(arguments[1]);
-    hostile_reuse(arguments[1]);
-    hostile_paths(arguments[1]);
-    hostile_interference(arguments[1]);
+    hostile_waste(arguments[1], "hostile-waste", 1);
+    hostile_reuse(arguments[1], "hostile-reuse", 1);
+    hostile_paths(arguments[1], "hostile-paths", 1);
+    hostile_interference(arguments[1], "hostile-interference", 1);
+    hostile_waste(arguments[1], "before-waste", 3);
+    hostile_reuse(arguments[1], "before-reuse", 3);
+    hostile_paths(arguments[1], "before-paths", 3);
+    hostile_interference(arguments[1], "before-interference", 3);
     end(begin("waste", "live"), arguments[1], "empty");
-    with_source(arguments[1]);
+    with_source(arguments[1], "source", false);
+    with_source(arguments[1], "before-source", true);
     large(arguments[1]);
     return 0;
 }

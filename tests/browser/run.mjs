@@ -6,7 +6,7 @@
 // PROFILES writes the profiles (profiles.c). CHROMIUM names the browser if it is none of the usual ones.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -31,6 +31,14 @@ const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
 for (const name of ["empty", "large", "source", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
+
+// Pages of what changed, from a file whose name is hostile, too.
+const CHANGED = ["waste", "reuse", "paths", "interference"];
+const before = path.join(directory, "<img src=x onerror=window.hacked=8>");
+for (const [verb, after] of [...CHANGED.map((name) => [name, `hostile-${name}`]), ["source", "source"]]) {
+  copyFileSync(path.join(directory, `before-${verb}.headroom`), before);
+  execFileSync(headroom, ["view", "-q", "--before", before, "-o", path.join(directory, `changed-${verb}.html`), path.join(directory, `${after}.headroom`)]);
+}
 if (screenshots) mkdirSync(screenshots, { recursive: true });
 
 const browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox"] });
@@ -113,6 +121,72 @@ test("a pair has both sources side by side, the lines marked, and both contexts"
   await sides.nth(1).locator("ol.context li").nth(1).click();
   assert.match(await sides.nth(1).locator(".marked").innerText(), /kept\[8\]/);
   await good();
+});
+
+for (const verb of CHANGED)
+  test(`what changed in hostile ${verb}, in light and dark`, async () => {
+    const still = await open(`changed-${verb}`, "", { javaScriptEnabled: false });
+    const text = await still.page.locator("main").innerText();
+    assert.match(text, /Changes\s+headroom diff/);
+    assert.doesNotMatch(text, /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+    assert.equal(await still.page.locator("img, svg, main script").count(), 0);
+    const { page, good } = await open(`changed-${verb}`);
+    assert.equal(await view(page), "changes"); // the first
+    assert.match(await page.locator(".compared").innerText(), /<img src=x onerror=window\.hacked=8>/);
+    const rows = page.locator(".left tbody tr");
+    assert.ok((await rows.count()) > 0);
+    for (const theme of ["light", "dark"]) {
+      await page.evaluate((wanted) => { location.hash = `theme=${wanted}`; }, theme);
+      await page.waitForFunction((wanted) => document.documentElement.dataset.theme === wanted, theme);
+      for (let down = 0; down < 4; down++) await page.keyboard.press("ArrowDown");
+      for (const heading of await page.locator(".left th button").all()) await heading.click();
+      assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
+      assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+      if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-changes-${theme}.png`) });
+    }
+    if (verb !== "interference") { // a key is not told apart there, so that there may be no way
+      const leads = page.locator(".left tbody tr.leads").first();
+      await leads.click();
+      assert.equal(await view(page), verb === "paths" ? "paths" : "pairs");
+    }
+    await good();
+    await still.good();
+  });
+
+test("a planted change is shown, and leads to its pair and back", async () => {
+  const { page, good } = await open("changed-source");
+  const row = (verdict) => page.locator(".left tbody tr", { has: page.locator(".verdict", { hasText: verdict }) });
+  assert.match(await row("appeared").innerText(), /^appeared\s+dead stores\s+store kept\.c:4\s+again kept\.c:6\s+0 B\s+8 B\s+\+8 B\s+counted$/);
+  assert.match(await row("vanished").innerText(), /^vanished\s+dead stores\s+again kept\.c:6\s+store kept\.c:4\s+8 B\s+0 B\s+-8 B\s+counted$/);
+  await row("vanished").click(); // stays: the later profile does not have it
+  assert.equal(await view(page), "changes");
+  assert.match(await page.locator(".chosen-change").innerText(), /vanished.*The later profile does not have it/s);
+  assert.match(await page.locator("ol.context").first().innerText(), /again kept\.c:6inlined\s+caller kept\.c:8/);
+  const there = await link(page);
+  assert.match(there, /change=\d/);
+  const again = await open("changed-source", there);
+  assert.match(await again.page.locator("tr.selected").innerText(), /^vanished/);
+  await page.keyboard.press("/");
+  await page.keyboard.type("caller");
+  assert.equal(await page.locator(".found").innerText(), "2 of 2 changes");
+  await page.keyboard.press("Escape");
+  await page.locator(".left th button").nth(6).click();
+  assert.match(await link(page), /sort=-change/);
+  assert.match(await page.locator(".left tbody tr").first().innerText(), /^appeared/);
+  await row("appeared").click();
+  assert.equal(await view(page), "pairs");
+  assert.match(await page.locator(".side .marked").first().innerText(), /^4\s+kept\[4\]/);
+  await page.goBack();
+  await page.waitForSelector("#view.changes");
+  assert.match(await page.locator("tr.selected").innerText(), /^appeared/);
+  await page.keyboard.press("Enter");
+  assert.equal(await view(page), "pairs");
+  await page.keyboard.press("w");
+  assert.equal(await view(page), "changes");
+  await page.getByRole("button", { name: "Show the pair" }).click();
+  assert.equal(await view(page), "pairs");
+  await good();
+  await again.good();
 });
 
 test("the policy stops a script that got in", async () => {

@@ -19,12 +19,24 @@ int main(void)
 END
     ${CC:-cc} -O1 -g -o twice "$PWD/secret/twice.c" || return 1
     "$HEADROOM" waste --exact -q -o twice.headroom -- ./twice 2>why || true
+    # The same program before that loop was there.
+    mkdir earlier
+    sed -e '/for (int/d' -e '/stored = 7/d' secret/twice.c >earlier/twice.c
+    ${CC:-cc} -O1 -g -o earlier/twice "$PWD/earlier/twice.c" || return 1
+    "$HEADROOM" waste --exact -q -o earlier.headroom -- earlier/twice 2>why || true
+    "$HEADROOM" reuse --exact -q -o reuse.headroom -- earlier/twice 2>why || true
 }
 
 needs_profile()
 {
     [ -s "$BATS_FILE_TMPDIR/twice.headroom" ] || skip "$(head -1 "$BATS_FILE_TMPDIR/why")"
     cp "$BATS_FILE_TMPDIR/twice.headroom" .
+}
+
+needs_earlier()
+{
+    needs_profile
+    cp "$BATS_FILE_TMPDIR/earlier.headroom" "$BATS_FILE_TMPDIR/reuse.headroom" .
 }
 
 # The data in the page as JSON.
@@ -116,6 +128,52 @@ END
 import json, sys
 dead = json.load(sys.stdin)["report"]["waste"]["dead"]
 assert len(dead["pairs"]) == 2 < dead["pairs_total"]'
+}
+
+@test "what changed: the text for everyone, the data of headroom diff for the script" {
+    needs_earlier
+    try 0 "$HEADROOM" view --before earlier.headroom twice.headroom
+    sed -n '/<main/,/<\/main>/p' twice.html >summary
+    grep -q '<h2>Changes</h2>' summary
+    grep -q 'headroom diff' summary
+    grep -q '#1  appeared' summary || grep -q '&#35;1  appeared' summary
+    data_of twice.html >data
+    "$HEADROOM" diff --format json --limit 500 earlier.headroom twice.headroom >diff
+    python3 - <<'END'
+import json
+page, diff = json.load(open("data"))["changes"], json.load(open("diff"))
+assert page == diff
+change = next(c for c in page["changes"] if c["kind"] == "dead" and not c["all"])
+assert change["verdict"] == "appeared" and change["first"][0]["function"] == "main", change
+END
+    "$HEADROOM" view -q twice.headroom
+    [ "$(grep -c '<h2>Changes</h2>' twice.html)" -eq 0 ]
+    data_of twice.html | python3 -c 'import json, sys; assert "changes" not in json.load(sys.stdin)'
+}
+
+@test "what changed quotes no source lines where none are wished" {
+    needs_earlier
+    "$HEADROOM" view -q --before earlier.headroom twice.headroom
+    sed -n '/<main/,/<h2>The profile/p' twice.html | grep -q 'a remark that only the source has'
+    "$HEADROOM" view -q --no-sources --before earlier.headroom -o shared.html twice.headroom
+    data_of shared.html >data
+    for file in data shared.html; do
+        [ "$(grep -c 'a remark that only' "$file")" -eq 0 ]
+    done
+}
+
+@test "profiles that cannot be compared: what headroom diff says, and nothing is written" {
+    needs_earlier
+    try 1 "$HEADROOM" diff reuse.headroom twice.headroom
+    cp err said
+    try 1 "$HEADROOM" view --before reuse.headroom twice.headroom
+    cmp said err
+    try 1 "$HEADROOM" view --before missing.headroom twice.headroom
+    one_sentence "missing.headroom"
+    [ -z "$(ls ./*.html* 2>/dev/null)" ]
+    try 1 "$HEADROOM" view --before earlier.headroom -o earlier.headroom twice.headroom
+    one_sentence "it is the profile itself"
+    cmp earlier.headroom "$BATS_FILE_TMPDIR/earlier.headroom"
 }
 
 @test "a page is replaced, whole or not at all" {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The page: its views, the state that links carry, keys, search and colours.
 import { renderBlocks } from "./blocks.js";
+import { renderChanges } from "./changes.js";
 import { Tree, unpack } from "./data.js";
 import { clean, h } from "./dom.js";
 import { percent, several } from "./format.js";
@@ -11,10 +12,10 @@ import { renderReuse } from "./reuse.js";
 import { addSources } from "./source.js";
 import { renderTree } from "./trees.js";
 
-const NOTHING = { view: "", kind: "", pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
+const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
 
 const KEYS = [
-  ["/", "search"], ["n, N", "next match, the one before"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"],
+  ["/", "search"], ["n, N", "next match, the one before"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"], ["w", "what changed"],
   ["m", "next metric"], ["arrows", "move; right and left open and close"], ["Enter", "open, zoom"], ["0", "zoom and sorting back to the beginning"],
   ["c", "copy the selected function's name"], ["d", "dark or light"], ["Esc", "leave the search, then zoom out"], ["?", "this list"],
 ];
@@ -23,6 +24,7 @@ function views(app) {
   const { report } = app.data;
   const tree = app.tree.metrics.length > 0;
   return [
+    { id: "changes", label: "Changes", key: "w", on: Boolean(app.data.changes), render: renderChanges },
     { id: "summary", label: "Summary", key: "s", on: true, render: (root) => (root.append(app.summary), {}) },
     { id: "pairs", label: "Pairs", key: "p", on: groupsOf(report).length > 0, render: renderPairs },
     { id: "reuse", label: "Caches", on: Boolean(report.reuse), render: renderReuse },
@@ -138,6 +140,12 @@ class App {
 
   go(view) {
     if (this.views.some((v) => v.id === view)) this.set({ view, sort: "", row: "", kind: "" });
+  }
+
+  // To what another view shows; the browser's way back leads here again.
+  follow(target) {
+    history.pushState(null, "", location.hash || "#");
+    this.set({ sort: "", row: "", ...target });
   }
 
   turn() {

@@ -30,14 +30,15 @@ export function header(columns, sort, onSort) {
   })));
 }
 
-// options: columns, rows, sort, onSort, selected (index into rows), onSelect, matches(row)
+// options: columns, rows, sort, onSort, selected (index into rows), onSelect, matches(row); and what a
+// click does if it is not to select: onOpen, with leads(row) if it leads elsewhere
 export function table(options) {
-  const { columns, selected, onSelect, matches } = options;
+  const { columns, selected, onSelect, onOpen = onSelect, leads, matches } = options;
   const indices = new Map(options.rows.map((row, i) => [row, i]));
   const rows = sorted(options.rows, columns, options.sort);
   const cells = (row) => columns.map((c) => h("td", { class: c.text ? "text" : "figure" }, c.show ? c.show(row) : c.value(row)));
   const body = rows.slice(0, MOST_ROWS).map((row) =>
-    h("tr", { class: [indices.get(row) === selected ? "selected" : "", matches?.(row) ? "match" : ""].join(" "), onclick: () => onSelect(indices.get(row)) }, cells(row)));
+    h("tr", { class: [indices.get(row) === selected ? "selected" : "", matches?.(row) ? "match" : "", leads?.(row) ? "leads" : ""].join(" "), onclick: () => onOpen(indices.get(row)) }, cells(row)));
   const element = h("table", null, header(columns, options.sort, options.onSort), h("tbody", null, body));
   const more = rows.length > MOST_ROWS && h("p", { class: "note" }, `${rows.length - MOST_ROWS} more rows are left out; sort or search to see others.`);
   const step = (by, wanted) => {
