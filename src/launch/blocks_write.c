@@ -89,28 +89,44 @@ void launch_rewrite_trap(const struct launch_code *code, struct launch_rewrite *
         rewrite->state = LAUNCH_TRAPPED;
 }
 
-/* What a fork interrupted goes on here: the tail may be written already. */
+/*
+ * What a fork interrupted goes on here: the tail may be written already. Never behind another first
+ * byte than the trap: a library that was unloaded and loaded again meanwhile is as in its file.
+ */
 void launch_rewrite_tail(const struct launch_code *code, struct launch_rewrite *rewrite)
 {
-    uint8_t there[PATCH_JUMP_BYTES - 1];
+    uint8_t there[PATCH_JUMP_BYTES], *tail = there + 1;
+    const size_t bytes = PATCH_JUMP_BYTES - 1;
     if (rewrite->state != LAUNCH_TRAPPED)
         return;
-    bool written = launch_code_read(code, rewrite->at + 1, there, sizeof there) &&
-                   memcmp(there, rewrite->after + 1, sizeof there) == 0;
-    if (written || launch_code_replace(code, rewrite->at + 1, rewrite->before + 1,
-                                       rewrite->after + 1, sizeof there))
+    bool trapped = launch_code_read(code, rewrite->at, there, sizeof there) && there[0] == INT3;
+    bool written = trapped && memcmp(tail, rewrite->after + 1, bytes) == 0;
+    if (written || (trapped && launch_code_replace(code, rewrite->at + 1, rewrite->before + 1,
+                                                   rewrite->after + 1, bytes)))
         rewrite->state = LAUNCH_WRITTEN;
     else
         rewrite->state = LAUNCH_REFUSED;
 }
 
+/* It came in between after all: the tail is put back. */
+static void take_tail_back(const struct launch_code *code, const struct launch_rewrite *rewrite)
+{
+    uint8_t first;
+    if (launch_code_read(code, rewrite->at, &first, 1) && first == rewrite->before[0])
+        launch_code_replace(code, rewrite->at + 1, rewrite->after + 1, rewrite->before + 1,
+                            PATCH_JUMP_BYTES - 1);
+}
+
 void launch_rewrite_head(const struct launch_code *code, struct launch_rewrite *rewrite)
 {
     uint8_t trap[1] = {INT3};
-    if (rewrite->state == LAUNCH_WRITTEN)
-        rewrite->state = launch_code_replace(code, rewrite->at, trap, rewrite->after, 1)
-                             ? LAUNCH_DONE
-                             : LAUNCH_REFUSED;
+    if (rewrite->state != LAUNCH_WRITTEN)
+        return;
+    rewrite->state = LAUNCH_REFUSED;
+    if (launch_code_replace(code, rewrite->at, trap, rewrite->after, 1))
+        rewrite->state = LAUNCH_DONE;
+    else
+        take_tail_back(code, rewrite);
 }
 
 void launch_rewrite_undo(const struct launch_code *code, struct launch_rewrite *rewrite)
