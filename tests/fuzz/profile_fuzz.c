@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the reader of profile files and both reports. The input is either a whole file or
- * a list of overwrites of a sound one, so that the fuzzer gets past the header at once. What is
- * read must hold profile_check's promises, and both reports must be able to print it.
+ * Fuzzes the reader of profile files and all that is made of profiles. The input is either a whole
+ * file or a list of overwrites of a sound one, so that the fuzzer gets past the header at once.
+ * What is read must hold profile_check's promises, and with them reports, exports, pages,
+ * differences, limits and merging must do.
  */
+#include "compare/compare.h"
+#include "export/export.h"
 #include "profile/profile.h"
 #include "report/report.h"
+#include "view/view.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -16,8 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int input_file = -1;
 static char input_path[] = "/dev/shm/headroom-fuzz-XXXXXX"; /* SQLite wants a path that resolves */
+static char sound_path[] = "/dev/shm/headroom-fuzz-XXXXXX";
 static unsigned char *sound;
 static size_t sound_bytes;
+static FILE *nowhere;
 
 static void require(bool condition)
 {
@@ -112,6 +119,32 @@ static void fill_paths(struct profile *profile)
     *profile_add_path_runs(profile) = (struct profile_path_run){.modes = 11, .cycles_per_ns = 2};
 }
 
+static void fill_reuse(struct profile *profile, uint32_t use, uint32_t reuse)
+{
+    *profile_add_reuses(profile) = (struct profile_reuse){.process = 1,
+                                                          .unit_bytes = 64,
+                                                          .stack = 1,
+                                                          .accesses = 5000,
+                                                          .reuses = 4000,
+                                                          .locations = 1000,
+                                                          .never_reused = 10,
+                                                          .share_first = 1,
+                                                          .share_last = 1,
+                                                          .kept_accesses = 5000,
+                                                          .kept_locations = 1000};
+    *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_TIME, 9, 512, 1024, 4000};
+    *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_STACK, 5, 32, 64, 4000};
+    *profile_add_reuse_pairs(profile) =
+        (struct profile_reuse_pair){use, reuse, 400, 4000, 3e6, 3e9, 2e5, 2e7};
+    *profile_add_caches(profile) =
+        (struct profile_cache){.level = 1, .ways = 8, .line_bytes = 64, .bytes = 32768};
+    *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 8, 64, 5000, 300};
+    *profile_add_loops(profile) =
+        (struct profile_loop){.module = 1, .address = 16, .function = "f(int)", .file = "/x/a.c"};
+    *profile_add_loops(profile) = (struct profile_loop){.parent = 1, .module = 1, .address = 32};
+    *profile_add_frame_loops(profile) = (struct profile_frame_loop){2, 2};
+}
+
 static void fill(struct profile *profile)
 {
     profile_add_modules(profile)->path = "/x/prog";
@@ -129,6 +162,7 @@ static void fill(struct profile *profile)
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
+    fill_reuse(profile, first, second);
     fill_paths(profile);
     fill_blocks(profile, first);
     profile_add_arguments(profile)->text = "prog";
@@ -144,28 +178,29 @@ static void fill(struct profile *profile)
 static void finish(void)
 {
     unlink(input_path);
+    unlink(sound_path);
 }
 
 static void start(void)
 {
-    char directory[] = "/tmp/headroom-fuzz-XXXXXX", path[64], error[PROFILE_ERROR_BYTES];
+    char error[PROFILE_ERROR_BYTES];
     struct profile *profile = profile_new();
-    require(mkdtemp(directory) && profile);
+    int file = mkstemp(sound_path);
+    input_file = mkstemp(input_path);
+    nowhere = fopen("/dev/null", "w");
+    require(profile && file >= 0 && input_file >= 0 && nowhere && atexit(finish) == 0);
     fill(profile);
-    snprintf(path, sizeof path, "%s/p", directory);
-    require(profile_write(profile, path, error, sizeof error) == BASE_OK);
+    unlink(sound_path); /* else it is kept as .old */
+    require(profile_write(profile, sound_path, error, sizeof error) == BASE_OK);
     profile_free(profile);
-    FILE *file = fopen(path, "r");
+    close(file);
+    file = open(sound_path, O_RDONLY);
     struct stat info;
-    require(file && fstat(fileno(file), &info) == 0);
+    require(file >= 0 && fstat(file, &info) == 0);
     sound_bytes = (size_t)info.st_size;
     sound = malloc(sound_bytes);
-    require(sound && fread(sound, 1, sound_bytes, file) == sound_bytes);
-    fclose(file);
-    unlink(path);
-    rmdir(directory);
-    input_file = mkstemp(input_path);
-    require(input_file >= 0 && atexit(finish) == 0);
+    require(sound && read(file, sound, sound_bytes) == (ssize_t)sound_bytes);
+    close(file);
 }
 
 static void put(const void *bytes, size_t count)
@@ -186,37 +221,124 @@ static void put_overwritten(const uint8_t *data, size_t size)
     free(copy);
 }
 
+/* ---- what profiles are used for ----------------------------------------------------------------
+ */
+
+static struct profile *read_sound(const char *verb)
+{
+    char error[PROFILE_ERROR_BYTES];
+    struct profile *profile = NULL;
+    require(profile_read(sound_path, &profile, error, sizeof error) == BASE_OK);
+    profile->run.verb = verb;
+    return profile;
+}
+
+static void report(struct profile *profile)
+{
+    static const char *const keys[] = {"lock:0", "f(int):result"};
+    struct report_options options = {.profile_path = "p", .keys = keys, .keys_count = 2};
+    require(report_text(profile, &options, nowhere) == BASE_OK);
+    require(report_json(profile, &options, nowhere) == BASE_OK);
+}
+
+static void export(struct profile *profile)
+{
+    char error[512];
+    for (int format = 0; format < EXPORT_FORMATS; format++)
+        require(export_write(profile, (enum export_format)format, NULL, nowhere, error,
+                             sizeof error) == BASE_OK);
+}
+
+static void view(struct profile *profile)
+{
+    char error[512];
+    struct profile *before = read_sound(profile->run.verb);
+    struct view_options options = {.profile_path = "p", .before_path = "b", .level = 0.05};
+    size_t files = 0;
+    if (report_comparable(before, profile, error, sizeof error) == BASE_OK)
+        options.before = before;
+    require(view_write(profile, &options, nowhere, &files) == BASE_OK);
+    profile_free(before);
+}
+
+static void diff(struct profile *profile)
+{
+    char error[512];
+    struct profile *before = read_sound(profile->run.verb);
+    struct report_diff_options options = {.level = 0.05, .names = {"a", "b"}};
+    if (report_comparable(before, profile, error, sizeof error) == BASE_OK) {
+        require(report_diff_text(before, profile, &options, nowhere) == BASE_OK);
+        require(report_diff_json(before, profile, &options, nowhere) == BASE_OK);
+    }
+    profile_free(before);
+}
+
+static void check(struct profile *profile)
+{
+    static const char *const texts[] = {"waste.dead.fraction=5%", "reuse.miss@32K=+10%",
+                                        "paths.instructions=+1%", "interference.share=1%"};
+    char clause[COMPARE_ERROR_BYTES], error[512];
+    struct profile *before = read_sound(profile->run.verb);
+    if (report_comparable(before, profile, error, sizeof error) != BASE_OK)
+        goto done;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct compare_limit limits[COMPARE_LIMITS];
+        struct report_check_options options = {
+            .limits = limits, .level = 0.05, .names = {"a", "b"}, .root = "/x"};
+        struct report_check *made = NULL;
+        require(compare_limits_parse(texts[i], limits, &options.limits_count, clause));
+        if (report_check_make(before, profile, &options, &made, error, sizeof error) != BASE_OK)
+            continue;
+        require(report_check_text(made, false, false, 100, nowhere) == BASE_OK &&
+                report_check_github(made, nowhere) == BASE_OK &&
+                report_check_markdown(made, nowhere) == BASE_OK &&
+                report_check_sarif(made, nowhere) == BASE_OK);
+        report_check_free(made);
+    }
+done:
+    profile_free(before);
+}
+
+/* What was merged must be as good as what was read. */
+static void merge(struct profile *profile)
+{
+    char error[PROFILE_ERROR_BYTES];
+    struct profile *other = read_sound(profile->run.verb);
+    require(profile_merge_begin(other, "a", error, sizeof error) == BASE_OK);
+    if (profile_merge_begin(profile, "b", error, sizeof error) == BASE_OK) {
+        if (profile_merge(other, "a", profile, "b", error, sizeof error) == BASE_OK) {
+            require(profile_check(other));
+            report(other);
+        } else {
+            require(error[0]);
+        }
+    }
+    profile_free(other);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static void (*const uses[])(struct profile *) = {report, export, view, diff, check, merge};
+    static const char *const verbs[] = {NULL, "waste", "reuse", "paths", "interference"};
     char error[PROFILE_ERROR_BYTES] = "";
     struct profile *profile = NULL;
-    struct report_options options = {.sources = false, .profile_path = "p"};
     if (input_file < 0)
         start();
-    if (size == 0)
+    if (size < 2)
         return 0;
     if (data[0] & 1)
-        put_overwritten(data + 1, size - 1);
+        put_overwritten(data + 2, size - 2);
     else
-        put(data + 1, size - 1);
+        put(data + 2, size - 2);
     if (profile_read(input_path, &profile, error, sizeof error) != BASE_OK) {
         require(profile == NULL && error[0]);
         return 0;
     }
     require(profile_check(profile));
-    FILE *out = fopen("/dev/null", "w");
-    require(out && report_text(profile, &options, out) == BASE_OK &&
-            report_json(profile, &options, out) == BASE_OK);
-    profile->run.verb = "paths"; /* whose lists are read by its own reports only */
-    require(report_text(profile, &options, out) == BASE_OK &&
-            report_json(profile, &options, out) == BASE_OK);
-    static const char *const keys[] = {"lock:0", "f(int):result"};
-    options.keys = keys;
-    options.keys_count = 2;
-    profile->run.verb = "interference";
-    require(report_text(profile, &options, out) == BASE_OK &&
-            report_json(profile, &options, out) == BASE_OK);
-    fclose(out);
+    const char *verb = verbs[data[1] % 5];
+    if (verb) /* most lists are read for their own verb only */
+        profile->run.verb = verb;
+    uses[data[0] / 2 % 6](profile);
     profile_free(profile);
     return 0;
 }
