@@ -33,7 +33,8 @@ struct graph {
     size_t *seen;          /* by cost: the sample, + 1, that last added to it            */
     size_t capacity;
     uint32_t *places;
-    uint32_t unknown; /* the place that stands for a second's context that is not known         */
+    uint32_t unknown; /* the place that stands for callers that are not known              */
+    uint8_t *called;  /* by function, in the second's context or the only one              */
     uint8_t *names;   /* by number: written once, as file 1, as function 2, as object 4    */
     FILE *out;
 };
@@ -86,30 +87,43 @@ static uint64_t calls_of(const struct walk *walk, const struct walk_sample *samp
     return sample->vertices ? walk->profile->vertices[sample->first].count : 0;
 }
 
-/* Places of the sample, at least one, root first. The frame between the contexts is never the root:
- * it is called elsewhere, and what draws from the roots would not draw it. */
+/* Places of the sample, at least one, root first. *inner: where the first's context begins. */
 static size_t stack_of(struct graph *graph, const struct walk_sample *sample, size_t *inner)
 {
-    uint32_t *places = graph->places;
-    size_t depth = walk_stack(graph->walk, sample, places, inner);
+    size_t depth = walk_stack(graph->walk, sample, graph->places, inner);
     if (!depth)
-        places[depth++] = graph->walk->cut_place;
-    if (!walk_kinds[sample->kind].separator) {
+        graph->places[depth++] = graph->walk->cut_place;
+    if (!walk_kinds[sample->kind].separator)
         *inner = depth; /* one context only */
-    } else if (places[0] == graph->walk->separators[sample->kind]) {
-        memmove(places + 1, places, depth * sizeof *places);
-        places[0] = graph->unknown;
-        depth++;
-        ++*inner;
-    }
     return depth;
+}
+
+static void mark_called(struct graph *graph, const struct walk_sample *sample)
+{
+    size_t inner, depth = stack_of(graph, sample, &inner);
+    for (size_t i = 1; i < depth && i < inner; i++)
+        graph->called[walk_place(graph->walk, graph->places[i])->function] = 1;
+}
+
+/* What is called by some and a root to others gets a caller there that stands for what is not
+ * known: inclusive costs are then what the calls of a function add up to, and readers that draw
+ * from the functions nobody calls leave nothing out. */
+static size_t rooted_stack_of(struct graph *graph, const struct walk_sample *sample, size_t *inner)
+{
+    size_t depth = stack_of(graph, sample, inner);
+    if (!graph->called[walk_place(graph->walk, graph->places[0])->function])
+        return depth;
+    memmove(graph->places + 1, graph->places, depth * sizeof *graph->places);
+    graph->places[0] = graph->unknown;
+    ++*inner;
+    return depth + 1;
 }
 
 static bool add_sample(struct graph *graph, size_t index)
 {
     const struct walk *walk = graph->walk;
     size_t inner = 0;
-    size_t depth = stack_of(graph, &walk->samples[index], &inner);
+    size_t depth = rooted_stack_of(graph, &walk->samples[index], &inner);
     uint64_t calls = calls_of(walk, &walk->samples[index]);
     for (size_t i = 0; i + 1 < depth; i++) {
         const struct walk_place *callee = walk_place(walk, graph->places[i + 1]);
@@ -229,9 +243,12 @@ bool write_callgrind(struct walk *walk, FILE *out)
     struct graph graph = {.walk = walk, .out = out, .costs = {.bytes = sizeof(struct cost)}};
     graph.unknown = walk_add_name(walk, "[callers not known]", NULL, 0);
     size_t numbers = walk->strings_count + 2 * walk->functions.count;
-    graph.places = malloc(WALK_STACK * sizeof *graph.places);
+    graph.places = malloc((WALK_STACK + 1) * sizeof *graph.places);
     graph.names = calloc(numbers + 1, 1);
-    bool good = !walk->failed && graph.places && graph.names;
+    graph.called = calloc(walk->functions.count + 1, 1);
+    bool good = !walk->failed && graph.places && graph.names && graph.called;
+    for (size_t i = 0; good && i < walk->samples_count; i++)
+        mark_called(&graph, &walk->samples[i]);
     for (size_t i = 0; good && i < walk->samples_count; i++)
         good = add_sample(&graph, i);
     if (good) {
@@ -245,5 +262,6 @@ bool write_callgrind(struct walk *walk, FILE *out)
     free(graph.seen);
     free(graph.places);
     free(graph.names);
+    free(graph.called);
     return good;
 }
