@@ -4,6 +4,7 @@ They share nothing with what writes: protoc, callgrind_annotate and Python's own
 import csv
 import gzip
 import json
+import pathlib
 import re
 import shutil
 import subprocess
@@ -31,10 +32,19 @@ def tool(name):
     return path
 
 
-def output_of(command, data=None):
-    done = subprocess.run(command, input=data, capture_output=True, timeout=120)
+def output_of(command, data=None, timeout=120):
+    done = subprocess.run(command, input=data, capture_output=True, timeout=timeout)
     need(done.returncode == 0, f"{command[0]}: {done.stderr.decode(errors='replace')[:300]}")
     return done.stdout.decode()
+
+
+def own(*words):
+    """What own.mjs, which runs the consumers' programs, says of a file."""
+    script = pathlib.Path(__file__).with_name("own.mjs")
+    answer = json.loads(output_of([tool("node"), str(script), *map(str, words)], timeout=280))
+    if "skip" in answer:
+        raise Skip(answer["skip"])
+    return answer
 
 
 # ---- pprof -------------------------------------------------------------------------------------
@@ -100,13 +110,18 @@ def go_pprof(path, _):
 
 # ---- texts -------------------------------------------------------------------------------------
 
-def folded(path, metric):
-    total = 0
+def leaves(path):
+    """{innermost function: its own value}."""
+    values = Counter()
     for line in path.read_text().split("\n")[:-1]:
         stack, value = line.rsplit(" ", 1)
         need(all(frame for frame in stack.split(";")), f"an empty frame: {line[:100]}")
-        total += int(value)
-    return {metric: total}
+        values[stack.rsplit(";", 1)[-1]] += int(value)
+    return values
+
+
+def folded(path, metric):
+    return {metric: sum(leaves(path).values())}
 
 
 def callgrind(path, _):

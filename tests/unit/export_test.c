@@ -124,15 +124,18 @@ static void test_csv(void **state)
            "\"/bin/prog\",\"f:10 < main:3\",\"\",10,0\r\n");
 }
 
-/* Costs of a call are inclusive: 30 of f and 10 of g go through main's calls twice. */
+/* Costs of a call are inclusive: 30 of f and 10 of g go through main's calls, and through those of
+ * the first context's main, which is another: no circle. */
 static void test_callgrind(void **state)
 {
     char *text = NULL;
     struct profile *profile = small_profile();
     text = export(profile, EXPORT_CALLGRIND, "dead_waste_bytes", NULL);
     assert_non_null(strstr(text, "events: dead_waste_bytes\nsummary: 40\n"));
-    assert_non_null(strstr(text, ") g\ncalls=1 20\n4 40\n"));
-    assert_non_null(strstr(text, ") f\ncalls=1 10\n3 40\n"));
+    assert_non_null(strstr(text, ") g\ncalls=1 20\n4 30\n"));
+    assert_non_null(strstr(text, ") f\ncalls=1 10\n3 10\n"));
+    assert_non_null(strstr(text, ") g [first]\ncalls=1 20\n4 10\n"));
+    assert_non_null(strstr(text, ") f [first]\ncalls=1 10\n3 30\n"));
     assert_non_null(strstr(text, "\n10 30\n"));
     free(text);
     profile_free(profile);
