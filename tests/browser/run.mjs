@@ -55,7 +55,7 @@ async function open(name, link = "", options = {}) {
   page.on("request", (request) => { if (!request.url().startsWith("file:") || !request.url().includes(`${name}.html`)) wrong.push(`request: ${request.url()}`); });
   const url = pathToFileURL(path.join(directory, `${name}.html`)).href + link;
   await page.goto(url);
-  if (options.javaScriptEnabled !== false) await page.waitForSelector("body.live #view > *", { state: "attached" });
+  if (options.javaScriptEnabled !== false) await page.waitForSelector("body.whole #view > *", { state: "attached" });
   return { page, context, good: async () => {
     if (options.javaScriptEnabled !== false) assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.deepEqual(wrong, []);

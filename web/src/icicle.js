@@ -46,8 +46,7 @@ class Painter {
     this.colors = new Map();
   }
 
-  color(id) {
-    const dark = this.app.isDark();
+  color(id, dark) {
     const key = dark ? -1 - id : id;
     if (!this.colors.has(key)) {
       const f = this.app.tree.functions[id];
@@ -79,7 +78,7 @@ class Painter {
     const id = node > 0 ? app.tree.function[node] : -1;
     const hit = id >= 0 && app.search.hits[id];
     context.globalAlpha = faded ? 0.55 : 1;
-    context.fillStyle = hit ? (dark ? "#c2578f" : "#ff9ed2") : id < 0 ? (dark ? "#3a3f47" : "#d5d8dd") : this.color(id);
+    context.fillStyle = hit ? (dark ? "#c2578f" : "#ff9ed2") : id < 0 ? (dark ? "#3a3f47" : "#d5d8dd") : this.color(id, dark);
     context.fillRect(x, y, Math.max(wide - 0.6, 0.6), ROW - 1);
     if (node === selected && node > 0) {
       context.strokeStyle = dark ? "#fff" : "#000";
