@@ -98,7 +98,7 @@ class App {
     const button = (label, title, onclick) => h("button", { title, onclick }, label);
     document.body.append(
       h("header", { class: "top" }, this.tabs, this.metrics, this.limits(), h("span", { class: "grow" }), this.found, this.input,
-        button("◐", "Dark or light (d)", () => this.turn()), button("?", "Keys", () => this.help())),
+        button("◐", "Dark or light (d)", () => this.turn()), button("? keys", "All keys (?)", () => this.help())),
       this.root, this.said, this.dialog());
     document.body.classList.add("live");
     document.addEventListener("keydown", (event) => this.key(event));
@@ -230,8 +230,7 @@ async function start() {
     performance.mark("interactive");
     const idle = window.requestIdleCallback ?? ((work) => setTimeout(work));
     idle(async () => {
-      await app.need("data");
-      await app.need("tree");
+      for (const id of ["data", "tree"]) await app.need(id).catch(() => {}); // the views made of it tell
       document.body.classList.add("whole");
     }, { timeout: 500 });
   } catch (error) {
