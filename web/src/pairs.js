@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pairs of places: a ranked list, and of the chosen one both sources and both contexts side by side.
 import { h, nameSpan } from "./dom.js";
-import { bytes, count, functionName, percent, place } from "./format.js";
+import { bytes, count, functionName, percent, place, shortName } from "./format.js";
 import { excerpt, highlighted, sourceLine } from "./source.js";
 import { bar, reveal } from "./table.js";
 
@@ -80,13 +80,13 @@ function side(title, context, common, app) {
 }
 
 function loopText(loop) {
-  return `${loop.function ?? "?"} ${loop.file ? place(loop) : ""}`;
+  return `${shortName(loop.function ?? "?")} ${loop.file ? place(loop) : ""}`;
 }
 
 function remarks(pair) {
   const { suggestion, ancestor, loops } = pair.raw;
   return [
-    ancestor && h("p", null, "Their paths part in ", h("b", null, ancestor.function ?? "?"), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
+    ancestor && h("p", null, "Their paths part in ", h("b", null, nameSpan(ancestor.function ?? "?")), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
     loops?.shared?.length ? h("p", null, "Loops around both: ", loops.shared.map(loopText).join(", ")) : null,
     suggestion && h("p", { class: "advice" }, suggestion.text),
   ];
