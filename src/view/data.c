@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the script of the page reads (docs/formats/view.md): the report, and the whole
- * calling-context tree with what was measured in each context, as arrays of small numbers, which
- * compress well.
+ * What the script of the page reads (docs/formats/view.md): the report; and by itself, because each
+ * view needs only one of the two, the whole calling-context tree with what was measured in each
+ * context, as arrays of small numbers, which compress well.
  */
 #include "view/parts.h"
 
@@ -247,22 +247,25 @@ static bool vertices_member(struct json *json, const struct profile *profile)
 /* ---- all of it
  * ----------------------------------------------------------------------------------------- */
 
-static bool tree_member(struct json *json, const struct profile *profile)
+enum base_status tree_write(const struct profile *profile, FILE *out)
 {
+    struct json json = {.out = out};
     struct ranking ranking;
     bool good;
-    json_begin(json, "tree", '{');
+    json_open(&json, '{');
     if (profile->vertices_count > 1) {
-        good = vertices_member(json, profile);
+        good = vertices_member(&json, profile);
     } else {
         good = rank_profile(profile, 0, false, &ranking) == BASE_OK;
         if (good) {
-            good = places_member(json, &ranking);
+            good = places_member(&json, &ranking);
             rank_free(&ranking);
         }
     }
-    json_close(json, '}');
-    return good;
+    json_close(&json, '}');
+    if (!good)
+        return BASE_NO_MEMORY;
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }
 
 static enum base_status changes_member(struct json *json, struct profile *profile,
@@ -287,8 +290,6 @@ enum base_status data_write(struct profile *profile, const struct view_options *
         return status;
     if (options->before && (status = changes_member(&json, profile, options)) != BASE_OK)
         return status;
-    if (!tree_member(&json, profile))
-        return BASE_NO_MEMORY;
     if (options->sources && (files = sources_member(&json, profile)) == SIZE_MAX)
         return BASE_NO_MEMORY;
     json_close(&json, '}');

@@ -180,23 +180,81 @@ static void head(const struct profile *profile, FILE *out)
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n", view_style);
 }
 
+/* What a part of the data is before it is packed. */
+struct text {
+    char *start;
+    size_t bytes;
+};
+
+static bool ends_in(const struct text *text, const char *end)
+{
+    size_t bytes = strlen(end);
+    return text->bytes >= bytes && memcmp(text->start + text->bytes - bytes, end, bytes) == 0;
+}
+
+/* As the report has them: kinds of waste, or reuses. */
+static bool has_pairs(const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->kinds_count; i++)
+        if (profile->kinds[i].kind != PROFILE_REUSE)
+            return true;
+    return profile->reuses_count > 0;
+}
+
+/* Which views there are is told beside the data, so that none of it has to be read for the tabs. */
+static void views(const struct profile *profile, const struct view_options *options,
+                  const struct text *tree, FILE *out)
+{
+    fprintf(out, " data-views=\"summary%s%s%s%s%s%s\"", options->before ? " changes" : "",
+            has_pairs(profile) ? " pairs" : "", profile->reuses_count ? " reuse" : "",
+            strcmp(profile->run.verb, "paths") == 0 ? " paths" : "",
+            strcmp(profile->run.verb, "interference") == 0 ? " blocks" : "",
+            ends_in(tree, "\"metrics\":[]}") ? "" : " tree");
+}
+
+static enum base_status pack(const char *id, const struct text *text, FILE *out)
+{
+    fprintf(out, " id=\"%s\">", id);
+    enum base_status status = encode_write(text->start, text->bytes, out);
+    fputs("</script>\n", out);
+    return status;
+}
+
+static enum base_status parts(struct profile *profile, const struct view_options *options,
+                              struct text *data, struct text *tree, size_t *source_files)
+{
+    enum base_status status = BASE_NO_MEMORY;
+    FILE *memory = open_memstream(&data->start, &data->bytes);
+    if (!memory)
+        return status;
+    status = data_write(profile, options, memory, source_files);
+    if (fclose(memory) != 0 && status == BASE_OK)
+        status = BASE_NO_MEMORY;
+    if (status != BASE_OK)
+        return status;
+    if (!(memory = open_memstream(&tree->start, &tree->bytes)))
+        return BASE_NO_MEMORY;
+    status = tree_write(profile, memory);
+    return fclose(memory) != 0 && status == BASE_OK ? BASE_NO_MEMORY : status;
+}
+
 static enum base_status packed_data(struct profile *profile, const struct view_options *options,
                                     FILE *out, size_t *source_files)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&text, &bytes);
-    if (!memory)
-        return BASE_NO_MEMORY;
-    enum base_status status = data_write(profile, options, memory, source_files);
-    if (fclose(memory) != 0 && status == BASE_OK)
-        status = BASE_NO_MEMORY;
+    static const char tag[] = "<script type=\"application/octet-stream\"";
+    struct text data = {0}, tree = {0};
+    enum base_status status = parts(profile, options, &data, &tree, source_files);
     if (status == BASE_OK) {
-        fputs("<script type=\"application/octet-stream\" id=\"data\">", out);
-        status = encode_write(text, bytes, out);
-        fputs("</script>\n", out);
+        fputs(tag, out);
+        status = pack("data", &data, out);
     }
-    free(text);
+    if (status == BASE_OK) {
+        fputs(tag, out);
+        views(profile, options, &tree, out);
+        status = pack("tree", &tree, out);
+    }
+    free(data.start);
+    free(tree.start);
     return status;
 }
 

@@ -6,7 +6,7 @@
 // PROFILES writes the profiles (profiles.c). CHROMIUM names the browser if it is none of the usual ones.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
@@ -23,6 +23,7 @@ function skip(reason) {
 if (!existsSync(playwright)) skip("playwright-core is not installed: npm ci --ignore-scripts in web/");
 if (!executable) skip("no Chromium");
 const { chromium } = await import(playwright);
+const { shortName } = await import(new URL("../../web/src/format.js", import.meta.url));
 
 const LARGE_BYTES = 1 << 20, PAGE_BYTES = 2 << 20; // data of 100,000 contexts, and the page without data
 const BENCH = process.env.BENCH === "1"; // hold times to their limits: on an idle machine only
@@ -55,7 +56,7 @@ async function open(name, link = "", options = {}) {
   page.on("request", (request) => { if (!request.url().startsWith("file:") || !request.url().includes(`${name}.html`)) wrong.push(`request: ${request.url()}`); });
   const url = pathToFileURL(path.join(directory, `${name}.html`)).href + link;
   await page.goto(url);
-  if (options.javaScriptEnabled !== false) await page.waitForSelector("body.live #view > *", { state: "attached" });
+  if (options.javaScriptEnabled !== false) await page.waitForSelector("body.whole #view > *", { state: "attached" });
   return { page, context, good: async () => {
     if (options.javaScriptEnabled !== false) assert.equal(await page.evaluate(() => window.hacked), undefined);
     assert.deepEqual(wrong, []);
@@ -301,6 +302,52 @@ test("a link leads to the same view, pair, search and zoom", async () => {
   for (const key of ["p", "t", "b", "i"]) await odd.page.keyboard.press(key);
   await good();
   await odd.good();
+});
+
+test("long names lose what is between their brackets, and no more", async () => {
+  for (const [name, short] of [
+    ["ScoreTable<double>::reset", "ScoreTable<double>::reset"],
+    ["corpus::ScoreTable<std::basic_string<char>, double>::reset", "corpus::ScoreTable<\u2026>::reset"],
+    ["std::operator<< <std::char_traits<char> >(std::ostream&)", "std::operator<< <\u2026>(std::ostream&)"],
+    ["std::map<int, decltype(f(a)->b), std::less<int> >::find<int>", "std::map<\u2026>::find<\u2026>"],
+    ["<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop", "<alloc::vec::Vec<T> as core::ops::drop::Drop>::drop"],
+    ["a_name_that_is_long_and_never_closes<its_bracket", "a_name_that_is_long_and_never_closes<its_bracket"],
+  ]) assert.equal(shortName(name), short);
+});
+
+test("on a narrow screen the list, the names and the figures are there", async () => {
+  const { page, good } = await open("large", "#view=pairs", { viewport: { width: 420, height: 800 } });
+  const list = await page.locator(".left").boundingBox(), detail = await page.locator(".detail").boundingBox();
+  assert.ok(list.height > 150 && list.y + list.height <= detail.y, JSON.stringify([list, detail]));
+  for (const key of ["t", "b"]) {
+    await page.keyboard.press(key);
+    const name = await page.locator("tbody .name").first().boundingBox(), share = await page.locator("tbody .share").last().boundingBox();
+    assert.ok(name.width > 60 && name.x >= 0 && share.x + share.width <= 420, JSON.stringify([name, share]));
+  }
+  assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= 420);
+  await good();
+});
+
+test("axes say what they measure", async () => {
+  const { page, good } = await open("hostile-reuse", "#view=reuse");
+  const texts = await page.locator("figure svg").allTextContents();
+  for (const [i, axis] of [/size of the cache, logarithmic/, /lines, logarithmic/, /accesses, logarithmic/].entries()) assert.match(texts[i], axis);
+  const [zero, one] = await Promise.all([0, 1].map((i) => page.locator("figure").nth(2).locator("rect.column").nth(i).boundingBox()));
+  assert.ok(!one || (zero.width > 20 && zero.x + zero.width <= one.x + 1), JSON.stringify([zero, one]));
+  await good();
+});
+
+test("a view needs its own part of the data only, and says so if that cannot be read", async () => {
+  const whole = readFileSync(path.join(directory, "source.html"), "utf8"), broken = whole.replace(/id="tree">[^<]{8}/, 'id="tree">AAAAAAAA');
+  assert.notEqual(broken, whole);
+  writeFileSync(path.join(directory, "broken.html"), broken);
+  const { page } = await open("broken", "#view=pairs");
+  assert.equal(await page.locator(".side .marked").count(), 2);
+  await page.keyboard.press("t");
+  await page.waitForSelector("#view.top .degraded");
+  assert.match(await page.locator("#view").innerText(), /cannot be shown/);
+  await page.keyboard.press("s");
+  assert.match(await page.locator("#view").innerText(), /Dead stores/);
 });
 
 test("a name can be copied", async () => {

@@ -39,13 +39,13 @@ needs_earlier()
     cp "$BATS_FILE_TMPDIR/earlier.headroom" "$BATS_FILE_TMPDIR/reuse.headroom" .
 }
 
-# The data in the page as JSON.
+# The data in the page as JSON; with 'tree' behind it, the calling contexts.
 data_of()
 {
-    python3 - "$1" <<'END'
+    python3 - "$1" "${2:-data}" <<'END'
 import base64, re, sys, zlib
 page = open(sys.argv[1], encoding="utf-8").read()
-packed = re.search(r'<script type="application/octet-stream" id="data">([A-Za-z0-9+/=]*)</script>', page)
+packed = re.search(r'<script type="application/octet-stream"[^>]* id="' + sys.argv[2] + '">([A-Za-z0-9+/=]*)</script>', page)
 sys.stdout.write(zlib.decompress(base64.b64decode(packed[1])).decode("utf-8"))
 END
 }
@@ -80,7 +80,7 @@ def digest(text): return "'sha256-" + base64.b64encode(hashlib.sha256(text.encod
 script = page[page.rindex("<script>") + 8:page.rindex("</script>")]
 style = page[page.index("<style>") + 7:page.index("</style>")]
 assert policy == f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; base-uri 'none'; form-action 'none'"
-assert len(script) > 10000 and page.count("<script") == 2
+assert len(script) > 10000 and page.count("<script") == 3
 assert not re.search(r'\b(src|href)=', page[:page.index("<script")])
 END
 }
@@ -89,17 +89,17 @@ END
     needs_profile
     "$HEADROOM" view -q twice.headroom
     data_of twice.html >data
+    data_of twice.html tree >tree
     "$HEADROOM" report --format json twice.headroom >report
     python3 - <<'END'
 import json
-data, report = json.load(open("data")), json.load(open("report"))
+data, tree, report = (json.load(open(name)) for name in ("data", "tree", "report"))
 assert data["schema"] == "headroom-view/1"
 assert data["report"]["waste"]["dead"]["waste_bytes"] == report["waste"]["dead"]["waste_bytes"]
 assert data["report"]["waste"]["dead"]["pairs"][0] == report["waste"]["dead"]["pairs"][0]
-metrics = {m["name"]: sum(m["values"]) for m in data["tree"]["metrics"]}
+metrics = {m["name"]: sum(m["values"]) for m in tree["metrics"]}
 for name in ("dead stores, at the store that is lost", "dead stores, at the store that overwrites"):
     assert abs(metrics[name] / report["waste"]["dead"]["waste_bytes"] - 1) < 1e-3, metrics
-tree = data["tree"]
 assert len(tree["up"]) == len(tree["frame"]) and all(1 <= up <= i + 1 for i, up in enumerate(tree["up"]))
 assert all(frame < len(tree["frames"]) for frame in tree["frame"])
 END

@@ -72,9 +72,9 @@ static int digit(char letter)
     return letter && at ? (int)(at - digits) : -1;
 }
 
-static json_t *data_of(const char *page)
+/* head: the end of the tag that the part stands in. */
+static json_t *part_of(const char *page, const char *head)
 {
-    static const char head[] = "id=\"data\">";
     static unsigned char packed[MOST_BYTES], text[MOST_BYTES];
     const char *at = strstr(page, head) + strlen(head);
     size_t count = 0;
@@ -120,7 +120,8 @@ static void tree_and_metrics(void **state)
     struct profile *profile = new_profile(NULL);
     size_t files;
     char *page = page_of(profile, false, &files);
-    json_t *data = data_of(page), *tree = json_object_get(data, "tree");
+    json_t *data = part_of(page, "id=\"data\">"), *tree = part_of(page, "id=\"tree\">");
+    assert_non_null(strstr(page, " data-views=\"summary pairs tree\" id=\"tree\">"));
     const char *name;
     json_t *frames = json_object_get(tree, "frames"), *metrics = json_object_get(tree, "metrics");
     assert_int_equal(json_array_size(frames), 2);
@@ -141,6 +142,7 @@ static void tree_and_metrics(void **state)
                          640);
     }
     assert_null(json_object_get(data, "sources"));
+    json_decref(tree);
     json_decref(data);
     free(page);
     profile_free(profile);
@@ -152,7 +154,7 @@ static void quoted_lines(void **state)
     size_t files = 0;
     profile->run.start_ns = UINT64_C(2000000000) * 1000000000;
     char *page = page_of(profile, true, &files);
-    json_t *data = data_of(page), *all = json_object_get(data, "sources");
+    json_t *data = part_of(page, "id=\"data\">"), *all = json_object_get(data, "sources");
     assert_int_equal(files, 1);
     assert_int_equal(json_array_size(all), 1);
     json_t *lines = json_object_get(json_array_get(all, 0), "lines");
@@ -192,8 +194,11 @@ static void empty_profile(void **state)
     profile->run = (struct profile_run){
         .verb = "paths", .engine = "built", .weighting = "accesses", .version = "0.1.0"};
     char *page = page_of(profile, true, &files);
-    json_t *data = data_of(page);
-    assert_int_equal(json_array_size(json_object_get(json_object_get(data, "tree"), "metrics")), 0);
+    json_t *data = part_of(page, "id=\"data\">");
+    json_t *tree = part_of(page, "id=\"tree\">");
+    assert_int_equal(json_array_size(json_object_get(tree, "metrics")), 0);
+    assert_non_null(strstr(page, " data-views=\"summary paths\" id=\"tree\">"));
+    json_decref(tree);
     json_decref(data);
     free(page);
     profile_free(profile);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Blocks of code that lose time to other threads, with scores, causes and what speaks for them.
-import { h, svg } from "./dom.js";
+import { h, nameSpan, svg } from "./dom.js";
 import { count, functionName, percent, place, several, time } from "./format.js";
 import { bar, reveal, table } from "./table.js";
 
 const COLUMNS = [
-  { id: "name", label: "block", text: true, value: functionName, show: (b) => [functionName(b), b.key ? h("span", { class: "tag" }, b.key) : null] },
+  { id: "name", label: "block", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
   { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause ?? "" },
@@ -16,18 +16,26 @@ const COLUMNS = [
   { id: "p99", label: "99 %", title: "99th percentile", value: (b) => b.p99_ns, show: (b) => time(b.p99_ns) },
 ];
 
+// Times at about six places below the columns.
+function ticks(low, high, x) {
+  const step = Math.max(1, Math.ceil((high - low) / 6)), texts = [];
+  for (let at = Math.ceil(low); at <= high; at += step)
+    texts.push(svg("text", { x: Math.min(Math.max(x(2 ** at), 24), 496), y: 128, "text-anchor": "middle" }, time(2 ** at)));
+  return texts;
+}
+
 function histogram(bins) {
   if (!bins?.length) return null;
   const low = Math.log2(Math.max(bins[0].lo_ns, 1)), high = Math.log2(Math.max(bins[bins.length - 1].hi_ns, 2)), most = Math.max(...bins.map((b) => b.count));
   const x = (ns) => 10 + ((Math.log2(Math.max(ns, 1)) - low) / Math.max(high - low, 0.1)) * 500;
-  return h("figure", null, h("figcaption", null, h("b", null, "Durations"), ` from ${time(bins[0].lo_ns)} to ${time(bins[bins.length - 1].hi_ns)}, executions in each`),
-    svg("svg", { viewBox: "0 0 520 120", role: "img", "aria-label": "durations" }, bins.map((bin) =>
+  return h("figure", null, h("figcaption", null, h("b", null, "Durations"), ` from ${time(bins[0].lo_ns)} to ${time(bins[bins.length - 1].hi_ns)}, logarithmic; the height is how often`),
+    svg("svg", { viewBox: "0 0 520 136", role: "img", "aria-label": "durations" }, ticks(low, high, x), bins.map((bin) =>
       svg("rect", { class: "column", x: x(bin.lo_ns), width: Math.max(x(bin.hi_ns) - x(bin.lo_ns) - 0.5, 1), y: 110 - (100 * bin.count) / most, height: Math.max((100 * bin.count) / most, 0.5) },
         svg("title", null, `${time(bin.lo_ns)} to ${time(bin.hi_ns)}: ${count(bin.count)}`)))));
 }
 
 function context(frames) {
-  return frames.length ? h("ol", { class: "context" }, frames.map((f) => h("li", { title: f.module }, h("span", { class: "name" }, functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined"))))
+  return frames.length ? h("ol", { class: "context" }, frames.map((f) => h("li", { title: f.module }, nameSpan(functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined"))))
     : h("p", { class: "note" }, "not known");
 }
 
@@ -44,7 +52,7 @@ const WITHOUT = { idle: "It waits for something to happen.", unscored: "It was e
 
 function detail(block, kind, all, app) {
   return h("div", { class: "detail" },
-    h("h3", null, functionName(block), " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(block)) }, "copy name")),
+    h("h3", null, nameSpan(functionName(block)), " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(block)) }, "copy name")),
     h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause, " ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
     histogram(block.histogram),
     h("div", { class: "sides" },

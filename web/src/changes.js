@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What changed since another profile: the figures of both, and the findings that changed, as
 // `headroom diff` tells them.
-import { h } from "./dom.js";
+import { h, nameSpan } from "./dom.js";
 import { amount, bytes, count, functionName, percent, place, several, time } from "./format.js";
 import { table } from "./table.js";
 
@@ -98,7 +98,7 @@ const WORDS = { pairs: "pair", paths: "path", blocks: "block" };
 // ---- drawing --------------------------------------------------------------------------------------
 
 const cell = (frame) => frame && h("div", { class: "end", title: `${nameOf(frame)}${place(frame) ? `  ${place(frame)}` : ""}` },
-  h("span", { class: "name" }, nameOf(frame)), " ", h("span", { class: "place" }, place(frame)));
+  nameSpan(nameOf(frame)), " ", h("span", { class: "place" }, place(frame)));
 
 const columnsOf = (changes) => [
   { id: "verdict", label: "verdict", text: true, value: (c) => verdictOf(c, changes), show: (c) => h("span", { class: `verdict ${difference(c, changes) > 0 ? "more" : "less"}` }, verdictOf(c, changes)) },
@@ -146,7 +146,7 @@ function figures(changes) {
 
 function context(title, frames, app) {
   return h("section", { class: "side" }, h("h3", null, title), h("ol", { class: "context" }, frames.map((f) =>
-    h("li", { class: app.matches(functionName(f)) ? "match" : "", title: f.module }, h("span", { class: "name" }, functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined")))));
+    h("li", { class: app.matches(functionName(f)) ? "match" : "", title: f.module }, nameSpan(functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined")))));
 }
 
 function way(change, target, open) {

@@ -10,9 +10,28 @@ function bytesOf(base64) {
   return bytes;
 }
 
-export async function unpack(element) {
-  const stream = new Blob([bytesOf(element.textContent)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
+// Written and read by hand: by way of a Blob and a Response it takes five times as long, because other processes take part.
+async function unpack(element) {
+  const stream = new DecompressionStream("deflate"), writer = stream.writable.getWriter(), reader = stream.readable.getReader();
+  const written = Promise.all([writer.write(bytesOf(element.textContent)), writer.close()]);
+  const pieces = [];
+  let length = 0;
+  for (let piece = await reader.read(); !piece.done; piece = await reader.read()) {
+    pieces.push(piece.value);
+    length += piece.value.length;
+  }
+  await written;
+  const whole = new Uint8Array(length);
+  pieces.reduce((at, piece) => (whole.set(piece, at), at + piece.length), 0);
+  return JSON.parse(new TextDecoder().decode(whole));
+}
+
+// Each part is undone once, when something first needs it.
+const parts = new Map();
+
+export function part(id) {
+  if (!parts.has(id)) parts.set(id, unpack(document.getElementById(id)));
+  return parts.get(id);
 }
 
 export const INLINED = 1;
@@ -34,46 +53,67 @@ function functionsOf(frames) {
   return { functions, ids };
 }
 
-// Nodes of one function below the same parent are one. Parents precede children; 0 is the root.
+// For each node from 1 the next one of the same parent, and for each node its first child; 0: none.
+function family(up) {
+  const first = new Int32Array(up.length + 1), next = new Int32Array(up.length + 1);
+  for (let i = up.length; i > 0; i--) {
+    const above = i - up[i - 1];
+    next[i] = first[above];
+    first[above] = i;
+  }
+  return { first, next };
+}
+
+// Nodes of one kind (function, inlined or not) below the same parent are one. Numbered level by level, so that parents precede
+// children; 0 is the root. Tables instead of hashing: which kinds a parent has met is stamped with its number.
+function merge(up, frame, kinds) {
+  const { first, next } = family(up), nodes = first.length;
+  const merged = new Int32Array(nodes), members = new Int32Array(nodes), other = new Int32Array(nodes);
+  const parent = new Int32Array(nodes).fill(-1), kind = new Int32Array(nodes).fill(-1);
+  const most = kinds.reduce((a, b) => Math.max(a, b), 0) + 1, stamp = new Int32Array(most).fill(-1), node = new Int32Array(most);
+  let count = 1;
+  for (let up = 0; up < count; up++) {
+    for (let of = members[up], more = true; more; of = other[of], more = of > 0)
+      for (let child = first[of]; child; child = next[child]) {
+        const k = kinds[frame[child - 1]];
+        if (stamp[k] !== up) {
+          stamp[k] = up;
+          parent[count] = up;
+          kind[count] = k;
+          node[k] = count++;
+        }
+        merged[child] = node[k];
+        other[child] = members[node[k]];
+        members[node[k]] = child;
+      }
+  }
+  return { merged, count, parent: parent.subarray(0, count), kind: kind.subarray(0, count) };
+}
+
 export class Tree {
   constructor(raw) {
     const { functions, ids } = functionsOf(raw.frames);
-    const nodes = raw.up.length + 1;
-    const merged = new Int32Array(nodes);
-    const known = new Map();
+    const kinds = Int32Array.from(ids, (id, frame) => 2 * id + (raw.frames[frame][4] & INLINED));
+    const { merged, count, parent, kind } = merge(raw.up, raw.frame, kinds);
+    this.count = count;
     this.functions = functions;
-    this.parent = new Int32Array(nodes).fill(-1);
-    this.function = new Int32Array(nodes).fill(-1);
-    this.inlined = new Uint8Array(nodes);
-    this.count = 1;
-    for (let i = 1; i < nodes; i++) {
-      const frame = raw.frame[i - 1];
-      const inlined = raw.frames[frame][4] & INLINED;
-      const up = merged[i - raw.up[i - 1]];
-      const key = (up * functions.length + ids[frame]) * 2 + inlined;
-      let node = known.get(key);
-      if (node === undefined) {
-        node = this.count++;
-        known.set(key, node);
-        this.parent[node] = up;
-        this.function[node] = ids[frame];
-        this.inlined[node] = inlined;
-      }
-      merged[i] = node;
-    }
+    this.parent = parent;
+    this.function = kind.map((of) => of >> 1);
+    this.inlined = kind.map((of) => (of > 0 ? of & INLINED : 0));
     this.metrics = raw.metrics.map((metric) => ({ name: metric.name, unit: metric.unit, raw: metric, merged }));
   }
 
-  // Own and inclusive values by node; children of each node, largest first.
+  // Own and inclusive values by node; children of each node.
   metric(index) {
     const metric = this.metrics[index];
     if (!metric.self) {
       metric.self = new Float64Array(this.count);
       let at = 0;
-      metric.raw.nodes.forEach((step, i) => {
-        at += step;
-        metric.self[metric.merged[at]] += metric.raw.values[i];
-      });
+      const { nodes, values } = metric.raw;
+      for (let i = 0; i < nodes.length; i++) {
+        at += nodes[i];
+        metric.self[metric.merged[at]] += values[i];
+      }
       metric.total = metric.self.slice();
       for (let i = this.count - 1; i > 0; i--) metric.total[this.parent[i]] += metric.total[i];
       metric.sum = metric.total[0];
@@ -90,12 +130,17 @@ export class Tree {
     const next = metric.start.slice();
     metric.children = new Int32Array(metric.start[this.count]);
     for (let i = 1; i < this.count; i++) if (total[i] > 0) metric.children[next[this.parent[i]]++] = i;
-    for (let i = 0; i < this.count; i++)
-      if (metric.start[i + 1] - metric.start[i] > 1) this.childrenOf(metric, i).sort((a, b) => total[b] - total[a] || a - b);
+    metric.isSorted = new Uint8Array(this.count);
   }
 
+  // Largest first. Sorted when first asked for: most nodes are never looked at.
   childrenOf(metric, node) {
-    return metric.children.subarray(metric.start[node], metric.start[node + 1]);
+    const children = metric.children.subarray(metric.start[node], metric.start[node + 1]);
+    if (!metric.isSorted[node]) {
+      metric.isSorted[node] = 1;
+      if (children.length > 1) children.sort((a, b) => metric.total[b] - metric.total[a] || a - b);
+    }
+    return children;
   }
 
   // By function: own and inclusive, a recursive activation counted once; and the nodes.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Elements. Text becomes a text node or an attribute and nothing else: whatever names a profile
 // brings, none is ever parsed as markup.
+import { shortName } from "./format.js";
 
 // Control characters, and those that turn the direction of writing: one name could pass for another.
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -23,6 +24,12 @@ function fill(element, attributes, children) {
 }
 
 export const h = (name, attributes, ...children) => fill(document.createElement(name), attributes, children);
+
+// A function's name, shortened; all of it where the pointer rests.
+export function nameSpan(name) {
+  const short = shortName(name);
+  return h("span", { class: "name", title: short === name ? null : name }, short);
+}
 
 export const svg = (name, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);

@@ -36,4 +36,32 @@ export const base = (path) => (path ? path.slice(path.lastIndexOf("/") + 1) : ""
 
 export const functionName = (frame) => frame.function || (frame.module ? `[${base(frame.module)}]` : "(unknown)");
 
-export const place = (frame) => (frame.file ? base(frame.file) + (frame.line ? `:${frame.line}` : "") : base(frame.module));
+// Of a place that has neither file nor function the module is its name already; then where in it.
+export function place(frame) {
+  if (frame.file) return base(frame.file) + (frame.line ? `:${frame.line}` : "");
+  return frame.function ? base(frame.module) : (frame.address ?? "");
+}
+
+const LONG = 36; // letters: shorter names are left alone
+
+// Where the angle bracket at this place closes; -1 if it is an operator's or never does.
+function closing(name, at) {
+  if (/operator ?<?$/.test(name.slice(0, at))) return -1;
+  for (let depth = 0, i = at; i < name.length; i++) {
+    if (name[i] === "<") depth++;
+    else if (name[i] === ">" && name[i - 1] !== "-" && --depth === 0) return i;
+  }
+  return -1;
+}
+
+// A long C++ or Rust name without what is between its angle brackets: what tells functions apart is mostly behind it.
+export function shortName(name) {
+  if (name.length <= LONG) return name;
+  let short = "", at = 0;
+  for (let open = name.indexOf("<"); open >= 0; open = name.indexOf("<", at)) {
+    const end = open ? closing(name, open) : -1; // one that begins a name is a Rust type
+    short += name.slice(at, open) + (end < 0 ? "<" : end > open + 3 ? "<\u2026>" : name.slice(open, end + 1));
+    at = end < 0 ? open + 1 : end + 1;
+  }
+  return short + name.slice(at);
+}

@@ -2,7 +2,7 @@
 // The calling-context tree as an icicle on a canvas: callers above, as wide as their share. What is
 // narrower than a pixel or two is drawn as one, so a frame costs what is seen and not what there is.
 import { h } from "./dom.js";
-import { amount, base, percent } from "./format.js";
+import { amount, base, percent, shortName } from "./format.js";
 import { nextMatch } from "./trees.js";
 
 const ROW = 20, NARROWEST = 1.5, MOST_ROWS = 300;
@@ -46,8 +46,7 @@ class Painter {
     this.colors = new Map();
   }
 
-  color(id) {
-    const dark = this.app.isDark();
+  color(id, dark) {
     const key = dark ? -1 - id : id;
     if (!this.colors.has(key)) {
       const f = this.app.tree.functions[id];
@@ -79,7 +78,7 @@ class Painter {
     const id = node > 0 ? app.tree.function[node] : -1;
     const hit = id >= 0 && app.search.hits[id];
     context.globalAlpha = faded ? 0.55 : 1;
-    context.fillStyle = hit ? (dark ? "#c2578f" : "#ff9ed2") : id < 0 ? (dark ? "#3a3f47" : "#d5d8dd") : this.color(id);
+    context.fillStyle = hit ? (dark ? "#c2578f" : "#ff9ed2") : id < 0 ? (dark ? "#3a3f47" : "#d5d8dd") : this.color(id, dark);
     context.fillRect(x, y, Math.max(wide - 0.6, 0.6), ROW - 1);
     if (node === selected && node > 0) {
       context.strokeStyle = dark ? "#fff" : "#000";
@@ -92,7 +91,7 @@ class Painter {
 
   label(context, x, y, room, node, dark) {
     const { tree, clean } = this.app;
-    const full = node === 0 ? "all" : node < 0 ? "…" : clean((tree.inlined[node] ? "⤷ " : "") + tree.functions[tree.function[node]].name);
+    const full = node === 0 ? "all" : node < 0 ? "…" : clean((tree.inlined[node] ? "⤷ " : "") + shortName(tree.functions[tree.function[node]].name));
     const letters = Math.floor(room / 6.2);
     const text = full.length > letters ? `${full.slice(0, Math.max(letters - 1, 1))}…` : full;
     context.fillStyle = dark ? "#eceff3" : "#15181c";
@@ -112,7 +111,7 @@ export function renderIcicle(root, app) {
   const canvas = h("canvas", { class: "icicle", tabindex: 0, role: "img", "aria-label": "icicle of the calling-context tree; the views top-down and bottom-up have the same as text" });
   const status = h("p", { class: "status", "aria-live": "polite" });
   const holder = h("div", { class: "holder" }, canvas);
-  root.append(status, holder);
+  root.append(status, holder, h("p", { class: "note legend" }, "Callers above; as wide as their share. ⤷ inlined into its caller; similar colours: the same module. Click or Enter zooms, Esc zooms out, 0 shows all, arrows move."));
   const painter = new Painter(app, canvas);
   const valid = (node) => (node > 0 && node < tree.count && metric.total[node] > 0 ? node : 0);
   let zoomed = valid(app.state.zoom), selected = valid(app.state.node), drawn;

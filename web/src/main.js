@@ -2,7 +2,7 @@
 // The page: its views, the state that links carry, keys, search and colours.
 import { renderBlocks } from "./blocks.js";
 import { renderChanges } from "./changes.js";
-import { Tree, unpack } from "./data.js";
+import { part, Tree } from "./data.js";
 import { clean, h } from "./dom.js";
 import { percent, several } from "./format.js";
 import { renderIcicle } from "./icicle.js";
@@ -20,21 +20,18 @@ const KEYS = [
   ["c", "copy the selected function's name"], ["d", "dark or light"], ["Esc", "leave the search, then zoom out"], ["?", "this list"],
 ];
 
-function views(app) {
-  const { report } = app.data;
-  const tree = app.tree.metrics.length > 0;
-  return [
-    { id: "changes", label: "Changes", key: "w", on: Boolean(app.data.changes), render: renderChanges },
-    { id: "summary", label: "Summary", key: "s", on: true, render: (root) => (root.append(app.summary), {}) },
-    { id: "pairs", label: "Pairs", key: "p", on: groupsOf(report).length > 0, render: renderPairs },
-    { id: "reuse", label: "Caches", on: Boolean(report.reuse), render: renderReuse },
-    { id: "paths", label: "Paths", on: Boolean(report.paths), render: renderPaths },
-    { id: "blocks", label: "Blocks", on: Boolean(report.interference), render: renderBlocks },
-    { id: "top", label: "Top-down", key: "t", on: tree, metric: true, render: (root) => renderTree(root, app, false) },
-    { id: "bottom", label: "Bottom-up", key: "b", on: tree, metric: true, render: (root) => renderTree(root, app, true) },
-    { id: "icicle", label: "Icicle", key: "i", on: tree, metric: true, render: renderIcicle },
-  ].filter((view) => view.on);
-}
+// `part`: what of the data the view is made of; the summary stands in the page as it is.
+const VIEWS = [
+  { id: "changes", label: "Changes", key: "w", part: "data", render: renderChanges },
+  { id: "summary", label: "Summary", key: "s", render: (root, app) => (root.append(app.summary), {}) },
+  { id: "pairs", label: "Pairs", key: "p", part: "data", render: renderPairs },
+  { id: "reuse", label: "Caches", part: "data", render: renderReuse },
+  { id: "paths", label: "Paths", part: "data", render: renderPaths },
+  { id: "blocks", label: "Blocks", part: "data", render: renderBlocks },
+  { id: "top", label: "Top-down", key: "t", part: "tree", render: (root, app) => renderTree(root, app, false) },
+  { id: "bottom", label: "Bottom-up", key: "b", part: "tree", render: (root, app) => renderTree(root, app, true) },
+  { id: "icicle", label: "Icicle", key: "i", part: "tree", render: renderIcicle },
+];
 
 // ---- state in the address -----------------------------------------------------------------------
 
@@ -54,17 +51,27 @@ function writeLink(state) {
 // ---- the application ------------------------------------------------------------------------------
 
 class App {
-  constructor(data, summary) {
-    this.data = data;
+  constructor(summary) {
+    const has = document.getElementById("tree").dataset.views.split(" ");
     this.summary = summary;
-    this.tree = new Tree(data.tree);
     this.clean = clean;
     this.state = readLink();
-    this.views = views(this);
+    this.views = VIEWS.filter((view) => has.includes(view.part === "tree" ? "tree" : view.id));
+    this.data = this.tree = null; // until a view needs them
     this.copy = this.copy.bind(this);
     this.set = this.set.bind(this);
     this.matches = (name) => this.state.q !== "" && name.toLowerCase().includes(this.state.q.toLowerCase());
-    this.build();
+    this.metrics = h("select", { "aria-label": "Metric", onchange: () => this.set({ metric: this.metrics.selectedIndex, zoom: 0 }) });
+  }
+
+  // Undoes a part of the data; nothing if that has been done.
+  async need(id) {
+    if (!id || this[id]) return;
+    const raw = await part(id);
+    if (this[id]) return;
+    this[id] = id === "tree" ? new Tree(raw) : raw;
+    if (id === "data") addSources(raw.sources);
+    else this.metrics.replaceChildren(...this.tree.metrics.map((m) => h("option", null, m.name)));
   }
 
   isDark() {
@@ -86,14 +93,14 @@ class App {
     this.tabs = h("nav", { role: "tablist" });
     this.input = h("input", { type: "search", placeholder: "Search functions ( / )", "aria-label": "Search functions", spellcheck: "false", oninput: () => this.set({ q: this.input.value }) });
     this.found = h("span", { class: "found", "aria-live": "polite" });
-    this.metrics = h("select", { "aria-label": "Metric", onchange: () => this.set({ metric: this.metrics.selectedIndex, zoom: 0 }) }, this.tree.metrics.map((m) => h("option", null, m.name)));
     this.root = h("div", { id: "view" });
     this.said = h("div", { class: "said", role: "status" });
     const button = (label, title, onclick) => h("button", { title, onclick }, label);
     document.body.append(
       h("header", { class: "top" }, this.tabs, this.metrics, this.limits(), h("span", { class: "grow" }), this.found, this.input,
-        button("◐", "Dark or light (d)", () => this.turn()), button("?", "Keys", () => this.help())),
+        button("◐", "Dark or light (d)", () => this.turn()), button("? keys", "All keys (?)", () => this.help())),
       this.root, this.said, this.dialog());
+    document.body.classList.add("live");
     document.addEventListener("keydown", (event) => this.key(event));
     window.addEventListener("hashchange", () => {
       this.state = readLink();
@@ -105,7 +112,7 @@ class App {
 
   // What was degraded is told in the summary; every other view points there.
   limits() {
-    const { degraded } = this.data.report;
+    const degraded = Array.from(this.summary.querySelectorAll(".degraded li"), (item) => item.textContent);
     return degraded.length ? h("button", { class: "limits", title: degraded.join("\n"), onclick: () => this.go("summary") }, `⚠ ${several(degraded.length, "limit")}`) : null;
   }
 
@@ -118,24 +125,41 @@ class App {
     if (!this.keys.open) this.keys.showModal();
   }
 
+  current() {
+    return this.views.find((view) => view.id === this.state.view) ?? this.views[0];
+  }
+
   render() {
-    const { state, tree } = this;
-    const current = this.views.find((view) => view.id === state.view) ?? this.views[0];
+    const { state } = this, current = this.current();
     document.documentElement.dataset.theme = this.isDark() ? "dark" : "light";
-    if (!tree.metrics[state.metric]) state.metric = 0;
     if (this.input.value !== state.q) this.input.value = state.q;
-    this.metrics.hidden = !current.metric;
-    this.metrics.selectedIndex = state.metric;
-    this.search = tree.metrics.length ? tree.search(tree.metric(state.metric), state.q) : { hits: [], functions: 0, share: 0 };
     this.tabs.replaceChildren(...this.views.map((view) =>
       h("button", { role: "tab", "aria-selected": view === current ? "true" : "false", title: view.key && `key ${view.key}`, onclick: () => this.go(view.id) }, view.label)));
     const scrolled = this.root.querySelector(".left")?.scrollTop;
     this.root.replaceChildren();
     this.root.className = current.id;
-    this.view = current.render(this.root, this) ?? {};
+    this.view = {};
+    this.metrics.hidden = current.part !== "tree";
+    this.found.textContent = "";
+    if (current.part && !this[current.part]) {
+      this.root.append(h("p", { class: "note" }, "The data is being read."));
+      this.need(current.part).then(() => this.render(), (error) => this.root.replaceChildren(h("p", { class: "degraded" }, cannot(error))));
+      return;
+    }
+    this.draw(current);
     if (scrolled && this.root.querySelector(".left")) this.root.querySelector(".left").scrollTop = scrolled;
     this.root.querySelector(".selected")?.scrollIntoView({ block: "nearest" });
-    this.found.textContent = state.q === "" ? "" : this.view.share ? this.view.share() : current.metric ? `${several(this.search.functions, "function")}, ${percent(this.search.share)}` : "";
+  }
+
+  draw(current) {
+    const { state, tree } = this, ofTree = current.part === "tree";
+    if (ofTree) {
+      if (!tree.metrics[state.metric]) state.metric = 0;
+      this.metrics.selectedIndex = state.metric;
+      this.search = tree.search(tree.metric(state.metric), state.q);
+    }
+    this.view = current.render(this.root, this) ?? {};
+    if (state.q !== "") this.found.textContent = this.view.share ? this.view.share() : ofTree ? `${several(this.search.functions, "function")}, ${percent(this.search.share)}` : "";
   }
 
   go(view) {
@@ -184,7 +208,7 @@ class App {
       "/": () => (this.input.focus(), this.input.select()),
       n: () => this.view.next?.(1), N: () => this.view.next?.(-1), d: () => this.turn(), "?": () => this.help(),
       0: () => { if (this.view.reset) this.view.reset(); else this.set({ sort: "" }); },
-      m: () => this.tree.metrics.length && this.set({ metric: (this.state.metric + 1) % this.tree.metrics.length, zoom: 0 }),
+      m: () => this.tree?.metrics.length && this.set({ metric: (this.state.metric + 1) % this.tree.metrics.length, zoom: 0 }),
       c: () => this.view.name?.() && this.copy(this.view.name()),
     }[event.key] ?? (this.views.some((v) => v.key === event.key) ? () => this.go(this.views.find((v) => v.key === event.key).id) : null);
     const button = event.target.tagName === "BUTTON" && event.key === "Enter";
@@ -193,18 +217,25 @@ class App {
   }
 }
 
+const cannot = (error) => `This view cannot be shown in this browser: ${error.message}`;
+
+// First what is looked at; the rest when the browser has nothing else to do.
 async function start() {
   const summary = document.getElementById("summary");
   try {
-    const data = await unpack(document.getElementById("data"));
-    addSources(data.sources);
+    const app = new App(summary);
+    await app.need(app.current().part);
     summary.remove(); // the view of that name has it from here on
-    document.body.classList.add("live");
-    new App(data, summary);
+    app.build();
     performance.mark("interactive");
+    const idle = window.requestIdleCallback ?? ((work) => setTimeout(work));
+    idle(async () => {
+      for (const id of ["data", "tree"]) await app.need(id).catch(() => {}); // the views made of it tell
+      document.body.classList.add("whole");
+    }, { timeout: 500 });
   } catch (error) {
     document.body.prepend(summary);
-    summary.prepend(h("p", { class: "degraded" }, `The views cannot be shown in this browser: ${error.message}`));
+    summary.prepend(h("p", { class: "degraded" }, cannot(error)));
     throw error;
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Pairs of places: a ranked list, and of the chosen one both sources and both contexts side by side.
-import { h } from "./dom.js";
-import { bytes, count, functionName, percent, place } from "./format.js";
+import { h, nameSpan } from "./dom.js";
+import { bytes, count, functionName, percent, place, shortName } from "./format.js";
 import { excerpt, highlighted, sourceLine } from "./source.js";
 import { bar, reveal } from "./table.js";
 
@@ -52,9 +52,17 @@ function commonFrames(left, right) {
 
 function frameRow(frame, index, { chosen, own, choose, matches }) {
   return h("li", { class: [index === chosen ? "chosen" : "", index >= own ? "common" : "", matches(functionName(frame)) ? "match" : ""].join(" "), onclick: () => choose(index), title: frame.module },
-    h("span", { class: "name" }, functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
+    nameSpan(functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
     frame.inlined && h("span", { class: "tag" }, "inlined"), frame.kernel && h("span", { class: "tag" }, "kernel"),
     frame.incomplete && h("span", { class: "tag" }, "callers unknown"));
+}
+
+// Of a library function there is mostly no source, and what lies in /usr is not what anyone can change: then the nearest caller
+// with source, of the program itself if there is one.
+function telling(context) {
+  const quoted = (frame) => sourceLine(frame.file, frame.line) !== undefined;
+  const own = context.findIndex((frame) => quoted(frame) && !frame.file.startsWith("/usr/"));
+  return Math.max(0, own >= 0 ? own : context.findIndex(quoted));
 }
 
 // One end: the source of the chosen frame, and below it the context, innermost first.
@@ -65,21 +73,20 @@ function side(title, context, common, app) {
     source.replaceChildren(excerpt(frame.file, frame.line));
     list.replaceChildren(...context.map((f, i) => frameRow(f, i, { chosen, own: context.length - common, choose, matches: app.matches })));
   };
-  // Of a library function there is mostly no source: then the nearest caller that has some.
-  choose(Math.max(0, context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined)));
+  choose(telling(context));
   return h("section", { class: "side" },
     h("h3", null, title, " ", h("button", { class: "copy", title: "Copy the function's name", onclick: () => app.copy(functionName(leaf(context))) }, "copy name")),
     source, h("h4", null, "Calling context", common && common < context.length ? "; dimmed: the same at both ends" : ""), list);
 }
 
 function loopText(loop) {
-  return `${loop.function ?? "?"} ${loop.file ? place(loop) : ""}`;
+  return `${shortName(loop.function ?? "?")} ${loop.file ? place(loop) : ""}`;
 }
 
 function remarks(pair) {
   const { suggestion, ancestor, loops } = pair.raw;
   return [
-    ancestor && h("p", null, "Their paths part in ", h("b", null, ancestor.function ?? "?"), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
+    ancestor && h("p", null, "Their paths part in ", h("b", null, nameSpan(ancestor.function ?? "?")), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
     loops?.shared?.length ? h("p", null, "Loops around both: ", loops.shared.map(loopText).join(", ")) : null,
     suggestion && h("p", { class: "advice" }, suggestion.text),
   ];
@@ -99,10 +106,13 @@ function shortLine(frame) {
 }
 
 function entry(pair, index, app, matches) {
-  const left = leaf(pair.left), right = leaf(pair.right);
-  const end = (frame) => h("div", { class: "end" }, h("span", { class: "name" }, functionName(frame)), " ", h("span", { class: "place" }, place(frame)), shortLine(frame));
+  const end = (context) => {
+    const at = telling(context), frame = leaf(context), caller = context[at] ?? frame;
+    return h("div", { class: "end" }, nameSpan(functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
+      at ? h("div", { class: "by" }, `from ${place(caller)} `, nameSpan(functionName(caller))) : null, shortLine(caller));
+  };
   return h("li", { class: [index === app.state.pair ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
-    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(left), end(right));
+    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(pair.left), end(pair.right));
 }
 
 const BATCH = 200;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Executed paths: a table, and the chosen one drawn beside the source that it runs through.
-import { h, svg } from "./dom.js";
+import { h, nameSpan, svg } from "./dom.js";
 import { base, count, functionName, percent, several } from "./format.js";
 import { highlighted, sourceLine } from "./source.js";
 import { bar, reveal, table } from "./table.js";
@@ -48,7 +48,7 @@ function throughSource(path, owner) {
   for (const line of steps) passed.set(line, (passed.get(line) ?? 0) + 1);
   const lines = rowsAround(passed, path);
   const rowOf = (line) => lines.indexOf(line);
-  return h("div", { class: "source" }, h("div", { class: "file", title: path.file }, `${base(path.file)}: ${functionName(path)}`),
+  return h("div", { class: "source" }, h("div", { class: "file", title: path.file }, `${base(path.file)}: `, nameSpan(functionName(path))),
     h("div", { class: "drawn" }, drawing(steps, rowOf, lines.length),
       h("div", { class: "lines" }, lines.map((line) => line
         ? h("div", { class: passed.has(line) ? "line marked" : "line" }, h("span", { class: "number" }, line), h("code", null, highlighted(sourceLine(path.file, line) ?? "")))
@@ -58,13 +58,13 @@ function throughSource(path, owner) {
 function detail(path, owner, app) {
   const metrics = Object.entries(path.metrics).map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, `${count(value)} (${percent(path.share[name])})`)));
   return h("div", { class: "detail" },
-    h("h3", null, functionName(path), ` path ${path.number} `, h("button", { class: "copy", onclick: () => app.copy(functionName(path)) }, "copy name")),
+    h("h3", null, nameSpan(functionName(path)), ` path ${path.number} `, h("button", { class: "copy", onclick: () => app.copy(functionName(path)) }, "copy name")),
     h("p", null, `${path.class}; from ${path.begins === "cut" ? "a loop's head" : `the ${path.begins}`} to ${path.ends === "cut" ? "a loop's end" : "the exit"}; ${several(path.blocks.length, "block")}.`),
     h("dl", { class: "facts" }, metrics), throughSource(path, owner));
 }
 
 const columnsOf = (metric) => [
-  { id: "name", label: "function", text: true, value: functionName },
+  { id: "name", label: "function", text: true, value: functionName, show: (p) => nameSpan(functionName(p)) },
   { id: "path", label: "path", value: (p) => p.number },
   { id: "share", label: metric, value: (p) => p.share[metric], show: (p) => [percent(p.share[metric]), bar(p.share[metric])] },
   { id: "count", label: "executed", value: (p) => p.count, show: (p) => count(p.count) },

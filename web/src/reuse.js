@@ -3,11 +3,11 @@
 import { h, svg } from "./dom.js";
 import { bytes, count, percent, time } from "./format.js";
 
-const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 34;
+const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 46;
 
-const logOf = (value) => Math.log2(Math.max(value, 1));
+const logOf = (value) => (value < 1 ? -1 : Math.log2(value)); // nothing in between has a column of its own, before 1
 
-function frame(title, note, low, high, most, label, ...content) {
+function frame(title, note, axis, low, high, most, label, ...content) {
   const x = (value) => LEFT + ((logOf(value) - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT);
   const y = (share) => TOP + (1 - share / most) * (HEIGHT - TOP - BOTTOM);
   const lines = [0, 0.25, 0.5, 0.75, 1].map((part) => [
@@ -17,16 +17,17 @@ function frame(title, note, low, high, most, label, ...content) {
   const step = Math.max(1, Math.ceil((high - low) / 9));
   const ticks = [];
   for (let at = Math.ceil(low); at <= high; at += step)
-    ticks.push(svg("text", { x: x(2 ** at), y: HEIGHT - 12, "text-anchor": "middle" }, label(2 ** at)));
+    ticks.push(svg("text", { x: x(2 ** at), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, label(at < 0 ? 0 : 2 ** at)));
+  ticks.push(svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, axis));
   return h("figure", null, h("figcaption", null, h("b", null, title), " ", note),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, lines, ticks, content.map((draw) => draw(x, y))));
 }
 
-function histogram(title, note, bins, label) {
+function histogram(title, note, axis, bins, label) {
   if (!bins?.length) return null;
   const low = Math.floor(Math.min(...bins.map((b) => logOf(b.lo)))), high = Math.ceil(Math.max(...bins.map((b) => logOf(b.hi)))), most = Math.max(...bins.map((b) => b.share)) || 1;
-  return frame(title, note, low, high, most, label, (x, y) => bins.map((bin) => {
-    const left = bin.lo ? x(bin.lo) : LEFT;
+  return frame(title, note, axis, low, high, most, label, (x, y) => bins.map((bin) => {
+    const left = x(bin.lo);
     return svg("rect", { class: "column", x: left, width: Math.max(x(bin.hi) - left - 1, 1), y: y(bin.share), height: Math.max(HEIGHT - BOTTOM - y(bin.share), 0) },
       svg("title", null, `${label(bin.lo)} to ${label(bin.hi)}: ${percent(bin.share)}`));
   }));
@@ -53,7 +54,7 @@ function curve(reuse) {
   const caches = reuse.caches ?? [];
   const low = Math.floor(logOf(list[0].bytes)), high = Math.ceil(Math.max(...list.map((p) => logOf(p.bytes)), ...caches.map((c) => logOf(c.bytes)))), most = Math.min(1, Math.max(...list.map((p) => p.high ?? p.ratio)) * 1.05 || 1);
   const whole = [...list, { ...list[list.length - 1], bytes: 2 ** high }];
-  return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the machine of the recording.", low, high, most, bytes, (x, y) => [
+  return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the machine of the recording.", "size of the cache, logarithmic", low, high, most, bytes, (x, y) => [
     band(whole, x, y), svg("polyline", { class: "curve", points: points(whole, x, y, (p) => p.ratio).join(" ") }),
     list.map((p) => svg("circle", { class: "spot", cx: x(p.bytes), cy: y(p.ratio), r: 6 }, svg("title", null, `${bytes(p.bytes)}: ${percent(p.ratio)}`))),
     cacheMarks(caches, x, y, high)]);
@@ -70,9 +71,9 @@ export function renderReuse(root, app) {
   const { reuse } = app.data.report;
   root.append(h("div", { class: "charts" },
     curve(reuse) ?? "",
-    histogram("Stack distances", `of reuses: different ${reuse.unit}s in between${reuse.stack.length ? "" : ", derived from time distances"}.`, reuse.stack.length ? reuse.stack : reuse.stack_from_time, count) ?? "",
-    histogram("Time distances", "of reuses: accesses in between.", reuse.time, count) ?? "",
-    histogram("CPU time between use and reuse", "as measured.", reuse.elapsed_ns, time) ?? "",
+    histogram("Stack distances", `of reuses: different ${reuse.unit}s in between${reuse.stack.length ? "" : ", derived from time distances"}; their share in each column.`, `${reuse.unit}s, logarithmic`, reuse.stack.length ? reuse.stack : reuse.stack_from_time, count) ?? "",
+    histogram("Time distances", "of reuses: accesses in between; their share in each column.", "accesses, logarithmic", reuse.time, count) ?? "",
+    histogram("CPU time between use and reuse", "as measured; the share of reuses in each column.", "CPU time, logarithmic", reuse.elapsed_ns, time) ?? "",
     simulated(reuse.what_if) ?? ""));
   return {};
 }

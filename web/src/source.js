@@ -13,15 +13,15 @@ export const hasSource = (file) => files.has(file);
 export const sourceLine = (file, line) => files.get(file)?.get(line);
 
 const TOKENS =
-  /(\/\/.*|\/\*.*?(?:\*\/|$))|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(\d[\w.]*)|\b(auto|bool|break|case|char|class|const|continue|default|delete|do|double|else|enum|extern|false|float|fn|for|goto|if|inline|int|let|long|match|namespace|new|nullptr|pub|register|return|short|signed|sizeof|static|struct|switch|template|this|throw|true|try|typedef|union|unsigned|using|virtual|void|volatile|while)\b/g;
+  /(\/\/.*|\/\*.*?(?:\*\/|$))|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|\b(\d[\w.]*)|\b(auto|bool|break|case|char|class|const|continue|default|delete|do|double|else|enum|extern|false|float|fn|for|goto|if|inline|int|let|long|match|namespace|new|nullptr|pub|register|return|short|signed|sizeof|static|struct|switch|template|this|throw|true|try|typedef|union|unsigned|using|virtual|void|volatile|while)\b|(^\s*#\s*[a-z]+)/g;
 
-// Comments, strings, numbers and keywords; a comment over several lines is not followed.
+// Comments, strings, numbers, keywords and directives; a comment over several lines is not followed.
 export function highlighted(text) {
   const parts = [];
   let last = 0;
   for (const match of text.matchAll(TOKENS)) {
     parts.push(text.slice(last, match.index));
-    const kind = ["comment", "string", "numeral", "keyword"][match.slice(1).findIndex((group) => group !== undefined)];
+    const kind = ["comment", "string", "numeral", "keyword", "keyword"][match.slice(1).findIndex((group) => group !== undefined)];
     parts.push(h("span", { class: kind }, match[0]));
     last = match.index + match[0].length;
   }

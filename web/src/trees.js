@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The calling-context tree as rows that open: from above (callees below callers) and from below
 // (functions by their own share, callers below them).
-import { h } from "./dom.js";
+import { h, nameSpan } from "./dom.js";
 import { amount, base, percent, place } from "./format.js";
 import { bar, header, reveal, sorted } from "./table.js";
 
@@ -96,7 +96,7 @@ export function renderTree(root, app, upwards) {
     const f = tree.functions[row.id];
     const twist = view.hasChildren(row) ? (opened.has(row.key) ? "▾" : "▸") : "";
     return h("tr", { class: [row.key === selected ? "selected" : "", app.search.hits[row.id] ? "match" : ""].join(" "), onclick: () => { select(row); }, ondblclick: () => toggle(row) },
-      h("td", { class: "text", indent: 0.6 + 1.2 * row.depth }, h("button", { class: "twist", "aria-label": "open or close", tabindex: -1, onclick: () => toggle(row) }, twist), h("span", { class: "name" }, f.name), row.inlined ? h("span", { class: "tag" }, "inlined") : null, " ", place_(f)),
+      h("td", { class: "text", indent: 0.6 + 1.2 * row.depth }, h("button", { class: "twist", "aria-label": "open or close", tabindex: -1, onclick: () => toggle(row) }, twist), nameSpan(f.name), row.inlined ? h("span", { class: "tag" }, "inlined") : null, " ", place_(f)),
       columns.slice(1).map((column) => cell(column, row, metric)));
   };
   const draw = () => {
