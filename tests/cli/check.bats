@@ -85,6 +85,33 @@ setup()
     one_sentence "it has waste.dead.fraction, waste.dead.bytes"
 }
 
+@test "what is read is not written over, and a failure leaves what was there" {
+    cp bad.headroom copy
+    printf 'main -- wanted\n' >rules
+    cp rules rules.copy
+    for file in bad.headroom good.headroom rules; do
+        for option in --markdown --sarif; do
+            try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --suppressions rules \
+                --limits 'waste.dead.bytes=+10%' "$option" "./$file"
+            one_sentence "'$file' is read"
+        done
+    done
+    cmp bad.headroom copy
+    cmp rules rules.copy
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' --markdown s.md --sarif s.md
+    one_sentence "both write 's.md'"
+    echo former >s.md
+    code=0
+    (ulimit -f 0; exec "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' --markdown s.md 2>/dev/null >/dev/null) || code=$?
+    [ "$code" -eq 1 ]
+    [ "$(cat s.md)" = former ]
+    [ "$(echo s.md*)" = s.md ]
+    code=0
+    "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' >&- 2>err || code=$?
+    [ "$code" -eq 1 ]
+    rm -f copy rules.copy
+}
+
 @test "suppressions need reasons, take findings out, and are told when unused" {
     printf '# accepted\nmain -> fill -- both are wanted\nno_such_* -- old\n' >rules
     try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules --markdown s.md

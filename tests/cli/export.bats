@@ -97,6 +97,59 @@ need_profile()
     done
 }
 
+@test "what was there before stays until the export is whole" {
+    need_profile
+    echo former >file
+    try 1 "$HEADROOM" export --to csv --metric frobs -o file good.headroom
+    [ "$(cat file)" = former ]
+    for format in $FORMATS; do
+        # a limit on the size of files stands for a full disk
+        code=0
+        (ulimit -f 0; exec "$HEADROOM" export --to "$format" -o file good.headroom 2>/dev/null) || code=$?
+        [ "$code" -eq 1 ]
+        [ "$(cat file)" = former ]
+    done
+    [ "$(echo file*)" = file ]
+    chmod 640 file
+    ln -s file link
+    try 0 "$HEADROOM" export --to csv -o link good.headroom
+    [ -L link ]
+    [ "$(stat -c %a file)" = 640 ]
+    head -n 1 file | grep -q ',detail,'
+}
+
+@test "a signal leaves nothing half-written" {
+    need_profile
+    command -v python3 >/dev/null || skip "no python3 to send the signal in time"
+    for verb in "export --to csv" view; do
+        python3 - "$verb" <<'END'
+import os, signal, subprocess, sys, time
+words = [os.environ["HEADROOM"], *sys.argv[1].split(), "-o", "file", "good.headroom"]
+ended = 0
+for attempt in range(200):
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while process.poll() is None and not any(name.startswith("file.") for name in os.listdir(".")):
+        pass # until it is in the middle of writing
+    process.send_signal(signal.SIGTERM)
+    ended += process.wait() == -signal.SIGTERM
+    left = [name for name in os.listdir(".") if name.startswith("file.")]
+    assert not left, left
+    if ended == 5:
+        break
+END
+    done
+}
+
+@test "standard output that is closed is told" {
+    need_profile
+    for words in "export --to csv" report "report --format json"; do
+        code=0
+        "$HEADROOM" $words good.headroom >&- 2>err || code=$?
+        [ "$code" -eq 1 ]
+        grep -q "Bad file descriptor" err
+    done
+}
+
 @test "a directory that is not there" {
     need_profile
     try 1 "$HEADROOM" export --to csv -o no/such/file good.headroom
