@@ -33,6 +33,13 @@ static bool write_file(const struct profile *profile, const struct settings *set
     return status == BASE_OK;
 }
 
+/* Said here where the format has no place for it. */
+static void tell_limits(const struct profile *profile, enum export_format format)
+{
+    for (size_t i = 0; i < profile->degraded_count && !export_has_limits(format); i++)
+        say("limit of this recording: %s", profile->degraded[i].text);
+}
+
 int export_run(const struct settings *settings, int count, char **operands)
 {
     if (settings->export_format < 0)
@@ -52,6 +59,8 @@ int export_run(const struct settings *settings, int count, char **operands)
                 (settings->output
                      ? write_file(profile, settings, error, sizeof error)
                      : write_format(profile, settings, stdout, error, sizeof error) == BASE_OK);
+    if (good)
+        tell_limits(profile, (enum export_format)settings->export_format);
     profile_free(profile);
     if (!good)
         say("%s", error);

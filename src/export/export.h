@@ -29,6 +29,9 @@ extern const char *const export_format_names[EXPORT_FORMATS + 1]; /* "pprof", ..
 /* Not text: nothing for a terminal. */
 bool export_is_binary(enum export_format format);
 
+/* Whether the format has a place for what was degraded in the recording. */
+bool export_has_limits(enum export_format format);
+
 /*
  * metric: the name of the only one to write; NULL: all, in `folded` the first of those that are not
  * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno tells. BASE_NO_MEMORY. error:

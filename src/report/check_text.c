@@ -93,6 +93,27 @@ static void print_suppressions(struct printer *printer, const struct report_chec
     }
 }
 
+static void print_limits(struct printer *printer, const struct report_check *check)
+{
+    char line[CHECK_SENTENCE_BYTES];
+    bool headed = false;
+    for (unsigned i = 0; check_remark(check, i, line); i++) {
+        fputs("\n  ", printer->out);
+        print_wrap(printer, PLAIN, 2, 2, line);
+    }
+    for (unsigned which = 0; which < 2; which++) {
+        const struct profile *profile = check_profile_of(check, which);
+        if (!profile || !profile->degraded_count)
+            continue;
+        if (!headed)
+            fprintf(printer->out, "\n%sLimits of %s%s\n", print_on(printer, STRONG),
+                    check->has_baseline ? "these recordings" : "this recording",
+                    print_off(printer));
+        headed = true;
+        print_degraded(printer, profile, check_of[which]);
+    }
+}
+
 static void narrow(struct printer *printer, const struct report_check *check)
 {
     uint32_t places[2];
@@ -133,6 +154,7 @@ static enum base_status write_job(const void *context, FILE *out)
     print_results(&printer, check);
     bool good = print_items(&printer, check);
     print_suppressions(&printer, check);
+    print_limits(&printer, check);
     source_free(&printer.sources);
     if (!good)
         return BASE_NO_MEMORY;

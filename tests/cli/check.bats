@@ -52,6 +52,22 @@ setup()
     grep -q "warning only" out
 }
 
+@test "limits that mean nothing are refused, and blanks in lists are not" {
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=5'
+    one_sentence "write 5% if per cent are meant"
+    try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.fraction=+2'
+    one_sentence "write 2% if per cent are meant"
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=5%'
+    one_sentence "write waste.bytes=+N% with --baseline"
+    try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=1'
+    try 0 "$HEADROOM" check bad.headroom --baseline bad.headroom --limits 'waste.dead.fraction=+200%'
+    try 3 "$HEADROOM" check bad.headroom --limits ' waste.dead.fraction=20% ,
+        waste.bytes=1G '
+    grep -q 'waste.bytes .* within$' out
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G, ,'
+    one_sentence "METRIC=VALUE"
+}
+
 @test "growth against a baseline" {
     try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+10%'
     grep -q "(appeared)" out
@@ -83,6 +99,61 @@ setup()
     one_sentence "'much'"
     try 2 "$HEADROOM" check good.headroom --limits 'waste.ded.fraction=1%'
     one_sentence "it has waste.dead.fraction, waste.dead.bytes"
+}
+
+# What headroom adds to a profile where something could not be done.
+degrade() # FILE SENTENCE
+{
+    command -v python3 >/dev/null || skip "no python3 to change a profile"
+    python3 - "$@" <<'END'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("INSERT INTO degraded VALUES ((SELECT count(*) FROM degraded), ?)", (sys.argv[2],))
+END
+}
+
+@test "what was degraded is told again in every output" {
+    cp bad.headroom limited.headroom
+    cp good.headroom base.headroom
+    degrade limited.headroom "half of it | was lost"
+    degrade base.headroom "one process was not seen"
+    try 3 "$HEADROOM" check limited.headroom --baseline base.headroom --limits 'waste.dead.bytes=+10%' \
+        --markdown m.md --sarif s.sarif
+    grep -q '  - half of it | was lost' out
+    grep -q '  - baseline: one process was not seen' out
+    grep -qF -- '- half of it \| was lost' m.md
+    grep -qF -- '- baseline: one process was not seen' m.md
+    python3 - <<'END'
+import json
+run, = json.load(open("s.sarif"))["runs"]
+texts = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
+assert texts == ["half of it | was lost", "baseline: one process was not seen"], texts
+END
+    try 0 "$HEADROOM" diff base.headroom limited.headroom
+    grep -q '  - before: one process was not seen' out
+    grep -q '  - after: half of it | was lost' out
+    try 0 "$HEADROOM" diff --format json base.headroom limited.headroom
+    python3 -c 'import json; assert json.load(open("out"))["after"]["degraded"] == ["half of it | was lost"]'
+    for format in speedscope folded firefox csv; do
+        try 0 "$HEADROOM" export --to $format limited.headroom
+        grep -q '^headroom: limit of this recording: half of it | was lost\.$' err
+    done
+    try 0 "$HEADROOM" export --to pprof limited.headroom
+    gzip -dc out | grep -aq 'half of it | was lost'
+    for format in callgrind sarif; do
+        try 0 "$HEADROOM" export --to $format limited.headroom
+        grep -q 'half of it | was lost' out
+    done
+}
+
+@test "a baseline of another program or version is remarked upon" {
+    cp work other
+    "$HEADROOM" waste --exact -q -o other.headroom -- ./other
+    try 0 "$HEADROOM" check good.headroom --baseline other.headroom --limits 'waste.bytes=+10%' --markdown m.md
+    grep -q 'The baseline is of the program other, the profile of work\.' out
+    grep -q 'The baseline is of the program other, the profile of work\.' m.md
+    try 0 "$HEADROOM" check good.headroom --baseline good.headroom --limits 'waste.bytes=+10%'
+    ! grep -q 'The baseline' out
 }
 
 @test "what is read is not written over, and a failure leaves what was there" {
