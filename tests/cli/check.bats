@@ -198,6 +198,43 @@ END
     try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules
 }
 
+@test "suppressed paths are not counted; what is no sum of findings says so" {
+    "$HEADROOM" paths --exact -q -o paths.headroom -- ./work
+    printf 'fill -- wanted\n' >rules
+    try 3 "$HEADROOM" check paths.headroom --limits 'paths.instructions=1,paths.executions=1'
+    awk '$1 ~ /^paths/ && $3 == 1 { print $1, $2 }' out | tr -d , >all_paths
+    try 3 "$HEADROOM" check paths.headroom --limits 'paths.instructions=1,paths.executions=1' --suppressions rules
+    awk '$1 ~ /^paths/ && $3 == 1 { print $1, $2 }' out | tr -d , >other_paths
+    grep -q 'and not part of these figures' out
+    [ "$(wc -l <all_paths)" -eq 2 ]
+    [ "$(wc -l <other_paths)" -eq 2 ]
+    paste all_paths other_paths | awk '!($4 < $2) { exit 1 }'
+    try 3 "$HEADROOM" check reuse.headroom --limits 'reuse.accesses=1' --suppressions rules
+    grep -q 'and not listed; the figures are those of all' out
+}
+
+@test "names cannot leave their place" {
+    command -v python3 >/dev/null || skip "no python3 to change a profile"
+    cp bad.headroom evil.headroom
+    python3 - <<'END'
+import sqlite3
+with sqlite3.connect("evil.headroom") as db:
+    name = b"=x|`b` %0A::error::pwned --> \xff\xe2\x80\xae\n::error::second"
+    db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text = 'fill'", (name,))
+    file = b"/a b\xff%20,:\n::warning::.c"
+    db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text LIKE '%/work.c'", (file,))
+END
+    try 3 "$HEADROOM" check evil.headroom --limits 'waste.dead.fraction=20%' --github --markdown m.md --sarif s.sarif
+    python3 - <<'END'
+import json
+out, summary = open("out", "rb").read().decode(), open("m.md", "rb").read().decode()
+commands = [line for line in out.splitlines() if line.lstrip().startswith("::")]
+assert len(commands) == 2 and all(c.startswith("::error ") for c in commands), commands
+assert "\u202e" not in out + summary and "\n::" not in summary
+json.loads(open("s.sarif", "rb").read().decode())
+END
+}
+
 @test "annotations, Markdown, SARIF" {
     command -v python3 >/dev/null || skip "no python3 to read JSON"
     try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --github --markdown m.md --sarif s.sarif
