@@ -13,8 +13,12 @@ enum { EXPORT_FAILED = 1 };
 static enum base_status write_format(const struct profile *profile, const struct settings *settings,
                                      FILE *out, char *error, size_t error_bytes)
 {
-    return export_write(profile, (enum export_format)settings->export_format,
-                        settings->export_metric, out, error, error_bytes);
+    struct export_options options = {
+        .format = (enum export_format)settings->export_format,
+        .metric = settings->export_metric,
+        .least_executions = settings->min_executions,
+    };
+    return export_write(profile, &options, out, error, error_bytes);
 }
 
 static bool write_file(const struct profile *profile, const struct settings *settings, char *error,

@@ -34,14 +34,14 @@ bool export_has_limits(enum export_format format)
     return formats[format].limits;
 }
 
-enum base_status export_write(const struct profile *profile, enum export_format format,
-                              const char *metric, FILE *out, char *error, size_t error_bytes)
+enum base_status export_write(const struct profile *profile, const struct export_options *options,
+                              FILE *out, char *error, size_t error_bytes)
 {
     struct walk walk;
-    enum base_status status = walk_open(&walk, profile, metric, error, error_bytes);
+    enum base_status status = walk_open(&walk, profile, options, error, error_bytes);
     if (status != BASE_OK)
         return status;
-    if (!formats[format].write(&walk, out)) {
+    if (!formats[options->format].write(&walk, out)) {
         snprintf(error, error_bytes, "there is no memory to export the profile.");
         status = BASE_NO_MEMORY;
     } else if (fflush(out) != 0 || ferror(out)) {

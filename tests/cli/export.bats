@@ -74,6 +74,41 @@ need_profile()
     head -n 1 out | grep -q ',detail,taken.$'
 }
 
+@test "blocks of few executions get their loss when asked" {
+    command -v python3 >/dev/null || skip "no python3 to read JSON"
+    need_watchpoints
+    cat >work.c <<'END'
+static volatile long sum;
+__attribute__((noinline)) void work(long n)
+{
+    for (long i = 0; i < n; i++)
+        sum += i;
+}
+int main(void)
+{
+    for (long i = 0; i < 400; i++)
+        work(i % 2 ? 100 : 20000);
+    return 0;
+}
+END
+    "${CC:-cc}" -O1 -g work.c -o work
+    "$HEADROOM" interference --every 1 --functions work -q -o few.headroom -- ./work
+    try 0 "$HEADROOM" export --to csv few.headroom
+    ! head -n 1 out | grep -q own_lost_ns || grep -q '"work".*,0,0,[0-9]*.$' out
+    try 0 "$HEADROOM" export --to csv --min-executions 100 few.headroom
+    cp out few.csv
+    try 0 "$HEADROOM" report --format json --min-executions 100 few.headroom
+    python3 - <<'END'
+import csv, json
+rows = [r for r in csv.DictReader(open("few.csv")) if "work" in (r["first_function"], r["second_function"])]
+lost = sum(int(r.get("lost_ns") or 0) for r in rows)
+blocks = [b for b in json.load(open("out"))["interference"]["blocks"] if b["function"] == "work"]
+assert blocks and lost > 0 and abs(lost - sum(b["lost_ns"] for b in blocks)) <= 1, (lost, blocks)
+END
+    try 2 "$HEADROOM" export --to csv --min-executions 0 few.headroom
+    one_sentence "--min-executions"
+}
+
 @test "the profile is not written over" {
     need_profile
     cp good.headroom copy
