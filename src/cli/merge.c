@@ -68,6 +68,14 @@ static enum base_status merge_files(int count, char **paths, struct profile **me
     return status;
 }
 
+/* Most likely a slip of the hand, such as a pattern that has the former result among its files. */
+static void tell_twice(const struct profile *merged)
+{
+    for (size_t i = 0; i < merged->degraded_count; i++)
+        if (strcmp(merged->degraded[i].text, profile_counted_twice) == 0)
+            say("%s; 'headroom report --format json' lists what was merged", profile_counted_twice);
+}
+
 /* A signal waits until the file is in its place: it is a matter of a moment, and what is half
    written is left nowhere. */
 static enum base_status write_undisturbed(const struct profile *profile, const char *output,
@@ -99,6 +107,8 @@ int merge_run(const struct settings *settings, int count, char **operands)
     if (status == BASE_OK) {
         merged->run.version = HEADROOM_VERSION;
         status = write_undisturbed(merged, output, error);
+        if (status == BASE_OK)
+            tell_twice(merged);
     }
     profile_free(merged);
     if (status == BASE_OK)
