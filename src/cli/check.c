@@ -67,15 +67,12 @@ static bool write_file(const struct report_check *check, const char *path,
 {
     if (!path)
         return true;
-    FILE *file = fopen(path, "we");
-    bool good = file && print(check, file) == BASE_OK;
-    int reason = errno;
-    if (file && fclose(file) != 0 && good) {
-        reason = errno;
-        good = false;
-    }
+    struct replacement file;
+    bool good = replace_begin(&file, path);
+    if (good)
+        good = replace_end(&file, print(check, file.out) == BASE_OK);
     if (!good)
-        say("cannot write '%s': %s.", path, strerror(reason));
+        say("cannot write '%s': %s.", path, strerror(errno));
     return good;
 }
 
@@ -136,6 +133,16 @@ static int check_profile(const struct settings *settings, struct report_check_op
     return code;
 }
 
+/* The name of an input that would be written over; NULL: none. */
+static const char *find_overwritten(const struct settings *settings, const char *profile)
+{
+    const char *const inputs[] = {profile, settings->baseline, settings->suppressions};
+    for (size_t i = 0; i < BASE_COUNT(inputs); i++)
+        if (same_file(inputs[i], settings->markdown) || same_file(inputs[i], settings->sarif))
+            return inputs[i];
+    return NULL;
+}
+
 int check_run(const struct settings *settings, int count, char **operands)
 {
     struct compare_limit limits[COMPARE_LIMITS];
@@ -152,6 +159,15 @@ int check_run(const struct settings *settings, int count, char **operands)
         if (limits[i].growth)
             return say_usage("check", "the limit '%s' is one of growth, which needs --baseline",
                              limits[i].text);
+    const char *overwritten = find_overwritten(settings, operands[0]);
+    if (overwritten)
+        return say_usage("check",
+                         "'%s' is read, so it cannot be written: give --markdown and --sarif "
+                         "other names",
+                         overwritten);
+    if (settings->markdown && settings->sarif && strcmp(settings->markdown, settings->sarif) == 0)
+        return say_usage("check", "--markdown and --sarif both write '%s': give one another name",
+                         settings->sarif);
     struct report_check_options options = {
         .limits = limits,
         .limits_count = limits_count,

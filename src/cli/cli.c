@@ -12,12 +12,14 @@
 /*
  * Closed standard descriptors would be given to the first files headroom opens, and its
  * words would end up in them. The stand-ins are close-on-exec: the program finds the
- * descriptors closed, as it would without headroom.
+ * descriptors closed, as it would without headroom. That of standard output is for reading
+ * only: what headroom writes there is lost, and is to be told as such.
  */
 static void occupy_standard_descriptors(void)
 {
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-        if (fcntl(i, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR | O_CLOEXEC) < 0)
+        if (fcntl(i, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", (i == STDOUT_FILENO ? O_RDONLY : O_RDWR) | O_CLOEXEC) < 0)
             _exit(125);
 }
 

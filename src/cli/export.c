@@ -6,46 +6,42 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { EXPORT_FAILED = 1 };
 
-/* Not over the profile itself. */
-static bool same_file(const char *a, const char *b)
+static enum base_status write_format(const struct profile *profile, const struct settings *settings,
+                                     FILE *out, char *error, size_t error_bytes)
 {
-    struct stat first, second;
-    return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
-/* An unfinished file would be taken for a whole one; a device or FIFO stays. */
-static void remove_file(const char *path)
-{
-    struct stat status;
-    if (lstat(path, &status) == 0 && S_ISREG(status.st_mode))
-        unlink(path);
+    struct export_options options = {
+        .format = (enum export_format)settings->export_format,
+        .metric = settings->export_metric,
+        .least_executions = settings->min_executions,
+    };
+    return export_write(profile, &options, out, error, error_bytes);
 }
 
 static bool write_file(const struct profile *profile, const struct settings *settings, char *error,
                        size_t error_bytes)
 {
-    enum export_format format = (enum export_format)settings->export_format;
-    const char *path = settings->output;
-    FILE *out = path ? fopen(path, "we") : stdout;
-    if (!out) {
-        snprintf(error, error_bytes, "cannot write '%.4096s': %s.", path, strerror(errno));
-        return false;
+    struct replacement file;
+    enum base_status status = BASE_IO;
+    if (replace_begin(&file, settings->output)) {
+        status = write_format(profile, settings, file.out, error, error_bytes);
+        if (!replace_end(&file, status == BASE_OK) && status == BASE_OK)
+            status = BASE_IO;
     }
-    bool good =
-        export_write(profile, format, settings->export_metric, out, error, error_bytes) == BASE_OK;
-    if (path && fclose(out) != 0 && good) {
-        snprintf(error, error_bytes, "cannot write '%.4096s': %s.", path, strerror(errno));
-        good = false;
-    }
-    if (path && !good)
-        remove_file(path);
-    return good;
+    if (status == BASE_IO)
+        snprintf(error, error_bytes, "'%.4096s' cannot be written: %s.", settings->output,
+                 strerror(errno));
+    return status == BASE_OK;
+}
+
+/* Said here where the format has no place for it. */
+static void tell_limits(const struct profile *profile, enum export_format format)
+{
+    for (size_t i = 0; i < profile->degraded_count && !export_has_limits(format); i++)
+        say("limit of this recording: %s", profile->degraded[i].text);
 }
 
 int export_run(const struct settings *settings, int count, char **operands)
@@ -64,7 +60,11 @@ int export_run(const struct settings *settings, int count, char **operands)
     struct profile *profile = NULL;
     char error[8704] = "unknown failure.";
     bool good = profile_read(path, &profile, error, sizeof error) == BASE_OK &&
-                write_file(profile, settings, error, sizeof error);
+                (settings->output
+                     ? write_file(profile, settings, error, sizeof error)
+                     : write_format(profile, settings, stdout, error, sizeof error) == BASE_OK);
+    if (good)
+        tell_limits(profile, (enum export_format)settings->export_format);
     profile_free(profile);
     if (!good)
         say("%s", error);

@@ -68,6 +68,32 @@ static enum base_status merge_files(int count, char **paths, struct profile **me
     return status;
 }
 
+/* Most likely a slip of the hand, such as a pattern that has the former result among its files. */
+static void tell_twice(const struct profile *merged)
+{
+    for (size_t i = 0; i < merged->degraded_count; i++)
+        if (strcmp(merged->degraded[i].text, profile_counted_twice) == 0)
+            say("%s; 'headroom report --format json' lists what was merged", profile_counted_twice);
+}
+
+/* A signal waits until the file is in its place: it is a matter of a moment, and what is half
+   written is left nowhere. */
+static enum base_status write_undisturbed(const struct profile *profile, const char *output,
+                                          char *error)
+{
+    sigset_t ending, before;
+    sigemptyset(&ending);
+    sigaddset(&ending, SIGHUP);
+    sigaddset(&ending, SIGINT);
+    sigaddset(&ending, SIGQUIT);
+    sigaddset(&ending, SIGTERM);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left */
+    sigprocmask(SIG_BLOCK, &ending, &before);
+    enum base_status status = profile_write(profile, output, error, ERROR_BYTES);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 int merge_run(const struct settings *settings, int count, char **operands)
 {
     const char *output = settings->output ? settings->output : "merge.headroom";
@@ -80,8 +106,9 @@ int merge_run(const struct settings *settings, int count, char **operands)
         status = merge_files(count, operands, &merged, error);
     if (status == BASE_OK) {
         merged->run.version = HEADROOM_VERSION;
-        signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left */
-        status = profile_write(merged, output, error, sizeof error);
+        status = write_undisturbed(merged, output, error);
+        if (status == BASE_OK)
+            tell_twice(merged);
     }
     profile_free(merged);
     if (status == BASE_OK)

@@ -5,6 +5,8 @@
  */
 #include "cli/verbs.h"
 
+#include "report/names.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -35,15 +37,17 @@ static size_t clipped(int printed, size_t room)
     return printed < 0 ? 0 : (size_t)printed < room ? (size_t)printed : room - 1;
 }
 
+/* Names in it may hold anything; it stays one line, and is no command to the terminal. */
 void say(const char *format, ...)
 {
-    char text[SENTENCE_BYTES];
-    size_t used = clipped(snprintf(text, sizeof text, "headroom: "), sizeof text);
+    char given[SENTENCE_BYTES], text[SENTENCE_BYTES] = "headroom: ";
+    size_t used = strlen(text);
     va_list arguments;
     va_start(arguments, format);
-    used += clipped(vsnprintf(text + used, sizeof text - used - 2, format, arguments),
-                    sizeof text - used - 2);
+    vsnprintf(given, sizeof given, format, arguments);
     va_end(arguments);
+    name_clean(given, text + used, sizeof text - used - 2);
+    used += strlen(text + used);
     /* Sentences come from many rooms, some without their full stop. */
     if (text[used - 1] != '.')
         text[used++] = '.';

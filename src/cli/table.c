@@ -130,6 +130,13 @@ static const char *const kind_names[] = {"dead", "silent", "load",
                 "misses, events. best, the default: the event if one was counted, else "           \
                 "cycles if they were measured, else misses, else instructions."                    \
     }
+#define OPTION_MIN_EXECUTIONS                                                                      \
+    {                                                                                              \
+        "min-executions", 0, OPTION_NUMBER, FIELD(min_executions),                                 \
+            .low = 1, .high = 1e15, .argument = "N",                                               \
+            .help = "Blocks get a score if at least N executions of them were timed. Default: "    \
+                    "1000."                                                                        \
+    }
 #define OPTIONS_BLOCKS                                                                             \
     {"key",                                                                                        \
      0,                                                                                            \
@@ -139,12 +146,7 @@ static const char *const kind_names[] = {"dead", "silent", "load",
      .help = "Tell executions of FUNCTION apart by its argument N, counted from 0, because what "  \
              "it has to do depends on it. May be given again. 'headroom report' does so from the " \
              "samples that were kept, of arguments 0 to 2 and of 'result'."},                      \
-    {                                                                                              \
-        "min-executions", 0, OPTION_NUMBER, FIELD(min_executions),                                 \
-            .low = 1, .high = 1e15, .argument = "N",                                               \
-            .help = "Blocks get a score if at least N executions of them were timed. Default: "    \
-                    "1000."                                                                        \
-    }
+        OPTION_MIN_EXECUTIONS
 #define OPTION_OUTPUT(verb)                                                                        \
     {                                                                                              \
         "output", 'o', OPTION_FILE, FIELD(output),                                                 \
@@ -367,6 +369,7 @@ static const struct option_spec export_options[] = {
     {"metric", 0, OPTION_TEXT, FIELD(export_metric), .argument = "NAME",
      .help = "Write this metric only; a wrong name has those of the profile listed. Default: all, "
              "but in folded, where there is room for one, the first that is not 0."},
+    OPTION_MIN_EXECUTIONS,
     OPTION_HELP,
     OPTION_END,
 };

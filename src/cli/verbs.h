@@ -70,6 +70,21 @@ void pager_begin(struct pager *pager, bool wanted);
 /* False if the output could not be written. */
 bool pager_end(struct pager *pager);
 
+/* ---- files (replace.c) --------------------------------------------------------------- */
+
+/* A file that takes the place of another one when it is whole. One at a time. */
+struct replacement {
+    FILE *out;
+    char *temporary, *target; /* NULL: written as it is, because it is no regular file */
+};
+/* False: errno tells. */
+bool replace_begin(struct replacement *made, const char *path);
+/* good: all was written. If not, or if it is false, what was there before is there still. */
+bool replace_end(struct replacement *made, bool good);
+
+/* Whether both names lead to one file; either may be NULL. */
+bool same_file(const char *a, const char *b);
+
 /* ---- profiles (show.c) ---------------------------------------------------------------- */
 
 enum { PAIRS_IN_TEXT = 10 };

@@ -6,12 +6,9 @@
 #include "view/view.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { VIEW_FAILED = 1, FINDINGS_IN_PAGE = 500, ERROR_BYTES = 8704 };
 
@@ -24,13 +21,6 @@ static char *default_output(const char *path)
     if (bytes > strlen(ending) && strcmp(path + bytes - strlen(ending), ending) == 0)
         bytes -= strlen(ending);
     return asprintf(&name, "%.*s.html", (int)bytes, path) < 0 ? NULL : name;
-}
-
-static bool is_file(const char *path, const struct stat *info)
-{
-    struct stat given;
-    return path && stat(path, &given) == 0 && given.st_dev == info->st_dev &&
-           given.st_ino == info->st_ino;
 }
 
 /* What is there must be a regular file, and no profile: the most likely slip of the hand. before:
@@ -49,59 +39,31 @@ static bool may_replace(const char *path, const char *profile, const char *befor
             path);
         return false;
     }
-    if (is_file(profile, &info) || is_file(before, &info)) {
+    if (same_file(profile, path) || same_file(before, path)) {
         say("cannot write '%s': it is the profile itself; choose another file with -o.", path);
         return false;
     }
     return true;
 }
 
-/* A temporary file beside path, and a stream into it. */
-static FILE *open_beside(const char *path, char **temporary)
-{
-    if (asprintf(temporary, "%s.XXXXXX", path) < 0) {
-        *temporary = NULL;
-        errno = ENOMEM;
-        return NULL;
-    }
-    int descriptor = mkostemp(*temporary, O_CLOEXEC);
-    FILE *out = descriptor >= 0 ? fdopen(descriptor, "w") : NULL;
-    if (!out) {
-        int reason = errno;
-        if (descriptor >= 0) {
-            close(descriptor);
-            unlink(*temporary);
-        }
-        free(*temporary);
-        *temporary = NULL;
-        errno = reason;
-    }
-    return out;
-}
-
 static bool write_page(struct profile *profile, const struct view_options *options,
                        const char *path, size_t *source_files)
 {
-    char *temporary = NULL;
-    FILE *out = open_beside(path, &temporary);
-    if (!out) {
+    struct replacement file;
+    if (!replace_begin(&file, path)) {
         say("cannot write '%s': %s.", path, strerror(errno));
         return false;
     }
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left behind */
+    fchmod(fileno(file.out), 0600); /* it may hold source lines that are not for everybody */
     errno = 0;
-    enum base_status status = view_write(profile, options, out, source_files);
-    if (fclose(out) != 0 && status == BASE_OK)
-        status = BASE_IO;
-    if (status == BASE_OK && rename(temporary, path) != 0)
-        status = BASE_IO;
-    if (status != BASE_OK) {
+    enum base_status status = view_write(profile, options, file.out, source_files);
+    if (!replace_end(&file, status == BASE_OK)) {
         say("cannot write '%s': %s.", path,
-            status == BASE_IO && errno ? strerror(errno) : base_status_text(status));
-        unlink(temporary);
+            (status == BASE_OK || status == BASE_IO) && errno ? strerror(errno)
+                                                              : base_status_text(status));
+        return false;
     }
-    free(temporary);
-    return status == BASE_OK;
+    return true;
 }
 
 /* before: may be NULL, else the profile there is to be told from. Says what is wrong. */

@@ -99,6 +99,7 @@ struct compare_limit {
     char metric[COMPARE_TEXT_BYTES];
     bool growth;   /* against the baseline                                                */
     bool relative; /* growth: value is a share of the baseline's                          */
+    bool percent;  /* written so                                                            */
     double value;  /* finite, >= 0                                                        */
 };
 

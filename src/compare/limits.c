@@ -65,17 +65,22 @@ static bool limit_parse(const char *text, struct compare_limit *limit,
                  "'%s' in '%s' is not a number such as 5%%, 1000, 1.5 or 64K", number, text);
         return false;
     }
-    limit->relative = limit->growth && *suffix == '%';
+    limit->percent = *suffix == '%';
+    limit->relative = limit->growth && limit->percent;
     return true;
 }
 
 bool compare_limits_parse(const char *text, struct compare_limit limits[COMPARE_LIMITS],
                           size_t *count, char error[COMPARE_ERROR_BYTES])
 {
+    static const char blanks[] = " \t\r\n"; /* lists are often broken over the lines of a file */
     size_t made = 0;
     for (const char *at = text; *at;) {
         char one[COMPARE_TEXT_BYTES];
-        size_t bytes = strcspn(at, ",");
+        at += strspn(at, blanks);
+        size_t bytes = strcspn(at, ","), whole = bytes;
+        while (bytes && strchr(blanks, at[bytes - 1]))
+            bytes--;
         if (bytes >= sizeof one || made == COMPARE_LIMITS) {
             snprintf(error, COMPARE_ERROR_BYTES, "the limits are too long, or more than %d",
                      COMPARE_LIMITS);
@@ -85,7 +90,7 @@ bool compare_limits_parse(const char *text, struct compare_limit limits[COMPARE_
         one[bytes] = 0;
         if (!limit_parse(one, &limits[made++], error))
             return false;
-        at += bytes + (at[bytes] == ',');
+        at += whole + (at[whole] == ',');
     }
     if (made == 0) {
         snprintf(error, COMPARE_ERROR_BYTES, "there is no limit in it");

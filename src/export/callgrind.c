@@ -13,6 +13,8 @@
  */
 #include "export/walk.h"
 
+#include "report/names.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -175,6 +177,11 @@ static void head(struct graph *graph)
 {
     const struct walk *walk = graph->walk;
     fputs("# callgrind format\nversion: 1\ncreator: headroom\n", graph->out);
+    for (size_t i = 0; i < walk->profile->degraded_count; i++) {
+        char text[1024];
+        name_clean(walk->profile->degraded[i].text, text, sizeof text);
+        fprintf(graph->out, "desc: Limits: %s\n", text);
+    }
     fputs("positions: line\n", graph->out);
     for (size_t c = 0; c < walk->columns_count; c++) {
         const struct walk_metric *metric = &walk->metrics[walk->columns[c]];

@@ -6,12 +6,15 @@
 
 static const struct {
     bool (*write)(struct walk *walk, FILE *out);
-    bool binary;
+    bool binary, limits;
 } formats[EXPORT_FORMATS] = {
-    [EXPORT_PPROF] = {write_pprof, true},      [EXPORT_SPEEDSCOPE] = {write_speedscope, false},
-    [EXPORT_FOLDED] = {write_folded, false},   [EXPORT_CALLGRIND] = {write_callgrind, false},
-    [EXPORT_FIREFOX] = {write_firefox, false}, [EXPORT_CSV] = {write_csv, false},
-    [EXPORT_SARIF] = {write_sarif, false},
+    [EXPORT_PPROF] = {write_pprof, true, true},
+    [EXPORT_SPEEDSCOPE] = {write_speedscope, false, false},
+    [EXPORT_FOLDED] = {write_folded, false, false},
+    [EXPORT_CALLGRIND] = {write_callgrind, false, true},
+    [EXPORT_FIREFOX] = {write_firefox, false, false},
+    [EXPORT_CSV] = {write_csv, false, false},
+    [EXPORT_SARIF] = {write_sarif, false, true},
 };
 
 const char *const export_format_names[EXPORT_FORMATS + 1] = {
@@ -26,14 +29,19 @@ bool export_is_binary(enum export_format format)
     return formats[format].binary;
 }
 
-enum base_status export_write(const struct profile *profile, enum export_format format,
-                              const char *metric, FILE *out, char *error, size_t error_bytes)
+bool export_has_limits(enum export_format format)
+{
+    return formats[format].limits;
+}
+
+enum base_status export_write(const struct profile *profile, const struct export_options *options,
+                              FILE *out, char *error, size_t error_bytes)
 {
     struct walk walk;
-    enum base_status status = walk_open(&walk, profile, metric, error, error_bytes);
+    enum base_status status = walk_open(&walk, profile, options, error, error_bytes);
     if (status != BASE_OK)
         return status;
-    if (!formats[format].write(&walk, out)) {
+    if (!formats[options->format].write(&walk, out)) {
         snprintf(error, error_bytes, "there is no memory to export the profile.");
         status = BASE_NO_MEMORY;
     } else if (fflush(out) != 0 || ferror(out)) {

@@ -29,12 +29,21 @@ extern const char *const export_format_names[EXPORT_FORMATS + 1]; /* "pprof", ..
 /* Not text: nothing for a terminal. */
 bool export_is_binary(enum export_format format);
 
+/* Whether the format has a place for what was degraded in the recording. */
+bool export_has_limits(enum export_format format);
+
+struct export_options {
+    enum export_format format;
+    const char *metric;        /* NULL: see below                                  */
+    uint64_t least_executions; /* that a block needs for a score; 0: 1000          */
+};
+
 /*
  * metric: the name of the only one to write; NULL: all, in `folded` the first of those that are not
  * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno tells. BASE_NO_MEMORY. error:
  * one sentence; what was written by then is incomplete.
  */
-enum base_status export_write(const struct profile *profile, enum export_format format,
-                              const char *metric, FILE *out, char *error, size_t error_bytes);
+enum base_status export_write(const struct profile *profile, const struct export_options *options,
+                              FILE *out, char *error, size_t error_bytes);
 
 #endif

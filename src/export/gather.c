@@ -252,7 +252,7 @@ static void add_holders(struct walk *walk, const struct interference_figures *fi
 static void gather_interference(struct walk *walk)
 {
     struct interference_figures figures;
-    struct report_options options = {0};
+    struct report_options options = {.least_executions = walk->options->least_executions};
     walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, but for what callees lost");
     walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, with what callees lost");
     walk_add_metric(walk, "taken", "count", "stacks taken");

@@ -23,6 +23,7 @@ enum {
     PROFILE_STRING_TABLE = 6,
     PROFILE_TIME_NANOS = 9,
     PROFILE_DURATION_NANOS = 10,
+    PROFILE_COMMENT = 13,
     PROFILE_DEFAULT_SAMPLE_TYPE = 14,
     VALUE_TYPE = 1,
     VALUE_UNIT = 2,
@@ -186,6 +187,17 @@ static void put_locations(struct writer *writer)
     }
 }
 
+/* What was degraded: `pprof -comments` shows it. */
+static void put_comments(struct writer *writer)
+{
+    const struct profile *profile = writer->walk->profile;
+    for (size_t i = 0; i < profile->degraded_count; i++) {
+        proto_number(&writer->field, PROFILE_COMMENT,
+                     walk_string(writer->walk, profile->degraded[i].text));
+        flush_field(writer);
+    }
+}
+
 static void put_strings(struct writer *writer)
 {
     for (size_t i = 0; i < writer->walk->strings_count; i++) {
@@ -272,6 +284,7 @@ bool write_pprof(struct walk *walk, FILE *out)
         put_sample(&writer, &walk->samples[i]);
     put_functions(&writer);
     put_locations(&writer);
+    put_comments(&writer);
     put_strings(&writer);
     compress_bytes(&writer, NULL, 0, Z_FINISH);
     deflateEnd(&writer.stream);

@@ -372,6 +372,7 @@ bool write_sarif(struct walk *walk, FILE *out)
         json_begin(json, "runs", '[');
         json_begin_item(json);
         tool_member(json, walk->profile);
+        json_invocations(json, walk->profile, NULL);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');
         for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS; i++)

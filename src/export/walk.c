@@ -312,16 +312,16 @@ static void fill(struct walk *walk)
     walk_gather(walk);
 }
 
-enum base_status walk_open(struct walk *walk, const struct profile *profile, const char *metric,
-                           char *error, size_t error_bytes)
+enum base_status walk_open(struct walk *walk, const struct profile *profile,
+                           const struct export_options *options, char *error, size_t error_bytes)
 {
-    *walk = (struct walk){.profile = profile};
+    *walk = (struct walk){.profile = profile, .options = options};
     fill(walk);
     enum base_status status = walk->failed ? BASE_NO_MEMORY : BASE_OK;
     if (status != BASE_OK)
         snprintf(error, error_bytes, "there is no memory to export the profile.");
     else
-        status = choose_columns(walk, metric, error, error_bytes);
+        status = choose_columns(walk, options->metric, error, error_bytes);
     if (status == BASE_OK)
         drop_unwritten(walk);
     else

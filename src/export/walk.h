@@ -101,6 +101,7 @@ struct walk_sample {
 
 struct walk {
     const struct profile *profile;
+    const struct export_options *options;
     struct walk_metric metrics[WALK_METRICS];
     size_t metrics_count;
     uint32_t columns[WALK_METRICS]; /* the metrics to write, at least one                         */
@@ -121,8 +122,8 @@ struct walk {
 };
 
 /* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
-enum base_status walk_open(struct walk *walk, const struct profile *profile, const char *metric,
-                           char *error, size_t error_bytes);
+enum base_status walk_open(struct walk *walk, const struct profile *profile,
+                           const struct export_options *options, char *error, size_t error_bytes);
 void walk_close(struct walk *walk);
 
 /* Places of the sample, root first; how many. inner: index of the first place of `first`, may be

@@ -12,7 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256 };
+enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, MOST_AT_ONCE = 64 };
 
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
@@ -402,6 +402,44 @@ static bool merge_caches(struct profile *into, const struct profile *from)
     return degraded != NULL;
 }
 
+/* ---- twice the same ---------------------------------------------------------------------------
+ */
+
+const char *const profile_counted_twice =
+    "a recording was merged more than once, and counts as often";
+
+/* Of one recording, however its file is called by now. */
+static bool same_origin(const struct profile_merged *a, const struct profile_merged *b)
+{
+    return a->start_ns == b->start_ns && a->processes == b->processes &&
+           profile_same_text(a->host, b->host) && profile_same_text(a->command, b->command);
+}
+
+/* Both are in the order of starts, which are known to the nanosecond: hardly any two are equal. */
+static bool share_origin(const struct profile *a, const struct profile *b)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < b->merged_count; i++) {
+        const struct profile_merged *origin = &b->merged[i];
+        while (first < a->merged_count && a->merged[first].start_ns < origin->start_ns)
+            first++;
+        for (size_t j = first; j < a->merged_count && j < first + MOST_AT_ONCE; j++)
+            if (origin->start_ns && same_origin(&a->merged[j], origin))
+                return true;
+    }
+    return false;
+}
+
+static bool tell_twice(struct profile *into, const struct profile *from)
+{
+    if (!share_origin(into, from))
+        return true;
+    struct profile_text *degraded = profile_add_degraded(into);
+    if (degraded)
+        degraded->text = profile_counted_twice;
+    return degraded != NULL;
+}
+
 static bool merge_path_runs(struct profile *into, const struct profile *from)
 {
     if (from->path_runs_count == 0)
@@ -507,8 +545,8 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
     }
     merge_run(&into->run, &from->run);
     merge_arguments(into, from);
-    if (merge_caches(into, from) && merge_path_runs(into, from) && merge_block_runs(into, from) &&
-        append(into, from))
+    if (tell_twice(into, from) && merge_caches(into, from) && merge_path_runs(into, from) &&
+        merge_block_runs(into, from) && append(into, from))
         status = settle(into, why);
     if (status != BASE_OK)
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);

@@ -598,6 +598,9 @@ enum base_status profile_merge_begin(struct profile *profile, const char *file, 
 enum base_status profile_merge(struct profile *into, const char *into_file, struct profile *from,
                                const char *from_file, char *error, size_t error_bytes);
 
+/* What is then degraded if both hold one and the same recording. */
+extern const char *const profile_counted_twice;
+
 /* ---- statistics ------------------------------------------------------------------------- */
 
 /* A share with its 95 % interval. */

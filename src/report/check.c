@@ -72,6 +72,28 @@ static void list_figures(const struct diff_side *side, char *error, size_t error
         print_add(error, error_bytes, "; reuse.miss@SIZE of any other SIZE");
 }
 
+/* Limits that hold whatever is found, or never: slips of the hand that would disarm a gate. */
+static bool makes_sense(const struct compare_limit *limit, const struct diff_figure *figure,
+                        char *error, size_t error_bytes)
+{
+    bool share = figure->unit == DIFF_SHARE;
+    if (share && !limit->relative && limit->value > 1) {
+        snprintf(
+            error, error_bytes,
+            "'%s' is always kept, because %s is a share of 1; write %g%% if per cent are meant",
+            limit->text, limit->metric, limit->value);
+        return false;
+    }
+    if (!share && limit->percent && !limit->relative) {
+        snprintf(error, error_bytes,
+                 "'%s' needs something to be a percentage of: write %s=+N%% with --baseline, or a "
+                 "number without %%",
+                 limit->text, limit->metric);
+        return false;
+    }
+    return true;
+}
+
 static enum base_status hold(struct report_check *check, const struct compare_limit *limit,
                              char *error, size_t error_bytes)
 {
@@ -82,6 +104,8 @@ static enum base_status hold(struct report_check *check, const struct compare_li
         list_figures(check->side, error, error_bytes);
         return BASE_NOT_FOUND;
     }
+    if (!makes_sense(limit, &result->figure, error, error_bytes))
+        return BASE_NOT_FOUND;
     if (check->has_baseline &&
         !diff_side_figure(&check->diff.sides[0], limit->metric, &result->baseline)) {
         snprintf(error, error_bytes, "the baseline has no figure '%s', so it cannot be compared.",
@@ -277,6 +301,48 @@ void check_limit_sentence(const struct check_result *result, char out[CHECK_SENT
     if (result->limit->growth)
         print_add(out, CHECK_SENTENCE_BYTES, " (baseline %s, limit %s)",
                   diff_number(unit, result->baseline.value, false, baseline), result->limit->text);
+}
+
+/* ---- remarks --------------------------------------------------------------------------------- */
+
+const char *const check_of[2] = {"baseline: ", ""};
+
+const struct profile *check_profile_of(const struct report_check *check, unsigned which)
+{
+    if (which == 1)
+        return check->side->profile;
+    return check->has_baseline ? check->diff.sides[0].profile : NULL;
+}
+
+static const char *program_of(const struct profile *profile)
+{
+    const char *exe = profile->processes_count ? profile->processes[0].exe : NULL;
+    return exe ? name_base(exe) : NULL;
+}
+
+/* Builds are told apart by their names at times, and versions agree on most things: neither is an
+   error, but who compares by mistake should see it. */
+bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
+{
+    char names[2][NAME_BYTES];
+    if (!check->has_baseline)
+        return false;
+    for (unsigned what = 0; what < 2; what++) {
+        const char *texts[2];
+        for (unsigned i = 0; i < 2; i++) {
+            const struct profile *profile = check_profile_of(check, i);
+            texts[i] = what ? profile->run.version : program_of(profile);
+            name_clean(texts[i] ? texts[i] : "", names[i], sizeof names[i]);
+        }
+        if (!texts[0] || !texts[1] || strcmp(names[0], names[1]) == 0 || index-- > 0)
+            continue;
+        snprintf(out, CHECK_SENTENCE_BYTES,
+                 what ? "The baseline was recorded by headroom %s, the profile by %s."
+                      : "The baseline is of the program %s, the profile of %s.",
+                 names[0], names[1]);
+        return true;
+    }
+    return false;
 }
 
 /* ---- the whole ------------------------------------------------------------------------------- */

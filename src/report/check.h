@@ -56,6 +56,11 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
 /* The same with both places by function. */
 void check_sentence(const struct report_check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES]);
+/* What profile 0, the baseline, or 1 is, for the words about it; profile NULL: there is none. */
+const struct profile *check_profile_of(const struct report_check *check, unsigned which);
+extern const char *const check_of[2]; /* "baseline: ", "" */
+/* Remark number `index` on what is compared, a sentence. False: there are no more. */
+bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES]);
 /* "waste.dead.fraction is 45.7 %, more than 5.0 %" */
 void check_limit_sentence(const struct check_result *result, char out[CHECK_SENTENCE_BYTES]);
 

@@ -66,6 +66,27 @@ static void put_suppressions(const struct report_check *check, FILE *out)
     }
 }
 
+static void put_limits(const struct report_check *check, FILE *out)
+{
+    char line[CHECK_SENTENCE_BYTES];
+    bool headed = false;
+    for (unsigned i = 0; check_remark(check, i, line); i++) {
+        putc('\n', out);
+        put_plain(line, out);
+        putc('\n', out);
+    }
+    for (unsigned which = 0; which < 2; which++) {
+        const struct profile *profile = check_profile_of(check, which);
+        for (size_t i = 0; profile && i < profile->degraded_count; i++) {
+            fputs(headed ? "- " : "\n### Limits of the recording\n\n- ", out);
+            headed = true;
+            fputs(check_of[which], out);
+            put_plain(profile->degraded[i].text, out);
+            putc('\n', out);
+        }
+    }
+}
+
 enum base_status report_check_markdown(const struct report_check *check, FILE *out)
 {
     char sentence[CHECK_SENTENCE_BYTES];
@@ -83,5 +104,6 @@ enum base_status report_check_markdown(const struct report_check *check, FILE *o
         putc('\n', out);
     }
     put_suppressions(check, out);
+    put_limits(check, out);
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }

@@ -79,9 +79,12 @@ static bool print_items(struct printer *printer, const struct report_check *chec
 static void print_suppressions(struct printer *printer, const struct report_check *check)
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
+    /* Miss ratios and times lost are no sums over findings from which one could be taken. */
+    bool whole = check->side->reuse || check->side->blocks.profile;
     if (check->suppressed)
-        fprintf(printer->out, "\n  %zu finding%s suppressed, and not part of these figures.\n",
-                check->suppressed, check->suppressed == 1 ? " is" : "s are");
+        fprintf(printer->out, "\n  %zu finding%s suppressed, and not %s.\n", check->suppressed,
+                check->suppressed == 1 ? " is" : "s are",
+                whole ? "listed; the figures are those of all" : "part of these figures");
     for (size_t i = 0; suppressions && i < suppressions->count; i++) {
         const struct compare_suppression *one = &suppressions->items[i];
         char first[NAME_BYTES];
@@ -90,6 +93,27 @@ static void print_suppressions(struct printer *printer, const struct report_chec
         name_clean(one->first, first, sizeof first);
         fprintf(printer->out, "\n  The suppression in line %u (%s) matches nothing.\n", one->line,
                 first);
+    }
+}
+
+static void print_limits(struct printer *printer, const struct report_check *check)
+{
+    char line[CHECK_SENTENCE_BYTES];
+    bool headed = false;
+    for (unsigned i = 0; check_remark(check, i, line); i++) {
+        fputs("\n  ", printer->out);
+        print_wrap(printer, PLAIN, 2, 2, line);
+    }
+    for (unsigned which = 0; which < 2; which++) {
+        const struct profile *profile = check_profile_of(check, which);
+        if (!profile || !profile->degraded_count)
+            continue;
+        if (!headed)
+            fprintf(printer->out, "\n%sLimits of %s%s\n", print_on(printer, STRONG),
+                    check->has_baseline ? "these recordings" : "this recording",
+                    print_off(printer));
+        headed = true;
+        print_degraded(printer, profile, check_of[which]);
     }
 }
 
@@ -133,6 +157,7 @@ static enum base_status write_job(const void *context, FILE *out)
     print_results(&printer, check);
     bool good = print_items(&printer, check);
     print_suppressions(&printer, check);
+    print_limits(&printer, check);
     source_free(&printer.sources);
     if (!good)
         return BASE_NO_MEMORY;
@@ -151,9 +176,11 @@ enum base_status report_check_text(const struct report_check *check, bool color,
 /* What the workflow commands would take for their own; properties end at commas and colons. */
 static void put_escaped(const char *text, bool property, FILE *out)
 {
-    for (; *text; text++) {
-        unsigned char sign = (unsigned char)*text;
-        if (sign < 0x20 || sign == '%' || (property && strchr(":,", sign)))
+    char clean[CHECK_SENTENCE_BYTES * 4]; /* a file's name, at the longest */
+    name_clean(text, clean, sizeof clean);
+    for (const char *at = clean; *at; at++) {
+        unsigned char sign = (unsigned char)*at;
+        if (sign == '%' || (property && strchr(":,", sign)))
             fprintf(out, "%%%02X", sign);
         else
             putc(sign, out);

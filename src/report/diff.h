@@ -42,7 +42,8 @@ struct diff_side {
     struct compare_side compare;
     struct diff_figure *figures;
     size_t figures_count;
-    double suppressed[DIFF_KINDS]; /* amounts taken off waste                          */
+    double suppressed[DIFF_KINDS]; /* amounts taken off waste and paths                */
+    double suppressed_executions;  /* of paths                                         */
 };
 
 /* Does the finding concern nobody? */

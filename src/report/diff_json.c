@@ -19,6 +19,7 @@ static void run_member(struct json *json, const char *name, const struct diff_si
     json_seconds(json, "cpu_s", run->cpu_s);
     json_seconds(json, "wall_s", run->wall_s);
     json_text(json, "version", run->version);
+    json_texts(json, "degraded", side->profile->degraded, side->profile->degraded_count);
     json_close(json, '}');
 }
 

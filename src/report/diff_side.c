@@ -305,11 +305,14 @@ static void add_path_figures(struct diff_side *side)
         return;
     for (size_t i = 0; i < side->profile->paths_count; i++)
         counts += (double)side->profile->paths[i].count;
-    struct diff_figure *made = add_figure(side, "paths.", "instructions", DIFF_COUNT,
-                                          side->compare.wholes[DIFF_PATH].amount);
+    struct diff_figure *made =
+        add_figure(side, "paths.", "instructions", DIFF_COUNT,
+                   fmax(0, side->compare.wholes[DIFF_PATH].amount - side->suppressed[DIFF_PATH]));
     made->whole = 1;
     made->kind = DIFF_PATH;
-    add_figure(side, "paths.", "executions", DIFF_COUNT, counts)->whole = 1;
+    add_figure(side, "paths.", "executions", DIFF_COUNT,
+               fmax(0, counts - side->suppressed_executions))
+        ->whole = 1;
 }
 
 static void add_figures(struct diff_side *side)
@@ -366,10 +369,13 @@ static void skip_findings(struct diff_side *side, diff_skip *skip, void *context
     size_t kept = 0;
     for (size_t i = 0; i < side->findings_count; i++) {
         const struct compare_finding *finding = &side->findings[i];
-        if (skip && finding->row != DIFF_ALL && skip(context, side, finding))
-            side->suppressed[finding->kind] += finding->amount;
-        else
+        if (!skip || finding->row == DIFF_ALL || !skip(context, side, finding)) {
             side->findings[kept++] = *finding;
+            continue;
+        }
+        side->suppressed[finding->kind] += finding->amount;
+        if (finding->kind == DIFF_PATH)
+            side->suppressed_executions += finding->other;
     }
     side->findings_count = kept;
     for (size_t i = 0; i < kept; i++)

@@ -307,6 +307,19 @@ static void narrow(struct page *page)
     }
 }
 
+static void print_limits(struct page *page)
+{
+    static const char *const sides[2] = {"before: ", "after: "};
+    struct printer *printer = page->printer;
+    if (!page->diff->sides[0].profile->degraded_count &&
+        !page->diff->sides[1].profile->degraded_count)
+        return;
+    fprintf(printer->out, "\n%sLimits of these recordings%s\n", print_on(printer, STRONG),
+            print_off(printer));
+    for (unsigned s = 0; s < 2; s++)
+        print_degraded(printer, page->diff->sides[s].profile, sides[s]);
+}
+
 static void print_page(struct page *page)
 {
     size_t changes = 0;
@@ -319,6 +332,7 @@ static void print_page(struct page *page)
     if (changes == 0 && page->diff->sides[0].blocks.profile == NULL)
         fprintf(page->printer->out, "\n  No finding appeared, vanished, grew or shrank%s.\n",
                 page->diff->exact ? "" : " significantly");
+    print_limits(page);
 }
 
 static enum base_status write_page(const struct diff *diff,

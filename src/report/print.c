@@ -351,6 +351,17 @@ void print_given(struct printer *printer, const char *advice, size_t number)
     print_wrap(printer, PLAIN, 6, 6, advice);
 }
 
+void print_degraded(struct printer *printer, const struct profile *profile, const char *of)
+{
+    for (size_t i = 0; i < profile->degraded_count; i++) {
+        char clean[TEXT_BYTES * 2], line[TEXT_BYTES * 2 + 32];
+        name_clean(profile->degraded[i].text, clean, sizeof clean);
+        snprintf(line, sizeof line, "%.16s%s", of, clean);
+        fprintf(printer->out, "  - ");
+        print_wrap(printer, PLAIN, 4, 4, line);
+    }
+}
+
 static bool plain_word(const char *word)
 {
     return word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -81,6 +81,9 @@ void print_place(const struct printer *printer, const char *file, uint32_t line,
 /* A sentence about finding `number`, or "(as for #2)" if it was printed before. */
 void print_given(struct printer *printer, const char *advice, size_t number);
 
+/* What was degraded in a recording, an item each; `of`: "baseline: ", or "". */
+void print_degraded(struct printer *printer, const struct profile *profile, const char *of);
+
 /* As a shell takes it. */
 void print_quote(const char *word, char *out, size_t out_bytes);
 

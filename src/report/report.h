@@ -87,7 +87,8 @@ struct report_check;
 
 /*
  * Holds the profile to the limits. baseline: comparable, or NULL, then no limit may be of growth.
- * BASE_NOT_FOUND: the profile has no such figure, error: one clause that names those it has. What
+ * BASE_NOT_FOUND: the profile has no such figure, or none that such a limit could be for; error: one clause
+ * that says which it has. What
  * is given must outlive the check.
  */
 enum base_status report_check_make(struct profile *baseline, struct profile *profile,

@@ -159,6 +159,7 @@ enum base_status report_check_sarif(const struct report_check *check, FILE *out)
     json_begin(&json, "runs", '[');
     json_begin_item(&json);
     tool_member(&json, check);
+    json_invocations(&json, check_profile_of(check, 1), check_profile_of(check, 0));
     json_text(&json, "columnKind", "utf16CodeUnits");
     results_member(&json, check);
     json_close(&json, '}');

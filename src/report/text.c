@@ -501,7 +501,6 @@ static bool has_limits(const struct printer *printer)
 
 static void print_limits(struct printer *printer)
 {
-    const struct profile *profile = printer->profile;
     if (!has_limits(printer))
         return;
     fprintf(printer->out, "\n%sLimits of this recording%s\n", print_on(printer, STRONG),
@@ -510,12 +509,7 @@ static void print_limits(struct printer *printer)
     print_blind_spots(printer);
     print_not_judged(printer);
     print_kernel(printer);
-    for (size_t i = 0; i < profile->degraded_count; i++) {
-        char clean[TEXT_BYTES * 2];
-        name_clean(profile->degraded[i].text, clean, sizeof clean);
-        fprintf(printer->out, "  - ");
-        print_wrap(printer, PLAIN, 4, 4, clean);
-    }
+    print_degraded(printer, printer->profile, "");
 }
 
 /* ---- what next ------------------------------------------------------------------------------- */

@@ -52,6 +52,22 @@ setup()
     grep -q "warning only" out
 }
 
+@test "limits that mean nothing are refused, and blanks in lists are not" {
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=5'
+    one_sentence "write 5% if per cent are meant"
+    try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.fraction=+2'
+    one_sentence "write 2% if per cent are meant"
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=5%'
+    one_sentence "write waste.bytes=+N% with --baseline"
+    try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=1'
+    try 0 "$HEADROOM" check bad.headroom --baseline bad.headroom --limits 'waste.dead.fraction=+200%'
+    try 3 "$HEADROOM" check bad.headroom --limits ' waste.dead.fraction=20% ,
+        waste.bytes=1G '
+    grep -q 'waste.bytes .* within$' out
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G, ,'
+    one_sentence "METRIC=VALUE"
+}
+
 @test "growth against a baseline" {
     try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+10%'
     grep -q "(appeared)" out
@@ -85,6 +101,88 @@ setup()
     one_sentence "it has waste.dead.fraction, waste.dead.bytes"
 }
 
+# What headroom adds to a profile where something could not be done.
+degrade() # FILE SENTENCE
+{
+    command -v python3 >/dev/null || skip "no python3 to change a profile"
+    python3 - "$@" <<'END'
+import sqlite3, sys
+with sqlite3.connect(sys.argv[1]) as db:
+    db.execute("INSERT INTO degraded VALUES ((SELECT count(*) FROM degraded), ?)", (sys.argv[2],))
+END
+}
+
+@test "what was degraded is told again in every output" {
+    cp bad.headroom limited.headroom
+    cp good.headroom base.headroom
+    degrade limited.headroom "half of it | was lost"
+    degrade base.headroom "one process was not seen"
+    try 3 "$HEADROOM" check limited.headroom --baseline base.headroom --limits 'waste.dead.bytes=+10%' \
+        --markdown m.md --sarif s.sarif
+    grep -q '  - half of it | was lost' out
+    grep -q '  - baseline: one process was not seen' out
+    grep -qF -- '- half of it \| was lost' m.md
+    grep -qF -- '- baseline: one process was not seen' m.md
+    python3 - <<'END'
+import json
+run, = json.load(open("s.sarif"))["runs"]
+texts = [n["message"]["text"] for n in run["invocations"][0]["toolExecutionNotifications"]]
+assert texts == ["half of it | was lost", "baseline: one process was not seen"], texts
+END
+    try 0 "$HEADROOM" diff base.headroom limited.headroom
+    grep -q '  - before: one process was not seen' out
+    grep -q '  - after: half of it | was lost' out
+    try 0 "$HEADROOM" diff --format json base.headroom limited.headroom
+    python3 -c 'import json; assert json.load(open("out"))["after"]["degraded"] == ["half of it | was lost"]'
+    for format in speedscope folded firefox csv; do
+        try 0 "$HEADROOM" export --to $format limited.headroom
+        grep -q '^headroom: limit of this recording: half of it | was lost\.$' err
+    done
+    try 0 "$HEADROOM" export --to pprof limited.headroom
+    gzip -dc out | grep -aq 'half of it | was lost'
+    for format in callgrind sarif; do
+        try 0 "$HEADROOM" export --to $format limited.headroom
+        grep -q 'half of it | was lost' out
+    done
+}
+
+@test "a baseline of another program or version is remarked upon" {
+    cp work other
+    "$HEADROOM" waste --exact -q -o other.headroom -- ./other
+    try 0 "$HEADROOM" check good.headroom --baseline other.headroom --limits 'waste.bytes=+10%' --markdown m.md
+    grep -q 'The baseline is of the program other, the profile of work\.' out
+    grep -q 'The baseline is of the program other, the profile of work\.' m.md
+    try 0 "$HEADROOM" check good.headroom --baseline good.headroom --limits 'waste.bytes=+10%'
+    ! grep -q 'The baseline' out
+}
+
+@test "what is read is not written over, and a failure leaves what was there" {
+    cp bad.headroom copy
+    printf 'main -- wanted\n' >rules
+    cp rules rules.copy
+    for file in bad.headroom good.headroom rules; do
+        for option in --markdown --sarif; do
+            try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --suppressions rules \
+                --limits 'waste.dead.bytes=+10%' "$option" "./$file"
+            one_sentence "'$file' is read"
+        done
+    done
+    cmp bad.headroom copy
+    cmp rules rules.copy
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' --markdown s.md --sarif s.md
+    one_sentence "both write 's.md'"
+    echo former >s.md
+    code=0
+    (ulimit -f 0; exec "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' --markdown s.md 2>/dev/null >/dev/null) || code=$?
+    [ "$code" -eq 1 ]
+    [ "$(cat s.md)" = former ]
+    [ "$(echo s.md*)" = s.md ]
+    code=0
+    "$HEADROOM" check bad.headroom --limits 'waste.bytes=1G' >&- 2>err || code=$?
+    [ "$code" -eq 1 ]
+    rm -f copy rules.copy
+}
+
 @test "suppressions need reasons, take findings out, and are told when unused" {
     printf '# accepted\nmain -> fill -- both are wanted\nno_such_* -- old\n' >rules
     try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules --markdown s.md
@@ -98,6 +196,43 @@ setup()
     one_sentence "cannot read 'none'"
     : >rules
     try 3 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules
+}
+
+@test "suppressed paths are not counted; what is no sum of findings says so" {
+    "$HEADROOM" paths --exact -q -o paths.headroom -- ./work
+    printf 'fill -- wanted\n' >rules
+    try 3 "$HEADROOM" check paths.headroom --limits 'paths.instructions=1,paths.executions=1'
+    awk '$1 ~ /^paths/ && $3 == 1 { print $1, $2 }' out | tr -d , >all_paths
+    try 3 "$HEADROOM" check paths.headroom --limits 'paths.instructions=1,paths.executions=1' --suppressions rules
+    awk '$1 ~ /^paths/ && $3 == 1 { print $1, $2 }' out | tr -d , >other_paths
+    grep -q 'and not part of these figures' out
+    [ "$(wc -l <all_paths)" -eq 2 ]
+    [ "$(wc -l <other_paths)" -eq 2 ]
+    paste all_paths other_paths | awk '!($4 < $2) { exit 1 }'
+    try 3 "$HEADROOM" check reuse.headroom --limits 'reuse.accesses=1' --suppressions rules
+    grep -q 'and not listed; the figures are those of all' out
+}
+
+@test "names cannot leave their place" {
+    command -v python3 >/dev/null || skip "no python3 to change a profile"
+    cp bad.headroom evil.headroom
+    python3 - <<'END'
+import sqlite3
+with sqlite3.connect("evil.headroom") as db:
+    name = b"=x|`b` %0A::error::pwned --> \xff\xe2\x80\xae\n::error::second"
+    db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text = 'fill'", (name,))
+    file = b"/a b\xff%20,:\n::warning::.c"
+    db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text LIKE '%/work.c'", (file,))
+END
+    try 3 "$HEADROOM" check evil.headroom --limits 'waste.dead.fraction=20%' --github --markdown m.md --sarif s.sarif
+    python3 - <<'END'
+import json
+out, summary = open("out", "rb").read().decode(), open("m.md", "rb").read().decode()
+commands = [line for line in out.splitlines() if line.lstrip().startswith("::")]
+assert len(commands) == 2 and all(c.startswith("::error ") for c in commands), commands
+assert "\u202e" not in out + summary and "\n::" not in summary
+json.loads(open("s.sarif", "rb").read().decode())
+END
 }
 
 @test "annotations, Markdown, SARIF" {

@@ -188,6 +188,20 @@ END
     grep -q 'merged from 3 profiles' out
 }
 
+@test "merge: a recording that counts twice is told, now and in reports" {
+    try 0 "$HEADROOM" waste --exact -q -o one -- "$PROGRAM"
+    try 0 "$HEADROOM" waste --exact -q -o two -- "$PROGRAM"
+    cp one other
+    try 0 "$HEADROOM" merge -o both one two
+    [ ! -s err ]
+    for files in "one one" "one other" "both one" "two one one" "one both two"; do
+        try 0 "$HEADROOM" merge -o twice $files
+        one_sentence "merged more than once"
+        try 0 "$HEADROOM" report twice
+        [ "$(grep -c '  - a recording was merged more than once' out)" -eq 1 ]
+    done
+}
+
 @test "merge: what cannot be added is refused, and nothing is written" {
     try 0 "$HEADROOM" waste --exact -q -o waste -- "$PROGRAM"
     try 0 "$HEADROOM" waste --exact -q -k dead -o dead -- "$PROGRAM"

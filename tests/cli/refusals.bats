@@ -190,6 +190,11 @@ load common
     [ "$(cat files)" = fill ]
 }
 
+@test "names in sentences stay on one line and command no terminal" {
+    try 1 "$HEADROOM" report "$(printf 'no\nsuch\033[31mfile\302\233\342\200\256')"
+    one_sentence "'no such?[31mfile??'"
+}
+
 @test "report: what is not there or no profile" {
     try 1 "$HEADROOM" report missing
     one_sentence "missing"

@@ -219,7 +219,12 @@ def sarif(path, _):
     log = json.loads(path.read_text())
     need(log["version"] == "2.1.0" and len(log["runs"]) == 1, "version")
     run, totals = log["runs"][0], Counter()
-    need(set(run) <= {"tool", "columnKind", "results", "properties"}, "members of the run")
+    need(set(run) <= {"tool", "invocations", "columnKind", "results", "properties"}, "members of the run")
+    for invocation in run["invocations"]:
+        need(set(invocation) == {"executionSuccessful", "toolExecutionNotifications"}, "members of the invocation")
+        need(invocation["executionSuccessful"] is True, "an export that did not succeed")
+        for told in invocation["toolExecutionNotifications"]:
+            need(told["level"] == "warning" and told["message"]["text"], "a notification without words")
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     need(len(set(rules)) == len(rules), "rules of one name")
     for result in run["results"]:

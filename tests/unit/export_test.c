@@ -73,7 +73,10 @@ static char *export(const struct profile *profile, enum export_format format, co
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     assert_non_null(out);
-    assert_int_equal(export_write(profile, format, metric, out, error, sizeof error), BASE_OK);
+    assert_int_equal(export_write(profile,
+                                  &(struct export_options){.format = format, .metric = metric}, out,
+                                  error, sizeof error),
+                     BASE_OK);
     fclose(out);
     if (bytes)
         *bytes = size;
@@ -168,7 +171,8 @@ static void test_sums_are_rounded_not_items(void **state)
         add_pair(profile, f, f, 1.0 / 3, 0);
     struct walk walk;
     char error[512];
-    assert_int_equal(walk_open(&walk, profile, NULL, error, sizeof error), BASE_OK);
+    assert_int_equal(walk_open(&walk, profile, &(struct export_options){0}, error, sizeof error),
+                     BASE_OK);
     uint64_t sum = 0;
     for (size_t i = 0; i < walk.samples_count; i++)
         sum += walk_value(&walk, &walk.samples[i], 0);
@@ -193,8 +197,10 @@ static void test_wrong_metric(void **state)
 {
     struct profile *profile = small_profile();
     char error[512] = "";
-    assert_int_equal(export_write(profile, EXPORT_FOLDED, "frobs", stderr, error, sizeof error),
-                     BASE_NOT_FOUND);
+    assert_int_equal(
+        export_write(profile, &(struct export_options){.format = EXPORT_FOLDED, .metric = "frobs"},
+                     stderr, error, sizeof error),
+        BASE_NOT_FOUND);
     assert_string_equal(error, "the profile has no metric 'frobs'; it has: dead_waste_bytes, "
                                "dead_use_bytes.");
     profile_free(profile);
@@ -206,7 +212,9 @@ static void test_write_error(void **state)
     char error[512] = "";
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
-    assert_int_equal(export_write(profile, EXPORT_CSV, NULL, full, error, sizeof error), BASE_IO);
+    assert_int_equal(export_write(profile, &(struct export_options){.format = EXPORT_CSV}, full,
+                                  error, sizeof error),
+                     BASE_IO);
     assert_non_null(strstr(error, "cannot be written"));
     fclose(full);
     profile_free(profile);
@@ -321,7 +329,8 @@ static void test_deep_stack(void **state)
     struct walk walk;
     char error[512];
     uint32_t *places = calloc(WALK_STACK, sizeof *places);
-    assert_int_equal(walk_open(&walk, profile, NULL, error, sizeof error), BASE_OK);
+    assert_int_equal(walk_open(&walk, profile, &(struct export_options){0}, error, sizeof error),
+                     BASE_OK);
     size_t inner, depth = walk_stack(&walk, &walk.samples[walk.samples_count - 1], places, &inner);
     assert_int_equal(inner, WALK_DEPTH + 2);
     assert_int_equal(depth, 2 * (WALK_DEPTH + 1) + 1);
@@ -344,7 +353,8 @@ static void test_nothing_found(void **state)
     }
     struct profile *profile = new_profile("other");
     char error[512];
-    assert_int_equal(export_write(profile, EXPORT_CSV, NULL, stderr, error, sizeof error),
+    assert_int_equal(export_write(profile, &(struct export_options){.format = EXPORT_CSV}, stderr,
+                                  error, sizeof error),
                      BASE_NOT_FOUND);
     profile_free(profile);
 }
@@ -371,7 +381,8 @@ static void test_everything_in_one(void **state)
             .function = 1, .count = 1, .instructions = 1, .cycles = 1, .misses = 1};
         struct walk walk;
         char error[512];
-        assert_int_equal(walk_open(&walk, profile, NULL, error, sizeof error), BASE_OK);
+        assert_int_equal(
+            walk_open(&walk, profile, &(struct export_options){0}, error, sizeof error), BASE_OK);
         assert_int_equal(walk.columns_count, 12 + 5 + (strcmp(verbs[v], "paths") == 0 ? 4 : 0));
         walk_close(&walk);
         for (unsigned format = 0; format < EXPORT_FORMATS; format++)
