@@ -49,6 +49,8 @@ bool interference_figures(const struct profile *profile, const struct report_opt
                           struct interference_figures *figures);
 void interference_figures_free(struct interference_figures *figures);
 
+extern const char *const interference_cause_words[INTERFERENCE_CAUSES]; /* for people: "cause unknown", "lock" */
+
 /* Is that key, "FUNCTION:N" or "FUNCTION:result", about that function? value: as in struct interference_sample. */
 bool interference_key_matches(const char *key, const char *function, uint32_t *value);
 

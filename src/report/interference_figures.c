@@ -7,6 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const interference_cause_words[INTERFERENCE_CAUSES] = {
+    [INTERFERENCE_UNKNOWN] = "cause unknown",
+    [INTERFERENCE_LOCK] = "lock",
+    [INTERFERENCE_CONDITION] = "condition wait",
+    [INTERFERENCE_IMBALANCE] = "barrier: imbalance",
+    [INTERFERENCE_IO] = "input and output",
+    [INTERFERENCE_ALLOCATOR] = "allocator",
+    [INTERFERENCE_PREEMPTION] = "preemption",
+    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work",
+    [INTERFERENCE_VARYING] = "varying work",
+    [INTERFERENCE_NESTED] = "in blocks that it calls",
+    [INTERFERENCE_WAITING] = "idle wait",
+};
+
 static const char *const class_names[BLOCKS_CLASSES] = {
     [BLOCKS_CODE] = "code",           [BLOCKS_LOCK] = "lock",          [BLOCKS_UNLOCK] = "unlock",
     [BLOCKS_CONDITION] = "condition", [BLOCKS_BARRIER] = "barrier",    [BLOCKS_IO] = "io",

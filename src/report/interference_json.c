@@ -229,6 +229,7 @@ static void block_object(struct json *json, const struct interference_figures *f
     number_member(json, "own_lost_ns", score->own_ns);
     number_member(json, "gain", score->gain);
     json_text(json, "cause", interference_cause_names[score->cause]);
+    json_text(json, "cause_text", interference_cause_words[score->cause]);
     evidence_members(json, figures, block);
     histogram_member(json, &figures->blocks[block]);
     stacks_members(json, figures->profile, &figures->rows[block]);

@@ -43,20 +43,6 @@ static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_WAITING] = "idle waits",
 };
 
-static const char *const cause_words[INTERFERENCE_CAUSES] = {
-    [INTERFERENCE_UNKNOWN] = "cause unknown",
-    [INTERFERENCE_LOCK] = "lock",
-    [INTERFERENCE_CONDITION] = "condition wait",
-    [INTERFERENCE_IMBALANCE] = "barrier: imbalance",
-    [INTERFERENCE_IO] = "input and output",
-    [INTERFERENCE_ALLOCATOR] = "allocator",
-    [INTERFERENCE_PREEMPTION] = "preemption",
-    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work",
-    [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "in blocks that it calls",
-    [INTERFERENCE_WAITING] = "idle wait",
-};
-
 static double share(double part, double whole)
 {
     return whole > 0 ? part / whole : 0;
@@ -225,7 +211,8 @@ static void print_top(struct printer *printer, const struct interference_figures
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
         block_title(figures, block, NAME, title);
         caller_of(printer, figures, block, caller);
-        snprintf(line, sizeof line, "%s %s — %s", title, caller, cause_words[score->cause]);
+        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+                 interference_cause_words[score->cause]);
         fprintf(printer->out, "  #%zu %5.1f %%  ", i + 1,
                 100 * share(score->own_ns, result->threads_ns));
         print_wrap(printer, PLAIN, 14, 14, line);
@@ -419,7 +406,7 @@ static void print_cause(struct printer *printer, const struct interference_figur
     char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
     char line[INTERFERENCE_SENTENCES * INTERFERENCE_SENTENCE_BYTES + TEXT_BYTES] = "";
     size_t count = interference_evidence(figures->result, block, sentences, INTERFERENCE_SENTENCES);
-    print_add(line, sizeof line, "%s.", cause_words[score->cause]);
+    print_add(line, sizeof line, "%s.", interference_cause_words[score->cause]);
     for (size_t i = 0; i < count; i++)
         add_sentence(printer, number, sentences[i], line, sizeof line);
     if (score->cause == INTERFERENCE_NESTED)
@@ -532,7 +519,7 @@ static void print_small(struct printer *printer, const struct interference_figur
         block_title(figures, block, NAME, title);
         caller_of(printer, figures, block, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
-                 cause_words[figures->result->blocks[block].cause]);
+                 interference_cause_words[figures->result->blocks[block].cause]);
         fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, block));
         print_wrap(printer, PLAIN, 15, 15, line);
     }

@@ -8,7 +8,7 @@ const COLUMNS = [
   { id: "name", label: "block", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
   { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
-  { id: "cause", label: "cause", text: true, value: (b) => b.cause ?? "" },
+  { id: "cause", label: "cause", text: true, value: (b) => b.cause_text ?? "" },
   { id: "time", label: "time", title: "of all its executions", value: (b) => b.total_ns, show: (b) => time(b.total_ns) },
   { id: "count", label: "executed", value: (b) => b.count, show: (b) => count(b.count) },
   { id: "min", label: "fastest", value: (b) => b.min_ns, show: (b) => time(b.min_ns) },
@@ -53,7 +53,7 @@ const WITHOUT = { idle: "It waits for something to happen.", unscored: "It was e
 function detail(block, kind, all, app) {
   return h("div", { class: "detail" },
     h("h3", null, nameSpan(functionName(block)), " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(block)) }, "copy name")),
-    h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause, " ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
+    h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause_text, ". ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
     histogram(block.histogram),
     h("div", { class: "sides" },
       section("Where it was called", block.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(block.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(block.stack_weights?.[i]?.lost_ns)}`), context(stack))),
