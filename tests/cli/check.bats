@@ -219,7 +219,7 @@ END
     python3 - <<'END'
 import sqlite3
 with sqlite3.connect("evil.headroom") as db:
-    name = b"=x|`b` %0A::error::pwned --> \xff\xe2\x80\xae\n::error::second"
+    name = b"=x|`b` " + b"wide " * 20 + b"%0A ::error::pwned --> \xff\xe2\x80\xae\n::error::second"
     db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text = 'fill'", (name,))
     file = b"/a b\xff%20,:\n::warning::.c"
     db.execute("UPDATE name SET text = CAST(? AS TEXT) WHERE text LIKE '%/work.c'", (file,))
@@ -228,7 +228,10 @@ END
     python3 - <<'END'
 import json
 out, summary = open("out", "rb").read().decode(), open("m.md", "rb").read().decode()
-commands = [line for line in out.splitlines() if line.lstrip().startswith("::")]
+stop, rest = out.split("\n", 1)
+text, annotations = rest.split("\n::" + stop.removeprefix("::stop-commands::") + "::\n")
+assert stop.startswith("::stop-commands::headroom-") and "EXCEEDED" in text, out
+commands = annotations.splitlines()
 assert len(commands) == 2 and all(c.startswith("::error ") for c in commands), commands
 assert "\u202e" not in out + summary and "\n::" not in summary
 json.loads(open("s.sarif", "rb").read().decode())
@@ -256,6 +259,6 @@ second = found[0]["relatedLocations"][0]
 assert second["physicalLocation"]["artifactLocation"]["uri"] == "work.c" and second["message"]["text"] == "overwritten"
 END
     try 0 "$HEADROOM" check good.headroom --limits 'waste.dead.fraction=20%' --github --sarif s.sarif
-    ! grep -q '^::' out
+    ! grep -q '^::error' out
     python3 -c 'import json; assert json.load(open("s.sarif"))["runs"][0]["results"] == []'
 }
