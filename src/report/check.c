@@ -320,11 +320,32 @@ static const char *program_of(const struct profile *profile)
     return exe ? name_base(exe) : NULL;
 }
 
+/* A limit is held against an estimate whatever it is worth. */
+static bool few_remark(const struct report_check *check, unsigned *index,
+                       char out[CHECK_SENTENCE_BYTES])
+{
+    for (size_t i = 0; i < check->results_count; i++) {
+        const struct check_result *result = &check->results[i];
+        bool few[2] = {check->has_baseline && result->limit->growth && result->baseline.few,
+                       result->figure.few};
+        if ((!few[0] && !few[1]) || (*index)-- > 0)
+            continue;
+        snprintf(out, CHECK_SENTENCE_BYTES,
+                 "%s is of too few samples%s to be relied upon: record longer, or everything "
+                 "(--exact).",
+                 result->figure.name, few[1] ? "" : " in the baseline");
+        return true;
+    }
+    return false;
+}
+
 /* Builds are told apart by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
 bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];
+    if (few_remark(check, &index, out))
+        return true;
     if (!check->has_baseline)
         return false;
     for (unsigned what = 0; what < 2; what++) {

@@ -28,6 +28,7 @@ struct diff_figure {
     double value;
     bool band; /* low and high are known                                           */
     double low, high;
+    bool few; /* of too few samples for digits, as reports have it                     */
     double whole;  /* value * whole: an amount; 0: it has none                         */
     uint32_t kind; /* enum diff_kind whose findings make it up; DIFF_KINDS: none          */
 };

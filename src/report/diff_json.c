@@ -31,6 +31,8 @@ static void figure_side(struct json *json, const char *name, const struct diff_f
         json_decimal(json, "low", figure->low, 6);
         json_decimal(json, "high", figure->high, 6);
     }
+    if (figure->few)
+        json_flag(json, "too_few_samples", true);
     json_close(json, '}');
 }
 

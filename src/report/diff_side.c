@@ -250,6 +250,7 @@ static void add_waste_figures(struct diff_side *side)
             made->whole = whole;
             made->kind = id;
             made->band = !side->ranking.exact && side->suppressed[id] <= 0 && kind->fraction.known;
+            made->few = kind->too_few;
             made->low = kind->fraction.low;
             made->high = kind->fraction.high;
         }

@@ -98,12 +98,27 @@ static void print_cell(struct page *page, const char *text)
     print_pad(page->printer, text, NUMBER_COLUMNS, true);
 }
 
+/* One of them is of too few samples: the other's digits alone. */
+static void print_few(struct page *page, const struct diff_figure figures[2])
+{
+    char number[48];
+    for (unsigned s = 0; s < 2; s++)
+        print_cell(page, figures[s].few
+                             ? "—"
+                             : diff_number(figures[s].unit, figures[s].value, false, number));
+    fprintf(page->printer->out, "  too few samples\n");
+}
+
 static void print_figure(struct page *page, const struct diff_figure figures[2])
 {
     FILE *out = page->printer->out;
     char number[48];
     double change = figures[1].value - figures[0].value;
     fprintf(out, "  %-*s", FIGURE_COLUMNS, figures[0].name);
+    if (figures[0].few || figures[1].few) {
+        print_few(page, figures);
+        return;
+    }
     for (unsigned s = 0; s < 2; s++)
         print_cell(page, diff_number(figures[s].unit, figures[s].value, false, number));
     if (figures[0].unit == DIFF_SHARE)

@@ -686,6 +686,59 @@ static void limits_of_growth(void **state)
     profile_free(after);
 }
 
+/* A profile of so many traps, each of one sample. */
+static struct profile *sampled_profile(uint64_t traps)
+{
+    struct profile *profile = new_profile(0, 500, "f");
+    profile->run.engine = "live";
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        struct profile_pair *pair = &profile->pairs[i];
+        *pair = (struct profile_pair){.kind = pair->kind,
+                                      .first = pair->first,
+                                      .second = pair->second,
+                                      .waste_bytes = (double)traps,
+                                      .use_bytes = (double)traps,
+                                      .waste_squares = (double)traps,
+                                      .use_squares = (double)traps,
+                                      .waste_traps = traps,
+                                      .use_traps = traps};
+    }
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void few_samples_are_told(void **state)
+{
+    for (uint64_t traps = 2; traps <= 200; traps *= 100) {
+        struct profile *profile = sampled_profile(traps), *same = sampled_profile(traps);
+        struct compare_limit limits[COMPARE_LIMITS];
+        struct report_check_options options = {
+            .limits = limits, .level = 0.01, .names = {"a", "b"}};
+        struct report_check *check;
+        char error[COMPARE_ERROR_BYTES];
+        size_t bytes;
+        json_t *json = diff_of(profile, same, &bytes);
+        json_t *figure = json_array_get(json_object_get(json, "figures"), 0);
+        assert_string_equal(json_string_value(json_object_get(figure, "name")),
+                            "waste.dead.fraction");
+        assert_int_equal(
+            json_is_true(json_object_get(json_object_get(figure, "after"), "too_few_samples")),
+            traps == 2);
+        json_decref(json);
+        assert_true(
+            compare_limits_parse("waste.dead.fraction=5%", limits, &options.limits_count, error));
+        assert_int_equal(report_check_make(NULL, profile, &options, &check, error, sizeof error),
+                         BASE_OK);
+        char *text = printed(check, as_text);
+        assert_int_equal(strstr(text, "too few samples to be relied") != NULL, traps == 2);
+        free(text);
+        report_check_free(check);
+        profile_free(profile);
+        profile_free(same);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -711,6 +764,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_compared),
         cmocka_unit_test(hostile_names_in_checks),
         cmocka_unit_test(limits_of_growth),
+        cmocka_unit_test(few_samples_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,11 +130,12 @@ function interval(unit, side) {
 }
 
 function figureRow({ name, unit, before, after }) {
-  const by = after.value - before.value;
-  const change = by === 0 ? "=" : unit === "share" ? points(by) : signed(by, SHOW[unit](by));
-  const relative = by === 0 || !(before.value > 0) ? "" : signed(by, `${((100 * by) / before.value).toFixed(1)} %`);
+  const few = before.too_few_samples || after.too_few_samples;
+  const by = few ? NaN : after.value - before.value;
+  const change = few ? "too few samples" : by === 0 ? "=" : unit === "share" ? points(by) : signed(by, SHOW[unit](by));
+  const relative = few || by === 0 || !(before.value > 0) ? "" : signed(by, `${((100 * by) / before.value).toFixed(1)} %`);
   return h("tr", null, h("td", { class: "text" }, name),
-    [before, after].map((side) => h("td", { class: "figure", title: interval(unit, side) }, SHOW[unit](side.value))),
+    [before, after].map((side) => h("td", { class: "figure", title: interval(unit, side) }, side.too_few_samples ? "—" : SHOW[unit](side.value))),
     h("td", { class: "figure" }, change), h("td", { class: "figure" }, relative));
 }
 
