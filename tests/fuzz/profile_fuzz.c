@@ -244,9 +244,10 @@ static void report(struct profile *profile)
 static void export(struct profile *profile)
 {
     char error[512];
-    for (int format = 0; format < EXPORT_FORMATS; format++)
-        require(export_write(profile, (enum export_format)format, NULL, nowhere, error,
-                             sizeof error) == BASE_OK);
+    for (int format = 0; format < EXPORT_FORMATS; format++) {
+        struct export_options options = {.format = (enum export_format)format};
+        require(export_write(profile, &options, nowhere, error, sizeof error) == BASE_OK);
+    }
 }
 
 static void view(struct profile *profile)
