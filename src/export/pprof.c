@@ -209,20 +209,22 @@ static void put_strings(struct writer *writer)
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
+/* location: index + 1. What is no code has nothing inlined. */
+static bool is_inlined_into(const struct writer *writer, uint32_t place, uint32_t location)
+{
+    const struct node *caller = (const struct node *)writer->nodes.items + (location - 1);
+    return walk_place(writer->walk, place)->inlined &&
+           !walk_place(writer->walk, caller->place)->named;
+}
+
 /* Places, root first, become locations in the same array; how many. */
 static size_t find_locations(struct writer *writer, uint32_t *places, size_t depth)
 {
     size_t count = 0;
     for (size_t i = 0; i < depth; i++) {
-        bool inlined = count && walk_place(writer->walk, places[i])->inlined;
-        if (inlined &&
-            !walk_place(writer->walk,
-                        ((struct node *)writer->nodes.items)[places[count - 1] - 1].place)
-                 ->named)
-            count--;
-        else
-            inlined = false;
-        struct node node = {inlined ? places[count] : 0, places[i]};
+        struct node node = {0, places[i]};
+        if (count && is_inlined_into(writer, places[i], places[count - 1]))
+            node.parent = places[--count];
         uint32_t id = numbered_id(&writer->nodes, &node);
         writer->failed |= id == UINT32_MAX;
         if (writer->failed)

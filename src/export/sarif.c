@@ -9,7 +9,7 @@
  */
 #include "export/walk.h"
 
-#include "report/json.h"
+#include "report/sarif.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -155,21 +155,6 @@ static bool find_results(struct results *results)
 
 /* ---- locations ------------------------------------------------------------------------------ */
 
-/* A path as a URI: file:///... if it is absolute, else relative. */
-static void uri_member(struct json *json, const char *path)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/";
-    json_key(json, "uri");
-    fputs(*path == '/' ? "\"file://" : "\"", json->out);
-    /* "//host/..." would be a host's. */
-    while (path[0] == '/' && path[1] == '/')
-        path++;
-    for (; *path; path++)
-        fprintf(json->out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
-    putc('"', json->out);
-}
-
 static void location_members(struct json *json, const struct walk *walk, uint32_t place)
 {
     const char *file = walk_file(walk, place);
@@ -177,7 +162,7 @@ static void location_members(struct json *json, const struct walk *walk, uint32_
     if (*file) {
         json_begin(json, "physicalLocation", '{');
         json_begin(json, "artifactLocation", '{');
-        uri_member(json, file);
+        sarif_uri(json, file);
         json_close(json, '}');
         if (line && line <= INT32_MAX) {
             json_begin(json, "region", '{');
@@ -194,19 +179,12 @@ static void location_members(struct json *json, const struct walk *walk, uint32_
     json_close(json, ']');
 }
 
-static void message_member(struct json *json, const char *text)
-{
-    json_begin(json, "message", '{');
-    json_text(json, "text", text);
-    json_close(json, '}');
-}
-
 /* The stack in places, leaf first. */
 static void stack_object(struct json *json, const struct walk *walk, const char *what,
                          const uint32_t *places, size_t count)
 {
     json_begin_item(json);
-    message_member(json, what);
+    sarif_message(json, what);
     json_begin(json, "frames", '[');
     for (size_t i = count; i-- > 0;) {
         json_begin_item(json);
@@ -229,7 +207,7 @@ static const char *level_of(const struct result *result, enum walk_kind kind)
     return !mendable || result->share < 0.01 ? "note" : result->share < 0.1 ? "warning" : "error";
 }
 
-static void message_of(const struct results *results, const struct result *result,
+static void message_of(struct results *results, const struct result *result,
                        const struct walk_sample *sample, const struct ends *ends)
 {
     const struct walk *walk = results->walk;
@@ -245,7 +223,7 @@ static void message_of(const struct results *results, const struct result *resul
                  ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "not known",
                  second ? ", and the second in " : "", second ? walk_name(walk, ends->second) : "",
                  *detail ? " (" : "", detail, *detail ? ")" : "");
-    message_member((struct json *)&results->json, printed < 0 ? numbers : text);
+    sarif_message(&results->json, printed < 0 ? numbers : text);
     if (printed >= 0)
         free(text);
 }
@@ -265,7 +243,7 @@ static void locations_members(struct json *json, const struct walk *walk, const 
     json_begin_item(json);
     json_count(json, "id", 1);
     location_members(json, walk, ends->second);
-    message_member(json, "The second access or execution.");
+    sarif_message(json, "The second access or execution.");
     json_close(json, '}');
     json_close(json, ']');
 }
@@ -318,23 +296,10 @@ static void result_object(struct results *results, const struct result *result)
 
 static void tool_member(struct json *json, const struct profile *profile)
 {
-    json_begin(json, "tool", '{');
-    json_begin(json, "driver", '{');
-    json_text(json, "name", "headroom");
-    if (profile->run.version && *profile->run.version)
-        json_text(json, "version", profile->run.version);
-    json_begin(json, "rules", '[');
-    for (unsigned i = 0; i < WALK_KINDS; i++) {
-        json_begin_item(json);
-        json_text(json, "id", walk_kinds[i].name);
-        json_begin(json, "shortDescription", '{');
-        json_text(json, "text", walk_kinds[i].finding);
-        json_close(json, '}');
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    json_close(json, '}');
-    json_close(json, '}');
+    sarif_tool_begin(json, profile->run.version);
+    for (unsigned i = 0; i < WALK_KINDS; i++)
+        sarif_rule(json, walk_kinds[i].name, walk_kinds[i].finding);
+    sarif_tool_end(json);
 }
 
 static void properties_member(struct json *json, const struct results *results)
@@ -366,23 +331,16 @@ bool write_sarif(struct walk *walk, FILE *out)
     results.places = malloc(WALK_STACK * sizeof *results.places);
     bool good = results.places && find_results(&results);
     if (good) {
-        json_open(json, '{');
-        json_text(json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-        json_text(json, "version", "2.1.0");
-        json_begin(json, "runs", '[');
-        json_begin_item(json);
+        sarif_begin(json);
         tool_member(json, walk->profile);
-        json_invocations(json, walk->profile, NULL);
+        sarif_invocations(json, walk->profile, NULL);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');
         for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS; i++)
             result_object(&results, &results.items[i]);
         json_close(json, ']');
         properties_member(json, &results);
-        json_close(json, '}');
-        json_close(json, ']');
-        json_close(json, '}');
-        putc('\n', out);
+        sarif_end(json);
     }
     numbered_free(&results.keys);
     free(results.items);

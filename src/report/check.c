@@ -22,6 +22,15 @@ struct suspect {
     const struct compare_finding *finding;
 };
 
+/* Of a path or a block; NULL: not known. */
+static const char *function_of(const struct diff_side *side, const struct compare_finding *finding)
+{
+    const struct profile *profile = side->profile;
+    return finding->kind == DIFF_PATH
+               ? profile->path_functions[profile->paths[finding->row].function].function
+               : profile->block_functions[profile->timed_blocks[finding->row].function].function;
+}
+
 static bool matches(const char *pattern, const char *function)
 {
     return function && fnmatch(pattern, function, 0) == 0;
@@ -32,15 +41,8 @@ static bool has_function(void *context, unsigned which, const char *pattern)
     const struct suspect *suspect = context;
     const struct profile *profile = suspect->side->profile;
     uint32_t contexts[2];
-    if (suspect->finding->kind == DIFF_PATH)
-        return matches(
-            pattern,
-            profile->path_functions[profile->paths[suspect->finding->row].function].function);
-    if (suspect->finding->kind == DIFF_BLOCK)
-        return matches(
-            pattern, profile->block_functions[profile->timed_blocks[suspect->finding->row].function]
-                         .function);
-    diff_contexts(suspect->side, suspect->finding, contexts);
+    if (!diff_contexts(suspect->side, suspect->finding, contexts))
+        return matches(pattern, function_of(suspect->side, suspect->finding));
     for (uint32_t at = contexts[which]; at; at = profile->contexts[at].parent)
         if (matches(pattern, profile->frames[profile->contexts[at].frame].function))
             return true;
@@ -126,13 +128,6 @@ static enum base_status hold(struct report_check *check, const struct compare_li
 
 /* ---- items ----------------------------------------------------------------------------------- */
 
-static bool is_about(const struct check_result *result, uint32_t kind)
-{
-    if (strcmp(result->limit->metric, "waste.bytes") == 0)
-        return kind < DIFF_REUSE;
-    return result->figure.kind == kind;
-}
-
 /* Two limits of one kind show its findings once. */
 static bool is_listed(const struct report_check *check, const struct compare_finding *finding)
 {
@@ -153,7 +148,7 @@ static size_t add_item(struct report_check *check, const struct check_result *re
                        const struct compare_finding *finding, const struct compare_change *change)
 {
     double amount = change ? change->amounts[1] - change->amounts[0] : finding->amount;
-    if (!is_about(result, finding->kind) || finding->row == DIFF_ALL ||
+    if (!(result->figure.kinds & 1U << finding->kind) || finding->row == DIFF_ALL ||
         !is_worth(check, finding, amount, change ? least_growth : least_share) ||
         is_listed(check, finding))
         return 0;
@@ -237,11 +232,7 @@ void check_find_place(const struct report_check *check, const struct check_item 
         char name[BLOCK_NAME_BYTES];
         struct profile_frame frame = {0};
         diff_name(item->side, item->finding, name, &frame.file, &frame.line);
-        frame.function =
-            item->finding->kind == DIFF_PATH
-                ? profile->path_functions[profile->paths[item->finding->row].function].function
-                : profile->block_functions[profile->timed_blocks[item->finding->row].function]
-                      .function;
+        frame.function = function_of(item->side, item->finding);
         place->function = frame.function ? frame.function : place->function;
         consider(check, &frame, place);
         return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of a check against limits: what exceeds them and where (check.c), for people
- * and GitHub (check_text.c), as Markdown (check_markdown.c), as SARIF (sarif.c).
+ * and GitHub (check_text.c), as Markdown (check_markdown.c), as SARIF (check_sarif.c).
  */
 #ifndef HEADROOM_REPORT_CHECK_H
 #define HEADROOM_REPORT_CHECK_H

@@ -98,23 +98,14 @@ static void print_suppressions(struct printer *printer, const struct report_chec
 
 static void print_limits(struct printer *printer, const struct report_check *check)
 {
+    const struct profile *const profiles[2] = {check_profile_of(check, 0),
+                                               check_profile_of(check, 1)};
     char line[CHECK_SENTENCE_BYTES];
-    bool headed = false;
     for (unsigned i = 0; check_remark(check, i, line); i++) {
         fputs("\n  ", printer->out);
         print_wrap(printer, PLAIN, 2, 2, line);
     }
-    for (unsigned which = 0; which < 2; which++) {
-        const struct profile *profile = check_profile_of(check, which);
-        if (!profile || !profile->degraded_count)
-            continue;
-        if (!headed)
-            fprintf(printer->out, "\n%sLimits of %s%s\n", print_on(printer, STRONG),
-                    check->has_baseline ? "these recordings" : "this recording",
-                    print_off(printer));
-        headed = true;
-        print_degraded(printer, profile, check_of[which]);
-    }
+    print_degraded_both(printer, profiles, check_of);
 }
 
 static void narrow(struct printer *printer, const struct report_check *check)

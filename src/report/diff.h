@@ -2,7 +2,7 @@
 /*
  * Between the files that set two profiles against each other: a profile's findings as keys and
  * amounts, and its figures (diff_side.c), the differences (diff_make.c), for people (diff_text.c)
- * and as JSON (diff_json.c). Limits: check.c; check_text.c, check_markdown.c and sarif.c print.
+ * and as JSON (diff_json.c). Limits: check.c; check_text.c, check_markdown.c and check_sarif.c print.
  */
 #ifndef HEADROOM_REPORT_DIFF_H
 #define HEADROOM_REPORT_DIFF_H
@@ -30,7 +30,7 @@ struct diff_figure {
     double low, high;
     bool few; /* of too few samples for digits, as reports have it                     */
     double whole;  /* value * whole: an amount; 0: it has none                         */
-    uint32_t kind; /* enum diff_kind whose findings make it up; DIFF_KINDS: none          */
+    uint32_t kinds; /* bits of enum diff_kind: findings that make it up                   */
 };
 
 struct diff_side {

@@ -228,7 +228,7 @@ static struct diff_figure *add_figure(struct diff_side *side, const char *prefix
                                       enum diff_unit unit, double value)
 {
     struct diff_figure *made = &side->figures[side->figures_count++];
-    *made = (struct diff_figure){.unit = unit, .value = value, .kind = DIFF_KINDS};
+    *made = (struct diff_figure){.unit = unit, .value = value};
     snprintf(made->name, sizeof made->name, "%s%s", prefix, name);
     return made;
 }
@@ -236,6 +236,7 @@ static struct diff_figure *add_figure(struct diff_side *side, const char *prefix
 static void add_waste_figures(struct diff_side *side)
 {
     double all = 0;
+    uint32_t kinds = 0;
     for (size_t k = 0; k < side->ranking.kinds_count; k++) {
         const struct rank_kind *kind = &side->ranking.kinds[k];
         uint32_t id = kind->totals->kind;
@@ -248,7 +249,7 @@ static void add_waste_figures(struct diff_side *side)
             struct diff_figure *made =
                 add_figure(side, prefix, "fraction", DIFF_SHARE, waste / whole);
             made->whole = whole;
-            made->kind = id;
+            made->kinds = 1U << id;
             made->band = !side->ranking.exact && side->suppressed[id] <= 0 && kind->fraction.known;
             made->few = kind->too_few;
             made->low = kind->fraction.low;
@@ -258,10 +259,14 @@ static void add_waste_figures(struct diff_side *side)
             continue; /* weights of samples, which nobody stored or loaded */
         struct diff_figure *bytes = add_figure(side, prefix, "bytes", DIFF_BYTES, waste);
         bytes->whole = 1;
-        bytes->kind = id;
+        bytes->kinds = 1U << id;
+        kinds |= bytes->kinds;
     }
-    if (side->ranking.kinds_count && side->ranking.exact)
-        add_figure(side, "waste.", "bytes", DIFF_BYTES, all)->whole = 1;
+    if (!kinds)
+        return;
+    struct diff_figure *bytes = add_figure(side, "waste.", "bytes", DIFF_BYTES, all);
+    bytes->whole = 1;
+    bytes->kinds = kinds;
 }
 
 static void make_miss(const struct diff_side *side, uint64_t bytes, struct diff_figure *figure)
@@ -278,7 +283,7 @@ static void make_miss(const struct diff_side *side, uint64_t bytes, struct diff_
                                    .low = ratio.low,
                                    .high = ratio.high,
                                    .whole = side->reuse->totals.accesses,
-                                   .kind = DIFF_REUSE};
+                                   .kinds = 1U << DIFF_REUSE};
     snprintf(figure->name, sizeof figure->name, "reuse.miss@%llu%.*s", (unsigned long long)shown,
              unit ? 1 : 0, units + unit);
 }
@@ -310,7 +315,7 @@ static void add_path_figures(struct diff_side *side)
         add_figure(side, "paths.", "instructions", DIFF_COUNT,
                    fmax(0, side->compare.wholes[DIFF_PATH].amount - side->suppressed[DIFF_PATH]));
     made->whole = 1;
-    made->kind = DIFF_PATH;
+    made->kinds = 1U << DIFF_PATH;
     add_figure(side, "paths.", "executions", DIFF_COUNT,
                fmax(0, counts - side->suppressed_executions))
         ->whole = 1;
@@ -328,7 +333,7 @@ static void add_figures(struct diff_side *side)
             add_figure(side, "interference.", "share", DIFF_SHARE,
                        paths_share(result->interference_ns, result->threads_ns));
         made->whole = result->threads_ns;
-        made->kind = DIFF_BLOCK;
+        made->kinds = 1U << DIFF_BLOCK;
     }
     if (run->cpu_s >= 0)
         add_figure(side, "", "cpu_s", DIFF_SECONDS, run->cpu_s);

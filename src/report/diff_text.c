@@ -84,7 +84,7 @@ static const char *figure_verdict(const struct diff *diff, const struct diff_fig
         return "";
     for (size_t i = 0; i < diff->changes_count; i++) {
         const struct compare_change *change = &diff->changes[i];
-        if (diff_finding(diff, change)->row == DIFF_ALL && change->kind == figures[0].kind &&
+        if (diff_finding(diff, change)->row == DIFF_ALL && figures[0].kinds == 1U << change->kind &&
             figures[0].unit == DIFF_SHARE)
             return change->verdict == COMPARE_SAME ? "not significant" : "significant";
     }
@@ -322,21 +322,11 @@ static void narrow(struct page *page)
     }
 }
 
-static void print_limits(struct page *page)
-{
-    static const char *const sides[2] = {"before: ", "after: "};
-    struct printer *printer = page->printer;
-    if (!page->diff->sides[0].profile->degraded_count &&
-        !page->diff->sides[1].profile->degraded_count)
-        return;
-    fprintf(printer->out, "\n%sLimits of these recordings%s\n", print_on(printer, STRONG),
-            print_off(printer));
-    for (unsigned s = 0; s < 2; s++)
-        print_degraded(printer, page->diff->sides[s].profile, sides[s]);
-}
-
 static void print_page(struct page *page)
 {
+    static const char *const sides[2] = {"before: ", "after: "};
+    const struct profile *const profiles[2] = {page->diff->sides[0].profile,
+                                               page->diff->sides[1].profile};
     size_t changes = 0;
     narrow(page);
     print_method(page);
@@ -347,7 +337,7 @@ static void print_page(struct page *page)
     if (changes == 0 && page->diff->sides[0].blocks.profile == NULL)
         fprintf(page->printer->out, "\n  No finding appeared, vanished, grew or shrank%s.\n",
                 page->diff->exact ? "" : " significantly");
-    print_limits(page);
+    print_degraded_both(page->printer, profiles, sides);
 }
 
 static enum base_status write_page(const struct diff *diff,

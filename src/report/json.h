@@ -41,9 +41,6 @@ void json_flag(struct json *json, const char *name, bool value);
 void json_signed(struct json *json, const char *name, int64_t value);
 void json_seconds(struct json *json, const char *name, double value);
 void json_interval(struct json *json, const struct profile_share *share);
-/* SARIF: what was degraded in a recording, as notifications of the run. NULL: no second profile. */
-void json_invocations(struct json *json, const struct profile *profile,
-                      const struct profile *baseline);
 void json_texts(struct json *json, const char *name, const struct profile_text *texts,
                 size_t count);
 

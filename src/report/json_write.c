@@ -187,31 +187,3 @@ void json_context(struct json *json, const char *name, const struct profile *pro
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');
 }
-
-static void notifications(struct json *json, const struct profile *profile, const char *of)
-{
-    for (size_t i = 0; profile && i < profile->degraded_count; i++) {
-        char text[1024];
-        snprintf(text, sizeof text, "%s%s", of, profile->degraded[i].text);
-        json_begin_item(json);
-        json_text(json, "level", "warning");
-        json_begin(json, "message", '{');
-        json_text(json, "text", text);
-        json_close(json, '}');
-        json_close(json, '}');
-    }
-}
-
-void json_invocations(struct json *json, const struct profile *profile,
-                      const struct profile *baseline)
-{
-    json_begin(json, "invocations", '[');
-    json_begin_item(json);
-    json_flag(json, "executionSuccessful", true);
-    json_begin(json, "toolExecutionNotifications", '[');
-    notifications(json, profile, "");
-    notifications(json, baseline, "baseline: ");
-    json_close(json, ']');
-    json_close(json, '}');
-    json_close(json, ']');
-}

@@ -26,13 +26,13 @@ size_t name_utf8(const char *text)
 }
 
 /* C0 and C1 controls move cursors; bidirectional controls reorder what is read. */
-static bool shows(const char *text, size_t bytes)
+bool name_shows(const char *text, size_t bytes)
 {
     const unsigned char *s = (const unsigned char *)text;
     if (bytes == 1)
         return s[0] >= 0x20 && s[0] != 0x7f;
     if (bytes == 2)
-        return !(s[0] == 0xc2 && s[1] < 0xa0);
+        return !(s[0] == 0xc2 && s[1] < 0xa0) && !(s[0] == 0xd8 && s[1] == 0x9c);
     if (bytes == 3 && s[0] == 0xe2 && s[1] == 0x80)
         return s[2] < 0x8b || (s[2] > 0x8f && s[2] < 0xa8) || s[2] > 0xae;
     return !(bytes == 3 && s[0] == 0xe2 && s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
@@ -43,7 +43,7 @@ void name_clean(const char *text, char *out, size_t out_bytes)
     size_t used = 0;
     while (*text) {
         size_t bytes = name_utf8(text);
-        bool good = bytes && shows(text, bytes);
+        bool good = bytes && name_shows(text, bytes);
         size_t needed = good ? bytes : 1;
         if (used + needed >= out_bytes)
             break;

@@ -23,6 +23,10 @@ unsigned name_columns(const char *text);
 /* Length of the UTF-8 sequence at text, 0 if it is not valid. */
 size_t name_utf8(const char *text);
 
+/* Whether the valid sequence may be shown: it neither controls anything, nor turns the direction of writing, nor is
+   without width. */
+bool name_shows(const char *text, size_t bytes);
+
 const char *name_base(const char *path);
 
 /* What every program runs before its own code. NULL: no. */

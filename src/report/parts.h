@@ -224,6 +224,10 @@ enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *co
 
 /* ---- source lines --------------------------------------------------------------------------- */
 
+/* The file, open for reading, if its lines may be quoted: a regular one of a sane size (*bytes), not changed later; 0:
+   whenever. -1: it may not. The caller closes it. */
+int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes);
+
 /* Lines of files, read as needed. */
 struct source_cache {
     struct source_file *files;

@@ -362,6 +362,22 @@ void print_degraded(struct printer *printer, const struct profile *profile, cons
     }
 }
 
+void print_degraded_both(struct printer *printer, const struct profile *const profiles[2],
+                         const char *const of[2])
+{
+    bool headed = false;
+    for (unsigned i = 0; i < 2; i++) {
+        if (!profiles[i] || !profiles[i]->degraded_count)
+            continue;
+        if (!headed)
+            fprintf(printer->out, "\n%sLimits of %s%s\n", print_on(printer, STRONG),
+                    profiles[0] && profiles[1] ? "these recordings" : "this recording",
+                    print_off(printer));
+        headed = true;
+        print_degraded(printer, profiles[i], of[i]);
+    }
+}
+
 static bool plain_word(const char *word)
 {
     return word[0] && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

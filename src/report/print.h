@@ -84,6 +84,10 @@ void print_given(struct printer *printer, const char *advice, size_t number);
 /* What was degraded in a recording, an item each; `of`: "baseline: ", or "". */
 void print_degraded(struct printer *printer, const struct profile *profile, const char *of);
 
+/* The same of two under a heading, if there is anything; either may be NULL. */
+void print_degraded_both(struct printer *printer, const struct profile *const profiles[2],
+                         const char *const of[2]);
+
 /* As a shell takes it. */
 void print_quote(const char *word, char *out, size_t out_bytes);
 

@@ -1,170 +1,96 @@
 // SPDX-License-Identifier: MIT
-/*
- * A check against limits as SARIF 2.1.0 (OASIS): a rule for each exceeded limit, a result for each
- * finding, at the place of its first context, with that of the second as a related location.
- */
-#include "report/check.h"
+/* The parts that every SARIF file has. */
+#include "report/sarif.h"
 
-#include "report/json.h"
-
-#include <inttypes.h>
 #include <string.h>
 
-/* A path as a URI reference. */
-static void put_uri(struct json *json, const struct check_place *place)
+void sarif_begin(struct json *json)
+{
+    json_open(json, '{');
+    json_text(json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    json_text(json, "version", "2.1.0");
+    json_begin(json, "runs", '[');
+    json_begin_item(json);
+}
+
+void sarif_end(struct json *json)
+{
+    json_close(json, '}');
+    json_close(json, ']');
+    json_close(json, '}');
+    putc('\n', json->out);
+}
+
+void sarif_tool_begin(struct json *json, const char *version)
+{
+    json_begin(json, "tool", '{');
+    json_begin(json, "driver", '{');
+    json_text(json, "name", "headroom");
+    if (version && *version)
+        json_text(json, "version", version);
+    json_begin(json, "rules", '[');
+}
+
+void sarif_rule(struct json *json, const char *id, const char *description)
+{
+    json_begin_item(json);
+    json_text(json, "id", id);
+    json_begin(json, "shortDescription", '{');
+    json_text(json, "text", description);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+void sarif_tool_end(struct json *json)
+{
+    json_close(json, ']');
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+static void notifications(struct json *json, const struct profile *profile, const char *of)
+{
+    for (size_t i = 0; profile && i < profile->degraded_count; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", of, profile->degraded[i].text);
+        json_begin_item(json);
+        json_text(json, "level", "warning");
+        sarif_message(json, text);
+        json_close(json, '}');
+    }
+}
+
+void sarif_invocations(struct json *json, const struct profile *profile,
+                       const struct profile *baseline)
+{
+    json_begin(json, "invocations", '[');
+    json_begin_item(json);
+    json_flag(json, "executionSuccessful", true);
+    json_begin(json, "toolExecutionNotifications", '[');
+    notifications(json, profile, "");
+    notifications(json, baseline, "baseline: ");
+    json_close(json, ']');
+    json_close(json, '}');
+    json_close(json, ']');
+}
+
+void sarif_message(struct json *json, const char *text)
+{
+    json_begin(json, "message", '{');
+    json_text(json, "text", text);
+    json_close(json, '}');
+}
+
+void sarif_uri(struct json *json, const char *path)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                 "0123456789-._~/+@!$&'()*,;=";
     json_key(json, "uri");
-    fputs(place->file[0] == '/' ? "\"file://" : "\"", json->out);
-    for (const char *at = place->file; *at; at++) {
-        if (strchr(plain, *at))
-            putc(*at, json->out);
-        else
-            fprintf(json->out, "%%%02X", (unsigned char)*at);
-    }
+    fputs(*path == '/' ? "\"file://" : "\"", json->out);
+    /* "//host/..." would be a host's. */
+    while (path[0] == '/' && path[1] == '/')
+        path++;
+    for (; *path; path++)
+        fprintf(json->out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
     putc('"', json->out);
-}
-
-static void location(struct json *json, const struct check_place *place, const char *message)
-{
-    char name[NAME_BYTES];
-    json_begin_item(json);
-    if (message) {
-        json_count(json, "id", 1);
-        json_begin(json, "message", '{');
-        json_text(json, "text", message);
-        json_close(json, '}');
-    }
-    json_begin(json, "physicalLocation", '{');
-    json_begin(json, "artifactLocation", '{');
-    put_uri(json, place);
-    if (place->relative)
-        json_text(json, "uriBaseId", "%SRCROOT%");
-    json_close(json, '}');
-    json_begin(json, "region", '{');
-    json_count(json, "startLine", place->line);
-    json_close(json, '}');
-    json_close(json, '}');
-    json_begin(json, "logicalLocations", '[');
-    json_begin_item(json);
-    name_shorten(place->function, 100, name);
-    json_text(json, "name", name);
-    json_text(json, "kind", "function");
-    json_close(json, '}');
-    json_close(json, ']');
-    json_close(json, '}');
-}
-
-static void locations(struct json *json, const struct report_check *check,
-                      const struct check_item *item)
-{
-    static const char *const members[2] = {"locations", "relatedLocations"};
-    const char *const *labels = diff_labels[item->finding->kind];
-    for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
-        struct check_place place;
-        check_find_place(check, item, i, &place);
-        if (!place.relative && !(place.file && place.file[0] == '/'))
-            continue; /* relative to nobody knows what */
-        json_begin(json, members[i], '[');
-        location(json, &place, i ? labels[i] : NULL);
-        json_close(json, ']');
-    }
-}
-
-static void result_head(struct json *json, const struct report_check *check,
-                        const struct check_result *result, const char *message)
-{
-    json_begin_item(json);
-    json_text(json, "ruleId", result->figure.name);
-    json_text(json, "level", check->options->warn_only ? "warning" : "error");
-    json_begin(json, "message", '{');
-    json_text(json, "text", message);
-    json_close(json, '}');
-}
-
-/* Lines drift: a finding is the same as long as its functions are. */
-static void fingerprint(struct json *json, const struct compare_finding *finding)
-{
-    char text[40];
-    snprintf(text, sizeof text, "%" PRIx64 "%016" PRIx64, finding->functions[0],
-             finding->functions[1]);
-    json_begin(json, "partialFingerprints", '{');
-    json_text(json, "headroomContexts/v1", text);
-    json_close(json, '}');
-}
-
-static void results_member(struct json *json, const struct report_check *check)
-{
-    char sentence[CHECK_SENTENCE_BYTES];
-    json_begin(json, "results", '[');
-    for (size_t i = 0; i < check->results_count; i++) {
-        if (check->results[i].state != CHECK_EXCEEDED)
-            continue;
-        check_limit_sentence(&check->results[i], sentence);
-        result_head(json, check, &check->results[i], sentence);
-        json_close(json, '}');
-    }
-    for (size_t i = 0; i < check->items_count; i++) {
-        const struct check_item *item = &check->items[i];
-        check_sentence(check, item, sentence);
-        result_head(json, check, item->result, sentence);
-        locations(json, check, item);
-        fingerprint(json, item->finding);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
-static bool is_first_of_rule(const struct report_check *check, size_t index)
-{
-    for (size_t i = 0; i < index; i++)
-        if (check->results[i].state == CHECK_EXCEEDED &&
-            strcmp(check->results[i].figure.name, check->results[index].figure.name) == 0)
-            return false;
-    return check->results[index].state == CHECK_EXCEEDED;
-}
-
-static void tool_member(struct json *json, const struct report_check *check)
-{
-    char text[128];
-    json_begin(json, "tool", '{');
-    json_begin(json, "driver", '{');
-    json_text(json, "name", "headroom");
-    json_text(json, "version", HEADROOM_VERSION);
-    json_begin(json, "rules", '[');
-    for (size_t i = 0; i < check->results_count; i++) {
-        const struct diff_figure *figure = &check->results[i].figure;
-        if (!is_first_of_rule(check, i))
-            continue;
-        json_begin_item(json);
-        json_text(json, "id", figure->name);
-        json_begin(json, "shortDescription", '{');
-        snprintf(text, sizeof text, "%s is beyond its limit", figure->name);
-        json_text(json, "text", text);
-        json_close(json, '}');
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-    json_close(json, '}');
-    json_close(json, '}');
-}
-
-enum base_status report_check_sarif(const struct report_check *check, FILE *out)
-{
-    struct json json = {.out = out};
-    json_open(&json, '{');
-    json_text(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    json_text(&json, "version", "2.1.0");
-    json_begin(&json, "runs", '[');
-    json_begin_item(&json);
-    tool_member(&json, check);
-    json_invocations(&json, check_profile_of(check, 1), check_profile_of(check, 0));
-    json_text(&json, "columnKind", "utf16CodeUnits");
-    results_member(&json, check);
-    json_close(&json, '}');
-    json_close(&json, ']');
-    json_close(&json, '}');
-    putc('\n', out);
-    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }

@@ -38,19 +38,29 @@ static char *read_whole(int descriptor, size_t bytes)
     return NULL;
 }
 
-static void load(const struct source_cache *cache, struct source_file *file)
+int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes)
 {
     struct stat info;
-    int descriptor = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (descriptor < 0)
-        return;
+        return -1;
     if (fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 &&
         info.st_size <= LARGEST_FILE_BYTES &&
-        (cache->not_newer_than_ns == 0 ||
-         (uint64_t)info.st_mtim.tv_sec <= cache->not_newer_than_ns / 1000000000)) {
-        file->bytes = (size_t)info.st_size;
-        file->text = read_whole(descriptor, file->bytes);
+        (not_newer_than_ns == 0 ||
+         (uint64_t)info.st_mtim.tv_sec <= not_newer_than_ns / 1000000000)) {
+        *bytes = (size_t)info.st_size;
+        return descriptor;
     }
+    close(descriptor);
+    return -1;
+}
+
+static void load(const struct source_cache *cache, struct source_file *file)
+{
+    int descriptor = source_open(file->path, cache->not_newer_than_ns, &file->bytes);
+    if (descriptor < 0)
+        return;
+    file->text = read_whole(descriptor, file->bytes);
     close(descriptor);
 }
 

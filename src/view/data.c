@@ -115,8 +115,6 @@ static bool place_tree(struct json *json, const struct ranking *ranking)
 /* ---- what was measured where --------------------------------------------------------------------
  */
 
-enum side { FIRST, SECOND };
-
 static void clear(double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -131,17 +129,15 @@ static void waste_metrics(struct json *json, const struct ranking *ranking, doub
         {"redundant loads, at the load before", "redundant loads, at the load that repeats it"}};
     const struct profile *profile = ranking->profile;
     for (uint32_t kind = 0; kind < PROFILE_REUSE; kind++)
-        for (enum side side = SECOND;; side = FIRST) {
+        for (unsigned second = 2; second-- > 0;) {
             clear(values, ranking->places_count);
             for (size_t i = 0; i < profile->pairs_count; i++) {
                 const struct profile_pair *pair = &profile->pairs[i];
                 if (pair->kind == kind)
-                    values[ranking->place_of[side == FIRST ? pair->first : pair->second]] +=
+                    values[ranking->place_of[second ? pair->second : pair->first]] +=
                         pair->waste_bytes;
             }
-            metric(json, names[kind][side], "bytes", values, ranking->places_count);
-            if (side == FIRST)
-                break;
+            metric(json, names[kind][second], "bytes", values, ranking->places_count);
         }
 }
 
@@ -179,7 +175,8 @@ static void other_metrics(struct json *json, const struct ranking *ranking, doub
     metric(json, "samples taken", "count", values, count);
 }
 
-static bool places_member(struct json *json, const struct ranking *ranking)
+/* any: is there a metric that something was measured of? */
+static bool places_member(struct json *json, const struct ranking *ranking, bool *any)
 {
     double *values = calloc(ranking->places_count + 1, sizeof *values);
     bool good = values && place_tree(json, ranking);
@@ -188,6 +185,7 @@ static bool places_member(struct json *json, const struct ranking *ranking)
         waste_metrics(json, ranking, values);
         reuse_metrics(json, ranking, values);
         other_metrics(json, ranking, values);
+        *any = json->comma;
         json_close(json, ']');
     }
     free(values);
@@ -206,7 +204,7 @@ static double vertex_value(const struct profile_vertex *vertex, unsigned which)
     return value > 0 ? value : 0;
 }
 
-static void vertex_metrics(struct json *json, const struct profile *profile, double *values)
+static bool vertex_metrics(struct json *json, const struct profile *profile, double *values)
 {
     static const char *const names[] = {"cycles", "instructions", "misses", "activations"};
     json_begin(json, "metrics", '[');
@@ -215,10 +213,12 @@ static void vertex_metrics(struct json *json, const struct profile *profile, dou
             values[i] = vertex_value(&profile->vertices[i], which);
         metric(json, names[which], "count", values, profile->vertices_count);
     }
+    bool any = json->comma;
     json_close(json, ']');
+    return any;
 }
 
-static bool vertices_member(struct json *json, const struct profile *profile)
+static bool vertices_member(struct json *json, const struct profile *profile, bool *any)
 {
     double *values = calloc(profile->vertices_count, sizeof *values);
     if (!values)
@@ -239,7 +239,7 @@ static bool vertices_member(struct json *json, const struct profile *profile)
     for (size_t i = 1; i < profile->vertices_count; i++)
         integer(json, profile->vertices[i].function);
     json_close(json, ']');
-    vertex_metrics(json, profile, values);
+    *any = vertex_metrics(json, profile, values);
     free(values);
     return true;
 }
@@ -247,18 +247,18 @@ static bool vertices_member(struct json *json, const struct profile *profile)
 /* ---- all of it
  * ----------------------------------------------------------------------------------------- */
 
-enum base_status tree_write(const struct profile *profile, FILE *out)
+enum base_status tree_write(const struct profile *profile, FILE *out, bool *any)
 {
     struct json json = {.out = out};
     struct ranking ranking;
     bool good;
     json_open(&json, '{');
     if (profile->vertices_count > 1) {
-        good = vertices_member(&json, profile);
+        good = vertices_member(&json, profile, any);
     } else {
         good = rank_profile(profile, 0, false, &ranking) == BASE_OK;
         if (good) {
-            good = places_member(&json, &ranking);
+            good = places_member(&json, &ranking, any);
             rank_free(&ranking);
         }
     }

@@ -6,15 +6,12 @@
  */
 #include "view/parts.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
     AROUND = 12, /* lines before and behind a place: what fits on a screen, twice */
-    LARGEST_FILE_BYTES = 8 << 20,
     MOST_TEXT_BYTES = 4 << 20,
     LINE_BYTES = 400, /* longer ones are generated, and cut */
 };
@@ -65,16 +62,10 @@ static int compare(const void *left, const void *right)
 /* A stream of the file if it may be quoted, else NULL. */
 static FILE *open_source(const char *path, uint64_t not_newer_than_ns)
 {
-    struct stat info;
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (descriptor < 0)
-        return NULL;
-    bool good =
-        fstat(descriptor, &info) == 0 && S_ISREG(info.st_mode) &&
-        info.st_size <= LARGEST_FILE_BYTES &&
-        (not_newer_than_ns == 0 || (uint64_t)info.st_mtim.tv_sec <= not_newer_than_ns / 1000000000);
-    FILE *in = good ? fdopen(descriptor, "r") : NULL;
-    if (!in)
+    size_t bytes;
+    int descriptor = source_open(path, not_newer_than_ns, &bytes);
+    FILE *in = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
+    if (!in && descriptor >= 0)
         close(descriptor);
     return in;
 }

@@ -16,32 +16,11 @@ enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110 };
 /* ---- text in markup ----------------------------------------------------------------------------
  */
 
-/* U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069: would let one name read as another.
- */
-static bool turns_direction(const char *text, size_t bytes)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    if (bytes == 2)
-        return at[0] == 0xd8 && at[1] == 0x9c;
-    if (bytes != 3 || at[0] != 0xe2)
-        return false;
-    return at[1] == 0x80 ? at[2] == 0x8e || at[2] == 0x8f || (at[2] >= 0xaa && at[2] <= 0xae)
-                         : at[1] == 0x81 && at[2] >= 0xa6 && at[2] <= 0xa9;
-}
-
-static bool is_control(const char *text, size_t bytes)
-{
-    unsigned char first = (unsigned char)text[0];
-    if (bytes == 1)
-        return (first < 0x20 && first != '\n' && first != '\t') || first == 0x7f;
-    return bytes == 2 && first == 0xc2 && (unsigned char)text[1] < 0xa0;
-}
-
 static void text_write(const char *text, FILE *out)
 {
     while (*text) {
         size_t bytes = name_utf8(text);
-        if (bytes == 0 || is_control(text, bytes) || turns_direction(text, bytes)) {
+        if (bytes == 0 || (!name_shows(text, bytes) && !strchr("\n\t", *text))) {
             fputs("&#xfffd;", out);
             bytes = bytes ? bytes : 1;
         } else if (strchr("&<>\"'", *text)) {
@@ -100,26 +79,34 @@ static enum base_status changes(struct profile *profile, const struct view_optio
     return report_diff_text(options->before, profile, &diff, out);
 }
 
+/* Written to memory. */
+struct text {
+    char *start;
+    size_t bytes;
+};
+
+static enum base_status finish(FILE *memory, enum base_status status)
+{
+    return fclose(memory) != 0 && status == BASE_OK ? BASE_NO_MEMORY : status;
+}
+
 typedef enum base_status text_writer(struct profile *profile, const struct view_options *options,
                                      FILE *out);
 
 static enum base_status preformatted(text_writer *write, struct profile *profile,
                                      const struct view_options *options, FILE *out)
 {
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *memory = open_memstream(&text, &bytes);
+    struct text text = {0};
+    FILE *memory = open_memstream(&text.start, &text.bytes);
     if (!memory)
         return BASE_NO_MEMORY;
-    enum base_status status = write(profile, options, memory);
-    if (fclose(memory) != 0 && status == BASE_OK)
-        status = BASE_NO_MEMORY;
+    enum base_status status = finish(memory, write(profile, options, memory));
     if (status == BASE_OK) {
         fputs("<pre class=\"report\">", out);
-        text_write(text, out);
+        text_write(text.start, out);
         fputs("</pre>\n", out);
     }
-    free(text);
+    free(text.start);
     return status;
 }
 
@@ -180,18 +167,6 @@ static void head(const struct profile *profile, FILE *out)
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n", view_style);
 }
 
-/* What a part of the data is before it is packed. */
-struct text {
-    char *start;
-    size_t bytes;
-};
-
-static bool ends_in(const struct text *text, const char *end)
-{
-    size_t bytes = strlen(end);
-    return text->bytes >= bytes && memcmp(text->start + text->bytes - bytes, end, bytes) == 0;
-}
-
 /* As the report has them: kinds of waste, or reuses. */
 static bool has_pairs(const struct profile *profile)
 {
@@ -202,15 +177,17 @@ static bool has_pairs(const struct profile *profile)
 }
 
 /* Which views there are is told beside the data, so that none of it has to be read for the tabs. */
-static void views(const struct profile *profile, const struct view_options *options,
-                  const struct text *tree, FILE *out)
+static void views(const struct profile *profile, const struct view_options *options, bool has_tree,
+                  FILE *out)
 {
     fprintf(out, " data-views=\"summary%s%s%s%s%s%s\"", options->before ? " changes" : "",
             has_pairs(profile) ? " pairs" : "", profile->reuses_count ? " reuse" : "",
             strcmp(profile->run.verb, "paths") == 0 ? " paths" : "",
             strcmp(profile->run.verb, "interference") == 0 ? " blocks" : "",
-            ends_in(tree, "\"metrics\":[]}") ? "" : " tree");
+            has_tree ? " tree" : "");
 }
+
+static const char data_tag[] = "<script type=\"application/octet-stream\"";
 
 static enum base_status pack(const char *id, const struct text *text, FILE *out)
 {
@@ -220,41 +197,37 @@ static enum base_status pack(const char *id, const struct text *text, FILE *out)
     return status;
 }
 
-static enum base_status parts(struct profile *profile, const struct view_options *options,
-                              struct text *data, struct text *tree, size_t *source_files)
-{
-    enum base_status status = BASE_NO_MEMORY;
-    FILE *memory = open_memstream(&data->start, &data->bytes);
-    if (!memory)
-        return status;
-    status = data_write(profile, options, memory, source_files);
-    if (fclose(memory) != 0 && status == BASE_OK)
-        status = BASE_NO_MEMORY;
-    if (status != BASE_OK)
-        return status;
-    if (!(memory = open_memstream(&tree->start, &tree->bytes)))
-        return BASE_NO_MEMORY;
-    status = tree_write(profile, memory);
-    return fclose(memory) != 0 && status == BASE_OK ? BASE_NO_MEMORY : status;
-}
-
 static enum base_status packed_data(struct profile *profile, const struct view_options *options,
                                     FILE *out, size_t *source_files)
 {
-    static const char tag[] = "<script type=\"application/octet-stream\"";
-    struct text data = {0}, tree = {0};
-    enum base_status status = parts(profile, options, &data, &tree, source_files);
+    struct text text = {0};
+    FILE *memory = open_memstream(&text.start, &text.bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = finish(memory, data_write(profile, options, memory, source_files));
     if (status == BASE_OK) {
-        fputs(tag, out);
-        status = pack("data", &data, out);
+        fputs(data_tag, out);
+        status = pack("data", &text, out);
     }
+    free(text.start);
+    return status;
+}
+
+static enum base_status packed_tree(const struct profile *profile,
+                                    const struct view_options *options, FILE *out)
+{
+    struct text text = {0};
+    bool any = false;
+    FILE *memory = open_memstream(&text.start, &text.bytes);
+    if (!memory)
+        return BASE_NO_MEMORY;
+    enum base_status status = finish(memory, tree_write(profile, memory, &any));
     if (status == BASE_OK) {
-        fputs(tag, out);
-        views(profile, options, &tree, out);
-        status = pack("tree", &tree, out);
+        fputs(data_tag, out);
+        views(profile, options, any, out);
+        status = pack("tree", &text, out);
     }
-    free(data.start);
-    free(tree.start);
+    free(text.start);
     return status;
 }
 
@@ -266,6 +239,8 @@ enum base_status view_write(struct profile *profile, const struct view_options *
     enum base_status status = summary(profile, options, out);
     if (status == BASE_OK)
         status = packed_data(profile, options, out, &files);
+    if (status == BASE_OK)
+        status = packed_tree(profile, options, out);
     if (status != BASE_OK)
         return status;
     fprintf(out, "<script>%s</script>\n</body>\n</html>\n", view_script);

@@ -153,7 +153,7 @@ END
     grep -q 'The baseline is of the program other, the profile of work\.' out
     grep -q 'The baseline is of the program other, the profile of work\.' m.md
     try 0 "$HEADROOM" check good.headroom --baseline good.headroom --limits 'waste.bytes=+10%'
-    ! grep -q 'The baseline' out
+    lacks 'The baseline' out
 }
 
 @test "what is read is not written over, and a failure leaves what was there" {
@@ -259,6 +259,6 @@ second = found[0]["relatedLocations"][0]
 assert second["physicalLocation"]["artifactLocation"]["uri"] == "work.c" and second["message"]["text"] == "overwritten"
 END
     try 0 "$HEADROOM" check good.headroom --limits 'waste.dead.fraction=20%' --github --sarif s.sarif
-    ! grep -q '^::error' out
+    lacks '^::error' out
     python3 -c 'import json; assert json.load(open("s.sarif"))["runs"][0]["results"] == []'
 }

@@ -37,6 +37,15 @@ try()
     fi
 }
 
+# lacks [OPTION...] PATTERN FILE: no line matches. "! grep" in the middle of a test would fail nothing.
+lacks()
+{
+    local found
+    found=$(grep -- "$@") || return 0
+    echo "unexpected: $found"
+    return 1
+}
+
 # The failure was told in one sentence that contains $1, and in nothing else.
 one_sentence()
 {

@@ -96,7 +96,7 @@ query()
     cmp whole out
     try 0 "$HEADROOM" diff "$before/waste.headroom" "$after/waste.headroom" --limit 1
     [ "$(wc -l <out)" -lt "$(wc -l <whole)" ]
-    ! grep -q '#2 ' out
+    lacks '#2 ' out
 }
 
 @test "what cannot be compared, and wrong words" {

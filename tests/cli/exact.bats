@@ -119,7 +119,7 @@ END
     [ ! -s err ]
     grep -q '"engine": *"exact"' report.json
     grep -q '"dead"' report.json
-    ! grep -q '"silent"' report.json
+    lacks '"silent"' report.json
     try 0 "$HEADROOM" report profile
     grep -q main out
 }
@@ -226,7 +226,7 @@ END
     try 23 "$HEADROOM" waste --exact -- sh -c './script; exit $?'
     grep -q 'a child executed' err
     try 23 "$HEADROOM" waste --exact --no-follow -- sh -c './small; exit $?'
-    ! grep -q 'a child executed' err
+    lacks 'a child executed' err
 }
 
 @test "without children, neither those that execute nor those that only fork" {

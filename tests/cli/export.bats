@@ -23,7 +23,7 @@ need_profile()
     need_profile
     for format in $FORMATS; do
         try 0 "$HEADROOM" export --to "$format" good.headroom
-        ! grep -v '^headroom: limit of this recording: ' err
+        lacks -v '^headroom: limit of this recording: ' err
         [ -s out ]
         cp out shown
         try 0 "$HEADROOM" export --to "$format" -o file good.headroom

@@ -106,7 +106,7 @@ has()
     try 0 "$HEADROOM" report columns.headroom
     cp -p kept.c columns.c
     touch -d 2000-01-01 columns.c
-    ! grep -q Interchange out
+    lacks Interchange out
     has "Tiling: the inner loop"
 }
 
@@ -134,7 +134,7 @@ has()
     try 0 "$HEADROOM" report --paper-bins "$BATS_FILE_TMPDIR/sweeps.headroom"
     has "  0 – 4K "
     has "  4K – 8K "
-    ! grep -q '  1K – 2K' out
+    lacks '  1K – 2K' out
     query "$BATS_FILE_TMPDIR/sweeps.headroom" "all(b['lo'] == 0 and b['hi'] == 4096 or
         b['hi'] == 2 * b['lo'] and b['lo'] >= 4096 for b in r['time'] + r['stack'])" --paper-bins
     query "$BATS_FILE_TMPDIR/sweeps.headroom" "r['time'][0]['hi'] == 2"
@@ -149,7 +149,7 @@ has()
     has "Estimated from "
     has "about so many accesses"
     has "90 % interval"
-    ! grep -q "every access was seen" out
+    lacks "every access was seen" out
     query "$BATS_FILE_TMPDIR/live.headroom" "0 < r['pace']['low'] <= r['pace']['accesses_per_ns'] <= r['pace']['high']
         and all(0 <= m['low'] <= m['ratio'] <= m['high'] <= 1 for m in r['miss_ratio'])
         and sum(b['share'] for b in r['elapsed_ns']) <= 1.000001 and r['samples'] >= r['armed']"
@@ -161,6 +161,6 @@ has()
     try 0 "$HEADROOM" report short.headroom
     has "No access was sampled"
     has "a process was not built by 'headroom cc --count'"
-    ! grep -q "verdicts" out
+    lacks "verdicts" out
     "$HEADROOM" report --format json short.headroom | python3 -c 'import json, sys; json.load(sys.stdin)'
 }

@@ -97,9 +97,9 @@ complete_words()
     for check in kernel watchpoints clock 'shared memory' agent disk; do
         grep -Eq "^(ok|limited|failed) +$check" out
     done
-    ! grep -q $'\033' out
+    lacks $'\033' out
     if [ "$code" -eq 0 ]; then
-        ! grep -q '^failed' out
+        lacks '^failed' out
     else
         grep -q '^failed' out
     fi
@@ -158,7 +158,7 @@ complete_words()
     need_watchpoints
     try 0 "$HEADROOM" waste -q -- true
     try 0 "$HEADROOM" report
-    ! grep -q $'\033' out
+    lacks $'\033' out
     try 0 "$HEADROOM" report --color always
     grep -q $'\033' out
     try 0 "$HEADROOM" doctor --color always
@@ -168,7 +168,7 @@ complete_words()
     script -qec "'$HEADROOM' doctor" /dev/null >out </dev/null
     grep -q $'\033\[3' out
     NO_COLOR=1 script -qec "'$HEADROOM' doctor" /dev/null >out </dev/null
-    ! grep -q $'\033\[3' out
+    lacks $'\033\[3' out
 }
 
 @test "the pager is used on a terminal only" {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Blocks of code that lose time to other threads, with scores, causes and what speaks for them.
+import { contextList } from "./context.js";
 import { h, nameSpan, svg } from "./dom.js";
 import { count, functionName, percent, place, several, time } from "./format.js";
-import { bar, reveal, table } from "./table.js";
+import { bar, table } from "./table.js";
 
 const COLUMNS = [
   { id: "name", label: "block", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
@@ -34,10 +35,7 @@ function histogram(bins) {
         svg("title", null, `${time(bin.lo_ns)} to ${time(bin.hi_ns)}: ${count(bin.count)}`)))));
 }
 
-function context(frames) {
-  return frames.length ? h("ol", { class: "context" }, frames.map((f) => h("li", { title: f.module }, nameSpan(functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined"))))
-    : h("p", { class: "note" }, "not known");
-}
+const context = (frames) => (frames.length ? contextList(frames) : h("p", { class: "note" }, "not known"));
 
 const section = (title, list, item) => (list?.length ? h("section", null, h("h4", null, title), list.map(item)) : null);
 
@@ -75,6 +73,5 @@ export function renderBlocks(root, app) {
   }
   const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (block) => app.set({ block }), matches: (b) => app.matches(functionName(b)) });
   root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
-  reveal(root);
   return { ...list, name: () => functionName(rows[chosen]) };
 }

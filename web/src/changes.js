@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What changed since another profile: the figures of both, and the findings that changed, as
 // `headroom diff` tells them.
+import { contextList, KINDS as PAIRS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { amount, bytes, count, functionName, percent, place, several, time } from "./format.js";
 import { table } from "./table.js";
 
 const KINDS = {
-  dead: { label: "dead stores", unit: "bytes", ends: ["stored, and lost", "stored again"], whole: "the bytes stored" },
-  silent: { label: "silent stores", unit: "bytes", ends: ["stored", "stored the same again"], whole: "the bytes stored" },
-  load: { label: "redundant loads", unit: "bytes", ends: ["loaded", "loaded the same again"], whole: "the bytes loaded" },
-  reuse: { label: "reuses", unit: "count", ends: ["used", "used again"], whole: "the reuses" },
+  dead: { ...PAIRS.dead, unit: "bytes", whole: "the bytes stored" },
+  silent: { ...PAIRS.silent, unit: "bytes", whole: "the bytes stored" },
+  load: { ...PAIRS.load, unit: "bytes", whole: "the bytes loaded" },
+  reuse: { ...PAIRS.reuse, unit: "count", whole: "the reuses" },
   path: { label: "paths", unit: "count", whole: "the instructions" },
   block: { label: "time lost", unit: "ns", whole: "the threads' time" },
 };
@@ -146,8 +147,7 @@ function figures(changes) {
 }
 
 function context(title, frames, app) {
-  return h("section", { class: "side" }, h("h3", null, title), h("ol", { class: "context" }, frames.map((f) =>
-    h("li", { class: app.matches(functionName(f)) ? "match" : "", title: f.module }, nameSpan(functionName(f)), " ", h("span", { class: "place" }, place(f)), f.inlined && h("span", { class: "tag" }, "inlined")))));
+  return h("section", { class: "side" }, h("h3", null, title), contextList(frames, (f) => ({ class: app.matches(functionName(f)) ? "match" : "" })));
 }
 
 function way(change, target, open) {

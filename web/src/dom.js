@@ -3,8 +3,9 @@
 // brings, none is ever parsed as markup.
 import { shortName } from "./format.js";
 
-// Control characters, and those that turn the direction of writing: one name could pass for another.
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+// As name_shows in the report: control characters, those without width, and those that turn the direction of writing. One name
+// could pass for another.
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 export const clean = (text) => String(text).replace(UNSEEN, "\ufffd");
 

@@ -10,6 +10,7 @@ import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
 import { renderReuse } from "./reuse.js";
 import { addSources } from "./source.js";
+import { reveal } from "./table.js";
 import { renderTree } from "./trees.js";
 
 const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
@@ -58,8 +59,6 @@ class App {
     this.state = readLink();
     this.views = VIEWS.filter((view) => has.includes(view.part === "tree" ? "tree" : view.id));
     this.data = this.tree = null; // until a view needs them
-    this.copy = this.copy.bind(this);
-    this.set = this.set.bind(this);
     this.matches = (name) => this.state.q !== "" && name.toLowerCase().includes(this.state.q.toLowerCase());
     this.metrics = h("select", { "aria-label": "Metric", onchange: () => this.set({ metric: this.metrics.selectedIndex, zoom: 0 }) });
   }
@@ -148,7 +147,7 @@ class App {
     }
     this.draw(current);
     if (scrolled && this.root.querySelector(".left")) this.root.querySelector(".left").scrollTop = scrolled;
-    this.root.querySelector(".selected")?.scrollIntoView({ block: "nearest" });
+    reveal(this.root);
   }
 
   draw(current) {

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 // Pairs of places: a ranked list, and of the chosen one both sources and both contexts side by side.
+import { contextList, KINDS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { bytes, count, functionName, percent, place, shortName } from "./format.js";
 import { excerpt, highlighted, sourceLine } from "./source.js";
-import { bar, reveal } from "./table.js";
+import { bar } from "./table.js";
 
-const KINDS = {
-  dead: { label: "dead stores", first: "stored, and lost", second: "stored again", what: "of what was stored was overwritten before anything read it" },
-  silent: { label: "silent stores", first: "stored", second: "stored the same again", what: "of what was stored left the value that was there" },
-  load: { label: "redundant loads", first: "loaded", second: "loaded the same again", what: "of what was loaded had been loaded before, unchanged" },
+const WASTED = {
+  dead: "of what was stored was overwritten before anything read it",
+  silent: "of what was stored left the value that was there",
+  load: "of what was loaded had been loaded before, unchanged",
 };
 
 function wasteGroups(waste) {
-  return Object.entries(waste ?? {}).filter(([id]) => KINDS[id]).map(([id, kind]) => ({
+  return Object.entries(waste ?? {}).filter(([id]) => WASTED[id]).map(([id, kind]) => ({
     id, ...KINDS[id], total: kind.pairs_total,
     head: kind.fraction === null ? "There was no verdict." :
-      `${percent(kind.fraction)} ${KINDS[id].what}${kind.too_few_samples ? "; too few samples to rely upon" : ""}.`,
+      `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely upon" : ""}.`,
     pairs: kind.pairs.map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
       facts: [["share of this waste", interval(pair.share, pair.ci95)], ["wasted", bytes(pair.waste_bytes)], ["used", bytes(pair.use_bytes)],
         pair.traps ? ["seen", `${pair.traps} times`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
@@ -28,7 +29,7 @@ const interval = (share, ci) => (ci && ci[0] !== ci[1] ? `${percent(share)} (${p
 function reuseGroup(reuse) {
   if (!reuse) return [];
   const beyond = reuse.ranked_beyond_bytes;
-  return [{ id: "reuse", label: "reuses", first: "used", second: "used again", total: reuse.pairs_total,
+  return [{ id: "reuse", ...KINDS.reuse, total: reuse.pairs_total,
     head: beyond ? `Pairs of places, those first whose reuses lie farthest beyond ${bytes(beyond)} of cache.` : "Pairs of places, farthest first.",
     pairs: reuse.pairs.map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
       facts: [["share of far distance", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
@@ -50,13 +51,6 @@ function commonFrames(left, right) {
   return common;
 }
 
-function frameRow(frame, index, { chosen, own, choose, matches }) {
-  return h("li", { class: [index === chosen ? "chosen" : "", index >= own ? "common" : "", matches(functionName(frame)) ? "match" : ""].join(" "), onclick: () => choose(index), title: frame.module },
-    nameSpan(functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
-    frame.inlined && h("span", { class: "tag" }, "inlined"), frame.kernel && h("span", { class: "tag" }, "kernel"),
-    frame.incomplete && h("span", { class: "tag" }, "callers unknown"));
-}
-
 // Of a library function there is mostly no source, and what lies in /usr is not what anyone can change: then the nearest caller
 // with source, of the program itself if there is one.
 function telling(context) {
@@ -67,11 +61,12 @@ function telling(context) {
 
 // One end: the source of the chosen frame, and below it the context, innermost first.
 function side(title, context, common, app) {
-  const source = h("div"), list = h("ol", { class: "context" });
+  const source = h("div"), list = h("div"), own = context.length - common;
   const choose = (chosen) => {
     const frame = context[chosen] ?? leaf(context);
     source.replaceChildren(excerpt(frame.file, frame.line));
-    list.replaceChildren(...context.map((f, i) => frameRow(f, i, { chosen, own: context.length - common, choose, matches: app.matches })));
+    list.replaceChildren(contextList(context, (f, i) => ({
+      class: [i === chosen ? "chosen" : "", i >= own ? "common" : "", app.matches(functionName(f)) ? "match" : ""].join(" "), onclick: () => choose(i) })));
   };
   choose(telling(context));
   return h("section", { class: "side" },
@@ -97,7 +92,7 @@ function detail(group, pair, app) {
   return h("div", { class: "detail" },
     h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     remarks(pair),
-    h("div", { class: "sides" }, side(group.first, pair.left, common, app), side(group.second, pair.right, common, app)));
+    h("div", { class: "sides" }, side(group.ends[0], pair.left, common, app), side(group.ends[1], pair.right, common, app)));
 }
 
 function shortLine(frame) {
@@ -105,13 +100,13 @@ function shortLine(frame) {
   return text === undefined ? null : h("code", { class: "quote" }, highlighted(text.trim()));
 }
 
-function entry(pair, index, app, matches) {
+function entry(pair, index, chosen, app, matches) {
   const end = (context) => {
     const at = telling(context), frame = leaf(context), caller = context[at] ?? frame;
     return h("div", { class: "end" }, nameSpan(functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
       at ? h("div", { class: "by" }, `from ${place(caller)} `, nameSpan(functionName(caller))) : null, shortLine(caller));
   };
-  return h("li", { class: [index === app.state.pair ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
+  return h("li", { class: [index === chosen ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
     h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(pair.left), end(pair.right));
 }
 
@@ -123,14 +118,13 @@ export function renderPairs(root, app) {
   const matches = (pair) => app.state.q !== "" && [...pair.left, ...pair.right].some((f) => app.matches(functionName(f)));
   const chosen = group.pairs[app.state.pair] ? app.state.pair : 0;
   const shown = Math.max(BATCH, chosen + 50);
-  const list = h("ol", { class: "pairs" }, group.pairs.slice(0, shown).map((pair, i) => entry(pair, i, { ...app, state: { ...app.state, pair: chosen } }, matches)));
+  const list = h("ol", { class: "pairs" }, group.pairs.slice(0, shown).map((pair, i) => entry(pair, i, chosen, app, matches)));
   root.append(
     h("div", { class: "bar-of-choices" }, groups.map((g) => h("button", { class: g === group ? "on" : "", onclick: () => app.set({ kind: g.id, pair: 0 }) }, `${g.label} (${g.total})`)), h("span", { class: "note" }, group.head)),
     group.pairs.length
       ? h("div", { class: "two" }, h("div", { class: "left" }, list,
           group.total > Math.min(shown, group.pairs.length) ? h("p", { class: "note" }, `${group.total - Math.min(shown, group.pairs.length)} smaller pairs are not listed.`) : null), detail(group, group.pairs[chosen], app))
       : h("p", { class: "note" }, "Nothing was found."));
-  reveal(root);
   const to = (index) => {
     app.set({ pair: Math.min(Math.max(index, 0), group.pairs.length - 1) });
     return true;

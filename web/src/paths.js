@@ -3,7 +3,7 @@
 import { h, nameSpan, svg } from "./dom.js";
 import { base, count, functionName, percent, several } from "./format.js";
 import { highlighted, sourceLine } from "./source.js";
-import { bar, reveal, table } from "./table.js";
+import { bar, table } from "./table.js";
 
 const LINE = 19, LANE = 120, MOST_STEPS = 400;
 
@@ -82,6 +82,5 @@ export function renderPaths(root, app) {
   const owner = paths.functions.find((f) => f.address === path.address && f.module === path.module && f.function === path.function);
   const list = table({ columns: columnsOf(paths.metric), rows: paths.paths, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (index) => app.set({ path: index }), matches: (p) => app.matches(functionName(p)) });
   root.append(h("p", { class: "note" }, `${paths.paths_total} executed paths; ranked by ${paths.metric}.`), h("div", { class: "two" }, h("div", { class: "left" }, list.element), detail(path, owner, app)));
-  reveal(root);
   return { ...list, name: () => functionName(path) };
 }

@@ -9,7 +9,6 @@ export function addSources(sources) {
   for (const { file, lines } of sources ?? []) files.set(file, new Map(lines));
 }
 
-export const hasSource = (file) => files.has(file);
 export const sourceLine = (file, line) => files.get(file)?.get(line);
 
 const TOKENS =

@@ -89,14 +89,14 @@ export function renderTree(root, app, upwards) {
   let selected = app.state.row || (app.state.node && !upwards ? `n${app.state.node}` : "");
   let rows = [];
   const body = h("tbody");
-  const place_ = (f) => h("span", { class: "place", title: f.file ?? f.module }, f.file ? place(f) : base(f.module));
+  const whereOf = (f) => h("span", { class: "place", title: f.file ?? f.module }, f.file ? place(f) : base(f.module));
   const line = (row) => {
     if (row.more)
       return h("tr", { class: "more" }, h("td", { indent: 0.6 + 1.2 * row.depth, colspan: 3 }, h("button", { onclick: () => { more.set(row.key, row.limit * 4); draw(); } }, `${row.more} more`)));
     const f = tree.functions[row.id];
     const twist = view.hasChildren(row) ? (opened.has(row.key) ? "▾" : "▸") : "";
     return h("tr", { class: [row.key === selected ? "selected" : "", app.search.hits[row.id] ? "match" : ""].join(" "), onclick: () => { select(row); }, ondblclick: () => toggle(row) },
-      h("td", { class: "text", indent: 0.6 + 1.2 * row.depth }, h("button", { class: "twist", "aria-label": "open or close", tabindex: -1, onclick: () => toggle(row) }, twist), nameSpan(f.name), row.inlined ? h("span", { class: "tag" }, "inlined") : null, " ", place_(f)),
+      h("td", { class: "text", indent: 0.6 + 1.2 * row.depth }, h("button", { class: "twist", "aria-label": "open or close", tabindex: -1, onclick: () => toggle(row) }, twist), nameSpan(f.name), row.inlined ? h("span", { class: "tag" }, "inlined") : null, " ", whereOf(f)),
       columns.slice(1).map((column) => cell(column, row, metric)));
   };
   const draw = () => {
@@ -117,7 +117,6 @@ export function renderTree(root, app, upwards) {
   };
   draw();
   root.append(h("div", { class: "table tree" }, h("table", null, header(columns, app.state.sort, (sort) => app.set({ sort })), body)));
-  reveal(root);
   const at = () => rows.findIndex((row) => row.key === selected && !row.more);
   const move = (by) => {
     const real = rows.filter((row) => !row.more);
