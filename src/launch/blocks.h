@@ -181,6 +181,7 @@ struct launch_choice {
     double ns;                     /* of all samples, fading like those of the candidates */
     uint64_t cpu_ns;               /* since the start                                      */
     uint64_t due_ns;               /* cpu_ns of the next judgement                          */
+    bool settled;                  /* the first choice has been made                        */
     bool watches;                  /* a window, else a pause; it                             */
     uint64_t begun_ns, turn_ns;    /* began, and ends: as launch_choice_watches was told     */
     uint64_t begun_cpu_ns;         /* cpu_ns when it began                                   */

@@ -34,10 +34,15 @@ void launch_choice_begin(struct launch_choice *choice)
     choice->due_ns = FIRST_MS * MS;
 }
 
-bool launch_choice_settled(const struct launch_choice *choice)
+static bool is_time_up(const struct launch_choice *choice)
 {
     uint64_t limit_ms = choice->due_ns <= FIRST_MS * MS ? MOST_WATCHED_MS : WATCHED_MS;
-    return choice->due_ns > THIRD_MS * MS || choice->watched_ns > limit_ms * MS;
+    return choice->watched_ns > limit_ms * MS;
+}
+
+bool launch_choice_settled(const struct launch_choice *choice)
+{
+    return choice->settled || is_time_up(choice);
 }
 
 /* Of the window or the pause that begins. */
@@ -131,22 +136,22 @@ static void fade(struct launch_choice *choice)
     free(old);
 }
 
-static uint64_t next_due(uint64_t cpu_ns)
+/* The last look of the first choice takes what there is. */
+static void set_next(struct launch_choice *choice)
 {
-    if (cpu_ns < SECOND_MS * MS)
-        return SECOND_MS * MS;
-    return cpu_ns < THIRD_MS * MS ? THIRD_MS * MS : cpu_ns + LATER_MS * MS;
+    choice->settled |= is_time_up(choice) || choice->cpu_ns >= THIRD_MS * MS;
+    choice->due_ns = choice->settled                   ? choice->cpu_ns + LATER_MS * MS
+                     : choice->cpu_ns < SECOND_MS * MS ? SECOND_MS * MS
+                                                       : THIRD_MS * MS;
 }
 
 size_t launch_choice_judge(struct launch_choice *choice,
                            struct launch_candidate hot[LAUNCH_CHOICE_MOST])
 {
-    bool later = choice->due_ns > THIRD_MS * MS;
-    if (choice->cpu_ns < choice->due_ns && (later || !launch_choice_settled(choice)))
+    bool later = choice->settled;
+    if (choice->cpu_ns < choice->due_ns && (later || !is_time_up(choice)))
         return 0;
-    /* The last look of the first choice takes what there is. */
-    choice->due_ns = choice->cpu_ns < choice->due_ns ? choice->cpu_ns + (THIRD_MS + LATER_MS) * MS
-                                                     : next_due(choice->cpu_ns);
+    set_next(choice);
     struct launch_candidate *found = malloc(sizeof choice->slots);
     size_t count = 0;
     if (!found)
