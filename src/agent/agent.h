@@ -26,6 +26,7 @@
 #include "unwind/unwind.h"
 #include "wire/wire.h"
 
+#include <link.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -44,8 +45,10 @@ enum {
 struct agent_module {
     _Atomic uint32_t state; /* enum agent_module_state */
     uint32_t id;            /* in records; index + 1   */
-    uint64_t start, end, bias;
+    uint64_t start, end, bias; /* where LOAD segments have a gap: of the part that is code */
     uint64_t text_start, text_end; /* largest executable segment; equal if unknown        */
+    uint64_t headers;       /* address of the program headers; 0: not found                */
+    uint32_t headers_count;
     uint64_t device, inode;
     const void *link_map;
     _Atomic uint32_t table_state; /* enum agent_table_state  */
@@ -63,6 +66,8 @@ enum agent_table_state { AGENT_TABLE_NONE, AGENT_TABLE_MAPPING, AGENT_TABLE_MAPP
 void modules_scan(void);
 /* The module of that index, whatever its state; NULL: no more. Any context. */
 struct agent_module *modules_get(uint32_t index);
+/* Program header `index` of the module, read without faulting. Any context. False: no more. */
+bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) *segment);
 /* Normal context, after dlclose: forgets what is gone. */
 void modules_revalidate(void);
 /* Counts the times that something was gone: decoded code may be stale then. Any context. */
@@ -96,6 +101,15 @@ void memory_enter(struct agent_memory *memory, uint64_t ip);
 void memory_note_boundary(struct agent_memory *memory, uint64_t address);
 /* The nearest known first byte of an instruction of the same function before ip; 0: none. */
 uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip);
+
+struct agent_mapping {
+    uint64_t start, end;
+    int protection; /* PROT_READ, ... */
+    bool shared;
+};
+/* The mapping around `address` as the kernel has it now; normal context. False: none, or /proc cannot be
+   read. */
+bool memory_mapping(uint64_t address, struct agent_mapping *mapping);
 
 /* ---- threads (threads.c) ----------------------------------------------------------- */
 
