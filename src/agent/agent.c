@@ -33,13 +33,14 @@ void agent_stop(uint32_t degraded)
     thread_pause();
 }
 
+const uint8_t agent_register_order[BASE_GENERAL_REGISTERS] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
 void agent_registers(const ucontext_t *context, struct base_registers *registers)
 {
-    static const uint8_t order[BASE_GENERAL_REGISTERS] = {
-        REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     for (int i = 0; i < BASE_GENERAL_REGISTERS; i++)
-        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[agent_register_order[i]];
     registers->ip = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     registers->flags = (uint64_t)context->uc_mcontext.gregs[REG_EFL];
     registers->fs_base = agent_control_block();
@@ -421,6 +422,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
+    attach_open_gate();
     thread_begin(NULL);
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);

@@ -718,9 +718,20 @@ bool launch_process_serve(struct launch_service *service, struct launch_process 
         end(process);
         return false;
     }
+    if (process->hushed)
+        return false;
     if (service->request->functions_count == 0)
         unhook_often(service, process);
     return patch_running(service, process);
+}
+
+void launch_process_hush(struct launch_service *service, struct launch_process *process)
+{
+    process->hushed = true;
+    if (!process->batch || !process->batch->waits)
+        return;
+    launch_batch_cut(process->batch);
+    end_batch(service, process, NULL);
 }
 
 /* ---- samples ------------------------------------------------------------------- */
