@@ -254,8 +254,11 @@ static bool prepare(void *context, struct wire_config *config, char *error)
         return false;
     }
     fill_region(service->region, service->request);
-    service->modules = (struct launch_modules){
-        .region = service->region, .request = service->request, .unhooked = &service->unhooked};
+    service->modules =
+        (struct launch_modules){.region = service->region,
+                                .request = service->request,
+                                .unhooked = &service->unhooked,
+                                .met = calloc(service->request->functions_count + 1, sizeof(bool))};
     launch_modules_known(&service->modules);
     launch_choice_begin(&service->choice);
     config->blocks = (uint32_t)service->file;
@@ -327,6 +330,7 @@ static bool check(const struct launch_blocks_request *request, char *error)
 
 static void give(struct launch_service *service, struct launch_blocks_result *blocks)
 {
+    launch_modules_unmet(&service->modules);
     *blocks = (struct launch_blocks_result){.region = service->file,
                                             .unhooked = service->unhooked.entries,
                                             .unhooked_count = service->unhooked.count,

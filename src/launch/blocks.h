@@ -232,6 +232,7 @@ struct launch_modules {
     struct launch_module *first;
     struct launch_hook **hooks;
     size_t hooks_count, hooks_capacity;
+    bool *met;                     /* by the request's patterns: a function matched it; NULL: no memory */
 };
 
 /* Library functions that every recording times. */
@@ -244,6 +245,8 @@ void launch_modules_imports(struct launch_modules *modules);
 /* A function that is hot. */
 void launch_modules_choose(struct launch_modules *modules, struct launch_module *module,
                            uint64_t vaddr);
+/* Patterns that nothing matched are listed as not hooked. */
+void launch_modules_unmet(struct launch_modules *modules);
 void launch_modules_free(struct launch_modules *modules);
 
 /* Calls `take` with the name of every function that the ELF file imports (blocks_imports.c). */
