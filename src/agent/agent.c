@@ -8,6 +8,7 @@
 
 #include <asm/unistd.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -158,13 +159,27 @@ char *agent_put_text(char *out, const char *text)
     return out;
 }
 
-void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection)
+static void name_of_headrooms(char path[64], uint32_t descriptor)
 {
-    char path[64];
     agent_put_number(
         agent_put_text(agent_put_number(agent_put_text(path, "/proc/"), agent.headroom_pid),
                        "/fd/"),
         descriptor);
+}
+
+/* By what it has open: kill(2) finds zombies too. */
+bool agent_headroom_lives(void)
+{
+    char path[64], target[8];
+    name_of_headrooms(path, agent.region->config.blocks);
+    long got = os_syscall(__NR_readlinkat, AT_FDCWD, path, target, sizeof target);
+    return got != -ENOENT && got != -ESRCH;
+}
+
+void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection)
+{
+    char path[64];
+    name_of_headrooms(path, descriptor);
     int flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     long file = os_syscall(__NR_openat, AT_FDCWD, path, flags, 0);
     if (file < 0)

@@ -425,6 +425,8 @@ bool agent_parse_number(const char **text, uint32_t *value);
 /* Stops observing this process for good; reason: enum wire_degraded, 0 for none. */
 void agent_stop(uint32_t degraded);
 void agent_degrade(uint32_t degraded);
+/* False: it has ended, been killed perhaps. With blocks only. Any context. */
+bool agent_headroom_lives(void);
 /* Maps a part of /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
  * context. */
 void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection);
