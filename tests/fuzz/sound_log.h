@@ -167,18 +167,6 @@ static inline void sound_log_fill(void)
             .attempted = 20, .stored = 19, .samples = {2, 2, 2, 7}, .traps = {2, 2, 2, 4}});
 }
 
-/* Ids are taken for dense, and room is made for all up to them: a real log has as many records. */
-static inline void limit_ids(struct wire_record *record)
-{
-    enum { MOST = 0xffff };
-    if (record->type == WIRE_NODE)
-        ((struct wire_node *)record)->node &= MOST;
-    if (record->type == WIRE_PATH_VERTEX)
-        ((struct wire_path_vertex *)record)->vertex &= MOST;
-    if (record->type == WIRE_PATH_STATE)
-        ((struct wire_path_state *)record)->state &= MOST;
-}
-
 /* Each record in a frame of its own, as far as it passes its check. */
 static inline void write_log(const char *path, const struct wire_config *config)
 {
@@ -189,7 +177,6 @@ static inline void write_log(const char *path, const struct wire_config *config)
         struct wire_record *record = (struct wire_record *)entries[i].bytes;
         if (record->type == 0)
             continue;
-        limit_ids(record);
         record->checksum = wire_checksum(record);
         struct wire_frame frame = {.magic = WIRE_FRAME_MAGIC,
                                    .payload_bytes = record->bytes,

@@ -370,7 +370,7 @@ def mutate(random, seed, debug):
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         try:
             done = random.choice(operators)(random, data)
-        except (struct.error, ValueError, IndexError, UnicodeDecodeError):
+        except (struct.error, ValueError, IndexError, OverflowError):
             done = None  # the former operator has left no sound headers
         if done:
             said.append(done)
