@@ -5,6 +5,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
+MUTANTS ?= 10000
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
 
 all: | setup-build
@@ -46,6 +47,13 @@ fuzz: | setup-test
 	@CC=clang-14 CXX=clang++-14 tools/configure build-fuzz $(SANITIZERS) -Dc_args=-fsanitize=fuzzer-no-link
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
 
+# So many damaged profiles, raw logs, program files through every reader; keeps what fails in build-sanitize/mutants/found.
+mutants: all | setup-test
+	@tools/configure build-sanitize $(SANITIZERS)
+	@ninja -C build-sanitize tests/mutants/mutants_reader
+	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
+	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
+
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench
 	@bench/build subjects
@@ -57,4 +65,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz bench clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz mutants bench clean setup-build setup-test setup-bench
