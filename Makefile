@@ -5,6 +5,7 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
+MINUTES ?= 60
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
 
 all: | setup-build
@@ -46,6 +47,15 @@ fuzz: | setup-test
 	@CC=clang-14 CXX=clang++-14 tools/configure build-fuzz $(SANITIZERS) -Dc_args=-fsanitize=fuzzer-no-link
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
 
+# Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
+torture-system: all | setup-test
+	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
+
+# Tens of thousands of observed runs; goes on where it was stopped, MINUTES at a time, and adds to subjects/torture-long.csv.
+torture-long: all | setup-test
+	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
+	@tests/system/long document subjects docs/reliability.md
+
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench
 	@bench/build subjects
@@ -57,4 +67,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz bench clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz bench torture-system torture-long clean setup-build setup-test setup-bench
