@@ -6,6 +6,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
 MUTANTS ?= 10000
+MINUTES ?= 60
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
 
 all: | setup-build
@@ -53,6 +54,15 @@ mutants: all | setup-test
 	@ninja -C build-sanitize tests/mutants/mutants_reader
 	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
 	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
+# Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
+torture-system: all | setup-test
+	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
+
+# Tens of thousands of observed runs; goes on where it was stopped, MINUTES at a time, and adds to subjects/torture-long.csv.
+
+torture-long: all | setup-test
+	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
+	@tests/system/long document subjects docs/reliability.md
 
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench
@@ -65,4 +75,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz mutants bench clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz mutants bench torture-system torture-long clean setup-build setup-test setup-bench
