@@ -54,12 +54,12 @@ mutants: all | setup-test
 	@ninja -C build-sanitize tests/mutants/mutants_reader
 	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
 	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
+
 # Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
 torture-system: all | setup-test
 	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
 
 # Tens of thousands of observed runs; goes on where it was stopped, MINUTES at a time, and adds to subjects/torture-long.csv.
-
 torture-long: all | setup-test
 	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
 	@tests/system/long document subjects docs/reliability.md

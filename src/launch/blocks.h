@@ -31,7 +31,7 @@ void launch_unhooked_free(struct launch_unhooked *entries, size_t count);
 
 struct launch_mapping {
     uint64_t start, end, offset, device, inode; /* inode 0: no file */
-    bool executable;
+    bool executable, shared;
     const char *path;                           /* "" if it has none; decoded by nobody */
 };
 

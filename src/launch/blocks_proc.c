@@ -78,6 +78,7 @@ bool launch_maps_next(struct launch_maps *maps, struct launch_mapping *mapping)
                                            .device = makedev(major, minor),
                                            .inode = inode,
                                            .executable = rights[2] == 'x',
+                                           .shared = rights[3] == 's',
                                            .path = line + path};
         return true;
     }

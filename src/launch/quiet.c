@@ -299,11 +299,21 @@ static void let_go(struct launch_quiet *quiet)
     quiet->left_count = kept;
 }
 
+/* It would not stop before what it waits for has come (a disk, the child of a vfork), and nobody
+   else could trace it meanwhile. */
+static bool cannot_stop(pid_t tid)
+{
+    char status[4096];
+    return !read_status(tid, status, sizeof status) || strstr(status, "State:\tD") != NULL;
+}
+
 static void silence_thread(struct launch_quiet *quiet, const struct tracee *process, pid_t tid)
 {
     struct tracee tracee = *process;
     uint64_t stack[2];
     bool stopped;
+    if (cannot_stop(tid))
+        return;
     tracee.tid = tid;
     tracee.deadline_ns = launch_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * UINT64_C(1000000);
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
