@@ -96,8 +96,15 @@ struct import_frame {
 };
 
 struct import_log {
-    const unsigned char *bytes; /* the file, mapped */
-    size_t size;
+    int file;
+    bool own;      /* opened here */
+    bool beheaded; /* nothing is left of its header: config is the recording's */
+    uint64_t size;
+    struct import_window {
+        uint64_t offset;
+        size_t bytes;
+        unsigned char *data;
+    } window;
     struct wire_config config;
     struct import_frame *frames; /* by process, thread, sequence, offset */
     size_t frames_count, frames_capacity;
@@ -107,8 +114,10 @@ struct import_log {
     _Alignas(8) unsigned char payload[WIRE_CHUNK_BYTES]; /* of the current frame */
 };
 
-enum base_status import_log_open(const char *path, struct import_log *log,
-                                 struct import_teller *teller, char *error, size_t error_bytes);
+/* run may be NULL; else run->log is read, if it is there, and `path` names it in sentences only. */
+enum base_status import_log_open(const char *path, const struct import_run *run,
+                                 struct import_log *log, struct import_teller *teller, char *error,
+                                 size_t error_bytes);
 void import_log_close(struct import_log *log);
 
 /* Called for every record whose type is in `types` (bits) and that passes wire_record_check.
