@@ -73,3 +73,31 @@ def excluded_of(excluded):
     for name, reason in excluded.items():
         reasons[reason].append(name)
     return "; ".join(f"{', '.join(sorted(names))} ({reason})" for reason, names in reasons.items())
+
+
+def in_thousands(number):
+    return f"{number:,}"
+
+
+def write_long(path, verbs, groups, harmed, earlier):
+    """The outcome of `long`: `verbs` and `groups` are names with what `count` says of them."""
+    def row(name, one):
+        kinds = one["verdicts"]
+        return [name, *map(in_thousands, (one["observed"], one["cases"], one["images"], one["users"], one["active"], one["stored"], one["calls"])),
+                kinds["crash"], kinds["hang"], kinds["difference"], kinds["native too"], kinds["profile"], f"{one['bound']:.1e}"]
+
+    parts = [table(["verb", "observed runs", "cases", "process images", "as an ordinary user", "with samples or timed calls", "samples",
+                    "timed calls", "crashes", "hangs", "differences", "natively so too", "bad profiles", "95 % upper bound"],
+                   [row(name, one) for name, one in verbs.items()]),
+             "The bound is that of the rate of runs with a crash, a hang or a difference, one-sided (Clopper and Pearson; without any it is 3 in the "
+             "number of runs)."]
+    if harmed:
+        parts.append(table(["case", "verb", "options", "user", "verdict", "what"],
+                           [[one["case"], one["verb"], f"`{one['options']}`" if one["options"] else "", one["user"], one["verdict"], one["what"][:200]]
+                            for one in harmed[:60]]))
+    parts.append(table(["group", "observed runs", "cases", "process images", "samples", "timed calls", "harmed"],
+                       [[name, *map(in_thousands, (one["observed"], one["cases"], one["images"], one["stored"], one["calls"])), one["harm"]]
+                        for name, one in groups.items()]))
+    if earlier:
+        parts.append(f"Not counted: {earlier:,} runs of earlier builds.")
+    replace_section(path, "torture-long", "\n\n".join(parts))

@@ -206,7 +206,7 @@ def read_counts(profile):
 # Verdicts --------------------------------------------------------------------------------------
 
 # What headroom may refuse to observe. Anything else that it says instead of observing is a fault of this machine or of headroom.
-REFUSABLE = re.compile(r"Go runtime|statically linked|32-bit|set-user-ID|set-group-ID|file capabilities|other C library", re.I)
+REFUSABLE = re.compile(r"Go runtime|statically linked|32-bit|changes its user or capabilities|other C library", re.I)
 
 EQUAL, REFUSAL, UNOBSERVED, NATIVE_TOO, DIFFERENCE, CRASH, HANG, PROFILE = (
     "equal", "refused", "not observed", "native too", "difference", "crash", "hang", "profile")
