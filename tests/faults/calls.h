@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which system calls may be made to fail, and how: errors that the manual allows for a call that was
- * made correctly, of those that come from outside, want of something, permission, interruption.
+ * Which system calls may be made to fail, and how: errors that the manual allows for a call that
+ * was made correctly, of those that come from outside, want of something, permission, interruption.
  * Calls that are not here cannot fail in that sense (close, rt_sigaction with valid arguments,
  * getpid), or nothing can be done about it.
  */
@@ -19,7 +19,13 @@ struct fault_call {
     int errors[ERRORS_PER_CALL]; /* the first is what a quick sweep takes; 0: end */
 };
 
-#define FAULT_CALL(name, ...) {SYS_##name, #name, {__VA_ARGS__}}
+#define FAULT_CALL(name, ...)                                                                      \
+    {                                                                                              \
+        SYS_##name, #name,                                                                         \
+        {                                                                                          \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
 
 static const struct fault_call fault_calls[] = {
     /* memory */

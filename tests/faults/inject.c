@@ -124,8 +124,8 @@ static int install_filter(void)
 {
     struct sock_filter code[CALLS + 4];
     unsigned length = 0;
-    code[length++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
-                                                  offsetof(struct seccomp_data, nr));
+    code[length++] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (unsigned i = 0; i < CALLS; i++)
         code[length++] = (struct sock_filter)BPF_JUMP(
             BPF_JMP | BPF_JEQ | BPF_K, (unsigned)fault_calls[i].number, CALLS - i, 0);
@@ -142,8 +142,8 @@ static int install_filter(void)
 /* The child tells the number of its listener through memory: any write could be filtered. */
 static pid_t start(char **command, int *listener)
 {
-    volatile int *number = mmap(NULL, sizeof *number, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    volatile int *number =
+        mmap(NULL, sizeof *number, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (number == MAP_FAILED)
         fail("memory");
     *number = -1;
@@ -205,7 +205,8 @@ static void read_ranges(struct task *task)
     while (file && fgets(line, sizeof line, file) && task->count < RANGES) {
         char name[PATH_MAX] = "", mode[8];
         unsigned long start, end, offset;
-        if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, mode, &offset, name) < 4)
+        if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %4095[^\n]", &start, &end, mode, &offset, name) <
+            4)
             continue;
         if (mode[2] != 'x' && strcmp(name, "[heap]") != 0)
             continue;
@@ -286,7 +287,8 @@ static uint64_t stack_pointer(pid_t tid)
     return stack;
 }
 
-/* Return addresses into headroom or the agent, innermost first; is there one into the executable? */
+/* Return addresses into headroom or the agent, innermost first; is there one into the executable?
+ */
 static unsigned find_frames(const struct task *task, uint64_t frames[FRAMES], bool *program)
 {
     static uint64_t words[STACK_BYTES / 8];
@@ -358,7 +360,8 @@ static const char *attribute(struct task *task, uint64_t address, char site[SITE
     return inside || task->agent_phase == STARTING ? "agent" : NULL;
 }
 
-/* ---- counting ----------------------------------------------------------------------------------- */
+/* ---- counting -----------------------------------------------------------------------------------
+ */
 
 struct site {
     const char *who;
@@ -394,7 +397,8 @@ static struct site *find_site(const char *who, const struct fault_call *call, co
     }
 }
 
-/* Calls that cannot fail with these arguments, and words to the user, which nobody could replace. */
+/* Calls that cannot fail with these arguments, and words to the user, which nobody could replace.
+ */
 static bool can_fail(const char *who, const struct seccomp_data *data, int error)
 {
     uint64_t second = data->args[1];
@@ -472,7 +476,8 @@ static void judge(const struct seccomp_notif *notice, struct seccomp_notif_resp 
     fired++;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------ */
+/* ---- the loop
+ * ------------------------------------------------------------------------------------ */
 
 static uint64_t now_ms(void)
 {
@@ -502,7 +507,8 @@ static void reap(struct run *run)
         }
 }
 
-/* Everybody that is still there is a child of this process, or of one that is about to be killed. */
+/* Everybody that is still there is a child of this process, or of one that is about to be killed.
+ */
 static void kill_rest(struct run *run)
 {
     char path[64], text[4096];
@@ -541,8 +547,9 @@ static void supervise(struct run *run)
     struct seccomp_notif_sizes sizes;
     if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0)
         fail("seccomp");
-    size_t bytes = sizes.seccomp_notif > sizeof(struct seccomp_notif) ? sizes.seccomp_notif
-                                                                      : sizeof(struct seccomp_notif);
+    size_t bytes = sizes.seccomp_notif > sizeof(struct seccomp_notif)
+                       ? sizes.seccomp_notif
+                       : sizeof(struct seccomp_notif);
     struct seccomp_notif *notice = malloc(bytes);
     if (!notice)
         fail("memory");
@@ -563,7 +570,8 @@ static void supervise(struct run *run)
     free(notice);
 }
 
-/* ---- results -------------------------------------------------------------------------------------- */
+/* ---- results
+ * -------------------------------------------------------------------------------------- */
 
 static void write_result(const struct run *run)
 {
@@ -588,8 +596,8 @@ static void write_census(void)
         const struct site *site = &sites[i];
         if (!site->who)
             continue;
-        fprintf(file, "%s\t%s\t%s\t%ld\t%s\t", site->who, site->call->name, site->place, site->count,
-                site->first);
+        fprintf(file, "%s\t%s\t%s\t%ld\t%s\t", site->who, site->call->name, site->place,
+                site->count, site->first);
         for (int e = 0; e < ERRORS_PER_CALL && site->call->errors[e]; e++)
             fprintf(file, "%s%d", e ? "," : "", site->call->errors[e]);
         fputc('\n', file);
