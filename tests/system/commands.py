@@ -15,6 +15,8 @@ import re
 import shutil
 import subprocess
 
+# What a run costs natively and observed, about, as a multiple of that of a small C program: costly ones are drawn less often.
+COSTS = {"cpython": 20, "python": 6, "node": 10, "coreutils-suite": 60, "bash": 3, "xz": 2, "sqlite": 2, "tar": 2, "pigz": 2}
 PYTHON = "/usr/bin/python3"
 PERL = "perl"
 
@@ -25,6 +27,7 @@ class Case:
         self.command = command
         self.stdin = stdin      # name of an input, or None
         self.keep = keep        # only such lines of outputs are compared
+        self.cost = COSTS.get(group) or COSTS.get(group.split("-")[0], 1)
         text = json.dumps([command, stdin])
         self.name = f"{group}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
 
@@ -44,12 +47,12 @@ def make_inputs(directory):
     os.makedirs(place, exist_ok=True)
     chance = random.Random(20)
     words = ["".join(chance.choices("etaoinshrdlucmfwypvbgk", k=chance.randint(1, 11))) for _ in range(3000)]
-    text = "\n".join(" ".join(chance.choices(words, k=chance.randint(0, 14))) for _ in range(9000)) + "\n"
-    rows = [(number, chance.choice(words), chance.randint(-5000, 5000), chance.random()) for number in range(12000)]
-    records = [{"id": row[0], "name": row[1], "n": row[2], "x": round(row[3], 6), "tags": chance.sample(words, 3)} for row in rows[:2500]]
+    text = "\n".join(" ".join(chance.choices(words, k=chance.randint(0, 14))) for _ in range(1500)) + "\n"
+    rows = [(number, chance.choice(words), chance.randint(-5000, 5000), chance.random()) for number in range(3000)]
+    records = [{"id": row[0], "name": row[1], "n": row[2], "x": round(row[3], 6), "tags": chance.sample(words, 3)} for row in rows[:500]]
     files = {
-        "text": text, "small": text[:20000],
-        "numbers": "".join(f"{chance.randint(-10**9, 10**9)}\n" for _ in range(20000)),
+        "text": text, "small": text[:9000],
+        "numbers": "".join(f"{chance.randint(-10**9, 10**9)}\n" for _ in range(4000)),
         "csv": "".join(f"{a},{b},{c},{d:.6f}\n" for a, b, c, d in rows),
         "sorted": "".join(sorted(line + "\n" for line in set(words))),
         "other": "".join(sorted(line + "\n" for line in set(words[::2]) | {"zz" + word for word in words[::7]})),
@@ -64,7 +67,7 @@ def make_inputs(directory):
         with open(os.path.join(place, name), "w", encoding="utf-8") as file:
             file.write(content.replace("{i}", place))
     with open(os.path.join(place, "binary"), "wb") as file:
-        file.write(b"".join(read_some(path) for path in ("/usr/bin/perl", "/usr/bin/git", "/usr/bin/gdb"))[:1500000])
+        file.write(b"".join(read_some(path) for path in ("/usr/bin/perl", "/usr/bin/git", "/usr/bin/gdb"))[:200000])
     for suffix, command in (("gz", "gzip -n"), ("bz2", "bzip2"), ("xz", "xz"), ("zst", "zstd -q")):
         if shutil.which(command.split()[0]):
             for name in ("text", "binary"):
@@ -77,7 +80,7 @@ def make_inputs(directory):
 def read_some(path):
     try:
         with open(path, "rb") as file:
-            return file.read(600000)
+            return file.read(70000)
     except OSError:
         return b""
 
@@ -108,7 +111,7 @@ def coreutils():
     for one, other in itertools.permutations(("sorted", "other"), 2):
         for tool in ("comm", "comm -12", "comm -3", "join", "join -a1", "join -v2", "paste", "paste -d, -s", "diff", "diff -u", "diff -y", "cmp", "diff3 {i}/sorted"):
             add(f"{tool} {{i}}/{one} {{i}}/{other}")
-    for line in ("seq 1 200000", "seq -f %.3f 1 0.01 900", "seq -w 1 50000", "factor 1234567890123456789 99999999977 18446744073709551557",
+    for line in ("seq 1 40000", "seq -f %.3f 1 0.01 900", "seq -w 1 9000", "factor 1234567890123456789 99999999977 18446744073709551557",
                  "factor 1152921504606846883 340282366920938463463374607431768211457", "numfmt --to=iec 1 2048 99999999", "tsort {i}/pairs",
                  "ls -lR --time-style=+ /usr/share/perl5", "ls -laU /usr/lib/x86_64-linux-gnu --time-style=+", "du -a /usr/share/perl5/Debconf",
                  "find /usr/share/perl5 -name *.pm -size +8k", "find /usr/lib/python3 -type f -newermt 2000-01-01 -printf %s\\n",
@@ -132,8 +135,8 @@ def text_tools():
         found.append(Case("sed", ["sed", script, "{i}/small" if script.startswith("1!G") else "{i}/text"]))
         found.append(Case("sed", ["sed", "-E", "-n", script + ";p" if ";" not in script else script, "{i}/small"]))
     for program in ("{n+=NF}END{print n}", "{c[$1]++}END{n=asorti_(c)}function asorti_(x,k,m){for(k in x)m++;print m}", "length>50", "NR%7==0{print NR,$0}",
-                    "{for(i=NF;i;i--)printf \"%s \",$i;print \"\"}", "BEGIN{for(i=0;i<200000;i++)s+=sin(i);print s}", "{gsub(/[aeiou]/,\"#\");print}",
-                    "BEGIN{while(i<30000)a[i++]=i*i;for(k=0;k<30000;k++)t+=a[k];print t}", "{print toupper(substr($0,3,20))|\"sort -u\"}",
+                    "{for(i=NF;i;i--)printf \"%s \",$i;print \"\"}", "BEGIN{for(i=0;i<40000;i++)s+=sin(i);print s}", "{gsub(/[aeiou]/,\"#\");print}",
+                    "BEGIN{while(i<8000)a[i++]=i*i;for(k=0;k<8000;k++)t+=a[k];print t}", "{print toupper(substr($0,3,20))|\"sort -u\"}",
                     "BEGIN{\"echo hello\"|getline x;print x;system(\"true\");print ENVIRON[\"TZ\"]}", "{print>\"out\"NR%5}", "BEGIN{printf \"%c%5.2f%x\\n\",65,3.14159,255;exit 3}",
                     "BEGIN{s=\"a\";for(i=0;i<17;i++)s=s s;print length(s),index(s,\"b\");print match(s,/a+$/)}", "{split($0,p,/[ ,]+/);n+=length(p)}END{print n}"):
         for tool in ("mawk", "gawk"):
@@ -167,32 +170,32 @@ def compressors():
 
 def interpreters():
     found = []
-    perl = ("my %h;$h{$_%977}.=$_ for 1..60000;my $l=0;$l+=length for values %h;print qq($l\\n)", "print join(q(,),sort{$a<=>$b}map{($_*7919)%10007}1..9000),qq(\\n)",
+    perl = ("my %h;$h{$_%977}.=$_ for 1..15000;my $l=0;$l+=length for values %h;print qq($l\\n)", "print join(q(,),sort{$a<=>$b}map{($_*7919)%10007}1..9000),qq(\\n)",
             "local $/;my $t=<STDIN>;my $n=()=$t=~/\\b(\\w+)\\b(?=.*\\n)/g;print qq($n\\n)", "while(<STDIN>){$c{lc $_}++ for split/\\W+/}print scalar(keys %c),qq(\\n)",
             "$SIG{ALRM}=sub{$n++};use Time::HiRes q(ualarm);ualarm(2000,2000);1 while $n<10;ualarm 0;print qq(done\\n)",
             "$SIG{USR1}=sub{$n++};for(1..300){kill USR1=>$$}print qq($n\\n)", "for(1..8){my $p=fork;if(!$p){exit $_}waitpid $p,0;print $?>>8,qq( )}",
             "pipe R,W;if(!fork){close R;print W $_,qq(\\n)for 1..2000;exit}close W;$s+=$_ while <R>;wait;print qq($s $?\\n)",
             "$SIG{CHLD}=sub{1 while waitpid(-1,1)>0;$d++};for(1..5){fork or exit 0}select undef,undef,undef,.01 until $d;print qq(ok\\n)", "eval{die{a=>1}};print ref $@;kill ABRT=>$$",
             "kill SEGV=>$$", "$SIG{__DIE__}=sub{print @_};die qq(gone\\n)", "print crypt(q(secret),q($6$abcdefgh)),qq(\\n)", "print pack(q(w*),1..5000)", "exec q(seq),q(9)",
-            "use Digest::MD5 q(md5_hex);$x=md5_hex($x.$_)for 1..30000;print $x", "use POSIX;sigaction(SIGTRAP,POSIX::SigAction->new(sub{print qq(trap\\n)}));kill TRAP=>$$;print strftime(q(%F),gmtime 0)",
-            "@a=map{[$_,rand]}1..20000;undef @a;print qq(freed\\n)", "my $s=q(a)x100000;$s=~s/(a)(?{$n++})/b/g;print $n", "print sprintf(q(%vd),q(1.22.333)),join q(,),map{hex}qw(ff 10)")
+            "use Digest::MD5 q(md5_hex);$x=md5_hex($x.$_)for 1..8000;print $x", "use POSIX;sigaction(SIGTRAP,POSIX::SigAction->new(sub{print qq(trap\\n)}));kill TRAP=>$$;print strftime(q(%F),gmtime 0)",
+            "@a=map{[$_,rand]}1..6000;undef @a;print qq(freed\\n)", "my $s=q(a)x20000;$s=~s/(a)(?{$n++})/b/g;print $n", "print sprintf(q(%vd),q(1.22.333)),join q(,),map{hex}qw(ff 10)")
     found += [Case("perl", [PERL, "-e", program], "text" if "STDIN" in program else None) for program in perl]
-    lua = ("local t={}for i=1,60000 do t[i]=(i*7919)%10007 end table.sort(t)print(t[1],t[60000])", "local s={}for i=1,20000 do s[#s+1]=string.format('%d:%x',i,i)end print(#table.concat(s))",
-           "local function f(n)return n<2 and n or f(n-1)+f(n-2)end print(f(23))", "local n=0 for w in io.read('a'):gmatch('%a+')do n=n+#w end print(n)",
-           "local c=coroutine.wrap(function()for i=1,30000 do coroutine.yield(i)end end)local s=0 for i=1,30000 do s=s+c()end print(s)",
-           "for i=1,300 do collectgarbage() local t=setmetatable({},{__gc=function()end})end print(collectgarbage('count')>0)", "print(pcall(error,{1}))error('x',0)",
-           "local t=setmetatable({},{__index=function(t,k)return k*2 end})local s=0 for i=1,90000 do s=s+t[i]end print(s)", "os.exit(7)", "print(string.rep('ab',50000):gsub('a',string.upper))",
-           "print(os.execute('exit 3'))local p=io.popen('seq 50')print(#p:read('a'))p:close()", "local m={}for i=1,70 do m[i]={}for j=1,70 do local s=0 for k=1,70 do s=s+i*k+k*j end m[i][j]=s end end print(m[70][70])",
+    lua = ("local t={}for i=1,12000 do t[i]=(i*7919)%10007 end table.sort(t)print(t[1],t[12000])", "local s={}for i=1,6000 do s[#s+1]=string.format('%d:%x',i,i)end print(#table.concat(s))",
+           "local function f(n)return n<2 and n or f(n-1)+f(n-2)end print(f(19))", "local n=0 for w in io.read('a'):gmatch('%a+')do n=n+#w end print(n)",
+           "local c=coroutine.wrap(function()for i=1,8000 do coroutine.yield(i)end end)local s=0 for i=1,8000 do s=s+c()end print(s)",
+           "for i=1,60 do collectgarbage() local t=setmetatable({},{__gc=function()end})end print(collectgarbage('count')>0)", "print(pcall(error,{1}))error('x',0)",
+           "local t=setmetatable({},{__index=function(t,k)return k*2 end})local s=0 for i=1,30000 do s=s+t[i]end print(s)", "os.exit(7)", "print(string.rep('ab',50000):gsub('a',string.upper))",
+           "print(os.execute('exit 3'))local p=io.popen('seq 50')print(#p:read('a'))p:close()", "local m={}for i=1,36 do m[i]={}for j=1,36 do local s=0 for k=1,36 do s=s+i*k+k*j end m[i][j]=s end end print(m[36][36])",
            "print(utf8.char(228,8364,128512),utf8.len('äöü'),math.tointeger(3.0),7//2,7.5%2,1<<40)", "local function d(n)return n==0 and 0 or 1+d(n-1)end print(d(15000),pcall(function()local function e()return 1+e()end return e()end))")
     found += [Case("lua", ["lua5.4", "-e", program], "text" if "io.read" in program else None) for program in lua]
-    tcl = ("set s 0;for {set i 0} {$i<60000} {incr i} {incr s $i};puts $s", "foreach w [split [read stdin]] {incr c($w)};puts [array size c]", "puts [lsort -integer [lmap x [split [read stdin] \\n] {if {$x eq {}} continue;set x}]]",
+    tcl = ("set s 0;for {set i 0} {$i<15000} {incr i} {incr s $i};puts $s", "foreach w [split [read stdin]] {incr c($w)};puts [array size c]", "puts [lsort -integer [lmap x [split [read stdin] \\n] {if {$x eq {}} continue;set x}]]",
            "after 5 {set d 1};vwait d;puts [exec seq 5]", "puts [regexp -all {[a-m]+} [read stdin]];exit 4", "proc f n {expr {$n<2?$n:[f [expr {$n-1}]]+[f [expr {$n-2}]]}};puts [f 17]")
     for program in tcl:
         number = len([case for case in found if case.group == "tcl"])
         found.append(shell("tcl", f"cat >p{number}.tcl <<'X'\n{program}\nX\nexec tclsh p{number}.tcl <{{i}}/{'numbers' if 'integer' in program else 'text'}"))
-    for size in (20, 200, 600):
+    for size in (20, 100, 250):
         found += [shell("bc", f"echo 'scale={size};4*a(1);e(1);sqrt(2)' | bc -lq"), shell("bc", f"echo '2^{size * 20} % 1000007;define f(n){{if(n<2)return 1;return n*f(n-1)}};f({size})' | bc -q")]
-    for program in ("do i=1 to 20000;s=s+i//7;end;say s", "do i=1 to 4000;a.i=i*i;end;say a.77 length(copies('ab',9999))", "say date('B','20200101','S') x2d('ff') reverse('abc');exit 5", "parse value 'a b c' with x y;say x'|'y;signal on syntax;say 1/0;syntax: say 'caught' rc"):
+    for program in ("do i=1 to 6000;s=s+i//7;end;say s", "do i=1 to 4000;a.i=i*i;end;say a.77 length(copies('ab',9999))", "say date('B','20200101','S') x2d('ff') reverse('abc');exit 5", "parse value 'a b c' with x y;say x'|'y;signal on syntax;say 1/0;syntax: say 'caught' rc"):
         found.append(shell("rexx", f"printf '/* */ s=0\\n%s\\n' \"{program}\" >p.rexx; exec rexx ./p.rexx"))
     for program in ("let s=0;for(let i=0;i<2e6;i++)s+=i%7;console.log(s)", "console.log(JSON.stringify([...Array(2e4).keys()].map(x=>({x}))).length)", "process.on('SIGUSR2',()=>{console.log('s');process.exit(3)});process.kill(process.pid,'SIGUSR2');setTimeout(()=>{},2000)",
                     "const{Worker,isMainThread:m}=require('worker_threads');let w=new Worker('let s=0;for(let i=0;i<1e6;i++)s+=i;require(\"worker_threads\").parentPort.postMessage(s)',{eval:true});w.on('message',x=>console.log(x))",
@@ -223,7 +226,7 @@ def python():
 def databases():
     found = []
     queries = ("select count(*),sum(n),avg(x) from t", "select name,count(*) c from t group by name order by c desc,name limit 20", "create index i on t(name);select * from t where name like 'ab%' order by id", "select a.id,b.id from t a join t b on a.n=b.n and a.id<b.id order by 1,2 limit 50",
-               "with recursive c(x)as(values(1)union all select x+1 from c where x<60000)select sum(x)from c", "update t set n=n+1 where id%3=0;select total(n)from t;delete from t where n>0;select count(*)from t;vacuum", "select n,row_number()over(order by n,id),sum(n)over(partition by id%5 order by id)from t limit 99",
+               "with recursive c(x)as(values(1)union all select x+1 from c where x<15000)select sum(x)from c", "update t set n=n+1 where id%3=0;select total(n)from t;delete from t where n>0;select count(*)from t;vacuum", "select n,row_number()over(order by n,id),sum(n)over(partition by id%5 order by id)from t limit 99",
                "pragma integrity_check", "begin;insert into t select id+100000,name,n,x from t;rollback;select count(*)from t", "select json_group_array(json_object('a',n))from(select n from t limit 200)", "select group_concat(distinct substr(name,1,1))from(select name from t order by name)", "select hex(zeroblob(90)),printf('%.3f',3.14159),abs(-3)", "explain query plan select * from t where id=4", "select nosuch from t")
     for query in queries:
         found.append(shell("sqlite", f"sqlite3 -bail data.db \".read {{i}}/queries.sql\" \"{query}\""))
@@ -238,11 +241,11 @@ def databases():
 
 def shells():
     found = []
-    scripts = ("for i in 1 2 3 4 5 6 7 8; do echo $i | tr 1-4 a-d; done", "x=0; while [ $x -lt 1500 ]; do x=$((x+1)); done; echo $x", "seq 1 9000 | sort -rn | head -3 | tac | md5sum", "(sleep 0.01; echo late) & wait; echo done", "trap 'echo usr1' USR1; kill -USR1 $$; echo after", "trap 'echo bye' EXIT; exit 5", "kill -SEGV $$", "kill -TRAP $$",
-               "sh -c 'kill -KILL $$'; echo $?", "f() { [ $1 -eq 0 ] || f $(($1 - 1)); }; f 300; echo deep", "cat <<X | wc -l\n$(seq 1 400)\nX", "for i in $(seq 40); do (exit $i); printf '%s ' $?; done", "yes | head -n 2000 | cksum", "seq 200 | xargs -n 5 -P 2 echo | wc -l", "ulimit -n 20; seq 5 | cat | cat", "exec 3<{i}/small; read -r a <&3; echo \"$a\"; exec 3<&-",
+    scripts = ("for i in 1 2 3 4 5 6 7 8; do echo $i | tr 1-4 a-d; done", "x=0; while [ $x -lt 700 ]; do x=$((x+1)); done; echo $x", "seq 1 3000 | sort -rn | head -3 | tac | md5sum", "(sleep 0.01; echo late) & wait; echo done", "trap 'echo usr1' USR1; kill -USR1 $$; echo after", "trap 'echo bye' EXIT; exit 5", "kill -SEGV $$", "kill -TRAP $$",
+               "sh -c 'kill -KILL $$'; echo $?", "f() { [ $1 -eq 0 ] || f $(($1 - 1)); }; f 300; echo deep", "cat <<X | wc -l\n$(seq 1 400)\nX", "for i in $(seq 15); do (exit $i); printf '%s ' $?; done", "yes | head -n 2000 | cksum", "seq 60 | xargs -n 5 -P 2 echo | wc -l", "ulimit -n 20; seq 5 | cat | cat", "exec 3<{i}/small; read -r a <&3; echo \"$a\"; exec 3<&-",
                "mkfifo p; (cat {i}/small >p &) ; wc -c <p", "set -e; false; echo never", "find {i} -name 'te*' -exec basename {} \\; | sort", "for f in {i}/*; do [ -f \"$f\" ] && head -c 100 \"$f\" | cksum; done", "time_out() { timeout 0.02 sleep 5; echo $?; }; time_out; time_out", "env -i sh -c 'echo $PWD; exit 2'; echo $?", "nohup seq 3 2>/dev/null; setsid -w seq 3; nice seq 3", "git init -q . && git -c user.name=a -c user.email=b commit -q --allow-empty -m x --date=@0 && git log --format=%s",
                "cp {i}/program.c . && gcc -O1 -c program.c && nm program.o | wc -l", "gcc -x c - -o a <<X\nint main(){return 7;}\nX\n./a; echo $?", "printf 'all: a b\\na b:\\n\\t@echo made $@\\n' >Makefile; make -s -j2 | sort", "openssl dgst -sha512 {i}/binary | sed 's/.*= //'", "openssl enc -aes-128-cbc -pbkdf2 -S 0011223344556677 -pass pass:x -in {i}/text | cksum",
-               "diff <(seq 99) <(seq 2 100) | wc -l", "coproc cat; echo hi >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo $x", "a=(); for i in {1..3000}; do a+=($i); done; echo ${#a[@]} ${a[2999]}", "s=; for i in {1..800}; do s+=$i; done; echo ${#s} ${s//1/x} | cksum", "[[ abc =~ ^(a)(.*)$ ]] && echo ${BASH_REMATCH[2]}; printf -v t '%05d' 42; echo $t", "declare -A m; for w in $(head -60 {i}/small); do m[$w]=1; done; echo ${#m[@]}", "trap 'echo chld' CHLD; (exit 3) & wait $!; echo $?", "wait -n < <(sleep 0.01) ; echo $?", "ctags -f - {i}/program.c | wc -l", "lsof -p $$ -Fc | tail -1 | cut -c 2-", "python3 -c 'import os; os.execvp(\"perl\", [\"perl\", \"-e\", \"exec q(seq), 4\"])'",
+               "diff <(seq 99) <(seq 2 100) | wc -l", "coproc cat; echo hi >&${COPROC[1]}; read -r x <&${COPROC[0]}; echo $x", "a=(); for i in {1..900}; do a+=($i); done; echo ${#a[@]} ${a[899]}", "s=; for i in {1..800}; do s+=$i; done; echo ${#s} ${s//1/x} | cksum", "[[ abc =~ ^(a)(.*)$ ]] && echo ${BASH_REMATCH[2]}; printf -v t '%05d' 42; echo $t", "declare -A m; for w in $(head -60 {i}/small); do m[$w]=1; done; echo ${#m[@]}", "trap 'echo chld' CHLD; (exit 3) & wait $!; echo $?", "wait -n < <(sleep 0.01) ; echo $?", "ctags -f - {i}/program.c | wc -l", "lsof -p $$ -Fc | tail -1 | cut -c 2-", "python3 -c 'import os; os.execvp(\"perl\", [\"perl\", \"-e\", \"exec q(seq), 4\"])'",
                "objdump -d {i}/nosuch; readelf -hW /usr/bin/make | head -3; nm -D /usr/bin/make | wc -l", "strace -f -o /dev/null seq 3", "strace -c -o /dev/null true; echo $?", "gdb -q -nx -batch -ex run -ex 'print $_exitcode' --args seq 2 2>/dev/null | tail -1", "setarch -R seq 2", "prlimit --nproc=4000 seq 2", "xargs -a {i}/sorted -n 200 echo | wc", "ls /usr/bin/[a-c]* | wc -l; echo *")
     for script in scripts:
         bash_only = any(word in script for word in ("<(", "coproc", "+=", "[[", "declare", "CHLD", "wait -n"))
@@ -315,7 +318,7 @@ def coreutils_suite(directory):
     found = []
     for path in sorted(glob.glob(os.path.join(tests, "*", "*.pl"))):
         script = ('export srcdir=$1 top_srcdir=$1 abs_srcdir=$1 abs_top_srcdir=$1 built_programs="$(ls /usr/bin)" PERL=perl LC_ALL=C VERSION=9.1 CONFIG_HEADER=/dev/null '
-                  'host_os=linux-gnu AWK=awk MALLOC_PERTURB_=; exec 9>&2; exec perl -w -I$1/tests -MCoreutils -MCuSkip -MCuTmpdir="$(basename $2)" $2')
+                  'host_os=linux-gnu AWK=awk MALLOC_PERTURB_=; exec 9>&2; exec perl -w -I$1/tests -MCuSkip -MCoreutils "-MCuTmpdir qw($(basename $2))" $2')
         found.append(Case("coreutils-suite", ["sh", "-c", script, "sh", os.path.join(directory, "coreutils"), path]))
     return found
 

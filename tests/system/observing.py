@@ -133,6 +133,8 @@ class Worker:
 
     def clear(self):
         for place in (self.work, self.home):
+            if os.path.isdir(place) and not os.listdir(place):
+                continue
             shutil.rmtree(place, ignore_errors=True)
             os.makedirs(place, exist_ok=True)
             if self.user:
@@ -177,6 +179,8 @@ class Worker:
         before = [self.headroom, *VERBS[verb], *options, "-o", self.profile, "--"]
         outcome = self.run(command, before, **more)
         counts, problem = read_counts(self.profile)
+        if counts is None and not problem and not outcome.said:
+            problem = "no profile, and not a word why"
         return outcome, counts, problem
 
 

@@ -2,6 +2,7 @@
 """Name spaces in which programs nobody knows can be run: nothing can be written outside one directory, no process outside can be
 signalled, and there is no network but the loopback. For root; an ordinary user can do little harm."""
 import os
+import signal
 import subprocess
 import sys
 
@@ -34,4 +35,9 @@ def enter(directory):
         return None
     drop = ["setpriv", "--bounding-set=-sys_boot,-sys_time,-sys_module,-sys_rawio", "--"]
     command = [*unshare, "sh", "-c", ENTER, "sh", directory, *drop, sys.executable, os.path.abspath(sys.argv[0]), *sys.argv[1:]]
-    return subprocess.run(command, env={**os.environ, INSIDE: "1"}, check=False).returncode
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with subprocess.Popen(command, env={**os.environ, INSIDE: "1"}) as child:
+        try:
+            return child.wait()
+        finally:
+            child.kill()  # and with it all that is inside
