@@ -209,8 +209,9 @@ void recording_close(struct recording *recording, bool keep)
 {
     if (recording->log >= 0) {
         close(recording->log);
-        if (!keep)
-            unlink(recording->log_path);
+        if (!keep && unlink(recording->log_path) != 0 && errno != ENOENT)
+            say("cannot remove the raw log '%s': %s; nobody needs it any more.",
+                recording->log_path, strerror(errno));
     }
     if (recording->region >= 0)
         close(recording->region);

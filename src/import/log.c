@@ -33,8 +33,9 @@ static enum base_status map_file(const char *path, struct import_log *log, char 
         return fail(path, strerror(errno), errno == ENOENT ? BASE_NOT_FOUND : BASE_IO, error,
                     error_bytes);
     enum base_status status = BASE_OK;
-    if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode) ||
-        info.st_size < (off_t)sizeof(struct wire_log_header)) {
+    if (fstat(descriptor, &info) != 0) {
+        status = fail(path, strerror(errno), BASE_IO, error, error_bytes);
+    } else if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(struct wire_log_header)) {
         status = fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
     } else {
         log->size = (size_t)info.st_size;
