@@ -420,6 +420,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     restore_environment(environment, after_agent(find_variable(environment, "LD_PRELOAD"), path));
     if (!mapped)
         return;
+    exec_counted(-1);
     bool blocks = agent.region->config.blocks != 0;
     if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);

@@ -466,6 +466,8 @@ bool attach_return(ucontext_t *context);
  * program at `path`, else as given. memory: caller's, exec_environment_bytes long.
  */
 size_t exec_environment_bytes(char *const *environment);
+/* Programs executed with an agent (1), arrived there or not executed after all (-1). */
+void exec_counted(int images);
 char *const *exec_environment(const char *path, char *const *environment, void *memory);
 
 #endif

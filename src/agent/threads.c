@@ -137,6 +137,8 @@ struct agent_thread *thread_prepare(void)
     uint64_t mask = block_signals(~UINT64_C(0));
     struct agent_thread *state = take_state();
     block_signals(mask);
+    if (!state)
+        agent_degrade(WIRE_DEGRADED_NO_MEMORY);
     return state;
 }
 

@@ -65,15 +65,29 @@ enum base_status show_profile(const char *path, const char *name, const struct s
 
 /* ---- left-over raw logs --------------------------------------------------------------------- */
 
-static bool is_raw_log(const char *path)
+/* False: it cannot be told, errno says why. What is no file at all is left to the reader of
+ * profiles. */
+static bool look_for_log(const char *path, bool *is_log)
 {
     uint64_t magic = 0;
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0)
         return false;
-    ssize_t got = read(file, &magic, sizeof magic);
+    ssize_t got;
+    do
+        got = read(file, &magic, sizeof magic);
+    while (got < 0 && errno == EINTR);
+    int reason = errno;
     close(file);
-    return got == (ssize_t)sizeof magic && magic == WIRE_LOG_MAGIC;
+    errno = reason;
+    *is_log = got == (ssize_t)sizeof magic && magic == WIRE_LOG_MAGIC;
+    return got >= 0 || reason == EISDIR || reason == EAGAIN;
+}
+
+static void remove_temporary(const char *directory, const char *profile)
+{
+    if ((unlink(profile) != 0 && errno != ENOENT) || rmdir(directory) != 0)
+        say("cannot remove the temporary directory '%s': %s.", directory, strerror(errno));
 }
 
 static enum base_status show_raw_log(const char *path, const struct settings *settings, FILE *out,
@@ -98,8 +112,7 @@ static enum base_status show_raw_log(const char *path, const struct settings *se
     progress_end(&progress);
     if (status == BASE_OK)
         status = show_profile(profile, path, settings, out, descriptor, error, error_bytes);
-    unlink(profile);
-    rmdir(directory);
+    remove_temporary(directory, profile);
     return status;
 }
 
@@ -112,16 +125,16 @@ int report_run(const struct settings *settings, int count, char **operands)
     const char *path = count ? operands[0] : "waste.headroom";
     char error[8704] = "unknown failure.";
     struct pager pager;
+    bool is_log;
     /* A file that cannot be read should not flash an empty pager. */
-    if (access(path, R_OK) != 0) {
+    if (access(path, R_OK) != 0 || !look_for_log(path, &is_log)) {
         say("cannot read '%s': %s.", path, strerror(errno));
         return REPORT_FAILED;
     }
     pager_begin(&pager, settings->format == FORMAT_TEXT);
     enum base_status status =
-        is_raw_log(path)
-            ? show_raw_log(path, settings, pager.out, STDOUT_FILENO, error, sizeof error)
-            : show_profile(path, path, settings, pager.out, STDOUT_FILENO, error, sizeof error);
+        is_log ? show_raw_log(path, settings, pager.out, STDOUT_FILENO, error, sizeof error)
+               : show_profile(path, path, settings, pager.out, STDOUT_FILENO, error, sizeof error);
     bool written = pager_end(&pager);
     if (status != BASE_OK) {
         say("%s", error);

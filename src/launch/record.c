@@ -156,6 +156,7 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     }
     wire_region_init(region, config);
+    atomic_store(&((struct wire_region *)region)->executing, 1);
     *descriptor = file;
     return region;
 }
@@ -312,7 +313,10 @@ static void finish(struct recording *recording, struct launch_result *result)
     result->images = recording->log.images;
     result->corrupt_records = recording->corrupt;
     result->lost_threads = atomic_load(&region->lost_threads);
+    int64_t executing = atomic_load(&region->executing);
     result->lost_processes = atomic_load(&region->lost_processes);
+    if (result->images && executing > 0) /* without any it is the program itself */
+        result->lost_processes += (uint64_t)executing;
     result->degraded = atomic_load(&region->degraded);
     result->source = atomic_load(&region->source);
     result->ticks = atomic_load(&region->ticks);

@@ -36,7 +36,7 @@ static void on_trap(int signal)
 
 /* ---- children that report ------------------------------------------------------------- */
 
-/* Runs work in a child; its report (exactly `bytes` long) arrives in `report`. */
+/* Runs work in a child; its report (exactly `bytes` long) arrives in `report`. BASE_IO: errno. */
 static enum base_status in_child(bool (*work)(void *report, const void *input), const void *input,
                                  void *report, size_t bytes)
 {
@@ -44,6 +44,7 @@ static enum base_status in_child(bool (*work)(void *report, const void *input), 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return BASE_IO;
     pid_t child = fork();
+    int reason = child < 0 ? errno : EIO;
     if (child == 0) {
         struct sigaction action = {.sa_handler = on_trap, .sa_flags = SA_RESTART};
         sigset_t none;
@@ -71,6 +72,7 @@ static enum base_status in_child(bool (*work)(void *report, const void *input), 
         }
     }
     close(ends[0]);
+    errno = reason;
     return status;
 }
 

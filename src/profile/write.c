@@ -223,6 +223,9 @@ static enum base_status write_database(const struct profile *profile, const char
     int reason = 0;
     int result =
         sqlite3_open_v2(path, &writer.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    /* Where SQLite may not open a file for writing it does so for reading, and says nothing. */
+    if (result == SQLITE_OK && sqlite3_db_readonly(writer.db, "main") != 0)
+        result = SQLITE_CANTOPEN;
     if (result == SQLITE_OK)
         result = write_all(&writer);
     if (writer.db)
@@ -237,7 +240,9 @@ static enum base_status write_database(const struct profile *profile, const char
         return BASE_IO;
     }
     say(error, error_bytes, "cannot write '%s': %s.", shown,
-        reason ? strerror(reason) : sqlite3_errstr(result));
+        reason                      ? strerror(reason)
+        : result == SQLITE_CANTOPEN ? "the kernel does not let headroom open it for writing"
+                                    : sqlite3_errstr(result));
     return result == SQLITE_NOMEM ? BASE_NO_MEMORY : BASE_IO;
 }
 
@@ -296,6 +301,18 @@ static enum base_status open_temporary(const char *path, char **name, int *descr
     return status_of_errno(number);
 }
 
+/* What cannot be removed is named, behind what is said already. */
+static enum base_status remove_temporary(const char *temporary, char *error, size_t error_bytes)
+{
+    if (unlink(temporary) == 0)
+        return BASE_OK;
+    int number = errno;
+    size_t used = strnlen(error, error_bytes);
+    say(error + used, error_bytes - used, "%scannot remove '%s': %s.",
+        used ? " Besides, headroom " : "", temporary, strerror(number));
+    return status_of_errno(number);
+}
+
 enum base_status profile_output_check(const char *path, char *error, size_t error_bytes)
 {
     bool exists;
@@ -307,9 +324,11 @@ enum base_status profile_output_check(const char *path, char *error, size_t erro
     if (status != BASE_OK)
         return status;
     close(descriptor);
-    unlink(temporary);
+    if (error_bytes)
+        error[0] = 0;
+    status = remove_temporary(temporary, error, error_bytes);
     free(temporary);
-    return BASE_OK;
+    return status;
 }
 
 /* The old profile steps aside, the new one takes its place. */
@@ -364,7 +383,7 @@ enum base_status profile_write(const struct profile *profile, const char *path, 
     if (status == BASE_OK)
         status = put_in_place(temporary, path, error, error_bytes);
     if (status != BASE_OK)
-        unlink(temporary);
+        remove_temporary(temporary, error, error_bytes);
     close(descriptor);
     free(temporary);
     return status;

@@ -189,6 +189,7 @@ struct wire_region {
     _Atomic uint64_t free_chunks;    /* tagged list head: tag << 32 | index                   */
     _Atomic uint64_t lost_threads;   /* threads that found no slot                            */
     _Atomic uint64_t lost_processes; /* images that could not be observed                     */
+    _Atomic int64_t executing;       /* programs executed with an agent that has not started yet */
     _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide                      */
     _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
     _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */

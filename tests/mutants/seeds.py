@@ -102,7 +102,8 @@ def make(directory, reader, recorder=None, quick=False):
             recordings.make(directory, recorder)
     found = {kind: sorted(glob.glob(os.path.join(directory, "*." + ending)))
              for kind, ending in (("elf", "elf"), ("log", "raw"), ("profile", "headroom"))}
-    missing = [kind for kind, paths in found.items() if not paths]
+    found["region"] = sorted(glob.glob(os.path.join(directory, "*.blocks")) + glob.glob(os.path.join(directory, "*.built")))
+    missing = [kind for kind, paths in found.items() if not paths and kind != "region"]
     if missing:
         raise RuntimeError(f"no seeds of kind {', '.join(missing)} in '{directory}'")
     return found
