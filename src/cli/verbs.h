@@ -82,8 +82,33 @@ bool replace_begin(struct replacement *made, const char *path);
 /* good: all was written. If not, or if it is false, what was there before is there still. */
 bool replace_end(struct replacement *made, bool good);
 
+/* Removes what is being written, if anything is. For signal handlers that end headroom. */
+void replace_abandon(void);
+
 /* Whether both names lead to one file; either may be NULL. */
 bool same_file(const char *a, const char *b);
+
+/* ---- limits of what is made of profiles (limits.c) ------------------------------------ */
+
+/* The exit code of verbs that read profiles and cannot do what they were asked for. */
+enum { READER_FAILED = 1 };
+
+/* Of what is made of profiles of that size, all together. */
+uint64_t output_most_bytes(uint64_t profile_bytes);
+
+/* Writers end early at ferror. They are called again when it is much that they write. */
+typedef enum base_status output_writer(void *context, FILE *out);
+
+/* What `write` writes goes to `out` if it is whole: without a failure, and no more than that many bytes
+   (BASE_TOO_LARGE). BASE_IO: errno tells. */
+enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes);
+
+/* Ends headroom with a sentence and READER_FAILED when it has worked too long for files of that size
+   (NULLs among them count for nothing), and `more_s` seconds. */
+void time_limit(int count, const char *const *paths, unsigned more_s);
+
+/* What is to be removed then, in this order; NULL: nothing. The names must last. */
+void time_limit_removes(const char *file, const char *temporary, const char *directory);
 
 /* ---- profiles (show.c) ---------------------------------------------------------------- */
 
