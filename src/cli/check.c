@@ -179,7 +179,7 @@ static int check_profile(const struct settings *settings, struct report_check_op
     struct compare_suppressions suppressions = {0};
     char error[8704] = "unknown failure.";
     int code = CHECK_FAILED;
-    time_limit(2, options->names, 0);
+    time_limit_start(time_limit_seconds(2, options->names));
     if ((settings->baseline &&
          profile_read(settings->baseline, &profiles[0], error, sizeof error) != BASE_OK) ||
         profile_read(options->names[1], &profiles[1], error, sizeof error) != BASE_OK ||

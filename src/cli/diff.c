@@ -65,7 +65,7 @@ int diff_run(const struct settings *settings, int count, char **operands)
     int code = DIFF_FAILED;
     if (count != 2)
         return say_usage("diff", "two profiles are needed, not %d", count);
-    time_limit(2, (const char *const *)operands, 0);
+    time_limit_start(time_limit_seconds(2, (const char *const *)operands));
     if (profile_read(operands[0], &profiles[0], error, sizeof error) != BASE_OK ||
         profile_read(operands[1], &profiles[1], error, sizeof error) != BASE_OK ||
         report_comparable(profiles[0], profiles[1], error, sizeof error) != BASE_OK)

@@ -88,7 +88,7 @@ int export_run(const struct settings *settings, int count, char **operands)
                          export_format_names[settings->export_format]);
     if (settings->output && same_file(path, settings->output))
         return say_usage("export", "'%s' is the profile itself: give -o another name", path);
-    time_limit(1, &path, 0);
+    time_limit_start(time_limit_seconds(1, &path));
     struct profile *profile = NULL;
     char error[8704] = "unknown failure.";
     bool good = profile_read(path, &profile, error, sizeof error) == BASE_OK &&

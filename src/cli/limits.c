@@ -12,7 +12,6 @@
 #include "report/collect.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +34,7 @@ enum { OUTPUT_FACTOR = 512, OUTPUT_FLOOR = 64 << 20 };
  * of CPU time a MiB when it is counted and then written. The rest is for slow machines, and for
  * processors that work for others as well.
  */
-enum { TIME_FLOOR_S = 60, TIME_S_A_MIB = 10 };
+enum { TIME_FLOOR_S = 60, TIME_S_A_MIB = 10, MOST_TIME_S = 1 << 30 };
 
 /* Of what is written, until it is known whether all of it may be: what is larger is written twice.
  */
@@ -79,8 +78,8 @@ static void give_up(int number)
     for (size_t i = 0; i < BASE_COUNT(left_behind); i++)
         if (left_behind[i] && unlink(left_behind[i]) != 0)
             rmdir(left_behind[i]);
-    if (write(STDERR_FILENO, out_of_time, strlen(out_of_time)) < 0)
-        _exit(READER_FAILED); /* nobody to tell */
+    ssize_t told = write(STDERR_FILENO, out_of_time, strlen(out_of_time));
+    (void)told; /* there may be nobody to tell */
     _exit(READER_FAILED);
 }
 
@@ -91,18 +90,23 @@ void time_limit_removes(const char *file, const char *temporary, const char *dir
     left_behind[2] = directory;
 }
 
-void time_limit(int count, const char *const *paths, unsigned more_s)
+unsigned time_limit_seconds(int count, const char *const *paths)
 {
-    uint64_t seconds = TIME_FLOOR_S + more_s;
+    uint64_t seconds = TIME_FLOOR_S;
     struct stat info;
     for (int i = 0; i < count; i++)
         if (paths[i] && stat(paths[i], &info) == 0 && S_ISREG(info.st_mode))
             seconds += ((uint64_t)info.st_size >> 20) * TIME_S_A_MIB;
-    snprintf(out_of_time, sizeof out_of_time,
-             "headroom: gave up after %" PRIu64
-             " s of processor time, which no recording of this size "
-             "takes; what is read is damaged, or made for that.\n",
-             seconds);
+    return seconds < MOST_TIME_S ? (unsigned)seconds : MOST_TIME_S;
+}
+
+void time_limit_start(unsigned seconds)
+{
+    snprintf(
+        out_of_time, sizeof out_of_time,
+        "headroom: gave up after %u s of processor time, which no recording of this size takes; "
+        "what was read is damaged, or made for that.\n",
+        seconds);
     struct sigaction action = {.sa_handler = give_up, .sa_flags = SA_RESTART};
     struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
     sigset_t set;

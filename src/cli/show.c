@@ -147,7 +147,7 @@ int report_run(const struct settings *settings, int count, char **operands)
         return REPORT_FAILED;
     }
     bool raw = is_raw_log(path);
-    time_limit(1, &path, raw ? SYMBOLS_S : 0);
+    time_limit_start(time_limit_seconds(1, &path) + (raw ? SYMBOLS_S : 0));
     pager_begin(&pager, settings->format == FORMAT_TEXT);
     enum base_status status =
         raw ? show_raw_log(path, settings, pager.out, STDOUT_FILENO, error, sizeof error)

@@ -103,9 +103,12 @@ typedef enum base_status output_writer(void *context, FILE *out);
    (BASE_TOO_LARGE). BASE_IO: errno tells. */
 enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes);
 
-/* Ends headroom with a sentence and READER_FAILED when it has worked too long for files of that size
-   (NULLs among them count for nothing), and `more_s` seconds. */
-void time_limit(int count, const char *const *paths, unsigned more_s);
+/* Seconds of processor time that verbs may take for files of that size, of which NULLs and what cannot
+   be looked at count for nothing. */
+unsigned time_limit_seconds(int count, const char *const *paths);
+
+/* Ends headroom after so many with a sentence and READER_FAILED. */
+void time_limit_start(unsigned seconds);
 
 /* What is to be removed then, in this order; NULL: nothing. The names must last. */
 void time_limit_removes(const char *file, const char *temporary, const char *directory);

@@ -102,7 +102,7 @@ static int view_file(const char *path, const char *output, const struct settings
     if (!may_replace(output, path, settings->before))
         return VIEW_FAILED;
     struct progress progress;
-    time_limit(2, (const char *const[]){path, settings->before}, 0);
+    time_limit_start(time_limit_seconds(2, (const char *const[]){path, settings->before}));
     progress_begin(&progress, settings->quiet);
     bool good = read_profiles(path, settings->before, profiles);
     if (good) {
