@@ -8,6 +8,7 @@
 
 #include <asm/unistd.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
@@ -33,13 +34,14 @@ void agent_stop(uint32_t degraded)
     thread_pause();
 }
 
+const uint8_t agent_register_order[BASE_GENERAL_REGISTERS] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
 void agent_registers(const ucontext_t *context, struct base_registers *registers)
 {
-    static const uint8_t order[BASE_GENERAL_REGISTERS] = {
-        REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     for (int i = 0; i < BASE_GENERAL_REGISTERS; i++)
-        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[agent_register_order[i]];
     registers->ip = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     registers->flags = (uint64_t)context->uc_mcontext.gregs[REG_EFL];
     registers->fs_base = agent_control_block();
@@ -157,13 +159,27 @@ char *agent_put_text(char *out, const char *text)
     return out;
 }
 
-void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection)
+static void name_of_headrooms(char path[64], uint32_t descriptor)
 {
-    char path[64];
     agent_put_number(
         agent_put_text(agent_put_number(agent_put_text(path, "/proc/"), agent.headroom_pid),
                        "/fd/"),
         descriptor);
+}
+
+/* By what it has open: kill(2) finds zombies too. */
+bool agent_headroom_lives(void)
+{
+    char path[64], target[8];
+    name_of_headrooms(path, agent.region->config.blocks);
+    long got = os_syscall(__NR_readlinkat, AT_FDCWD, path, target, sizeof target);
+    return got != -ENOENT && got != -ESRCH;
+}
+
+void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection)
+{
+    char path[64];
+    name_of_headrooms(path, descriptor);
     int flags = (protection & PROT_WRITE ? O_RDWR : O_RDONLY) | O_CLOEXEC;
     long file = os_syscall(__NR_openat, AT_FDCWD, path, flags, 0);
     if (file < 0)
@@ -422,6 +438,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
+    attach_open_gate();
     thread_begin(NULL);
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);

@@ -413,7 +413,6 @@ static inline bool agent_active(void)
 /* si_value of SIGTRAPs (SI_QUEUE) between agents. Addresses that no program hands around. */
 #define AGENT_DUE      ((void *)0x4844525744554521) /* from the program's own counter of accesses */
 #define AGENT_BEGIN    ((void *)0x4844525742454749) /* to a thread of this process: begin */
-#define AGENT_BE_QUIET ((void *)0x4844525751554945) /* from a process that will trace this one */
 
 /* Text of a small /proc file (NUL-terminated, cut to fit); false if it cannot be read. */
 bool agent_read_file(const char *path, char *text, size_t bytes);
@@ -426,9 +425,13 @@ bool agent_parse_number(const char **text, uint32_t *value);
 /* Stops observing this process for good; reason: enum wire_degraded, 0 for none. */
 void agent_stop(uint32_t degraded);
 void agent_degrade(uint32_t degraded);
+/* False: it has ended, been killed perhaps. With blocks only. Any context. */
+bool agent_headroom_lives(void);
 /* Maps a part of /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
  * context. */
 void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection);
+/* Where ucontext_t has the general registers, in the order of struct base_registers. */
+extern const uint8_t agent_register_order[BASE_GENERAL_REGISTERS];
 /* gs_base is left 0: agent_gs_base costs a system call and only forecasts need it. */
 void agent_registers(const ucontext_t *context, struct base_registers *registers);
 uint64_t agent_gs_base(void);
@@ -453,6 +456,10 @@ void *wrap_next(void **cache, const char *name);
 
 /* attach.c: before this process traces `pid`: if an agent is in there, it falls silent. */
 void attach_quieten(uint32_t pid);
+/* At the start: how headroom makes threads of this process fall silent. */
+void attach_open_gate(void);
+/* The handler of the int3 with which that ends: headroom has died meanwhile. False: it is another one. */
+bool attach_return(ucontext_t *context);
 
 /*
  * exec.c: an environment for a program to be started: with the agent if it can live in the

@@ -140,10 +140,15 @@ static void ring(void)
     os_futex_wake(&region->doorbell);
 }
 
-/* headroom that has begun to patch is waited for, however long it takes. */
+/* headroom that has begun to patch is waited for, however long it takes, unless it has been killed.
+ */
 static bool tired(struct blocks_process *process, uint64_t deadline)
 {
     uint32_t starting = BLOCKS_STARTING;
+    if (!agent_headroom_lives()) {
+        atomic_store(&process->phase, BLOCKS_PATCHED_UP);
+        return true;
+    }
     return os_now_ns(CLOCK_MONOTONIC) > deadline &&
            atomic_compare_exchange_strong(&process->phase, &starting, BLOCKS_PATCHED_UP);
 }

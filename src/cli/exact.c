@@ -144,6 +144,7 @@ static int prepare(struct exact *exact)
     if (!code)
         code = recording_open(recording);
     exact->request.program.log = recording->log;
+    recording->config = &exact->request.program.config;
     return code;
 }
 

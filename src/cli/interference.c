@@ -88,6 +88,7 @@ static int prepare(struct timed *timed)
     if (!code)
         code = recording_open(recording);
     program->log = recording->log;
+    recording->config = &program->config;
     return code;
 }
 

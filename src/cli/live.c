@@ -149,6 +149,7 @@ static int prepare(struct live *live)
     if (!code)
         code = recording_open(recording);
     request->log = recording->log;
+    recording->config = &request->config;
     return code;
 }
 

@@ -44,6 +44,7 @@ int recording_check_output(struct recording *recording)
         say("%s", recording->error);
         return LAUNCH_FAILED;
     }
+    places_begin(&recording->places, recording->output);
     return 0;
 }
 
@@ -105,9 +106,27 @@ static void interruptible(const char *log_path)
     }
 }
 
-static enum base_status import_timed(struct recording *recording, const struct import_run *run,
-                                     const struct binary_options *symbols,
-                                     struct progress *progress)
+/* A log without a name gets one, in another directory: until there is a profile it is all there is.
+ */
+static bool name_log(struct recording *recording)
+{
+    if (places_name(recording->log, recording->log_path))
+        return true;
+    if (!places_rescue(&recording->places, recording->log, recording->log_path, recording->rescued))
+        return false;
+    strcpy(recording->log_path, recording->rescued);
+    return true;
+}
+
+struct importing {
+    struct import_run run;
+    struct binary_options symbols;
+    struct progress progress;
+    struct wire_config config;
+};
+
+static enum base_status import_timed(struct recording *recording, struct importing *importing,
+                                     const char *place)
 {
     const struct launch_blocks_result *blocks = recording->blocks;
     struct import_skip *skips = calloc(blocks->unhooked_count + 1, sizeof *skips);
@@ -116,19 +135,66 @@ static enum base_status import_timed(struct recording *recording, const struct i
         skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
                                         blocks->unhooked[i].reason};
     snprintf(recording->error, sizeof recording->error,
-             "cannot import what was timed: out of memory");
+             "cannot import what was timed: out of memory.");
     if (skips)
-        status = import_blocks(recording->log_path, blocks->region, run, skips,
-                               blocks->unhooked_count, symbols, recording->output, progress_step,
-                               progress, recording->error, sizeof recording->error);
+        status = import_blocks(recording->log_path, blocks->region, &importing->run, skips,
+                               blocks->unhooked_count, &importing->symbols, place, progress_step,
+                               &importing->progress, recording->error, sizeof recording->error);
     free(skips);
     return status;
 }
 
-static bool import_recording(struct recording *recording, const char *engine)
+static enum base_status import_to(struct recording *recording, struct importing *importing,
+                                  const char *place)
+{
+    enum base_status status;
+    progress_begin(&importing->progress, recording->settings->quiet);
+    if (recording->built)
+        status = import_built(recording->region, &importing->run, &importing->symbols, place,
+                              progress_step, &importing->progress, recording->error,
+                              sizeof recording->error);
+    else if (recording->blocks)
+        status = import_timed(recording, importing, place);
+    else
+        status = import_log(recording->log_path, &importing->run, &importing->symbols, place,
+                            progress_step, &importing->progress, recording->error,
+                            sizeof recording->error);
+    progress_end(&importing->progress);
+    return status;
+}
+
+static bool is_of_place(enum base_status status)
+{
+    return status == BASE_IO || status == BASE_DENIED || status == BASE_NOT_FOUND;
+}
+
+/* Where it was to be, or else where it can be. The error that is left is that of the first place.
+ */
+static enum base_status import_somewhere(struct recording *recording, struct importing *importing)
+{
+    static char first[LAUNCH_ERROR_BYTES];
+    enum base_status status = BASE_IO;
+    while (is_of_place(status) &&
+           places_next(&recording->places, recording->output, recording->written)) {
+        status =
+            profile_output_check(recording->written, recording->error, sizeof recording->error);
+        if (status == BASE_OK)
+            status = import_to(recording, importing, recording->written);
+        if (is_of_place(status) && !first[0])
+            snprintf(first, sizeof first, "%s", recording->error);
+    }
+    first[strlen(first) > 0 ? strlen(first) - 1 : 0] = 0;
+    if (status == BASE_OK && first[0])
+        say("%s; the profile is in '%s' instead.", first, recording->written);
+    else if (is_of_place(status))
+        snprintf(recording->error, sizeof recording->error, "%s.", first);
+    return status;
+}
+
+static struct import_run describe_run(const struct recording *recording, const char *engine)
 {
     const struct launch_result *result = &recording->result;
-    struct import_run run = {
+    return (struct import_run){
         .verb = recording->verb,
         .engine = engine,
         .command = recording->command,
@@ -147,30 +213,37 @@ static bool import_recording(struct recording *recording, const char *engine)
         .event = recording->event,
         .lost_events = result->lost_events,
         .peak_bytes = result->peak_bytes,
+        .log = &recording->log,
     };
-    struct binary_options symbols = symbol_options(recording->settings);
-    struct progress progress;
-    enum base_status status;
+}
+
+static bool import_recording(struct recording *recording, const char *engine)
+{
+    struct importing importing = {.run = describe_run(recording, engine),
+                                  .symbols = symbol_options(recording->settings)};
+    if (recording->config) {
+        importing.config = *recording->config;
+        if (recording->result.source)
+            importing.config.source = recording->result.source;
+        importing.run.config = &importing.config;
+    }
     /* What was timed is in memory: of that nothing can be kept. */
     bool kept = !recording->built && !recording->blocks;
-    if (kept)
+    if (kept && name_log(recording))
         interruptible(recording->log_path);
-    progress_begin(&progress, recording->settings->quiet);
-    if (recording->built)
-        status = import_built(recording->region, &run, &symbols, recording->output, progress_step,
-                              &progress, recording->error, sizeof recording->error);
-    else if (recording->blocks)
-        status = import_timed(recording, &run, &symbols, &progress);
-    else
-        status = import_log(recording->log_path, &run, &symbols, recording->output, progress_step,
-                            &progress, recording->error, sizeof recording->error);
-    progress_end(&progress);
-    if (status != BASE_OK && !kept)
+    enum base_status status = import_somewhere(recording, &importing);
+    if (status == BASE_OK)
+        return true;
+    if (!kept)
         say("%s", recording->error);
-    else if (status != BASE_OK)
+    else if (name_log(recording))
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
-    return status == BASE_OK;
+    else
+        say("%s The recording is lost: its file was deleted, and cannot be copied to another "
+            "directory (%s).",
+            recording->error, strerror(errno));
+    return false;
 }
 
 static void report_recording(struct recording *recording)
@@ -179,11 +252,18 @@ static void report_recording(struct recording *recording)
     if (settings->quiet && !recording->report)
         return;
     FILE *out = recording->report ? recording->report : stderr;
+    struct stat info;
+    if (recording->report && fstat(fileno(out), &info) == 0 && S_ISREG(info.st_mode) &&
+        info.st_nlink == 0) {
+        say("'%s' was deleted while the program ran; 'headroom report %s' shows the report.",
+            settings->report, recording->written);
+        return;
+    }
     if (recording->report && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) {
         say("cannot write the report to '%s': %s.", settings->report, strerror(errno));
         return;
     }
-    enum base_status status = show_profile(recording->output, recording->output, settings, out,
+    enum base_status status = show_profile(recording->written, recording->written, settings, out,
                                            fileno(out), recording->error, sizeof recording->error);
     if (status != BASE_OK)
         say("%s", recording->error);
@@ -205,16 +285,25 @@ bool recording_finish(struct recording *recording, const char *engine)
     return true;
 }
 
+/* The log itself, whatever it is called by now, and not what another program put in its place. */
+static void remove_log(struct recording *recording)
+{
+    if (recording->rescued[0])
+        unlink(recording->rescued);
+    else if (places_name(recording->log, recording->log_path) && unlink(recording->log_path) != 0)
+        say("cannot remove '%s': %s.", recording->log_path, strerror(errno));
+}
+
 void recording_close(struct recording *recording, bool keep)
 {
     if (recording->log >= 0) {
+        if (!keep)
+            remove_log(recording);
         close(recording->log);
-        if (!keep && unlink(recording->log_path) != 0 && errno != ENOENT)
-            say("cannot remove the raw log '%s': %s; nobody needs it any more.",
-                recording->log_path, strerror(errno));
     }
     if (recording->region >= 0)
         close(recording->region);
     if (recording->report)
         fclose(recording->report);
+    places_end(&recording->places);
 }

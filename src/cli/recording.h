@@ -6,6 +6,7 @@
 #ifndef HEADROOM_CLI_RECORDING_H
 #define HEADROOM_CLI_RECORDING_H
 
+#include "cli/places.h"
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
@@ -24,6 +25,10 @@ struct recording {
     struct launch_blocks_result *blocks; /* NULL: not of blocks             */
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
+    struct places places;
+    char written[LAUNCH_PATH_BYTES];     /* where the profile is, mostly `output`        */
+    char rescued[LAUNCH_PATH_BYTES];     /* copy of a raw log that has lost its name; "" */
+    const struct wire_config *config;    /* the raw log's; NULL: there is none           */
     const char *event; /* counted in place of cycles, or NULL           */
     FILE *report; /* from --report, or NULL                          */
     const char *degraded[DEGRADED_AT_MOST + 1];

@@ -35,6 +35,8 @@
 
 struct exact_options {
     const HChar *log;       /* raw log to append to; NULL: nothing is recorded   */
+    const HChar *log_name;  /* the same, if `log` leads nowhere any more         */
+    Long log_inode;         /* of both; 0: not known                             */
     const HChar *trace;     /* access trace; NULL: none                          */
     Bool trace_values;
     Bool follow;            /* else forked children are not recorded; Valgrind follows them anyhow */

@@ -42,6 +42,9 @@ static Bool take_option(const HChar *argument)
     const HChar *text = NULL;
     Long number = 0;
     if (VG_STR_CLO(argument, "--log", exact_options.log)) {
+    } else if (VG_STR_CLO(argument, "--log-name", exact_options.log_name)) {
+    } else if (VG_BINT_CLO(argument, "--log-inode", exact_options.log_inode, 0,
+                           0x7fffffffffffffffLL)) {
     } else if (VG_STR_CLO(argument, "--trace", exact_options.trace)) {
     } else if (VG_BOOL_CLO(argument, "--follow", exact_options.follow)) {
     } else if (VG_BOOL_CLO(argument, "--trace-values", exact_options.trace_values)) {

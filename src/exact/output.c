@@ -457,15 +457,32 @@ static void close_message_file(void)
         }
 }
 
+/* The log itself: what has its name by now may be a file of the program's. -1: not so. */
+static Int open_log(const HChar *path)
+{
+    struct vg_stat status;
+    SysRes opened = VG_(open)(path, VKI_O_WRONLY | VKI_O_APPEND | VKI_O_NONBLOCK, 0);
+    if (sr_isError(opened))
+        return -1;
+    Int file = (Int)sr_Res(opened);
+    if (VG_(fstat)(file, &status) == 0 &&
+        (!exact_options.log_inode || (ULong)exact_options.log_inode == status.ino))
+        return file;
+    VG_(close)(file);
+    return -1;
+}
+
 void exact_output_init(void)
 {
     close_message_file();
     if (!exact_options.log)
         return;
-    SysRes opened = VG_(open)(exact_options.log, VKI_O_WRONLY | VKI_O_APPEND, 0);
-    if (sr_isError(opened))
+    Int opened = open_log(exact_options.log);
+    if (opened < 0 && exact_options.log_name)
+        opened = open_log(exact_options.log_name);
+    if (opened < 0)
         exact_fail("the raw log cannot be opened");
-    log_file = VG_(safe_fd)((Int)sr_Res(opened));
+    log_file = VG_(safe_fd)(opened);
     name_process();
     put_process();
 }

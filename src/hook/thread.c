@@ -74,9 +74,11 @@ static bool process_piece(enum blocks_phase phase)
 {
     const struct blocks_process *parent = hook.process;
     struct blocks_process *process = take_piece(sizeof *process);
-    hook.process = process;
+    /* Without memory, or when headroom has been killed, a forked child keeps its parent's: int3s in
+       its code are looked up there. */
     if (!process)
         return false;
+    hook.process = process;
     process->stubs = (uint64_t)hook_stubs;
     process->stub_bytes = HOOK_STUB_BYTES;
     process->targets = (uint64_t)hook_targets;

@@ -716,7 +716,7 @@ enum base_status import_blocks(const char *log_path, int region, const struct im
         goto done;
     import->gather = &gather;
     import->profile = gather.profile;
-    status = import_log_open(log_path, log, &teller, error, error_bytes);
+    status = import_log_open(log_path, run, log, &teller, error, error_bytes);
     opened = status == BASE_OK;
     if (opened)
         status = blocks_region_open(import, region, error, error_bytes);

@@ -38,7 +38,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
     snprintf(error, error_bytes, "cannot import '%s': out of memory.", log_path);
     if (!log || !gather.profile)
         goto done;
-    status = import_log_open(log_path, log, &teller, error, error_bytes);
+    status = import_log_open(log_path, run, log, &teller, error, error_bytes);
     opened = status == BASE_OK;
     if (!opened)
         goto done;

@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "binary/binary.h"
+#include "wire/wire.h"
 
 /* What headroom knows about the run and the log does not. */
 struct import_run {
@@ -25,6 +26,9 @@ struct import_run {
     double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
     const char *event;            /* built: counted in place of cycles; NULL: none */
     uint64_t lost_events;         /* threads in which it could not be counted */
+    const int *log;               /* the open log: its name may be gone or lead elsewhere by now. NULL: it is opened
+                                     by name */
+    const struct wire_config *config; /* should the log have lost its own; may be NULL with `log` NULL */
     uint64_t peak_bytes;          /* largest resident set of a process; 0: not known */
 };
 

@@ -4,7 +4,9 @@
  * Frames of one thread may lie in any order in the file, and stretches of it may
  * be damaged or missing; what fails its checksum is passed over and counted.
  *
- * Only the index is kept (32 bytes for up to 8 KiB of records); the file is mapped.
+ * Only the index is kept (32 bytes for up to 8 KiB of records). The file is read by system calls:
+ * through a mapping, a program that lives on and cuts it short would kill headroom (SIGBUS), and so
+ * would a disk that fails.
  */
 #include "import/parts.h"
 
@@ -13,7 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,38 +25,88 @@ static enum base_status fail(const char *path, const char *why, enum base_status
     return status;
 }
 
-static enum base_status map_file(const char *path, struct import_log *log, char *error,
-                                 size_t error_bytes)
+/* ---- the file -------------------------------------------------------------------------------- */
+
+enum {
+    WINDOW_BYTES = 1 << 18,
+    WINDOW_STEP = 4096,
+    MOST_FRAME_BYTES = sizeof(struct wire_frame) + WIRE_CHUNK_BYTES
+};
+
+static ssize_t read_some(struct import_log *log, void *out, size_t bytes, uint64_t position)
 {
-    struct stat info;
-    int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    if (descriptor < 0)
-        return fail(path, strerror(errno), errno == ENOENT ? BASE_NOT_FOUND : BASE_IO, error,
-                    error_bytes);
-    enum base_status status = BASE_OK;
-    if (fstat(descriptor, &info) != 0) {
-        status = fail(path, strerror(errno), BASE_IO, error, error_bytes);
-    } else if (!S_ISREG(info.st_mode) || info.st_size < (off_t)sizeof(struct wire_log_header)) {
-        status = fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
-    } else {
-        log->size = (size_t)info.st_size;
-        void *mapping = mmap(NULL, log->size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-        if (mapping == MAP_FAILED)
-            status = fail(path, strerror(errno), BASE_IO, error, error_bytes);
-        else
-            log->bytes = mapping;
-    }
-    close(descriptor);
-    return status;
+    ssize_t got;
+    do
+        got = pread(log->file, out, bytes, (off_t)position);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        log->failure = errno;
+    return got;
 }
 
-static enum base_status check_header(const char *path, struct import_log *log, char *error,
-                                     size_t error_bytes)
+static bool read_fully(struct import_log *log, void *out, size_t bytes, uint64_t position)
 {
-    struct wire_log_header header;
-    memcpy(&header, log->bytes, sizeof header);
-    if (header.magic != WIRE_LOG_MAGIC)
+    ssize_t got = 1;
+    for (size_t done = 0; done < bytes; done += (size_t)got) {
+        got = read_some(log, (char *)out + done, bytes - done, position + done);
+        if (got <= 0)
+            return false;
+    }
+    return true;
+}
+
+/* Bytes at `position`: *count of them, at least `least`, or as many as there are. */
+static const unsigned char *look(struct import_log *log, uint64_t position, size_t least,
+                                 size_t *count)
+{
+    struct import_window *window = &log->window;
+    uint64_t left = log->size - position;
+    least = left < least ? (size_t)left : least;
+    if (position < window->offset || position + least > window->offset + window->bytes) {
+        window->offset = position / WINDOW_STEP * WINDOW_STEP;
+        ssize_t got = read_some(log, window->data, WINDOW_BYTES, window->offset);
+        window->bytes = got > 0 ? (size_t)got : 0;
+    }
+    uint64_t end = window->offset + window->bytes;
+    *count = position < end ? (size_t)(end - position) : 0;
+    return window->data + (position - window->offset);
+}
+
+static enum base_status open_file(const char *path, const struct import_run *run,
+                                  struct import_log *log, char *error, size_t error_bytes)
+{
+    struct stat info;
+    bool kept = run && run->log;
+    log->file = kept ? *run->log : open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    log->own = !kept;
+    if (log->file < 0)
+        return fail(path, strerror(errno), errno == ENOENT ? BASE_NOT_FOUND : BASE_IO, error,
+                    error_bytes);
+    if (fstat(log->file, &info) != 0)
+        return fail(path, strerror(errno), BASE_IO, error, error_bytes);
+    if (!S_ISREG(info.st_mode) ||
+        (!kept && info.st_size < (off_t)sizeof(struct wire_log_header)))
         return fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
+    log->size = (uint64_t)info.st_size;
+    log->window.data = malloc(WINDOW_BYTES);
+    return log->window.data ? BASE_OK
+                            : fail(path, "out of memory", BASE_NO_MEMORY, error, error_bytes);
+}
+
+static enum base_status check_header(const char *path, const struct import_run *run,
+                                     struct import_log *log, char *error, size_t error_bytes)
+{
+    struct wire_log_header header = {0};
+    bool whole = read_fully(log, &header, sizeof header, 0);
+    if (log->failure)
+        return fail(path, strerror(log->failure), BASE_IO, error, error_bytes);
+    if (!whole || header.magic != WIRE_LOG_MAGIC) {
+        if (!run || !run->config)
+            return fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
+        log->beheaded = true;
+        log->config = *run->config;
+        return BASE_OK;
+    }
     if (header.version > WIRE_VERSION)
         return fail(path, "it was written by a newer headroom", BASE_TOO_NEW, error, error_bytes);
     if (header.version != WIRE_VERSION || header.header_bytes != sizeof header)
@@ -64,29 +115,29 @@ static enum base_status check_header(const char *path, struct import_log *log, c
     return BASE_OK;
 }
 
-/* Gives the pages of the file back now and then, so that a long log does not fill memory. */
-static void release_pages(const struct import_log *log, size_t frames)
-{
-    enum { FRAMES_BETWEEN = 4096 }; /* 32 MiB of full frames */
-    if (frames % FRAMES_BETWEEN == 0)
-        madvise((void *)log->bytes, log->size, MADV_DONTNEED);
-}
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 /* Where the next frame may begin, from `position` on. */
-static size_t next_magic(const struct import_log *log, size_t position)
+static uint64_t next_magic(struct import_log *log, uint64_t position)
 {
     static const uint32_t magic = WIRE_FRAME_MAGIC;
-    if (position >= log->size)
-        return log->size;
-    const unsigned char *found =
-        memmem(log->bytes + position, log->size - position, &magic, sizeof magic);
-    return found ? (size_t)(found - log->bytes) : log->size;
+    while (position < log->size) {
+        size_t count;
+        const unsigned char *bytes = look(log, position, MOST_FRAME_BYTES, &count);
+        const unsigned char *found = memmem(bytes, count, &magic, sizeof magic);
+        if (found)
+            return position + (uint64_t)(found - bytes);
+        if (count < sizeof magic)
+            break;
+        position += count - (sizeof magic - 1);
+    }
+    return log->size;
 }
 
-static bool add_frame(struct import_log *log, size_t position)
+static bool add_frame(struct import_log *log, const unsigned char *bytes, uint64_t position)
 {
     struct wire_frame frame;
-    memcpy(&frame, log->bytes + position, sizeof frame);
+    memcpy(&frame, bytes, sizeof frame);
     if (!import_room((void **)&log->frames, &log->frames_capacity, log->frames_count,
                      sizeof *log->frames))
         return false;
@@ -101,14 +152,14 @@ static bool add_frame(struct import_log *log, size_t position)
 
 static bool index_frames(struct import_log *log, struct import_teller *teller)
 {
-    size_t position = sizeof(struct wire_log_header);
+    uint64_t position = log->beheaded ? 0 : sizeof(struct wire_log_header);
     while (position < log->size) {
-        size_t total;
-        if (wire_frame_check(log->bytes + position, log->size - position, &total) == BASE_OK) {
-            if (!add_frame(log, position))
+        size_t total, count;
+        const unsigned char *bytes = look(log, position, MOST_FRAME_BYTES, &count);
+        if (wire_frame_check(bytes, count, &total) == BASE_OK) {
+            if (!add_frame(log, bytes, position))
                 return false;
             position += total;
-            release_pages(log, log->frames_count);
         } else {
             log->damaged++;
             position = next_magic(log, position + 1);
@@ -170,15 +221,18 @@ static void order_frames(struct import_log *log)
     log->frames_count = kept;
 }
 
-enum base_status import_log_open(const char *path, struct import_log *log,
-                                 struct import_teller *teller, char *error, size_t error_bytes)
+enum base_status import_log_open(const char *path, const struct import_run *run,
+                                 struct import_log *log, struct import_teller *teller, char *error,
+                                 size_t error_bytes)
 {
     memset(log, 0, sizeof *log);
-    enum base_status status = map_file(path, log, error, error_bytes);
+    enum base_status status = open_file(path, run, log, error, error_bytes);
     if (status == BASE_OK)
-        status = check_header(path, log, error, error_bytes);
+        status = check_header(path, run, log, error, error_bytes);
     if (status == BASE_OK && !index_frames(log, teller))
         status = fail(path, "out of memory", BASE_NO_MEMORY, error, error_bytes);
+    if (status == BASE_OK && log->failure)
+        status = fail(path, strerror(log->failure), BASE_IO, error, error_bytes);
     if (status == BASE_OK)
         order_frames(log);
     else
@@ -188,10 +242,12 @@ enum base_status import_log_open(const char *path, struct import_log *log,
 
 void import_log_close(struct import_log *log)
 {
-    if (log->bytes)
-        munmap((void *)log->bytes, log->size);
+    if (log->own && log->file >= 0)
+        close(log->file);
+    free(log->window.data);
     free(log->frames);
-    log->bytes = NULL;
+    log->own = false;
+    log->window.data = NULL;
     log->frames = NULL;
     log->frames_count = 0;
 }
@@ -201,7 +257,10 @@ void import_log_close(struct import_log *log)
 static bool visit_frame(struct import_log *log, const struct import_frame *frame, unsigned types,
                         import_visit *visit, void *context, uint64_t *corrupt)
 {
-    memcpy(log->payload, log->bytes + frame->position, frame->payload_bytes);
+    if (!read_fully(log, log->payload, frame->payload_bytes, frame->position)) {
+        log->torn++; /* cut short since the index was made */
+        return true;
+    }
     for (size_t at = 0; at < frame->payload_bytes;) {
         const struct wire_record *record = (const struct wire_record *)(log->payload + at);
         size_t left = frame->payload_bytes - at;
@@ -228,7 +287,6 @@ bool import_log_visit(struct import_log *log, unsigned types, import_visit *visi
     for (size_t i = 0; i < log->frames_count; i++) {
         if (!visit_frame(log, &log->frames[i], types, visit, context, corrupt))
             return false;
-        release_pages(log, i + 1);
         import_tell(teller, "adding up", i + 1, log->frames_count);
     }
     return true;

@@ -203,7 +203,10 @@ static double percent(uint64_t part, uint64_t whole)
 static bool tell_damage(struct import_gather *gather, const struct accounts *accounts)
 {
     struct profile *profile = gather->profile;
-    bool good = true;
+    bool good =
+        !gather->log->beheaded ||
+        import_degraded(profile, "the raw log was overwritten or cut short while the program "
+                                 "ran: what it had said until then is missing");
     if (profile->run.corrupt_records)
         good = good && import_degraded(profile, "%" PRIu64 " damaged record%s left out",
                                        profile->run.corrupt_records,

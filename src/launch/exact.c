@@ -35,7 +35,6 @@ struct run {
     struct launch_signals signals;
     struct exact_words words;
     int messages[2]; /* pipe: ours, Valgrind's */
-    char log_path[LAUNCH_PATH_BYTES];
     bool told_failure;
     struct exact_graphs graphs;
 };
@@ -227,26 +226,12 @@ static enum launch_outcome run_tool(struct run *run, char **command, char **envi
     return LAUNCH_OK;
 }
 
-/* The path under which other processes open the log: absolute, or through /proc if it has none. */
-static void name_log(struct run *run)
-{
-    char link[64];
-    struct stat ours, named;
-    int log = run->request->program.log;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", log);
-    ssize_t length = readlink(link, run->log_path, sizeof run->log_path - 1);
-    run->log_path[length > 0 ? length : 0] = 0;
-    if (fstat(log, &ours) != 0 || stat(run->log_path, &named) != 0 || ours.st_dev != named.st_dev ||
-        ours.st_ino != named.st_ino)
-        snprintf(run->log_path, sizeof run->log_path, "/proc/%d/fd/%d", getpid(), log);
-}
-
 /* Everything that can fail before the tool runs. False: error is set. */
 static bool prepare(struct run *run, char ***command, char ***environment, char *error)
 {
     const struct launch_exact_request *request = run->request;
     struct launch_log log;
-    char messages_path[64];
+    char messages_path[64], log_path[64];
     if (!launch_log_begin(&log, request->program.log, &request->program.config)) {
         launch_fail(error, "writing the raw log", log.failure);
         return false;
@@ -255,7 +240,7 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
         launch_fail(error, "a pipe", errno);
         return false;
     }
-    name_log(run);
+    snprintf(log_path, sizeof log_path, "/proc/%d/fd/%d", getpid(), request->program.log);
     snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
     if (!exact_graphs_begin(&run->graphs, request)) {
         launch_fail(error, "a folder for control-flow graphs", errno);
@@ -263,7 +248,7 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
     }
     run->words.ask = exact_graphs_answer;
     run->words.context = &run->graphs;
-    *command = exact_command(request, run->log_path, messages_path, run->graphs.folder);
+    *command = exact_command(request, log_path, messages_path, run->graphs.folder);
     *environment = exact_environment(environ, request->engine);
     if (!*command || !*environment) {
         launch_fail(error, "memory", ENOMEM);

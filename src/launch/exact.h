@@ -42,7 +42,9 @@ bool launch_set_id(const char *path);
 /* ---- command line (exact_command.c) -------------------------------------------------------- */
 
 /* Options that exact_start looks for among those that Valgrind hands on. */
-#define EXACT_OPTION_LOG "--log="
+#define EXACT_OPTION_LOG "--log="             /* through headroom, which has it open             */
+#define EXACT_OPTION_LOG_NAME "--log-name="   /* when headroom has been killed; if it has the    */
+#define EXACT_OPTION_LOG_INODE "--log-inode=" /* number: programs may replace the file          */
 #define EXACT_OPTION_MESSAGES "--log-file="
 
 /* What exact_start tells headroom, before the program's name. */

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <sys/resource.h>
 
 /*
@@ -153,12 +155,27 @@ static void add_valgrind(struct words *words, bool follow, const char *messages_
     add_format(words, EXACT_OPTION_MESSAGES "%s", messages_path);
 }
 
+/* By which the log is found when headroom is there no more. */
+static void add_log_name(struct words *words, int log)
+{
+    char link[64], name[LAUNCH_PATH_BYTES];
+    struct stat status;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", log);
+    ssize_t length = readlink(link, name, sizeof name - 1);
+    if (length <= 0 || fstat(log, &status) != 0)
+        return;
+    name[length] = 0;
+    add_format(words, EXACT_OPTION_LOG_NAME "%s", name);
+    add_format(words, EXACT_OPTION_LOG_INODE "%llu", (unsigned long long)status.st_ino);
+}
+
 static void add_own(struct words *words, const struct launch_exact_request *request,
                     const char *log_path)
 {
     static const char *const units[] = {"none", "byte", "word", "line"};
     const struct wire_config *config = &request->program.config;
     add_format(words, EXACT_OPTION_LOG "%s", log_path);
+    add_log_name(words, request->program.log);
     add_format(words, "--kinds=%u", (unsigned)config->kinds);
     add_format(words, "--fp-tolerance=%.9f", (double)config->fp_tolerance);
     add_format(words, "--reuse=%s", units[request->reuse]);

@@ -47,12 +47,16 @@ static const char *value_of(const char *word, const char *option)
     return strncmp(word, option, length) == 0 ? word + length : NULL;
 }
 
-static bool can_append(const char *path)
+/* And is the log itself: programs replace files, and processes' numbers come round again. */
+static bool can_append(const char *path, const char *inode)
 {
-    int file = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    struct stat status;
+    int file = path ? open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK) : -1;
+    bool good = file >= 0 && fstat(file, &status) == 0 &&
+                (!inode || strtoull(inode, NULL, 10) == status.st_ino);
     if (file >= 0)
         close(file);
-    return file >= 0;
+    return good;
 }
 
 /* headroom's pipe, or -1: without O_NONBLOCK one that nobody reads any more would block. */
@@ -99,17 +103,23 @@ struct options {
 static struct options take_options(int argc, char **argv)
 {
     struct options options = {.messages = -1};
+    const char *log = NULL, *name = NULL, *inode = NULL;
     int at = 1;
     for (; at < argc && argv[at][0] == '-'; at++) {
         const char *value;
         if ((value = value_of(argv[at], EXACT_OPTION_LOG)))
-            options.recording = can_append(value);
+            log = value;
+        if ((value = value_of(argv[at], EXACT_OPTION_LOG_NAME)))
+            name = value;
+        if ((value = value_of(argv[at], EXACT_OPTION_LOG_INODE)))
+            inode = value;
         if ((value = value_of(argv[at], EXACT_OPTION_MESSAGES))) {
             options.messages = open_messages(value);
             if (options.messages < 0)
                 argv[at] = (char *)EXACT_OPTION_MESSAGES "/dev/null";
         }
     }
+    options.recording = can_append(log, inode) || can_append(name, inode);
     options.count = at;
     return options;
 }

@@ -11,6 +11,7 @@
  * the program gets mask and dispositions exactly as headroom got them.
  */
 #include "launch/parts.h"
+#include "launch/quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -241,6 +242,7 @@ struct recording {
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
+    struct launch_quiet quiet;
     uint64_t corrupt;
     bool told_failure;
 };
@@ -279,6 +281,7 @@ static void loop(struct recording *recording, pid_t child)
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
+        launch_quiet_serve(&recording->quiet, recording->region, recording->companion);
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
@@ -336,7 +339,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
     if (!launch_start_held(recording->request, environment, &signals->program, companion->before,
                            companion->context, &child, &reason))
         return launch_start_failed(recording->request->path, reason, error);
-    recording->life.root = child;
+    recording->life.root = recording->quiet.program = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
     signals_begin(signals, recording->region, child);
@@ -350,6 +353,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
         companion->ended(companion->context);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
+    launch_quiet_end(&recording->quiet);
     *result = measured;
     return LAUNCH_OK;
 }

@@ -25,11 +25,12 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
     WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
+    WIRE_QUIETS = 8,            /* processes that are about to be traced at one time        */
     WIRE_PATH_BYTES = 496,
     WIRE_NONE = 0xffffffff,
 };
@@ -127,7 +128,7 @@ struct wire_thread_slot {
     uint32_t pid, tid;
     uint32_t process;            /* id of the process image                                   */
     uint32_t thread;             /* unique in the recording, from region.next_thread          */
-    uint32_t quiet;              /* 1: observes nothing more, because it is to be traced      */
+    uint32_t reserved;
     uint64_t cpu_ns;             /* CPU time at the thread's end, 0 if unknown                */
     struct wire_counters counters;
 };
@@ -156,6 +157,27 @@ struct wire_table_slot {
     char path[WIRE_PATH_BYTES];  /* "[vdso]" for the kernel's                                 */
 };
 
+enum wire_quiet_state { WIRE_QUIET_FREE, WIRE_QUIET_CLAIMED, WIRE_QUIET_WANTED };
+
+/* A process that is about to trace `pid` asks for silence there, and waits until it is FREE again. */
+struct wire_quiet {
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: FREE (futex)  */
+    uint32_t pid;                /* of the process or of one of its threads                   */
+};
+
+/* In the agent's memory: how headroom makes a thread stop observing (launch/quiet.c). Zero: it cannot. */
+struct wire_quiet_gate {
+    uint64_t entry, end;         /* code to execute, with rdi and rsp at a frame; its last instruction, an int3 */
+    int64_t self;                /* from a thread's control block to the pointer to its state; that begins with
+                                    first and last byte of the handlers' stack                */
+};
+
+/* At the top of the handlers' stack while that is done: the registers to go on with. */
+struct wire_quiet_frame {
+    uint64_t general[BASE_GENERAL_REGISTERS], ip, flags;
+    uint64_t mask;               /* blocked signals                                           */
+};
+
 struct wire_region {
     uint64_t magic;
     uint32_t version, bytes;
@@ -172,6 +194,8 @@ struct wire_region {
     _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
     _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
     _Atomic uint64_t ticks_elsewhere;
+    _Atomic uint64_t quiet_gate;     /* offset of the wire_quiet_gate in the agent's image; 0: none yet */
+    struct wire_quiet quiets[WIRE_QUIETS];
     struct wire_thread_slot threads[WIRE_THREADS];
     struct wire_table_slot tables[WIRE_TABLES];
     _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];
