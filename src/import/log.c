@@ -84,8 +84,7 @@ static enum base_status open_file(const char *path, const struct import_run *run
                     error_bytes);
     if (fstat(log->file, &info) != 0)
         return fail(path, strerror(errno), BASE_IO, error, error_bytes);
-    if (!S_ISREG(info.st_mode) ||
-        (!kept && info.st_size < (off_t)sizeof(struct wire_log_header)))
+    if (!S_ISREG(info.st_mode) || (!kept && info.st_size < (off_t)sizeof(struct wire_log_header)))
         return fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
     log->size = (uint64_t)info.st_size;
     log->window.data = malloc(WINDOW_BYTES);
