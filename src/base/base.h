@@ -44,6 +44,7 @@ enum base_status {
     BASE_UNSUPPORTED, /* valid, but not something we handle                    */
     BASE_IO,          /* read/write failed; the system's reason is in errno    */
     BASE_BUSY,        /* resource held by someone else                         */
+    BASE_TOO_LARGE,   /* beyond a limit that is set on purpose                 */
 };
 
 const char *base_status_text(enum base_status status);

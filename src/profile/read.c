@@ -40,7 +40,7 @@ struct reader {
     int version;
     const char **names; /* by id; [0] is NULL */
     size_t names_count, names_capacity;
-    bool out_of_memory;
+    bool out_of_memory, too_deep;
 };
 
 static uint32_t big_endian32(const unsigned char *bytes)
@@ -413,6 +413,14 @@ static bool read_table(struct reader *reader, const struct schema_table *table)
     return good && result == SQLITE_DONE;
 }
 
+static bool check_depth(struct reader *reader)
+{
+    uint32_t depth = profile_depth(reader->profile);
+    reader->out_of_memory |= depth == UINT32_MAX;
+    reader->too_deep = depth != UINT32_MAX && depth > PROFILE_MOST_DEPTH;
+    return depth <= PROFILE_MOST_DEPTH;
+}
+
 static bool read_database(struct reader *reader, const char *path)
 {
     bool good = open_database(reader, path) && check_schema(reader) && read_names(reader) &&
@@ -424,7 +432,24 @@ static bool read_database(struct reader *reader, const char *path)
         reader->out_of_memory = true;
     sqlite3_close(reader->db);
     free(reader->names);
-    return good && profile_check(reader->profile);
+    return good && profile_check(reader->profile) && check_depth(reader);
+}
+
+static enum base_status fail_read(const struct reader *reader, const char *path, char *error,
+                                  size_t error_bytes)
+{
+    if (reader->too_deep) {
+        snprintf(error, error_bytes,
+                 "cannot read '%s': its calling contexts are more than %d frames deep, which those "
+                 "of no recording are.",
+                 path, PROFILE_MOST_DEPTH);
+        return BASE_TOO_LARGE;
+    }
+    snprintf(error, error_bytes,
+             reader->out_of_memory ? "cannot read '%s': out of memory."
+                                   : "'%s' is damaged and cannot be read.",
+             path);
+    return reader->out_of_memory ? BASE_NO_MEMORY : BASE_MALFORMED;
 }
 
 enum base_status profile_read(const char *path, struct profile **profile, char *error,
@@ -441,13 +466,10 @@ enum base_status profile_read(const char *path, struct profile **profile, char *
     }
     if (read_database(&reader, path)) {
         profile_total(reader.profile);
+        reader.profile->file_bytes = reader.file_bytes;
         *profile = reader.profile;
         return BASE_OK;
     }
     profile_free(reader.profile);
-    snprintf(error, error_bytes,
-             reader.out_of_memory ? "cannot read '%s': out of memory."
-                                  : "'%s' is damaged and cannot be read.",
-             path);
-    return reader.out_of_memory ? BASE_NO_MEMORY : BASE_MALFORMED;
+    return fail_read(&reader, path, error, error_bytes);
 }
