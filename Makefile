@@ -68,6 +68,10 @@ torture-long: all | setup-test
 	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
 	@tests/system/long document subjects docs/reliability.md
 
+# System calls of headroom and its agent fail in turn, every error at every site: half an hour.
+faults: all | setup-test
+	@tests/faults/run --whole $(BUILD)
+
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench
 	@bench/build subjects
@@ -79,4 +83,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench

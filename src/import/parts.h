@@ -99,6 +99,7 @@ struct import_log {
     int file;
     bool own;      /* opened here */
     bool beheaded; /* nothing is left of its header: config is the recording's */
+    int failure;   /* errno of a read that failed; 0: none                       */
     uint64_t size;
     struct import_window {
         uint64_t offset;

@@ -70,7 +70,8 @@ enum base_status launch_try_ticks(double *tick_ms);
  */
 enum base_status launch_try_counters(struct wire_config *config);
 
-/* Can another process of this user open our descriptors through /proc? */
+/* Can another process of this user open our descriptors through /proc? BASE_IO: that could not be
+   tried, errno tells why. */
 enum base_status launch_try_descriptors(void);
 
 /* ---- recording ---------------------------------------------------------------------- */

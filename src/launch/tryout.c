@@ -250,11 +250,17 @@ enum base_status launch_try_descriptors(void)
     int report = 0;
     int file = memfd_create("headroom", MFD_CLOEXEC);
     if (file < 0)
-        return BASE_UNSUPPORTED;
+        return errno == ENOSYS ? BASE_UNSUPPORTED : BASE_IO;
     int source[2] = {getpid(), file};
     enum base_status status = in_child(descriptor_work, source, &report, sizeof report);
+    int reason = errno;
     close(file);
-    if (status == BASE_OK && report)
-        status = report == ENOENT ? BASE_NOT_FOUND : BASE_DENIED;
+    if (status == BASE_OK && report) {
+        status = report == ENOENT                      ? BASE_NOT_FOUND
+                 : report == EACCES || report == EPERM ? BASE_DENIED
+                                                       : BASE_IO;
+        reason = report;
+    }
+    errno = reason;
     return status;
 }

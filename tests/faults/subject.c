@@ -100,7 +100,7 @@ static void run_children(char *self)
         _exit(3);
     }
     await(child, 3);
-    check(posix_spawn(&child, "/proc/self/exe", NULL, NULL, arguments, environ) == 0, "spawn");
+    check(posix_spawn(&child, self, NULL, NULL, arguments, environ) == 0, "spawn");
     await(child, 4);
     printf("children ended\n");
 }

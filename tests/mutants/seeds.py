@@ -62,7 +62,7 @@ def compile_all(directory, only=None):
         elif name == "static-pie":
             text = FREESTANDING
             command += ["-x", "c", "-"]
-        done = called(command + ["-o", path] + (["-lm"] if name == "plain" else []), cwd=directory,
+        done = called(command + ["-o", os.path.basename(path)] + (["-lm"] if name == "plain" else []), cwd=directory,
                       input=text.encode() if text else None)
         if done.returncode != 0:
             print(f"# no seed {name}: {done.stderr.decode(errors='replace')[-200:].strip()}", file=sys.stderr)
