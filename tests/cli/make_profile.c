@@ -2,10 +2,11 @@
 /*
  * Profiles that no recording yields, small files that ask for a lot:
  *
- *     make_profile FILE DEPTH FINDINGS [NAME_BYTES [VERB]]
+ *     make_profile FILE DEPTH FINDINGS [NAME_BYTES [VERB [CHAINS]]]
  *
- * A chain of calls that deep, and findings that name a pair of different ones of its innermost
- * contexts each, for the verb waste or reuse. The functions' names have that many bytes.
+ * Chains of calls that deep, one unless told, whose functions' names have that many bytes. The verb
+ * is waste or reuse. Findings name different pairs of the innermost contexts; of several chains,
+ * all contexts together with the innermost one.
  */
 #include "profile/profile.h"
 
@@ -40,7 +41,7 @@ static void add_functions(struct profile *profile, size_t name_bytes)
     free(name);
 }
 
-/* Any two of the innermost `among` contexts. */
+/* Of the innermost `among` contexts. */
 static void add_finding(struct profile *profile, uint32_t number, uint32_t among, bool reuse)
 {
     uint32_t last = (uint32_t)profile->contexts_count - 1;
@@ -56,7 +57,8 @@ static void add_finding(struct profile *profile, uint32_t number, uint32_t among
                                                             .waste_traps = 1};
 }
 
-static struct profile *make(uint32_t depth, uint32_t findings, size_t name_bytes, bool reuse)
+static struct profile *make(uint32_t depth, uint32_t findings, size_t name_bytes, bool reuse,
+                            uint32_t chains)
 {
     struct profile *profile = profile_new();
     uint32_t among = 1;
@@ -68,10 +70,12 @@ static struct profile *make(uint32_t depth, uint32_t findings, size_t name_bytes
                                         .version = "0.1.0",
                                         .exit_signal = -1};
     add_functions(profile, name_bytes);
-    for (uint32_t i = 0; i < depth; i++)
-        *profile_add_contexts(profile) = (struct profile_context){i, 1 + i % FUNCTIONS};
-    while (among * among < findings)
+    for (uint32_t i = 0; i < depth * chains; i++)
+        *profile_add_contexts(profile) =
+            (struct profile_context){i % depth ? i : 0, 1 + i % FUNCTIONS};
+    while (chains == 1 && among * among < findings)
         among++;
+    among = chains > 1 ? depth * chains : among;
     if (reuse)
         *profile_add_reuses(profile) = (struct profile_reuse){
             .unit_bytes = 64, .accesses = 1e9, .reuses = 1e8, .share_first = 1, .share_last = 1};
@@ -86,10 +90,10 @@ int main(int count, char **words)
 {
     char error[PROFILE_ERROR_BYTES];
     if (count < 4)
-        fail("FILE DEPTH FINDINGS [NAME_BYTES [VERB]]");
-    struct profile *profile =
-        make((uint32_t)atol(words[2]), (uint32_t)atol(words[3]),
-             count > 4 ? (size_t)atol(words[4]) : 8, count > 5 && strcmp(words[5], "reuse") == 0);
+        fail("FILE DEPTH FINDINGS [NAME_BYTES [VERB [CHAINS]]]");
+    struct profile *profile = make(
+        (uint32_t)atol(words[2]), (uint32_t)atol(words[3]), count > 4 ? (size_t)atol(words[4]) : 8,
+        count > 5 && strcmp(words[5], "reuse") == 0, count > 6 ? (uint32_t)atol(words[6]) : 1);
     if (profile_write(profile, words[1], error, sizeof error) != BASE_OK)
         fail(error);
     profile_free(profile);
