@@ -81,29 +81,42 @@ int recording_open(struct recording *recording)
 
 /* ---- after it has ended -------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupt_bytes;
+static volatile sig_atomic_t interrupt_bytes, lives_in_memory;
 static char interrupt_text[LAUNCH_PATH_BYTES + 256];
 
-/* Whoever interrupts the import keeps the recording. */
+/* Whoever interrupts the import keeps the recording, or is asked whether that is meant. */
 static void on_interrupt(int signal)
 {
     ssize_t ignored = write(STDERR_FILENO, interrupt_text, (size_t)interrupt_bytes);
     (void)ignored;
-    _exit(128 + signal);
+    if (!lives_in_memory)
+        _exit(128 + signal);
+    lives_in_memory = 0;
+    interrupt_bytes = 0;
 }
 
-static void interruptible(const char *log_path)
+/* path: where the recording is kept; NULL: in memory only. */
+static void interruptible(const char *path)
 {
     static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    interrupt_bytes = snprintf(interrupt_text, sizeof interrupt_text,
-                               "\nheadroom: interrupted; the recording is kept in '%s', "
-                               "'headroom report' reads it.\n",
-                               log_path);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    lives_in_memory = !path;
+    interrupt_bytes =
+        path ? snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: interrupted; the recording is kept in '%s', "
+                        "'headroom report' reads it.\n",
+                        path)
+             : snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: writing the profile; interrupt again to give it up.\n");
+    launch_signals_release();
     for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
         struct sigaction old, action = {.sa_handler = on_interrupt};
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(numbers[i], &action, NULL);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* A log without a name gets one, in another directory: until there is a profile it is all there is.
@@ -200,7 +213,7 @@ static struct import_run describe_run(const struct recording *recording, const c
         .command = recording->command,
         .exited = result->exited,
         .exit_code = result->exited ? result->exit_code : -1,
-        .signal = result->exited ? -1 : result->signal,
+        .signal = result->exited || result->detached ? -1 : result->signal,
         .wall_s = result->wall_s,
         .cpu_s = result->cpu_s,
         .start_ns = result->start_ns,
@@ -229,8 +242,10 @@ static bool import_recording(struct recording *recording, const char *engine)
     }
     /* What was timed is in memory: of that nothing can be kept. */
     bool kept = !recording->built && !recording->blocks;
-    if (kept && name_log(recording))
-        interruptible(recording->log_path);
+    bool named = kept && name_log(recording);
+    /* Whoever has asked twice is waiting for the profile, and may well ask again. */
+    if (!recording->result.detached)
+        interruptible(named ? recording->log_path : NULL);
     enum base_status status = import_somewhere(recording, &importing);
     if (status == BASE_OK)
         return true;
@@ -274,11 +289,19 @@ static void report_recording(struct recording *recording)
 int recording_exit_code(const struct recording *recording)
 {
     const struct launch_result *result = &recording->result;
+    if (result->detached)
+        return 128 + result->detached;
     return result->exited ? result->exit_code : 128 + result->signal;
 }
 
 bool recording_finish(struct recording *recording, const char *engine)
 {
+    if (recording->result.detached) {
+        say("asked to end again, and '%s' goes on: it is not observed any more, the profile covers "
+            "its time until now.",
+            recording->command[0]);
+        recording_degraded(recording, "the recording was ended before the program, which went on");
+    }
     if (!import_recording(recording, engine))
         return false;
     report_recording(recording);

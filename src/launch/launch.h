@@ -95,6 +95,8 @@ struct launch_request {
 struct launch_result {
     bool exited;                /* exit_code valid, else killed by signal                  */
     int exit_code, signal;
+    int detached;               /* signal by which the recording ended before the program, of which is
+                                   not known how it ended (exit_code and signal are 0); else 0 */
     double wall_s, cpu_s;       /* of the program and the children it waited for           */
     uint64_t peak_bytes;        /* largest resident set of one of them; 0: not known       */
     uint64_t start_ns;          /* CLOCK_REALTIME                                          */
@@ -117,13 +119,21 @@ struct launch_result {
 /*
  * Runs the program to its end and its samples into the log. The recording ends when
  * the program itself ends, as time(1) does: children that live on are not waited for.
- * While it runs SIGINT and SIGQUIT are ignored (the terminal sends them to the program
- * too), SIGTERM and SIGHUP are passed on. On LAUNCH_OK SIGPIPE and SIGXFSZ stay ignored
- * and this process's limits on file size and descriptors stay raised: what is done with the
- * log must not fail by them, nor change the exit status. Otherwise everything is as before.
+ *
+ * Signals that reach headroom meanwhile are passed on to the program, unless all of the process group got them;
+ * what was ignored before stays so. Stop signals, and those of faults, mean headroom. If SIGTERM or SIGINT comes
+ * again, a second or more after the first, and three seconds later the program still lives, the recording ends without
+ * it: result->detached.
+ *
+ * On LAUNCH_OK the signals that were passed on, SIGPIPE and SIGXFSZ stay ignored, and this process's limits on file
+ * size and descriptors stay raised: what is done with the log must not fail by them, nor change the exit status.
+ * Otherwise everything is as before.
  */
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
+
+/* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
+void launch_signals_release(void);
 
 /* ---- blocks timed (wire/blocks.h) --------------------------------------------------------------- */
 
