@@ -131,6 +131,22 @@ static bool name_log(struct recording *recording)
     return true;
 }
 
+/* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
+static bool save_blocks(struct recording *recording)
+{
+    struct launch_blocks_result *blocks = recording->blocks;
+    char saved[LAUNCH_PATH_BYTES];
+    if (!blocks)
+        return true;
+    if (!launch_blocks_save(blocks->region, recording->log_path, saved))
+        return false;
+    /* Under another name than before, if the log has been renamed meanwhile. */
+    if (blocks->saved[0] && !same_file(blocks->saved, saved))
+        unlink(blocks->saved);
+    strcpy(blocks->saved, saved);
+    return true;
+}
+
 struct importing {
     struct import_run run;
     struct binary_options symbols;
@@ -240,23 +256,21 @@ static bool import_recording(struct recording *recording, const char *engine)
             importing.config.source = recording->result.source;
         importing.run.config = &importing.config;
     }
-    /* What was timed is in memory: of that nothing can be kept. */
-    bool kept = !recording->built && !recording->blocks;
-    bool named = kept && name_log(recording);
+    /* What programs counted by themselves is in memory: of that nothing can be kept. */
+    bool named = !recording->built && name_log(recording) && save_blocks(recording);
     /* Whoever has asked twice is waiting for the profile, and may well ask again. */
     if (!recording->result.detached)
         interruptible(named ? recording->log_path : NULL);
     enum base_status status = import_somewhere(recording, &importing);
     if (status == BASE_OK)
         return true;
-    if (!kept)
+    if (recording->built)
         say("%s", recording->error);
-    else if (name_log(recording))
+    else if (named)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
     else
-        say("%s The recording is lost: its file was deleted, and cannot be copied to another "
-            "directory (%s).",
+        say("%s The recording is lost: it cannot be kept in another place either (%s).",
             recording->error, strerror(errno));
     return false;
 }
@@ -311,6 +325,8 @@ bool recording_finish(struct recording *recording, const char *engine)
 /* The log itself, whatever it is called by now, and not what another program put in its place. */
 static void remove_log(struct recording *recording)
 {
+    if (recording->blocks && recording->blocks->saved[0])
+        unlink(recording->blocks->saved);
     if (recording->rescued[0])
         unlink(recording->rescued);
     else if (places_name(recording->log, recording->log_path) && unlink(recording->log_path) != 0)

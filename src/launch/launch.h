@@ -163,7 +163,12 @@ struct launch_blocks_result {
     uint32_t patched;                  /* functions and markers in code, in some process           */
     int sampling_refused;              /* errno: nothing was chosen by itself; 0: it was possible  */
     int patching_refused;              /* errno: some process could not be written to              */
+    char saved[LAUNCH_PATH_BYTES];     /* copy of the region, beside the log; "": none. The caller's to remove */
 };
+
+/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False: there is no newer one;
+   path is untouched. */
+bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
 
 /*
  * As launch_record, signals and limits included. Functions are hooked from outside while the program runs: what was
