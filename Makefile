@@ -55,6 +55,10 @@ mutants: all | setup-test
 	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
 	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
 
+# The programs of tests/torture under every verb and engine, as root and as an ordinary user; ~1 hour.
+torture-matrix: all | setup-test
+	@tests/torture/matrix $(BUILD)/headroom $(BUILD)/tests/torture docs/reliability.md
+
 # Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
 torture-system: all | setup-test
 	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
@@ -79,4 +83,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz faults mutants bench torture-system torture-long clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench

@@ -334,7 +334,15 @@ static void choose_source(void)
         agent_degrade(WIRE_DEGRADED_NOT_BUILT);
 }
 
-/* Threads that other constructors started: each begins in its own handler. */
+/* Where headroom must not trace: a system call in which the thread waits may return EINTR. */
+static void begin_by_signal(uint32_t tid)
+{
+    siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
+    info.si_value.sival_ptr = AGENT_BEGIN;
+    os_syscall(__NR_rt_tgsigqueueinfo, agent.pid, tid, SIGTRAP, &info);
+}
+
+/* Threads that other constructors started. */
 static void adopt_threads(void)
 {
     char buffer[4096];
@@ -358,9 +366,8 @@ static void adopt_threads(void)
             at += entry->bytes;
             if (!agent_parse_number(&name, &tid) || tid == own)
                 continue;
-            siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
-            info.si_value.sival_ptr = AGENT_BEGIN;
-            os_syscall(__NR_rt_tgsigqueueinfo, agent.pid, tid, SIGTRAP, &info);
+            if (!calls_begin(tid))
+                begin_by_signal(tid);
         }
     }
     os_syscall(__NR_close, directory);
@@ -438,7 +445,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
-    attach_open_gate();
+    calls_open_gate();
     thread_begin(NULL);
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);

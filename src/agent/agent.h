@@ -454,12 +454,16 @@ void *wrap_next(void **cache, const char *name);
         (__typeof__(&(name)))wrap_next(&cache_, #name);                                            \
     })
 
-/* attach.c: before this process traces `pid`: if an agent is in there, it falls silent. */
-void attach_quieten(uint32_t pid);
-/* At the start: how headroom makes threads of this process fall silent. */
-void attach_open_gate(void);
+/* ---- calls that headroom has threads execute (calls.c) ----------------------------------- */
+
+/* At the start: how that is done in this process. */
+void calls_open_gate(void);
+/* Before this process traces `pid`: if an agent is in there, it falls silent. */
+void calls_quieten(uint32_t pid);
+/* Another thread of this process begins. False: it does not, and nobody is at it. */
+bool calls_begin(uint32_t tid);
 /* The handler of the int3 with which that ends: headroom has died meanwhile. False: it is another one. */
-bool attach_return(ucontext_t *context);
+bool calls_return(ucontext_t *context);
 
 /*
  * exec.c: an environment for a program to be started: with the agent if it can live in the

@@ -175,7 +175,7 @@ void agent_handle(int number, siginfo_t *info, void *context)
 {
     (void)number;
     struct agent_thread *self = agent_self;
-    if (info->si_code == SI_KERNEL && (agent_redirect(context) || attach_return(context)))
+    if (info->si_code == SI_KERNEL && (agent_redirect(context) || calls_return(context)))
         return;
     if (!is_ours(info)) {
         forward(info, context);

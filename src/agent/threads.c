@@ -137,8 +137,13 @@ struct agent_thread *thread_prepare(void)
     uint64_t mask = block_signals(~UINT64_C(0));
     struct agent_thread *state = take_state();
     block_signals(mask);
-    if (!state)
+    if (!state) {
         agent_degrade(WIRE_DEGRADED_NO_MEMORY);
+        return NULL;
+    }
+    state->stack_base = state->stack;
+    state->stack_top = state->stack + sizeof state->stack;
+    state->tid = 0;
     return state;
 }
 

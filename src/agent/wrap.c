@@ -395,6 +395,6 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     if (agent.region && request == PTRACE_TRACEME)
         agent_stop(0);
     if (agent.region && (request == PTRACE_ATTACH || request == PTRACE_SEIZE))
-        attach_quieten((uint32_t)pid);
+        calls_quieten((uint32_t)pid);
     return WRAP_REAL(ptrace)(request, pid, address, data);
 }

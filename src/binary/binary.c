@@ -313,7 +313,8 @@ static struct unit *unit_of(struct binary *binary, uint64_t vaddr)
 {
     if (binary->dwarf && !binary->units_listed) {
         binary->units_listed = true;
-        units_load(binary->dwarf, &binary->units);
+        units_load(binary->dwarf, binary->debug.elf ? binary->debug.file : binary->main.file,
+                   &binary->units);
     }
     return units_find(&binary->units, vaddr);
 }

@@ -11,6 +11,8 @@
  */
 #include "binary/units.h"
 
+#include "binary/split.h"
+
 #include <dwarf.h>
 #include <stdlib.h>
 
@@ -51,18 +53,20 @@ static bool make_room(struct units *units)
     return true;
 }
 
-enum base_status units_load(Dwarf *dwarf, struct units *units)
+enum base_status units_load(Dwarf *dwarf, int file, struct units *units)
 {
     Dwarf_CU *cu = NULL;
     uint8_t type;
     Dwarf_Die die, split;
-    while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, &split) == 0) {
+    while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
         bool any = false;
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
         if (!make_room(units) || !add_ranges(&die, &units->ranges, units->count, &any))
             return BASE_NO_MEMORY;
-        bool is_split = type == DW_UT_skeleton && split.addr;
+        bool is_split = type == DW_UT_skeleton && split_may_be_read(&die, file) &&
+                        dwarf_cu_info(cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 &&
+                        split.addr;
         if (any)
             units->items[units->count++] =
                 (struct unit){.die = die, .tree = is_split ? split : die};

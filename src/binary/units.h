@@ -25,8 +25,8 @@ struct units {
     struct intervals ranges;
 };
 
-/* Lists the units; an unreadable rest is left out. */
-enum base_status units_load(Dwarf *dwarf, struct units *units);
+/* Lists the units of the file with that descriptor; an unreadable rest is left out. */
+enum base_status units_load(Dwarf *dwarf, int file, struct units *units);
 struct unit *units_find(struct units *units, uint64_t vaddr);
 void units_free(struct units *units);
 

@@ -11,7 +11,7 @@
  * the program gets mask and dispositions exactly as headroom got them.
  */
 #include "launch/parts.h"
-#include "launch/quiet.h"
+#include "launch/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -242,7 +242,7 @@ struct recording {
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
-    struct launch_quiet quiet;
+    struct launch_calls calls;
     uint64_t corrupt;
     bool told_failure;
 };
@@ -281,7 +281,7 @@ static void loop(struct recording *recording, pid_t child)
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
-        launch_quiet_serve(&recording->quiet, recording->region, recording->companion);
+        launch_calls_serve(&recording->calls, recording->region, recording->companion);
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
@@ -339,7 +339,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
     if (!launch_start_held(recording->request, environment, &signals->program, companion->before,
                            companion->context, &child, &reason))
         return launch_start_failed(recording->request->path, reason, error);
-    recording->life.root = recording->quiet.program = child;
+    recording->life.root = recording->calls.program = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
     signals_begin(signals, recording->region, child);
@@ -353,7 +353,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
         companion->ended(companion->context);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
-    launch_quiet_end(&recording->quiet);
+    launch_calls_end(&recording->calls);
     *result = measured;
     return LAUNCH_OK;
 }

@@ -40,7 +40,7 @@ struct reader {
     int version;
     const char **names; /* by id; [0] is NULL */
     size_t names_count, names_capacity;
-    bool out_of_memory;
+    bool out_of_memory, too_deep;
     char trouble[128]; /* what kept SQLite from reading a file that may be as it should; or "" */
 };
 
@@ -426,6 +426,14 @@ static void note_trouble(struct reader *reader)
                                            : sqlite3_errstr(code));
 }
 
+static bool check_depth(struct reader *reader)
+{
+    uint32_t depth = profile_depth(reader->profile);
+    reader->out_of_memory |= depth == UINT32_MAX;
+    reader->too_deep = depth != UINT32_MAX && depth > PROFILE_MOST_DEPTH;
+    return depth <= PROFILE_MOST_DEPTH;
+}
+
 static bool read_database(struct reader *reader, const char *path)
 {
     bool good = open_database(reader, path) && check_schema(reader) && read_names(reader) &&
@@ -437,7 +445,26 @@ static bool read_database(struct reader *reader, const char *path)
         note_trouble(reader);
     sqlite3_close(reader->db);
     free(reader->names);
-    return good && profile_check(reader->profile);
+    return good && profile_check(reader->profile) && check_depth(reader);
+}
+
+static enum base_status fail_read(const struct reader *reader, const char *path, char *error,
+                                  size_t error_bytes)
+{
+    if (reader->too_deep) {
+        snprintf(error, error_bytes,
+                 "cannot read '%s': its calling contexts are more than %d frames deep, which those "
+                 "of no recording are.",
+                 path, PROFILE_MOST_DEPTH);
+        return BASE_TOO_LARGE;
+    }
+    if (reader->out_of_memory || reader->trouble[0]) {
+        snprintf(error, error_bytes, "cannot read '%s': %s.", path,
+                 reader->out_of_memory ? "out of memory" : reader->trouble);
+        return reader->out_of_memory ? BASE_NO_MEMORY : BASE_IO;
+    }
+    snprintf(error, error_bytes, "'%s' is damaged and cannot be read.", path);
+    return BASE_MALFORMED;
 }
 
 enum base_status profile_read(const char *path, struct profile **profile, char *error,
@@ -454,15 +481,10 @@ enum base_status profile_read(const char *path, struct profile **profile, char *
     }
     if (read_database(&reader, path)) {
         profile_total(reader.profile);
+        reader.profile->file_bytes = reader.file_bytes;
         *profile = reader.profile;
         return BASE_OK;
     }
     profile_free(reader.profile);
-    if (reader.out_of_memory || reader.trouble[0]) {
-        snprintf(error, error_bytes, "cannot read '%s': %s.", path,
-                 reader.out_of_memory ? "out of memory" : reader.trouble);
-        return reader.out_of_memory ? BASE_NO_MEMORY : BASE_IO;
-    }
-    snprintf(error, error_bytes, "'%s' is damaged and cannot be read.", path);
-    return BASE_MALFORMED;
+    return fail_read(&reader, path, error, error_bytes);
 }

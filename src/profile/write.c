@@ -11,12 +11,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PAGE_BYTES = 4096 };
 
 struct writer {
     const struct profile *profile;
@@ -192,13 +195,25 @@ static int write_run(struct writer *writer)
     return result;
 }
 
+/*
+ * What is merged has the rows of the profiles that were read, each once, and of each text one copy,
+ * as they have; pages may be filled worse. So four times their size is never reached; 1 MiB is for
+ * a page of each table, and what merging adds about each recording. 0: no limit.
+ */
+static uint64_t most_pages(const struct profile *profile)
+{
+    uint64_t pages = (profile->file_bytes * 4 + (1 << 20)) / PAGE_BYTES;
+    return profile->file_bytes == 0 ? 0 : pages < INT32_MAX ? pages : INT32_MAX;
+}
+
 static int write_all(struct writer *writer)
 {
-    char head[256];
+    char head[320];
     snprintf(head, sizeof head,
              "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-             "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
-             (int)SCHEMA_APPLICATION_ID, PROFILE_VERSION);
+             "PRAGMA page_size=%d; PRAGMA max_page_count=%" PRIu64
+             "; PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
+             PAGE_BYTES, most_pages(writer->profile), (int)SCHEMA_APPLICATION_ID, PROFILE_VERSION);
     int result = sqlite3_exec(writer->db, head, NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = sqlite3_exec(writer->db, schema_name_sql, NULL, NULL, NULL);
@@ -236,6 +251,12 @@ static enum base_status write_database(const struct profile *profile, const char
     free(writer.name_ids);
     if (result == SQLITE_OK)
         return BASE_OK;
+    if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
+        say(error, error_bytes,
+            "cannot write '%s': it would be more than four times as large as what it is made of.",
+            shown);
+        return BASE_TOO_LARGE;
+    }
     if (result == SQLITE_FULL || reason == ENOSPC || reason == EDQUOT) {
         say(error, error_bytes, "cannot write '%s': no space left on the disk.", shown);
         return BASE_IO;

@@ -30,7 +30,7 @@ enum {
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
     WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
-    WIRE_QUIETS = 8,            /* processes that are about to be traced at one time        */
+    WIRE_CALLS = 8,             /* calls asked for at one time                              */
     WIRE_PATH_BYTES = 496,
     WIRE_NONE = 0xffffffff,
 };
@@ -157,25 +157,35 @@ struct wire_table_slot {
     char path[WIRE_PATH_BYTES];  /* "[vdso]" for the kernel's                                 */
 };
 
-enum wire_quiet_state { WIRE_QUIET_FREE, WIRE_QUIET_CLAIMED, WIRE_QUIET_WANTED };
+/*
+ * What an agent asks headroom to have a thread execute: a function of the agent there, between two
+ * instructions of its own (launch/calls.c). A signal would do, but would be noticed: the system call in
+ * which the thread waits would return EINTR.
+ */
+enum wire_call_kind {
+    WIRE_CALL_QUIET,             /* all threads of process `pid`: fall silent, it will be traced */
+    WIRE_CALL_BEGIN,             /* thread `pid` of the process that asks: begin to observe   */
+};
+enum wire_call_state { WIRE_CALL_FREE, WIRE_CALL_CLAIMED, WIRE_CALL_WANTED, WIRE_CALL_SERVED };
 
-/* A process that is about to trace `pid` asks for silence there, and waits until it is FREE again. */
-struct wire_quiet {
-    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: FREE (futex)  */
-    uint32_t pid;                /* of the process or of one of its threads                   */
+struct wire_call {
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: -> SERVED -> FREE (futex) */
+    uint32_t kind, pid;
+    uint64_t argument;           /* BEGIN: address of the thread's state                      */
 };
 
-/* In the agent's memory: how headroom makes a thread stop observing (launch/quiet.c). Zero: it cannot. */
-struct wire_quiet_gate {
+/* In the agent's memory. Zero: nothing can be executed there. */
+struct wire_call_gate {
     uint64_t entry, end;         /* code to execute, with rdi and rsp at a frame; its last instruction, an int3 */
     int64_t self;                /* from a thread's control block to the pointer to its state; that begins with
                                     first and last byte of the handlers' stack                */
 };
 
-/* At the top of the handlers' stack while that is done: the registers to go on with. */
-struct wire_quiet_frame {
+/* At the top of the handlers' stack meanwhile: the registers to go on with, and what to do. */
+struct wire_call_frame {
     uint64_t general[BASE_GENERAL_REGISTERS], ip, flags;
     uint64_t mask;               /* blocked signals                                           */
+    uint64_t kind, argument;
 };
 
 struct wire_region {
@@ -194,8 +204,8 @@ struct wire_region {
     _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
     _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
     _Atomic uint64_t ticks_elsewhere;
-    _Atomic uint64_t quiet_gate;     /* offset of the wire_quiet_gate in the agent's image; 0: none yet */
-    struct wire_quiet quiets[WIRE_QUIETS];
+    _Atomic uint64_t call_gate;     /* offset of the struct in the agent's image; 0: none yet */
+    struct wire_call calls[WIRE_CALLS];
     struct wire_thread_slot threads[WIRE_THREADS];
     struct wire_table_slot tables[WIRE_TABLES];
     _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];

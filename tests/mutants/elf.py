@@ -2,6 +2,7 @@
 """Damages ELF files: headers, tables, unwind tables, debug information. Mutators take a random.Random, the bytes
 (a bytearray, changed in place) and return a few words that say what was done, or None where there is nothing of the kind."""
 import struct
+import zlib
 
 EXTREMES = (0, 1, 2, 3, 7, 8, 0x10, 0x7F, 0x80, 0xFF, 0x100, 0xFFF, 0x1000, 0x7FFF, 0x8000, 0xFFFF, 0x10000,
             0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF, 1 << 32, 1 << 47, (1 << 63) - 1, 1 << 63, (1 << 64) - 8,
@@ -359,8 +360,42 @@ def link(random, data):
     return f"{section.name} {text[:16]!r}"
 
 
+def bomb(random, data):
+    """A section that becomes a thousand times as large, as it says."""
+    found = [section for section in sections(data) if section.size and section.name.startswith((".debug_", ".zdebug_"))]
+    if not found:
+        return None
+    section = random.choice(found)
+    inflated = random.choice((1 << 20, 1 << 26, 1 << 29))
+    if inflated not in PACKED:
+        PACKED[inflated] = zlib.compress(bytes(inflated), 9)
+    payload = PACKED[inflated]
+    if section.name.startswith(".zdebug_"):
+        payload = b"ZLIB" + inflated.to_bytes(8, "big") + payload
+    else:
+        payload = struct.pack("<IIQQ", 1, 0, inflated, 1) + payload
+        struct.pack_into("<Q", data, section.header + 8, section.flags | COMPRESSED)
+    struct.pack_into("<QQ", data, section.header + 24, len(data) + 7 & ~7, len(payload))
+    data += bytes(-len(data) % 8) + payload
+    return f"{section.name} inflates to {inflated >> 20} MiB"
+
+
+def split_name(random, data):
+    """The name of the file with the rest of the debug information, and the directory."""
+    places = [at for at in (data.find(b".dwo\0"), ) if at >= 0]
+    if not places:
+        return None
+    low = data.rfind(b"\0", 0, places[0]) + 1
+    high = places[0] + 4
+    text = random.choice((b"pipe", b"/dev/zero", b"large", b"link", b".", b"../d/pipe", b"/dev/tty", b"/proc/kmsg", b"", b"subject"))
+    text = text[:high - low]
+    data[low:high] = text + bytes(high - low - len(text))
+    return f"split file {text!r}"
+
+
+PACKED = {}
 DEBUG = (debug_bytes, debug_bytes, unit_header, unit_header, unit_header, abbreviations, abbreviations, references,
-         numbers, line_program, line_program, compressed, compressed, link, section_header)
+         numbers, line_program, line_program, compressed, compressed, bomb, split_name, link, section_header)
 
 
 def mutate(random, seed, debug):

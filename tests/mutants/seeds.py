@@ -62,7 +62,7 @@ def compile_all(directory, only=None):
         elif name == "static-pie":
             text = FREESTANDING
             command += ["-x", "c", "-"]
-        done = called(command + ["-o", path] + (["-lm"] if name == "plain" else []), cwd=directory,
+        done = called(command + ["-o", os.path.basename(path)] + (["-lm"] if name == "plain" else []), cwd=directory,
                       input=text.encode() if text else None)
         if done.returncode != 0:
             print(f"# no seed {name}: {done.stderr.decode(errors='replace')[-200:].strip()}", file=sys.stderr)
@@ -102,7 +102,8 @@ def make(directory, reader, recorder=None, quick=False):
             recordings.make(directory, recorder)
     found = {kind: sorted(glob.glob(os.path.join(directory, "*." + ending)))
              for kind, ending in (("elf", "elf"), ("log", "raw"), ("profile", "headroom"))}
-    missing = [kind for kind, paths in found.items() if not paths]
+    found["region"] = sorted(glob.glob(os.path.join(directory, "*.blocks")) + glob.glob(os.path.join(directory, "*.built")))
+    missing = [kind for kind, paths in found.items() if not paths and kind != "region"]
     if missing:
         raise RuntimeError(f"no seeds of kind {', '.join(missing)} in '{directory}'")
     return found

@@ -16,7 +16,7 @@ import shutil
 import subprocess
 
 # What a run costs natively and observed, about, as a multiple of that of a small C program: costly ones are drawn less often.
-COSTS = {"cpython": 20, "python": 6, "node": 10, "coreutils-suite": 60, "bash": 3, "xz": 2, "sqlite": 2, "tar": 2, "pigz": 2}
+COSTS = {"cpython": 50, "python": 10, "node": 20, "coreutils-suite": 60, "bash": 4, "jq": 2, "jq-suite": 3, "dash": 2, "xz": 2, "sqlite": 2, "tar": 2, "pigz": 2}
 PYTHON = "/usr/bin/python3"
 PERL = "perl"
 

@@ -27,7 +27,7 @@ def table(header, rows):
     return "\n".join(lines)
 
 
-def write_sweep(path, data):
+def write_sweep(path, section, data):
     rows = [[row["verb"], row["programs"], row["images"], row.get("equal", 0), row.get("refused", 0), row.get("not observed", 0), row.get("native too", 0),
              row["explained"], row.get("difference", 0) - row["explained"], row.get("crash", 0), row.get("hang", 0),
              row.get("profile", 0)] for row in data["verbs"]]
@@ -49,7 +49,7 @@ def write_sweep(path, data):
                  + ". Not run at all: " + excluded_of(data["excluded"]) + ".")
     parts.append("Not the same from one native run to the next, so compared less strictly: " + "; ".join(
         f"`{name} {word}` ({level})" for name, word, level in data["loose"]) + ".")
-    replace_section(path, "torture-system", "\n\n".join(part for part in parts if part))
+    replace_section(path, section, "\n\n".join(part for part in parts if part))
 
 
 def plural(reason):

@@ -527,6 +527,53 @@ static void common_parts_of_debug_files_are_found(void **state)
     }
 }
 
+/* ---- files that debug information names ---------------------------------------------------------
+ */
+
+/* Split DWARF and common parts are files that libdw opens by itself: FIFOs of their names must not
+ * make anybody wait. */
+static void files_of_the_names_that_are_needed_need_be_none(void **state)
+{
+    struct binary_frame frame;
+    write_source();
+    write_text("divided.s", divided);
+    assert_int_equal(
+        run("rm -f *.dwo *.dwz; gcc -O2 -g -gsplit-dwarf %s/subject.c -o subject && "
+            "ls *.dwo >/dev/null && for file in *.dwo; do rm $file && mkfifo $file; done && "
+            "sed 's/^.byte 0x11,.*/.byte 0x11/' divided.s >short.s && mkfifo common.dwz && "
+            "gcc -nostdlib -shared short.s -o short.so",
+            directory),
+        0);
+    alarm(120); /* opening one of them would wait for ever */
+    struct binary *binary = open_binary("subject", NULL);
+    assert_int_equal(binary_frames(binary, address_of("subject", "main"), &frame, 1), 1);
+    assert_string_equal(frame.function, "main");
+    binary_close(binary);
+    binary = open_binary("short.so", NULL);
+    assert_int_equal(binary_frames(binary, address_of("short.so", "plain"), &frame, 1), 1);
+    assert_string_equal(frame.function, "plain");
+    binary_close(binary);
+    alarm(0);
+    assert_int_equal(run("rm *.dwo *.dwz"), 0);
+}
+
+static void small_files_do_not_become_large_ones(void **state)
+{
+    struct binary *binary = NULL;
+    write_source();
+    assert_int_equal(run("gcc -O2 -g -gz %s/subject.c -o subject && truncate -s 64M zeros && "
+                         "objcopy --add-section .debug_zeros=zeros subject large && "
+                         "objcopy --compress-debug-sections=zlib large packed && rm zeros",
+                         directory),
+                     0);
+    assert_int_equal(binary_open(path_of("packed"), NULL, &binary), BASE_MALFORMED);
+    assert_null(binary);
+    assert_int_equal(run("objcopy --compress-debug-sections=zlib-gnu large packed"), 0);
+    assert_int_equal(binary_open(path_of("packed"), NULL, &binary), BASE_MALFORMED);
+    binary_close(open_binary("subject", NULL));
+    assert_int_equal(run("rm large packed"), 0);
+}
+
 /* ---- servers ------------------------------------------------------------------------------- */
 
 static void servers_are_asked_only_when_wanted(void **state)
@@ -1126,6 +1173,8 @@ int main(void)
         cmocka_unit_test(code_bytes_are_read),
         cmocka_unit_test(the_vdso_is_a_module),
         cmocka_unit_test(common_parts_of_debug_files_are_found),
+        cmocka_unit_test(files_of_the_names_that_are_needed_need_be_none),
+        cmocka_unit_test(small_files_do_not_become_large_ones),
         cmocka_unit_test(servers_are_asked_only_when_wanted),
         cmocka_unit_test(silent_servers_are_given_up),
         cmocka_unit_test(programs_are_told_apart),

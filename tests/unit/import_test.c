@@ -473,6 +473,37 @@ static void node_ids_are_the_threads_own(void **state)
     log_free(&log);
 }
 
+/* Of contexts that are deeper than a profile may be the outer callers are left out, and that is
+ * told. */
+static void too_deep_contexts_are_cut(void **state)
+{
+    enum { NODES = PROFILE_MOST_DEPTH + 100 };
+    struct log log;
+    log_begin(&log);
+    struct thread a = thread_begin(&log, 1, 100);
+    log_process(&a, UINT32_MAX, false);
+    log_module(&a, 1, "/bin/prog");
+    for (uint32_t i = 1; i < NODES; i++) {
+        log_node(&a, i, i - 1, 1, 0x1000 + i % 0xf00, 0);
+        if (i % 100 == 0)
+            drain(&log);
+    }
+    log_node(&a, NODES, NODES - 1, 1, 0x3007, WIRE_NODE_LEAF);
+    log_trap(&a, DETECT_DEAD, true, NODES, PROFILE_MOST_DEPTH, 1, 0);
+    thread_end(&log, &a);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_int_equal(profile_depth(profile), PROFILE_MOST_DEPTH);
+    uint32_t context = profile->pairs[0].first, outermost = 0;
+    assert_string_equal(frame_of(profile, context, 0)->function, "leaf");
+    assert_string_equal(frame_of(profile, context, 2)->function, "main");
+    for (unsigned depth = 0; context; context = profile->contexts[context].parent, depth++)
+        outermost = profile->contexts[context].frame;
+    assert_int_equal(profile->frames[outermost].flags, PROFILE_FRAME_INCOMPLETE);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void a_forked_child_uses_its_parents_modules(void **state)
 {
     struct log log;
@@ -2048,6 +2079,7 @@ int main(void)
         cmocka_unit_test(one_thread_one_pair),
         cmocka_unit_test(threads_and_processes_are_merged),
         cmocka_unit_test(node_ids_are_the_threads_own),
+        cmocka_unit_test(too_deep_contexts_are_cut),
         cmocka_unit_test(a_forked_child_uses_its_parents_modules),
         cmocka_unit_test(exec_continues_the_process),
         cmocka_unit_test(unknown_modules_keep_name_and_offset),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* Processes that another observed process is about to trace: their agents fall silent first. */
-#ifndef HEADROOM_LAUNCH_QUIET_H
-#define HEADROOM_LAUNCH_QUIET_H
+/* Functions of the agent that headroom has threads of the program execute: see calls.c. */
+#ifndef HEADROOM_LAUNCH_CALLS_H
+#define HEADROOM_LAUNCH_CALLS_H
 
 #include "launch/blocks.h"
 
-struct launch_quiet {
+struct launch_calls {
     pid_t program;            /* headroom's child */
     struct launch_maps maps;
     pid_t left[64];           /* threads that are still attached to */
@@ -13,8 +13,8 @@ struct launch_quiet {
 };
 
 /* Does what agents ask for; called by the thread of launch_record, which is the tracer meanwhile. */
-void launch_quiet_serve(struct launch_quiet *quiet, struct wire_region *region,
+void launch_calls_serve(struct launch_calls *calls, struct wire_region *region,
                         const struct launch_companion *companion);
-void launch_quiet_end(struct launch_quiet *quiet);
+void launch_calls_end(struct launch_calls *calls);
 
 #endif

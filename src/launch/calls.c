@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Silences the agent in a process that another observed process is about to trace. A signal would
- * make the system call that a thread waits in return EINTR; a stop by a tracer does not, because
- * the kernel goes on with the call when the registers are as it left them. So headroom traces each
- * thread for some microseconds: stops it outside of the agent, lets it execute the agent's
- * quiet_entry on the agent's stack, and puts its registers back.
+ * Has threads of the program execute a function of the agent there, when an agent asks for it: to
+ * fall silent because the process is about to be traced, or to begin in a thread that the agent has
+ * not seen start. A signal would make the system call that a thread waits in return EINTR; a stop
+ * by a tracer does not, because the kernel goes on with the call when the registers are as it left
+ * them. So headroom traces the thread for some microseconds: stops it outside of the agent, lets it
+ * execute calls_entry on the agent's stack, and puts its registers back.
  *
  * Should headroom die in between, the kernel lets the thread go on, and the agent's handler puts
- * the registers back itself, from the copy on that stack (struct wire_quiet_frame).
+ * the registers back itself, from the copy on that stack (struct wire_call_frame).
  *
  * Calls that give up at every stop (epoll_wait and its kind) are made once more.
  */
-#include "launch/quiet.h"
+#include "launch/calls.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -39,10 +40,14 @@ enum {
     RESTART_BLOCK = 516,
 };
 
+#define TRAP (UINT64_C(1) << (SIGTRAP - 1))
+
 struct tracee {
     pid_t tid;
     pid_t program; /* headroom's child */
-    const struct wire_quiet_gate *gate;
+    const struct wire_call_gate *gate;
+    uint32_t kind; /* enum wire_call_kind */
+    uint64_t argument;
     uint64_t image_start, image_end;
     uint64_t deadline_ns;
     struct user_regs_struct registers;
@@ -121,12 +126,16 @@ static bool read_word(const struct tracee *tracee, uint64_t address, uint64_t *w
     return process_vm_readv(tracee->tid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof *word;
 }
 
-/* The agent's stack of this thread. False: the agent does not observe it, or something is wrong. */
+/* The agent's stack of this thread. False: there is nothing to do, or something is wrong. */
 static bool find_stack(const struct tracee *tracee, uint64_t stack[2])
 {
     uint64_t self;
-    return read_word(tracee, tracee->registers.fs_base + (uint64_t)tracee->gate->self, &self) &&
-           self && read_word(tracee, self, &stack[0]) && read_word(tracee, self + 8, &stack[1]) &&
+    if (!read_word(tracee, tracee->registers.fs_base + (uint64_t)tracee->gate->self, &self) ||
+        (self != 0) != (tracee->kind == WIRE_CALL_QUIET))
+        return false;
+    if (tracee->kind == WIRE_CALL_BEGIN)
+        self = tracee->argument;
+    return read_word(tracee, self, &stack[0]) && read_word(tracee, self + 8, &stack[1]) &&
            stack[0] < stack[1] && stack[1] - stack[0] >= 8 * FRAME_ROOM;
 }
 
@@ -135,7 +144,8 @@ static bool is_in_agent(const struct tracee *tracee, const uint64_t stack[2])
 {
     uint64_t ip = tracee->registers.rip, sp = tracee->registers.rsp;
     return (ip >= tracee->image_start && ip < tracee->image_end) ||
-           (sp >= stack[0] && sp <= stack[1]) || tracee->mask & UINT64_C(1) << (SIGTRAP - 1);
+           (sp >= stack[0] && sp <= stack[1]) ||
+           (tracee->kind == WIRE_CALL_QUIET && tracee->mask & TRAP);
 }
 
 /* Stopped outside of the agent. False: it goes on as it was, or is gone; *stopped says which. */
@@ -216,7 +226,7 @@ static void settle_call(const struct tracee *tracee, struct user_regs_struct *re
     registers->orig_rax = UINT64_MAX;
 }
 
-static void fill_frame(const struct user_regs_struct *registers, struct wire_quiet_frame *frame)
+static void fill_frame(const struct user_regs_struct *registers, struct wire_call_frame *frame)
 {
     const uint64_t general[16] = {registers->rax, registers->rcx, registers->rdx, registers->rbx,
                                   registers->rsp, registers->rbp, registers->rsi, registers->rdi,
@@ -257,9 +267,11 @@ static bool await_end(struct tracee *tracee)
 static bool execute(struct tracee *tracee, const uint64_t stack[2],
                     const struct user_regs_struct *before)
 {
-    struct wire_quiet_frame frame;
+    struct wire_call_frame frame;
     fill_frame(before, &frame);
     frame.mask = tracee->mask;
+    frame.kind = tracee->kind;
+    frame.argument = tracee->argument;
     uint64_t at = (stack[1] - FRAME_ROOM) & -UINT64_C(64), all = ~UINT64_C(0);
     struct iovec local = {&frame, sizeof frame}, remote = {(void *)(uintptr_t)at, sizeof frame};
     struct user_regs_struct inside = *before;
@@ -269,34 +281,36 @@ static bool execute(struct tracee *tracee, const uint64_t stack[2],
     if (process_vm_writev(tracee->tid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof frame ||
         ptrace(PTRACE_SETREGS, tracee->tid, NULL, &inside) != 0)
         return true; /* nothing has happened */
-    all &= ~(UINT64_C(1) << (SIGTRAP - 1));
+    all &= ~TRAP;
     ptrace(PTRACE_SETSIGMASK, tracee->tid, (void *)8, &all);
     if (!go_on(tracee, 0) || !await_end(tracee))
         return false;
     ptrace(PTRACE_SETREGS, tracee->tid, NULL, before);
-    ptrace(PTRACE_SETSIGMASK, tracee->tid, (void *)8, &tracee->mask);
+    /* A thread that is observed has it open, whatever the program believes. */
+    uint64_t mask = tracee->kind == WIRE_CALL_BEGIN ? tracee->mask & ~TRAP : tracee->mask;
+    ptrace(PTRACE_SETSIGMASK, tracee->tid, (void *)8, &mask);
     return true;
 }
 
 /* What could not be let go because it did not stop is let go as soon as it does. */
-static void leave(struct launch_quiet *quiet, pid_t tid)
+static void leave(struct launch_calls *calls, pid_t tid)
 {
-    if (quiet->left_count < BASE_COUNT(quiet->left))
-        quiet->left[quiet->left_count++] = tid;
+    if (calls->left_count < BASE_COUNT(calls->left))
+        calls->left[calls->left_count++] = tid;
 }
 
-static void let_go(struct launch_quiet *quiet)
+static void let_go(struct launch_calls *calls)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < quiet->left_count; i++) {
-        pid_t tid = quiet->left[i];
+    for (size_t i = 0; i < calls->left_count; i++) {
+        pid_t tid = calls->left[i];
         struct stop stop;
         if (has_stopped(tid, &stop))
             ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)(stop.event ? 0 : stop.number));
-        else if (!has_ended(tid, quiet->program))
-            quiet->left[kept++] = tid;
+        else if (!has_ended(tid, calls->program))
+            calls->left[kept++] = tid;
     }
-    quiet->left_count = kept;
+    calls->left_count = kept;
 }
 
 /* It would not stop before what it waits for has come (a disk, the child of a vfork), and nobody
@@ -307,7 +321,7 @@ static bool cannot_stop(pid_t tid)
     return !read_status(tid, status, sizeof status) || strstr(status, "State:\tD") != NULL;
 }
 
-static void silence_thread(struct launch_quiet *quiet, const struct tracee *process, pid_t tid)
+static void call_thread(struct launch_calls *calls, const struct tracee *process, pid_t tid)
 {
     struct tracee tracee = *process;
     uint64_t stack[2];
@@ -324,21 +338,21 @@ static void silence_thread(struct launch_quiet *quiet, const struct tracee *proc
         stopped = execute(&tracee, stack, &before);
     }
     if (!stopped || ptrace(PTRACE_DETACH, tid, NULL, (void *)(long)tracee.held) != 0)
-        leave(quiet, tid);
+        leave(calls, tid);
 }
 
 /* ---- one process ------------------------------------------------------------------------------
  */
 
 /* Where the agent is in it, and how its threads are silenced. */
-static bool find_gate(struct launch_quiet *quiet, const struct wire_region *region,
-                      struct tracee *tracee, struct wire_quiet_gate *gate)
+static bool find_gate(struct launch_calls *calls, const struct wire_region *region,
+                      struct tracee *tracee, struct wire_call_gate *gate)
 {
     struct launch_mapping mapping;
-    uint64_t offset = atomic_load(&region->quiet_gate);
-    if (launch_maps_read(&quiet->maps, (uint32_t)tracee->tid) != 0)
+    uint64_t offset = atomic_load(&region->call_gate);
+    if (launch_maps_read(&calls->maps, (uint32_t)tracee->tid) != 0)
         return false;
-    while (launch_maps_next(&quiet->maps, &mapping)) {
+    while (launch_maps_next(&calls->maps, &mapping)) {
         if (strcmp(mapping.path, region->config.agent_path) != 0)
             continue;
         if (mapping.offset == 0)
@@ -353,47 +367,63 @@ static bool find_gate(struct launch_quiet *quiet, const struct wire_region *regi
            gate->end > gate->entry && gate->end < tracee->image_end;
 }
 
-/* All threads of the process. Those that begin meanwhile begin silent, but for what comes before
- * the first. */
-static void silence(struct launch_quiet *quiet, const struct wire_region *region, pid_t pid)
+/* All threads of the process; those that begin meanwhile begin silent, but for what comes before
+   the first. */
+static void call_all(struct launch_calls *calls, const struct tracee *process)
 {
     char path[32];
-    struct wire_quiet_gate gate;
-    struct tracee process = {.tid = pid, .gate = &gate, .program = quiet->program};
-    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
-    if (pid == getpid() || !find_gate(quiet, region, &process, &gate))
-        return;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)process->tid);
     DIR *tasks = opendir(path);
     if (!tasks)
         return;
     for (struct dirent *entry; (entry = readdir(tasks));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            silence_thread(quiet, &process, (pid_t)strtol(entry->d_name, NULL, 10));
+            call_thread(calls, process, (pid_t)strtol(entry->d_name, NULL, 10));
     closedir(tasks);
 }
 
-void launch_quiet_serve(struct launch_quiet *quiet, struct wire_region *region,
-                        const struct launch_companion *companion)
+static void serve(struct launch_calls *calls, const struct wire_region *region,
+                  const struct launch_companion *companion, const struct wire_call *wanted)
 {
-    let_go(quiet);
-    for (uint32_t i = 0; i < WIRE_QUIETS; i++) {
-        struct wire_quiet *wanted = &region->quiets[i];
-        char status[4096];
-        if (atomic_load_explicit(&wanted->state, memory_order_acquire) != WIRE_QUIET_WANTED)
-            continue;
-        pid_t pid = wanted->pid <= INT_MAX ? (pid_t)wanted->pid : 0;
-        if (pid > 0 && read_status(pid, status, sizeof status)) {
-            pid = (pid_t)read_number(status, "Tgid:", 10);
-            if (companion->hush)
-                companion->hush(companion->context, (uint32_t)pid);
-            silence(quiet, region, pid);
-        }
-        atomic_store_explicit(&wanted->state, WIRE_QUIET_FREE, memory_order_release);
-        syscall(SYS_futex, &wanted->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    char status[4096];
+    struct wire_call_gate gate;
+    struct tracee tracee = {.tid = wanted->pid <= INT_MAX ? (pid_t)wanted->pid : 0,
+                            .gate = &gate,
+                            .kind = wanted->kind,
+                            .argument = wanted->argument,
+                            .program = calls->program};
+    if (tracee.tid <= 0 || !read_status(tracee.tid, status, sizeof status))
+        return;
+    pid_t process = (pid_t)read_number(status, "Tgid:", 10);
+    if (process == getpid() || !find_gate(calls, region, &tracee, &gate))
+        return;
+    if (tracee.kind == WIRE_CALL_BEGIN) {
+        call_thread(calls, &tracee, tracee.tid);
+    } else if (tracee.kind == WIRE_CALL_QUIET) {
+        if (companion->hush)
+            companion->hush(companion->context, (uint32_t)process);
+        tracee.tid = process;
+        call_all(calls, &tracee);
     }
 }
 
-void launch_quiet_end(struct launch_quiet *quiet)
+void launch_calls_serve(struct launch_calls *calls, struct wire_region *region,
+                        const struct launch_companion *companion)
 {
-    launch_maps_free(&quiet->maps);
+    let_go(calls);
+    for (uint32_t i = 0; i < WIRE_CALLS; i++) {
+        struct wire_call *call = &region->calls[i], wanted;
+        uint32_t state = WIRE_CALL_WANTED;
+        if (!atomic_compare_exchange_strong(&call->state, &state, WIRE_CALL_SERVED))
+            continue;
+        wanted = *call;
+        serve(calls, region, companion, &wanted);
+        atomic_store_explicit(&call->state, WIRE_CALL_FREE, memory_order_release);
+        syscall(SYS_futex, &call->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    }
+}
+
+void launch_calls_end(struct launch_calls *calls)
+{
+    launch_maps_free(&calls->maps);
 }
