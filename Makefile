@@ -70,7 +70,7 @@ torture-long: all | setup-test
 
 # System calls of headroom and its agent fail in turn, every error at every site: half an hour.
 faults: all | setup-test
-	@tests/faults/run --whole $(BUILD)
+	@tests/faults/run --whole --document docs/reliability.md $(BUILD)
 
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench

@@ -33,7 +33,7 @@ struct namer {
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
     struct import_loops *loops;
-    bool *leads; /* module stands in a finding's innermost frame */
+    bool *leads; /* module stands in a finding's innermost frame, or is there and was refused */
     struct import_strings strings;
 };
 
@@ -201,7 +201,11 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
         struct binary *binary = NULL;
         for (to = from; to < total && namer->queries[to].module == namer->queries[from].module;)
             to++;
-        if (module->path[0] && binary_open(module->path, namer->symbols, &binary) == BASE_OK) {
+        enum base_status status =
+            module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
+        if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
+            namer->leads[namer->queries[from].module] = true;
+        if (status == BASE_OK) {
             module->detail = (uint32_t)binary_detail(binary);
             module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
         }

@@ -419,7 +419,7 @@ static void note_trouble(struct reader *reader)
     int code = sqlite3_errcode(reader->db) & 0xff, reason = sqlite3_system_errno(reader->db);
     if (code == SQLITE_NOMEM)
         reader->out_of_memory = true;
-    else if (code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
+    else if (reason || code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
         snprintf(reader->trouble, sizeof reader->trouble, "%s",
                  reason                    ? strerror(reason)
                  : code == SQLITE_CANTOPEN ? "the kernel does not let headroom open it"

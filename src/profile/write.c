@@ -230,14 +230,15 @@ static int write_all(struct writer *writer)
     return result;
 }
 
-/* Fills the existing empty file `path`. */
+/* Fills the existing empty file `path`. It is nobody else's, so it is not locked (unix-none): a
+   file system that cannot lock would make SQLite say that it is locked. */
 static enum base_status write_database(const struct profile *profile, const char *path,
                                        const char *shown, char *error, size_t error_bytes)
 {
     struct writer writer = {.profile = profile};
     int reason = 0;
     int result =
-        sqlite3_open_v2(path, &writer.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        sqlite3_open_v2(path, &writer.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
     /* Where SQLite may not open a file for writing it does so for reading, and says nothing. */
     if (result == SQLITE_OK && sqlite3_db_readonly(writer.db, "main") != 0)
         result = SQLITE_CANTOPEN;
