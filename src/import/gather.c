@@ -547,6 +547,8 @@ static bool next_frame(struct import_gather *gather, const struct import_frame *
     uint32_t thread;
     if (!thread_of(gather, frame, &thread))
         return false;
+    if (gather->exact && !import_exact_bound(gather, thread != gather->current_thread))
+        return false;
     if (gather->node_map_used && thread != gather->current_thread) {
         memset(gather->node_map, 0, gather->node_map_used * sizeof *gather->node_map);
         gather->node_map_used = 0;

@@ -25,7 +25,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
@@ -343,6 +343,7 @@ struct wire_totals {
     uint64_t kernel_load_bytes, kernel_store_bytes;
     uint64_t ids, contexts;      /* accesses in their contexts, calling contexts              */
     uint64_t instructions, cpu_ns;
+    uint64_t merged;             /* pairs that stand under coarser nodes, so that memory is bounded */
 };
 enum wire_exact_degraded {
     WIRE_EXACT_IDS = 1,          /* ids ran out: contexts met later are shown without callers */
