@@ -152,7 +152,7 @@ static void hide(void)
         for (int field = 2; at && field < 48; field++)
             at = strchr(at + 1, ' ');
         if (at && sscanf(at, " %lu %lu", &start, &end) == 2 && end > start)
-            memset((void *)start, 0, end - start); // NOLINT: the process's own arguments
+            memset((void *)start, 0, end - start);
     }
     if (file)
         fclose(file);
