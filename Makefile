@@ -5,6 +5,8 @@ BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
+MUTANTS ?= 10000
+MINUTES ?= 60
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
 
 all: | setup-build
@@ -46,6 +48,30 @@ fuzz: | setup-test
 	@CC=clang-14 CXX=clang++-14 tools/configure build-fuzz $(SANITIZERS) -Dc_args=-fsanitize=fuzzer-no-link
 	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
 
+# So many damaged profiles, raw logs, program files through every reader; keeps what fails in build-sanitize/mutants/found.
+mutants: all | setup-test
+	@tools/configure build-sanitize $(SANITIZERS)
+	@ninja -C build-sanitize tests/mutants/mutants_reader
+	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
+	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
+
+# The programs of tests/torture under every verb and engine, as root and as an ordinary user; ~1 hour.
+torture-matrix: all | setup-test
+	@tests/torture/matrix $(BUILD)/headroom $(BUILD)/tests/torture docs/reliability.md
+
+# Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
+torture-system: all | setup-test
+	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
+
+# Tens of thousands of observed runs; goes on where it was stopped, MINUTES at a time, and adds to subjects/torture-long.csv.
+torture-long: all | setup-test
+	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
+	@tests/system/long document subjects docs/reliability.md
+
+# System calls of headroom and its agent fail in turn, every error at every site: half an hour.
+faults: all | setup-test
+	@tests/faults/run --whole --document docs/reliability.md $(BUILD)
+
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
 bench: all | setup-bench
 	@bench/build subjects
@@ -57,4 +83,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz bench clean setup-build setup-test setup-bench
+.PHONY: all run test install check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench

@@ -34,13 +34,14 @@ void agent_stop(uint32_t degraded)
     thread_pause();
 }
 
+const uint8_t agent_register_order[BASE_GENERAL_REGISTERS] = {
+    REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+    REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
 void agent_registers(const ucontext_t *context, struct base_registers *registers)
 {
-    static const uint8_t order[BASE_GENERAL_REGISTERS] = {
-        REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
-        REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
     for (int i = 0; i < BASE_GENERAL_REGISTERS; i++)
-        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[order[i]];
+        registers->general[i] = (uint64_t)context->uc_mcontext.gregs[agent_register_order[i]];
     registers->ip = (uint64_t)context->uc_mcontext.gregs[REG_RIP];
     registers->flags = (uint64_t)context->uc_mcontext.gregs[REG_EFL];
     registers->fs_base = agent_control_block();
@@ -333,7 +334,15 @@ static void choose_source(void)
         agent_degrade(WIRE_DEGRADED_NOT_BUILT);
 }
 
-/* Threads that other constructors started: each begins in its own handler. */
+/* Where headroom must not trace: a system call in which the thread waits may return EINTR. */
+static void begin_by_signal(uint32_t tid)
+{
+    siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
+    info.si_value.sival_ptr = AGENT_BEGIN;
+    os_syscall(__NR_rt_tgsigqueueinfo, agent.pid, tid, SIGTRAP, &info);
+}
+
+/* Threads that other constructors started. */
 static void adopt_threads(void)
 {
     char buffer[4096];
@@ -357,9 +366,8 @@ static void adopt_threads(void)
             at += entry->bytes;
             if (!agent_parse_number(&name, &tid) || tid == own)
                 continue;
-            siginfo_t info = {.si_signo = SIGTRAP, .si_code = SI_QUEUE};
-            info.si_value.sival_ptr = AGENT_BEGIN;
-            os_syscall(__NR_rt_tgsigqueueinfo, agent.pid, tid, SIGTRAP, &info);
+            if (!calls_begin(tid))
+                begin_by_signal(tid);
         }
     }
     os_syscall(__NR_close, directory);
@@ -395,7 +403,7 @@ static void begin_process(bool forked)
 
 static void after_fork_in_child(void)
 {
-    if (!agent.region)
+    if (!agent.region || atomic_load(&agent.filtered))
         return;
     begin_process(true);
     if (!agent.region->config.follow)
@@ -419,6 +427,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     restore_environment(environment, after_agent(find_variable(environment, "LD_PRELOAD"), path));
     if (!mapped)
         return;
+    exec_counted(-1);
     bool blocks = agent.region->config.blocks != 0;
     if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
@@ -436,6 +445,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     modules_scan();
     pthread_atfork(NULL, NULL, after_fork_in_child);
     signals_install();
+    calls_open_gate();
     thread_begin(NULL);
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);

@@ -26,6 +26,7 @@
 #include "unwind/unwind.h"
 #include "wire/wire.h"
 
+#include <link.h>
 #include <signal.h>
 #include <ucontext.h>
 
@@ -44,8 +45,10 @@ enum {
 struct agent_module {
     _Atomic uint32_t state; /* enum agent_module_state */
     uint32_t id;            /* in records; index + 1   */
-    uint64_t start, end, bias;
+    uint64_t start, end, bias; /* where LOAD segments have a gap: of the part that is code */
     uint64_t text_start, text_end; /* largest executable segment; equal if unknown        */
+    uint64_t headers;       /* address of the program headers; 0: not found                */
+    uint32_t headers_count;
     uint64_t device, inode;
     const void *link_map;
     _Atomic uint32_t table_state; /* enum agent_table_state  */
@@ -63,6 +66,8 @@ enum agent_table_state { AGENT_TABLE_NONE, AGENT_TABLE_MAPPING, AGENT_TABLE_MAPP
 void modules_scan(void);
 /* The module of that index, whatever its state; NULL: no more. Any context. */
 struct agent_module *modules_get(uint32_t index);
+/* Program header `index` of the module, read without faulting. Any context. False: no more. */
+bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) *segment);
 /* Normal context, after dlclose: forgets what is gone. */
 void modules_revalidate(void);
 /* Counts the times that something was gone: decoded code may be stale then. Any context. */
@@ -96,6 +101,15 @@ void memory_enter(struct agent_memory *memory, uint64_t ip);
 void memory_note_boundary(struct agent_memory *memory, uint64_t address);
 /* The nearest known first byte of an instruction of the same function before ip; 0: none. */
 uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip);
+
+struct agent_mapping {
+    uint64_t start, end;
+    int protection; /* PROT_READ, ... */
+    bool shared;
+};
+/* The mapping around `address` as the kernel has it now; normal context. False: none, or /proc cannot be
+   read. */
+bool memory_mapping(uint64_t address, struct agent_mapping *mapping);
 
 /* ---- threads (threads.c) ----------------------------------------------------------- */
 
@@ -365,6 +379,7 @@ struct agent_state {
     uint32_t process, pid, parent;
     bool forked;
     _Atomic bool stopped;   /* observe nothing more in this process                */
+    _Atomic bool filtered;  /* and make no system call any more: it might be fatal */
     _Atomic bool announced; /* PROCESS record written                              */
     uint32_t headroom_pid;
     uint64_t image_start, image_end; /* of the agent's own file */
@@ -399,7 +414,6 @@ static inline bool agent_active(void)
 /* si_value of SIGTRAPs (SI_QUEUE) between agents. Addresses that no program hands around. */
 #define AGENT_DUE      ((void *)0x4844525744554521) /* from the program's own counter of accesses */
 #define AGENT_BEGIN    ((void *)0x4844525742454749) /* to a thread of this process: begin */
-#define AGENT_BE_QUIET ((void *)0x4844525751554945) /* from a process that will trace this one */
 
 /* Text of a small /proc file (NUL-terminated, cut to fit); false if it cannot be read. */
 bool agent_read_file(const char *path, char *text, size_t bytes);
@@ -417,6 +431,8 @@ bool agent_headroom_lives(void);
 /* Maps a part of /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
  * context. */
 void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes, int protection);
+/* Where ucontext_t has the general registers, in the order of struct base_registers. */
+extern const uint8_t agent_register_order[BASE_GENERAL_REGISTERS];
 /* gs_base is left 0: agent_gs_base costs a system call and only forecasts need it. */
 void agent_registers(const ucontext_t *context, struct base_registers *registers);
 uint64_t agent_gs_base(void);
@@ -439,14 +455,26 @@ void *wrap_next(void **cache, const char *name);
         (__typeof__(&(name)))wrap_next(&cache_, #name);                                            \
     })
 
-/* attach.c: before this process traces `pid`: if an agent is in there, it falls silent. */
-void attach_quieten(uint32_t pid);
+/* ---- calls that headroom has threads execute (calls.c) ----------------------------------- */
+
+/* At the start: how that is done in this process. */
+void calls_open_gate(void);
+/* Before this process traces `pid`: if an agent is in there, it falls silent. */
+void calls_quieten(uint32_t pid);
+/* All other threads of this process fall silent, before system calls are filtered in them. */
+void calls_silence_others(void);
+/* Another thread of this process begins. False: it does not, and nobody is at it. */
+bool calls_begin(uint32_t tid);
+/* The handler of the int3 with which that ends: headroom has died meanwhile. False: it is another one. */
+bool calls_return(ucontext_t *context);
 
 /*
  * exec.c: an environment for a program to be started: with the agent if it can live in the
  * program at `path`, else as given. memory: caller's, exec_environment_bytes long.
  */
 size_t exec_environment_bytes(char *const *environment);
+/* Programs executed with an agent (1), arrived there or not executed after all (-1). */
+void exec_counted(int images);
 char *const *exec_environment(const char *path, char *const *environment, void *memory);
 
 #endif

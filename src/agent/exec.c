@@ -135,7 +135,21 @@ char *const *exec_environment(const char *path, char *const *environment, void *
         out[kept++] = preload;
     out[kept++] = agent.environment_region;
     out[kept] = NULL;
+    exec_counted(1);
     return out;
+}
+
+void exec_counted(int images)
+{
+    if (agent.region)
+        atomic_fetch_add(&agent.region->executing, images);
+}
+
+/* What was lent an agent by exec_environment has not been executed. */
+static void take_back(char *const *following, char *const *environment)
+{
+    if (following != environment)
+        exec_counted(-1);
 }
 
 #define FOLLOWING_ENVIRONMENT(path, environment)                                                   \
@@ -169,9 +183,10 @@ static void before_exec(void)
     reveal_signals(true);
 }
 
-static int after_failed_exec(int result)
+static int after_failed_exec(int result, char *const *following, char *const *environment)
 {
     int error = errno;
+    take_back(following, environment);
     reveal_signals(false);
     if (agent.region)
         thread_resume();
@@ -183,7 +198,7 @@ EXPORT int execve(const char *path, char *const argv[], char *const environment[
 {
     char *const *following = FOLLOWING_ENVIRONMENT(path, environment);
     before_exec();
-    return after_failed_exec(WRAP_REAL(execve)(path, argv, following));
+    return after_failed_exec(WRAP_REAL(execve)(path, argv, following), following, environment);
 }
 
 EXPORT int execv(const char *path, char *const argv[])
@@ -218,7 +233,7 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const environment
     char *const *following =
         FOLLOWING_ENVIRONMENT(find_on_path(file, found, sizeof found), environment);
     before_exec();
-    return after_failed_exec(WRAP_REAL(execvpe)(file, argv, following));
+    return after_failed_exec(WRAP_REAL(execvpe)(file, argv, following), following, environment);
 }
 
 EXPORT int execvp(const char *file, char *const argv[])
@@ -232,7 +247,7 @@ EXPORT int fexecve(int file, char *const argv[], char *const environment[])
     snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     char *const *following = FOLLOWING_ENVIRONMENT(path, environment);
     before_exec();
-    return after_failed_exec(WRAP_REAL(fexecve)(file, argv, following));
+    return after_failed_exec(WRAP_REAL(fexecve)(file, argv, following), following, environment);
 }
 
 EXPORT int execveat(int directory, const char *path, char *const argv[], char *const environment[],
@@ -246,7 +261,8 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
     }
     char *const *following = FOLLOWING_ENVIRONMENT(file, environment);
     before_exec();
-    return after_failed_exec(WRAP_REAL(execveat)(directory, path, argv, following, flags));
+    return after_failed_exec(WRAP_REAL(execveat)(directory, path, argv, following, flags),
+                             following, environment);
 }
 
 /* argv of execl and its kin on the stack; `list` stands after the first argument. */
@@ -302,6 +318,8 @@ EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_acti
     char *const *following = FOLLOWING_ENVIRONMENT(path, environment);
     reveal_signals(true);
     int error = WRAP_REAL(posix_spawn)(pid, path, actions, attributes, argv, following);
+    if (error)
+        take_back(following, environment);
     reveal_signals(false);
     return error;
 }
@@ -315,6 +333,8 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
         FOLLOWING_ENVIRONMENT(find_on_path(file, found, sizeof found), environment);
     reveal_signals(true);
     int error = WRAP_REAL(posix_spawnp)(pid, file, actions, attributes, argv, following);
+    if (error)
+        take_back(following, environment);
     reveal_signals(false);
     return error;
 }
@@ -326,6 +346,8 @@ EXPORT int system(const char *command)
     environ = (char **)(uintptr_t)FOLLOWING_ENVIRONMENT("/bin/sh", own);
     reveal_signals(true);
     int result = WRAP_REAL(system)(command);
+    if (result == -1 || !command)
+        take_back(environ, own);
     reveal_signals(false);
     environ = own;
     return result;
@@ -337,6 +359,8 @@ EXPORT FILE *popen(const char *command, const char *mode)
     environ = (char **)(uintptr_t)FOLLOWING_ENVIRONMENT("/bin/sh", own);
     reveal_signals(true);
     FILE *stream = WRAP_REAL(popen)(command, mode);
+    if (!stream)
+        take_back(environ, own);
     reveal_signals(false);
     environ = own;
     return stream;

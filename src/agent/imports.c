@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 enum { NAMES = 4 * BLOCKS_FUNCTIONS };
+#define PAGE UINT64_C(4096)
 
 /* Numbers of functions by the hash of their names; filled once and again when there are more. */
 static uint16_t names[NAMES];
@@ -64,6 +65,7 @@ struct dynamic {
     const ElfW(Rela) * tables[2];
     uint64_t counts[2];
     uint64_t relro_start, relro_end; /* pages that are read-only once relocated */
+    struct agent_mapping mapping;    /* around the entry looked at last         */
 };
 
 /* glibc has relocated the addresses in it, but for the vdso's. */
@@ -96,13 +98,12 @@ static bool read_dynamic(const struct link_map *map, struct dynamic *out)
 
 static void find_relro(const struct agent_module *module, struct dynamic *dynamic)
 {
-    const ElfW(Ehdr) *header = (const ElfW(Ehdr) *)module->start;
-    const ElfW(Phdr) *segment = (const ElfW(Phdr) *)(module->start + header->e_phoff);
-    for (unsigned i = 0; i < header->e_phnum; i++, segment++) {
-        if (segment->p_type != PT_GNU_RELRO)
+    ElfW(Phdr) segment;
+    for (uint32_t i = 0; modules_segment(module, i, &segment); i++) {
+        if (segment.p_type != PT_GNU_RELRO)
             continue;
-        dynamic->relro_start = (module->bias + segment->p_vaddr) & -UINT64_C(4096);
-        dynamic->relro_end = (module->bias + segment->p_vaddr + segment->p_memsz) & -UINT64_C(4096);
+        dynamic->relro_start = (module->bias + segment.p_vaddr) & -PAGE;
+        dynamic->relro_end = (module->bias + segment.p_vaddr + segment.p_memsz) & -PAGE;
     }
 }
 
@@ -142,8 +143,30 @@ static bool is_stub(uint64_t address)
     return address >= hook_stub(0) && address < hook_stub(BLOCKS_FUNCTIONS);
 }
 
+/*
+ * Writes only what the kernel says can be written, or what ld.so has made read-only and may be made
+ * writable for the moment. What the file says of the page proves nothing: the program may have
+ * changed it since. Else calls by this entry are not timed.
+ */
+static void lead(struct dynamic *dynamic, uint64_t *word, uint64_t to)
+{
+    struct agent_mapping *mapping = &dynamic->mapping;
+    uint64_t address = (uint64_t)word, page = address & -PAGE;
+    if ((address < mapping->start || address >= mapping->end) && !memory_mapping(address, mapping))
+        return;
+    bool sealed = !(mapping->protection & PROT_WRITE);
+    if (mapping->shared || !(mapping->protection & PROT_READ) ||
+        (sealed && (address < dynamic->relro_start || address >= dynamic->relro_end)))
+        return;
+    if (sealed && os_syscall(__NR_mprotect, page, PAGE, mapping->protection | PROT_WRITE) != 0)
+        return;
+    __atomic_store_n(word, to, __ATOMIC_RELEASE);
+    if (sealed)
+        os_syscall(__NR_mprotect, page, PAGE, mapping->protection);
+}
+
 static void hook_entry(const struct blocks_region *region, const struct agent_module *module,
-                       const struct dynamic *dynamic, const ElfW(Rela) * entry)
+                       struct dynamic *dynamic, const ElfW(Rela) * entry)
 {
     unsigned type = ELF64_R_TYPE(entry->r_info);
     uint32_t symbol = (uint32_t)ELF64_R_SYM(entry->r_info);
@@ -162,13 +185,7 @@ static void hook_entry(const struct blocks_region *region, const struct agent_mo
     if (!target || is_stub(target) || (known && known != target))
         return; /* two implementations of that name: the first one is timed */
     hook_set_target(k, target);
-    bool sealed = (uint64_t)word >= dynamic->relro_start && (uint64_t)word < dynamic->relro_end;
-    uint64_t page = (uint64_t)word & -UINT64_C(4096);
-    if (sealed && os_syscall(__NR_mprotect, page, 4096, PROT_READ | PROT_WRITE) != 0)
-        return;
-    __atomic_store_n(word, hook_stub(k), __ATOMIC_RELEASE);
-    if (sealed)
-        os_syscall(__NR_mprotect, page, 4096, PROT_READ);
+    lead(dynamic, word, hook_stub(k));
 }
 
 /* libc and its kind, whose inner affairs are nobody's interference. */

@@ -11,7 +11,9 @@
 #include "agent/agent.h"
 
 #include <asm/unistd.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 
 enum { BLOCK_SHIFT = 8 };
@@ -62,4 +64,89 @@ uint64_t memory_boundary(const struct agent_memory *memory, uint64_t ip)
             return known;
     }
     return start;
+}
+
+/* ---- mappings ------------------------------------------------------------------------------ */
+
+/* The hexadecimal number at *text, which is left behind the character that follows it. */
+static uint64_t parse_hexadecimal(const char **text)
+{
+    uint64_t value = 0;
+    for (;; (*text)++) {
+        char c = **text;
+        if (c >= '0' && c <= '9')
+            value = value << 4 | (uint64_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            value = value << 4 | (uint64_t)(c - 'a' + 10);
+        else
+            break;
+    }
+    *text += **text != 0;
+    return value;
+}
+
+/* START-END rwxp ... */
+static void parse_mapping(const char *line, struct agent_mapping *mapping)
+{
+    mapping->start = parse_hexadecimal(&line);
+    mapping->end = parse_hexadecimal(&line);
+    mapping->protection = 0;
+    mapping->shared = false;
+    for (; *line && *line != ' '; line++) {
+        mapping->protection |= *line == 'r'   ? PROT_READ
+                               : *line == 'w' ? PROT_WRITE
+                               : *line == 'x' ? PROT_EXEC
+                                              : 0;
+        mapping->shared |= *line == 's';
+    }
+}
+
+/* The whole line that *line points to, NUL-terminated, *line led to the next one; false: none. */
+static bool next_line(char **line, const char **whole)
+{
+    char *end = strchr(*line, '\n');
+    if (!end)
+        return false;
+    *end = 0;
+    *whole = *line;
+    *line = end + 1;
+    return true;
+}
+
+static bool is_mapping(const char *line, uint64_t address, struct agent_mapping *mapping)
+{
+    struct agent_mapping read;
+    parse_mapping(line, &read);
+    if (address < read.start || address >= read.end)
+        return false;
+    *mapping = read;
+    return true;
+}
+
+bool memory_mapping(uint64_t address, struct agent_mapping *mapping)
+{
+    char text[2048];
+    size_t kept = 0;
+    bool found = false, cut = false; /* cut: the line began before the buffer, with a long path */
+    long got, file = os_syscall(__NR_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    if (file < 0)
+        return false;
+    while (!found && (got = os_syscall(__NR_read, file, text + kept, sizeof text - 1 - kept)) > 0) {
+        char *rest = text;
+        const char *line;
+        text[kept + (size_t)got] = 0;
+        while (!found && next_line(&rest, &line)) {
+            found = !cut && is_mapping(line, address, mapping);
+            cut = false;
+        }
+        kept = strlen(rest);
+        memmove(text, rest, kept + 1);
+        if (!found && kept == sizeof text - 1) {
+            found = !cut && is_mapping(text, address, mapping); /* all but the path is there */
+            cut = true;
+            kept = 0;
+        }
+    }
+    os_syscall(__NR_close, file);
+    return found;
 }

@@ -14,11 +14,12 @@
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { NOTES_BYTES = 512 };
+enum { NOTES_BYTES = 512, MOST_SEGMENTS = 128 };
 
 static struct agent_module modules[AGENT_MODULES];
 static _Atomic uint32_t module_count, unloads;
@@ -72,18 +73,54 @@ static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segme
            count_has_note(notes, bytes);
 }
 
-/* A module's file header is mapped at its start. */
-static void find_text(struct agent_module *module)
+/* ---- program headers --------------------------------------------------------------- */
+
+bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) * segment)
+{
+    return index < module->headers_count &&
+           os_read_self(NULL, module->headers + index * sizeof *segment, segment, sizeof *segment);
+}
+
+/* Are these the module's? They are if they place the dynamic section where ld.so has it. */
+static bool try_headers(struct agent_module *module, uint64_t address, uint32_t count,
+                        const void *dynamic)
+{
+    ElfW(Phdr) segment;
+    module->headers = address;
+    module->headers_count = count < MOST_SEGMENTS ? count : MOST_SEGMENTS;
+    for (uint32_t i = 0; modules_segment(module, i, &segment); i++)
+        if (segment.p_type == PT_DYNAMIC && module->bias + segment.p_vaddr == (uint64_t)dynamic)
+            return true;
+    module->headers = 0;
+    module->headers_count = 0;
+    return false;
+}
+
+static bool try_file(struct agent_module *module, uint64_t start, const void *dynamic)
 {
     ElfW(Ehdr) header;
-    if (!os_read_self(NULL, module->start, &header, sizeof header) ||
-        memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-        return;
-    for (unsigned i = 0; i < header.e_phnum; i++) {
-        ElfW(Phdr) segment;
-        uint64_t at = module->start + header.e_phoff + i * sizeof segment;
-        if (!os_read_self(NULL, at, &segment, sizeof segment))
-            return;
+    return os_read_self(NULL, start, &header, sizeof header) &&
+           memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+           header.e_phentsize == sizeof(ElfW(Phdr)) &&
+           try_headers(module, start + header.e_phoff, header.e_phnum, dynamic);
+}
+
+/*
+ * The kernel says where the program's are. A library's file is mapped from its address 0 on as a
+ * rule. What _dl_find_object calls the start need not be that of the file: of a program whose LOAD
+ * segments have a gap it is that of the segment with the code.
+ */
+static void find_headers(struct agent_module *module, const void *dynamic)
+{
+    if (!try_headers(module, getauxval(AT_PHDR), (uint32_t)getauxval(AT_PHNUM), dynamic) &&
+        !try_file(module, module->bias, dynamic))
+        try_file(module, module->start, dynamic);
+}
+
+static void find_text(struct agent_module *module)
+{
+    ElfW(Phdr) segment;
+    for (uint32_t i = 0; modules_segment(module, i, &segment); i++) {
         if (segment.p_type == PT_NOTE)
             module->counts |= is_built(module, &segment);
         if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || !(segment.p_flags & PF_R) ||
@@ -94,8 +131,8 @@ static void find_text(struct agent_module *module)
     }
 }
 
-static struct agent_module *add_module(const void *link_map, const char *name, uint64_t start,
-                                       uint64_t end, uint64_t bias)
+static struct agent_module *add_module(const struct dl_find_object *found,
+                                       const struct link_map *map, const char *name)
 {
     uint32_t index = atomic_fetch_add(&module_count, 1);
     if (index >= AGENT_MODULES) {
@@ -104,12 +141,13 @@ static struct agent_module *add_module(const void *link_map, const char *name, u
     }
     struct agent_module *module = &modules[index];
     module->id = index + 1;
-    module->start = start;
-    module->end = end;
-    module->bias = bias;
-    module->link_map = link_map;
+    module->start = (uint64_t)found->dlfo_map_start;
+    module->end = (uint64_t)found->dlfo_map_end;
+    module->bias = map->l_addr;
+    module->link_map = found->dlfo_link_map;
     name_module(module, name);
     identify_file(module);
+    find_headers(module, map->l_ld);
     find_text(module);
     module->table_slot = wire_table_want(agent.region, module->path, module->device, module->inode);
     atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
@@ -148,8 +186,7 @@ struct agent_module *modules_find(uint64_t ip)
         !os_read_self(NULL, (uint64_t)found.dlfo_link_map, &map, sizeof map) ||
         !read_string((uint64_t)map.l_name, name, sizeof name))
         return NULL;
-    return add_module(found.dlfo_link_map, name, (uint64_t)found.dlfo_map_start,
-                      (uint64_t)found.dlfo_map_end, map.l_addr);
+    return add_module(&found, &map, name);
 }
 
 static int scan_one(struct dl_phdr_info *info, size_t size, void *context)

@@ -86,8 +86,7 @@ static bool is_ours(const siginfo_t *info)
 {
     struct os_trap trap;
     if (info->si_code == SI_QUEUE)
-        return info->si_value.sival_ptr == AGENT_BEGIN || info->si_value.sival_ptr == AGENT_DUE ||
-               info->si_value.sival_ptr == AGENT_BE_QUIET;
+        return info->si_value.sival_ptr == AGENT_BEGIN || info->si_value.sival_ptr == AGENT_DUE;
     if (info->si_code != OS_TRAP_PERF)
         return false;
     os_trap_read(info, &trap);
@@ -176,7 +175,7 @@ void agent_handle(int number, siginfo_t *info, void *context)
 {
     (void)number;
     struct agent_thread *self = agent_self;
-    if (info->si_code == SI_KERNEL && agent_redirect(context))
+    if (info->si_code == SI_KERNEL && (agent_redirect(context) || calls_return(context)))
         return;
     if (!is_ours(info)) {
         forward(info, context);
@@ -187,12 +186,6 @@ void agent_handle(int number, siginfo_t *info, void *context)
         return;
     }
     bool due = info->si_code == SI_QUEUE && info->si_value.sival_ptr == AGENT_DUE;
-    if (info->si_code == SI_QUEUE && !due) {
-        agent_stop(0);
-        if (self && self->slot)
-            self->slot->quiet = 1;
-        return;
-    }
     if (!self)
         return;
     thread_note_time(self);

@@ -13,6 +13,7 @@ const char *base_status_text(enum base_status status)
     case BASE_UNSUPPORTED: return "unsupported";
     case BASE_IO: return "input/output error";
     case BASE_BUSY: return "busy";
+    case BASE_TOO_LARGE: return "too large";
     }
     return "unknown status";
 }

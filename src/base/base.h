@@ -33,6 +33,22 @@
         base_low;                                                                \
     })
 
+/*
+ * Recursion is folded in one way everywhere: a call made where one is being made already leads back
+ * to the context of that first one (Ammons, Ball, Larus 1997), if it is among the BASE_FOLD_DEPTH
+ * innermost. The exact engine compares return addresses while the program runs, reports what reads
+ * the same in the source. The context from `innermost` outward for which `same` is true, `parent` being its
+ * parent, both expressions in `context`; 0, the root: there is none.
+ */
+enum { BASE_FOLD_DEPTH = 64 };
+#define BASE_FOLDED(context, innermost, parent, same)                            \
+    ({                                                                           \
+        uint32_t context = (innermost), base_left = BASE_FOLD_DEPTH;             \
+        for (; context && base_left && !(same); base_left--)                     \
+            context = (parent);                                                  \
+        base_left ? context : 0;                                                 \
+    })
+
 /* Outcome of an operation that can fail. Outputs are untouched unless BASE_OK. */
 enum base_status {
     BASE_OK = 0,
@@ -44,6 +60,7 @@ enum base_status {
     BASE_UNSUPPORTED, /* valid, but not something we handle                    */
     BASE_IO,          /* read/write failed; the system's reason is in errno    */
     BASE_BUSY,        /* resource held by someone else                         */
+    BASE_TOO_LARGE,   /* beyond a limit that is set on purpose                 */
 };
 
 const char *base_status_text(enum base_status status);
@@ -76,6 +93,50 @@ static inline bool base_read(const struct base_memory *memory, uint64_t address,
                              size_t bytes)
 {
     return memory->read(memory->context, address, out, bytes);
+}
+
+/*
+ * The least of many: weights are noted, then a number of them is taken, lightest first; those of the
+ * same number of bits count as equal, so that nothing need be sorted. Of those that all could be taken
+ * as well each nth is: in a hash table the first ones would be neighbours, and those left crowd its other end.
+ */
+struct base_least {
+    uint64_t counts[65]; /* by number of bits                                        */
+    uint32_t bits;       /* all with fewer are taken, of those with as many `some`   */
+    uint64_t some, carry;
+};
+
+static inline uint32_t base_bits(uint64_t number)
+{
+    return number ? 64U - (uint32_t)__builtin_clzll(number) : 0;
+}
+
+static inline void base_least_note(struct base_least *least, uint64_t weight)
+{
+    least->counts[base_bits(weight)]++;
+}
+
+/* After all were noted: `count` are to be taken. */
+static inline void base_least_choose(struct base_least *least, uint64_t count)
+{
+    least->bits = 0;
+    while (least->bits < BASE_COUNT(least->counts) && least->counts[least->bits] <= count)
+        count -= least->counts[least->bits++];
+    least->some = count;
+    least->carry = 0;
+}
+
+/* To be asked once for each that was noted. */
+static inline bool base_least_takes(struct base_least *least, uint64_t weight)
+{
+    uint32_t bits = base_bits(weight);
+    if (bits != least->bits)
+        return bits < least->bits;
+    least->carry += least->some;
+    if (least->carry < least->counts[bits])
+        return false;
+    least->carry -= least->counts[bits];
+    return true;
 }
 
 /* splitmix64's finaliser (Steele, Lea, Flood 2014): a bijection on 64 bits. */

@@ -147,6 +147,11 @@ void binary_close(struct binary *binary)
     free(binary);
 }
 
+uint64_t binary_bytes(const struct binary *binary)
+{
+    return image_bytes(binary->main.elf);
+}
+
 enum binary_detail binary_detail(const struct binary *binary)
 {
     return binary->detail;
@@ -313,7 +318,8 @@ static struct unit *unit_of(struct binary *binary, uint64_t vaddr)
 {
     if (binary->dwarf && !binary->units_listed) {
         binary->units_listed = true;
-        units_load(binary->dwarf, &binary->units);
+        units_load(binary->dwarf, binary->debug.elf ? binary->debug.file : binary->main.file,
+                   &binary->units);
     }
     return units_find(&binary->units, vaddr);
 }

@@ -197,7 +197,7 @@ enum base_status debugfile_open_common(const char *near, const char *name, const
     char real[PATH_MAX];
     char path[PATH_MAX];
     if (id_bytes < LEAST_ID || id_bytes > GREATEST_ID)
-        return BASE_NOT_FOUND;
+        return BASE_MALFORMED; /* libdw would look for it, and wait for a FIFO of that name */
     if (path_by_id(root_of(options), id, id_bytes, path) &&
         open_with_id(path, id, id_bytes, common))
         return BASE_OK;

@@ -84,6 +84,46 @@ static enum base_status check_machine(Elf *elf)
     return BASE_OK;
 }
 
+/* Bytes that a section takes when it is inflated; 0: it is not compressed. */
+static uint64_t inflated_bytes(Elf *elf, Elf_Scn *section, size_t names)
+{
+    GElf_Shdr header;
+    GElf_Chdr compressed;
+    uint64_t bytes = 0;
+    if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+        return 0;
+    if (header.sh_flags & SHF_COMPRESSED)
+        return gelf_getchdr(section, &compressed) ? compressed.ch_size : 0;
+    const char *name = elf_strptr(elf, names, header.sh_name);
+    Elf_Data *data = name && strncmp(name, ".zdebug", 7) == 0 ? elf_rawdata(section, NULL) : NULL;
+    /* "ZLIB", then the size with its most significant byte first */
+    if (data && data->d_buf && data->d_size >= 12 && memcmp(data->d_buf, "ZLIB", 4) == 0)
+        for (size_t i = 4; i < 12; i++)
+            bytes = bytes << 8 | ((const uint8_t *)data->d_buf)[i];
+    return bytes;
+}
+
+/*
+ * A thousand bytes can be packed in one, and libdw inflates all that there is in memory. Debug
+ * information becomes two to six times as large: a file whose sections say that they become far
+ * more than that is none that a compiler made.
+ */
+static enum base_status check_inflation(Elf *elf)
+{
+    enum { MOST_TIMES = 32, ALWAYS_BYTES = 16 << 20 };
+    size_t names, size = 0;
+    uint64_t inflated = 0;
+    if (elf_getshdrstrndx(elf, &names) != 0 || !elf_rawfile(elf, &size))
+        return BASE_OK; /* no sections, so that none is compressed */
+    for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
+        uint64_t bytes = inflated_bytes(elf, section, names);
+        if (bytes > (uint64_t)size * MOST_TIMES + ALWAYS_BYTES - inflated)
+            return BASE_MALFORMED;
+        inflated += bytes;
+    }
+    return BASE_OK;
+}
+
 enum base_status image_open(const char *path, struct image *image)
 {
     struct image opened = {.file = -1};
@@ -92,6 +132,8 @@ enum base_status image_open(const char *path, struct image *image)
         strcmp(path, "[vdso]") == 0 ? open_vdso(&opened) : open_file(path, &opened);
     if (status == BASE_OK)
         status = check_machine(opened.elf);
+    if (status == BASE_OK)
+        status = check_inflation(opened.elf);
     if (status != BASE_OK) {
         image_close(&opened);
         return status;
@@ -108,6 +150,12 @@ void image_close(struct image *image)
         close(image->file);
     free(image->copy);
     *image = (struct image){.file = -1};
+}
+
+size_t image_bytes(Elf *elf)
+{
+    size_t bytes;
+    return elf_rawfile(elf, &bytes) ? bytes : 0;
 }
 
 Elf_Scn *image_section(Elf *elf, const char *name, GElf_Shdr *header)

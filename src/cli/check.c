@@ -64,25 +64,60 @@ static bool read_suppressions(const char *path, struct compare_suppressions *sup
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-static bool write_file(const struct report_check *check, const char *path,
+struct telling {
+    const struct settings *settings;
+    const struct report_check *check;
+    uint64_t word[2]; /* print_for_github */
+    uint64_t most_bytes;
+    enum base_status (*print)(const struct report_check *, FILE *);
+};
+
+static enum base_status print_file(void *context, FILE *out)
+{
+    const struct telling *telling = context;
+    return telling->print(telling->check, out);
+}
+
+static enum base_status print_text(void *context, FILE *out)
+{
+    const struct telling *telling = context;
+    return report_check_text(telling->check, use_color(telling->settings->color, STDOUT_FILENO),
+                             is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
+}
+
+/* Nothing of it, if it is too large. */
+static bool write_bounded(struct telling *telling, output_writer *write, const char *name,
+                          FILE *out)
+{
+    enum base_status status = output_whole(write, telling, out, telling->most_bytes);
+    if (status == BASE_TOO_LARGE)
+        say("cannot write %s: it would be larger than %" PRIu64
+            " MiB, which it is of no recording of this size.",
+            name, telling->most_bytes >> 20);
+    else if (status != BASE_OK)
+        say("cannot write %s: %s.", name,
+            status == BASE_IO ? strerror(errno) : base_status_text(status));
+    return status == BASE_OK;
+}
+
+static bool write_file(struct telling *telling, const char *path,
                        enum base_status (*print)(const struct report_check *, FILE *))
 {
+    char name[4200];
     if (!path)
         return true;
     struct replacement file;
-    bool good = replace_begin(&file, path);
-    if (good)
-        good = replace_end(&file, print(check, file.out) == BASE_OK);
+    snprintf(name, sizeof name, "'%.4096s'", path);
+    telling->print = print;
+    bool begun = replace_begin(&file, path);
+    if (begun && !write_bounded(telling, print_file, name, file.out)) {
+        replace_end(&file, false);
+        return false;
+    }
+    bool good = begun && replace_end(&file, true);
     if (!good)
-        say("cannot write '%s': %s.", path, strerror(errno));
+        say("cannot write %s: %s.", name, strerror(errno));
     return good;
-}
-
-static bool print_text(const struct settings *settings, const struct report_check *check)
-{
-    return report_check_text(check, use_color(settings->color, STDOUT_FILENO),
-                             is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO),
-                             stdout) == BASE_OK;
 }
 
 /*
@@ -90,27 +125,30 @@ static bool print_text(const struct settings *settings, const struct report_chec
  * be wrapped before one. So it is told to take none until a word comes back that nobody could have
  * put into a name.
  */
-static bool print_for_github(const struct settings *settings, const struct report_check *check)
+static enum base_status print_for_github(void *context, FILE *out)
 {
-    uint64_t word[2];
-    if (getentropy(word, sizeof word) != 0)
-        return false;
-    printf("::stop-commands::headroom-%016" PRIx64 "%016" PRIx64 "\n", word[0], word[1]);
-    if (!print_text(settings, check))
-        return false;
-    printf("::headroom-%016" PRIx64 "%016" PRIx64 "::\n", word[0], word[1]);
-    return report_check_github(check, stdout) == BASE_OK;
+    const struct telling *telling = context;
+    fprintf(out, "::stop-commands::headroom-%016" PRIx64 "%016" PRIx64 "\n", telling->word[0],
+            telling->word[1]);
+    enum base_status status = print_text(context, out);
+    if (status != BASE_OK)
+        return status;
+    fprintf(out, "::headroom-%016" PRIx64 "%016" PRIx64 "::\n", telling->word[0], telling->word[1]);
+    return report_check_github(telling->check, out);
 }
 
-static int tell(const struct settings *settings, const struct report_check *check)
+static int tell(const struct settings *settings, const struct report_check *check,
+                uint64_t most_bytes)
 {
-    bool good = settings->github ? print_for_github(settings, check) : print_text(settings, check);
-    if (!good) {
+    struct telling telling = {.settings = settings, .check = check, .most_bytes = most_bytes};
+    if (settings->github && getentropy(telling.word, sizeof telling.word) != 0) {
         say("cannot write to standard output: %s.", strerror(errno));
         return CHECK_FAILED;
     }
-    if (!write_file(check, settings->markdown, report_check_markdown) ||
-        !write_file(check, settings->sarif, report_check_sarif))
+    if (!write_bounded(&telling, settings->github ? print_for_github : print_text,
+                       "to standard output", stdout) ||
+        !write_file(&telling, settings->markdown, report_check_markdown) ||
+        !write_file(&telling, settings->sarif, report_check_sarif))
         return CHECK_FAILED;
     return report_check_exceeded(check) && !settings->warn_only ? CHECK_OVER : 0;
 }
@@ -129,7 +167,8 @@ static int hold(const struct settings *settings, struct profile *profiles[2],
         say("%s", status == BASE_UNSUPPORTED ? error : base_status_text(status));
         return status == BASE_UNSUPPORTED ? CHECK_NOT_COMPARABLE : CHECK_FAILED;
     }
-    int code = tell(settings, check);
+    uint64_t bytes = profiles[1]->file_bytes + (profiles[0] ? profiles[0]->file_bytes : 0);
+    int code = tell(settings, check, output_most_bytes(bytes));
     report_check_free(check);
     return code;
 }
@@ -140,6 +179,7 @@ static int check_profile(const struct settings *settings, struct report_check_op
     struct compare_suppressions suppressions = {0};
     char error[8704] = "unknown failure.";
     int code = CHECK_FAILED;
+    time_limit_start(time_limit_seconds(2, options->names));
     if ((settings->baseline &&
          profile_read(settings->baseline, &profiles[0], error, sizeof error) != BASE_OK) ||
         profile_read(options->names[1], &profiles[1], error, sizeof error) != BASE_OK ||

@@ -5,39 +5,56 @@
 #include "profile/profile.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { DIFF_FAILED = 1 };
 
-static enum base_status print_diff(const struct settings *settings, struct profile *profiles[2],
-                                   char **names, FILE *out)
+struct differing {
+    struct profile **profiles;
+    struct report_diff_options options;
+    bool json;
+};
+
+static enum base_status print_diff(void *context, FILE *out)
 {
-    bool json = settings->format == FORMAT_JSON;
-    struct report_diff_options options = {
-        .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit
-                 : json                        ? 0
-                                               : PAIRS_IN_TEXT,
-        .color = use_color(settings->color, STDOUT_FILENO),
-        .ascii = is_ascii_terminal(STDOUT_FILENO),
-        .sources = true,
-        .width = terminal_width(STDOUT_FILENO),
-        .level = settings->level,
-        .names = {names[0], names[1]},
-    };
-    return (json ? report_diff_json : report_diff_text)(profiles[0], profiles[1], &options, out);
+    struct differing *differing = context;
+    return (differing->json ? report_diff_json : report_diff_text)(
+        differing->profiles[0], differing->profiles[1], &differing->options, out);
 }
 
 static int show_diff(const struct settings *settings, struct profile *profiles[2], char **names)
 {
+    bool json = settings->format == FORMAT_JSON;
+    struct differing differing = {
+        .profiles = profiles,
+        .json = json,
+        .options = {.limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit
+                             : json                        ? 0
+                                                           : PAIRS_IN_TEXT,
+                    .color = use_color(settings->color, STDOUT_FILENO),
+                    .ascii = is_ascii_terminal(STDOUT_FILENO),
+                    .sources = true,
+                    .width = terminal_width(STDOUT_FILENO),
+                    .level = settings->level,
+                    .names = {names[0], names[1]}},
+    };
     struct pager pager;
+    uint64_t most_bytes = output_most_bytes(profiles[0]->file_bytes + profiles[1]->file_bytes);
     pager_begin(&pager, settings->format == FORMAT_TEXT);
-    enum base_status status = print_diff(settings, profiles, names, pager.out);
+    enum base_status status = output_whole(print_diff, &differing, pager.out, most_bytes);
     bool written = pager_end(&pager);
     if (status == BASE_OK && written)
         return 0;
-    say("cannot write what changed: %s.",
-        status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
+    if (status == BASE_TOO_LARGE)
+        say("what changed would be larger than %" PRIu64
+            " MiB, which it is of no recordings of this size; --limit N leaves out all but the N "
+            "largest changes.",
+            most_bytes >> 20);
+    else
+        say("cannot write what changed: %s.",
+            status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
     return DIFF_FAILED;
 }
 
@@ -48,6 +65,7 @@ int diff_run(const struct settings *settings, int count, char **operands)
     int code = DIFF_FAILED;
     if (count != 2)
         return say_usage("diff", "two profiles are needed, not %d", count);
+    time_limit_start(time_limit_seconds(2, (const char *const *)operands));
     if (profile_read(operands[0], &profiles[0], error, sizeof error) != BASE_OK ||
         profile_read(operands[1], &profiles[1], error, sizeof error) != BASE_OK ||
         report_comparable(profiles[0], profiles[1], error, sizeof error) != BASE_OK)

@@ -172,7 +172,7 @@ static void collect_degraded(struct exact *exact)
 static const char *why_nothing(const struct launch_result *result, char *text, size_t bytes)
 {
     if (result->message[0] || result->log_truncated)
-        return result->log_truncated ? "the raw log could not be written" : result->message;
+        return result->log_truncated ? "the raw log could not be written or read" : result->message;
     if (result->exited)
         return "the engine ended without a word";
     snprintf(text, bytes,

@@ -82,7 +82,7 @@ static int check_machine(struct live *live)
     struct launch_watchpoints found;
     struct wire_config *config = &live->request.config;
     if (launch_try_watchpoints(1, &found) != BASE_OK) {
-        say("cannot try the debug registers; see 'headroom doctor'.");
+        say("cannot try the debug registers: %s; see 'headroom doctor'.", strerror(errno));
         return LAUNCH_FAILED;
     }
     if (found.registers == 0) {
@@ -196,9 +196,23 @@ static void tell_elsewhere(struct recording *recording)
     recording_degraded(recording, sentence);
 }
 
+static void tell_lost(struct recording *recording)
+{
+    static char sentence[192];
+    unsigned long long lost = recording->result.lost_processes;
+    if (!lost)
+        return;
+    snprintf(sentence, sizeof sentence,
+             "%llu program%s that the command executed %s not observed: the agent could not start "
+             "(a debugger, too little memory, no free descriptor, set-user-ID), or had no time to",
+             lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
+    recording_degraded(recording, sentence);
+}
+
 static void collect_degraded(struct recording *recording)
 {
     tell_elsewhere(recording);
+    tell_lost(recording);
     for (size_t i = 0; i < BASE_COUNT(process_degraded); i++)
         if (recording->result.degraded & process_degraded[i].bit)
             recording_degraded(recording, process_degraded[i].sentence);

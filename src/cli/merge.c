@@ -87,7 +87,8 @@ static enum base_status write_undisturbed(const struct profile *profile, const c
     sigaddset(&ending, SIGINT);
     sigaddset(&ending, SIGQUIT);
     sigaddset(&ending, SIGTERM);
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left */
+    sigaddset(&ending, SIGPROF); /* time_limit */
+    signal(SIGXFSZ, SIG_IGN);    /* a file-size limit is to give an error, with nothing left */
     sigprocmask(SIG_BLOCK, &ending, &before);
     enum base_status status = profile_write(profile, output, error, ERROR_BYTES);
     sigprocmask(SIG_SETMASK, &before, NULL);
@@ -101,6 +102,7 @@ int merge_run(const struct settings *settings, int count, char **operands)
     struct profile *merged = NULL;
     if (count < 2)
         return say_usage("merge", count ? "one profile is nothing to merge" : "no profiles given");
+    time_limit_start(time_limit_seconds(count, (const char *const *)operands));
     enum base_status status = profile_output_check(output, error, sizeof error);
     if (status == BASE_OK)
         status = merge_files(count, operands, &merged, error);

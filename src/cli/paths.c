@@ -6,7 +6,9 @@
  */
 #include "cli/recording.h"
 
+#include <errno.h>
 #include <linux/perf_event.h>
+#include <string.h>
 
 struct built {
     struct recording recording;
@@ -25,10 +27,13 @@ static int prepare(struct built *built)
     if (!code && recording->event)
         code = recording_refuse(recording,
                                 launch_event(recording->event, &built->event, recording->error));
-    if (!code && launch_try_descriptors() != BASE_OK) {
+    enum base_status reached = code ? BASE_OK : launch_try_descriptors();
+    if (reached == BASE_IO)
+        say("cannot try whether programs reach headroom through /proc: %s.", strerror(errno));
+    else if (reached != BASE_OK)
         say("programs cannot reach headroom through /proc here; see 'headroom doctor'.");
+    if (reached != BASE_OK)
         code = LAUNCH_FAILED;
-    }
     if (!code && recording->event && built->event.type != PERF_TYPE_SOFTWARE)
         recording_degraded(recording, "hardware events are counted by code that has not been tried "
                                       "on hardware yet: compare them with those of perf stat");

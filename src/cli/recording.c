@@ -330,7 +330,8 @@ static void remove_log(struct recording *recording)
     if (recording->rescued[0])
         unlink(recording->rescued);
     else if (places_name(recording->log, recording->log_path) && unlink(recording->log_path) != 0)
-        say("cannot remove '%s': %s.", recording->log_path, strerror(errno));
+        say("cannot remove the raw log '%s': %s; nobody needs it any more.", recording->log_path,
+            strerror(errno));
 }
 
 void recording_close(struct recording *recording, bool keep)

@@ -16,11 +16,16 @@
 /* The one that is being written; removed if a signal ends headroom. */
 static char *volatile unfinished;
 
-static void remove_unfinished(int number)
+void replace_abandon(void)
 {
     char *name = unfinished;
     if (name)
         unlink(name);
+}
+
+static void remove_unfinished(int number)
+{
+    replace_abandon();
     /* the handler is gone by now (SA_RESETHAND): this ends headroom as the signal does */
     raise(number);
 }

@@ -82,8 +82,36 @@ bool replace_begin(struct replacement *made, const char *path);
 /* good: all was written. If not, or if it is false, what was there before is there still. */
 bool replace_end(struct replacement *made, bool good);
 
+/* Removes what is being written, if anything is. For signal handlers that end headroom. */
+void replace_abandon(void);
+
 /* Whether both names lead to one file; either may be NULL. */
 bool same_file(const char *a, const char *b);
+
+/* ---- limits of what is made of profiles (limits.c) ------------------------------------ */
+
+/* The exit code of verbs that read profiles and cannot do what they were asked for. */
+enum { READER_FAILED = 1 };
+
+/* Of what is made of profiles of that size, all together. */
+uint64_t output_most_bytes(uint64_t profile_bytes);
+
+/* Writers end early at ferror. They are called again when it is much that they write. */
+typedef enum base_status output_writer(void *context, FILE *out);
+
+/* What `write` writes goes to `out` if it is whole: without a failure, and no more than that many bytes
+   (BASE_TOO_LARGE). BASE_IO: errno tells. */
+enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes);
+
+/* Seconds of processor time that verbs may take for files of that size, of which NULLs and what cannot
+   be looked at count for nothing. */
+unsigned time_limit_seconds(int count, const char *const *paths);
+
+/* Ends headroom after so many with a sentence and READER_FAILED. */
+void time_limit_start(unsigned seconds);
+
+/* What is to be removed then, in this order; NULL: nothing. The names must last. */
+void time_limit_removes(const char *file, const char *temporary, const char *directory);
 
 /* ---- profiles (show.c) ---------------------------------------------------------------- */
 

@@ -57,7 +57,13 @@ static bool write_page(struct profile *profile, const struct view_options *optio
     fchmod(fileno(file.out), 0600); /* it may hold source lines that are not for everybody */
     errno = 0;
     enum base_status status = view_write(profile, options, file.out, source_files);
-    if (!replace_end(&file, status == BASE_OK)) {
+    bool written = replace_end(&file, status == BASE_OK);
+    if (status == BASE_TOO_LARGE) {
+        say("cannot write '%s': the page would be larger than that of any recording of this size.",
+            path);
+        return false;
+    }
+    if (!written) {
         say("cannot write '%s': %s.", path,
             (status == BASE_OK || status == BASE_IO) && errno ? strerror(errno)
                                                               : base_status_text(status));
@@ -92,9 +98,11 @@ static int view_file(const char *path, const char *output, const struct settings
 {
     struct profile *profiles[2] = {NULL, NULL}; /* before, after */
     size_t files = 0;
+    unsigned shown = 0, asked = 0;
     if (!may_replace(output, path, settings->before))
         return VIEW_FAILED;
     struct progress progress;
+    time_limit_start(time_limit_seconds(2, (const char *const[]){path, settings->before}));
     progress_begin(&progress, settings->quiet);
     bool good = read_profiles(path, settings->before, profiles);
     if (good) {
@@ -105,7 +113,9 @@ static int view_file(const char *path, const char *output, const struct settings
             .before = profiles[0],
             .before_path = settings->before,
             .level = settings->level,
+            .shown = &shown,
         };
+        asked = options.limit;
         progress_step(&progress, "writing the page", 0, 0);
         good = write_page(profiles[1], &options, output, &files);
         progress_end(&progress);
@@ -114,6 +124,9 @@ static int view_file(const char *path, const char *output, const struct settings
     profile_free(profiles[1]);
     if (good && !settings->quiet)
         tell(output, files);
+    if (good && shown != asked)
+        say("the page would be too large: only the %u heaviest findings of each kind are in it",
+            shown);
     return good ? 0 : VIEW_FAILED;
 }
 

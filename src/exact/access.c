@@ -79,6 +79,8 @@ VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
     cache_bank_access(&exact_caches, address, (UInt)bytes);
 }
 
+/* Three quarters of 2^21 slots: 64 MiB, and as much again while they are moved. */
+enum { MOST_PAIRS = 3 << 19 };
 enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
 
 static void init_caches(void)
@@ -98,6 +100,9 @@ void exact_access_init(void)
     if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_MOST_IDS,
                                            exact_options.fp_tolerance, &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
+    if (exact_options.kinds)
+        shadow_bound_pairs(&exact_shadow,
+                           &(struct shadow_bound){.most = MOST_PAIRS, .coarser = exact_coarser});
     init_caches();
     if (exact_options.unit_shift < 0)
         return;

@@ -12,8 +12,9 @@
  * alternate one are known. Those of coroutines are not: a strand is taken up when a return, or a
  * jump in its stead, uses its innermost return address; otherwise distance decides.
  *
- * Recursion deeper than MOST_DEPTH stays in the context of that depth: trees must not grow with the
- * length of a list.
+ * Recursion is folded as the call is made (BASE_FOLDED), so that the tree does not grow with the
+ * length of a list nor with the ways in which a function calls itself. Calls deeper than MOST_DEPTH
+ * stay in the context of that depth.
  */
 #include "exact/instrument.h"
 
@@ -25,9 +26,19 @@
 #include <pub_tool_mallocfree.h>
 #include <pub_tool_threadstate.h>
 
+/*
+ * Of contexts and activations some are kept back for the coarser ones. A context takes 24 bytes, an
+ * activation 12 and at most 64 in the table of seats, an id 5: 300 MiB at most, apart from code in
+ * no context, of which there is as much as the program has.
+ */
 enum {
     MOST_DEPTH = 512,
-    MOST_ACTIVATIONS = 1 << 27,
+    MOST_CONTEXTS = EXACT_MOST_CONTEXTS / 5 * 4,
+    MOST_ACTIVATIONS = 3 << 20,
+    MOST_LOST_ACTIVATIONS = 7 << 19,
+    MOST_BARE_ACTIVATIONS = 1 << 26, /* address space */
+    MOST_IDS = 15 << 20,
+    MOST_LOST_IDS = 16 << 20,
     FAR = 1 << 17, /* a stack pointer further away than that is on another stack */
     MOST_STRANDS = 64,
 };
@@ -38,7 +49,7 @@ UInt exact_current;
 Addr exact_top;
 
 static struct exact_context *contexts;
-static UInt contexts_count = 1;
+static UInt contexts_count = EXACT_LOST + 1;
 
 /* Open addressing table of numbers; the key is found through the number. */
 static UInt *children; /* number + 1, 0: empty */
@@ -73,8 +84,14 @@ static void add_children(void)
         exact_memory.unmap(NULL, old, old_capacity * sizeof *old);
 }
 
+static Bool is_lost(UInt context)
+{
+    return context == EXACT_LOST || contexts[context].parent == EXACT_LOST;
+}
+
 static UInt child_of(UInt parent, UInt module, Addr return_address)
 {
+    parent = is_lost(parent) ? EXACT_LOST : parent;
     ULong slot = hash_context(parent, module, return_address) & (children_capacity - 1);
     for (UInt number; (number = children[slot]) != 0; slot = (slot + 1) & (children_capacity - 1)) {
         const struct exact_context *found = &contexts[number - 1];
@@ -82,11 +99,22 @@ static UInt child_of(UInt parent, UInt module, Addr return_address)
             found->module == module)
             return number - 1;
     }
-    if (contexts_count == EXACT_MOST_CONTEXTS)
+    UInt first = BASE_FOLDED(context, parent, contexts[context].parent,
+                             contexts[context].return_address == return_address &&
+                                 contexts[context].module == module);
+    if (first)
+        return first;
+    if (contexts[parent].depth == MOST_DEPTH)
         return parent;
+    if (contexts_count >= (parent == EXACT_LOST ? EXACT_MOST_CONTEXTS : MOST_CONTEXTS)) {
+        ran_out = True;
+        return parent == EXACT_LOST ? EXACT_LOST : child_of(EXACT_LOST, module, return_address);
+    }
     UInt number = contexts_count++;
-    contexts[number] = (struct exact_context){
-        .parent = parent, .module = module, .return_address = return_address};
+    contexts[number] = (struct exact_context){.parent = parent,
+                                              .module = module,
+                                              .depth = contexts[parent].depth + 1,
+                                              .return_address = return_address};
     children[slot] = number + 1;
     if (contexts_count * 2ULL > children_capacity)
         add_children();
@@ -131,21 +159,49 @@ static void add_seats(void)
         exact_memory.unmap(NULL, old, old_capacity * sizeof *old);
 }
 
-/* Ids of a block in a context; when they run out, those of the block in no context. */
+/* With its innermost caller alone, or none. */
+static UInt coarser_context(UInt context)
+{
+    const struct exact_context *precise = &contexts[context];
+    return is_lost(context) || !context
+               ? EXACT_LOST
+               : child_of(EXACT_LOST, precise->module, precise->return_address);
+}
+
+static Bool has_room(UInt context, UInt count)
+{
+    if (context == EXACT_LOST)
+        return ids_used + count <= SHADOW_MOST_IDS && activations_count < MOST_BARE_ACTIVATIONS;
+    Bool lost = is_lost(context);
+    return ids_used + count <= (lost ? MOST_LOST_IDS : MOST_IDS) &&
+           activations_count < (lost ? MOST_LOST_ACTIVATIONS : MOST_ACTIVATIONS);
+}
+
+/* Which activation an id belongs to: the first that begins in, or behind, each stretch of ids. */
+enum { STRETCH_SHIFT = 5 };
+static UInt *stretches, stretches_count;
+
+static void note_stretches(UInt base)
+{
+    while ((ULong)stretches_count << STRETCH_SHIFT <= base)
+        stretches[stretches_count++] = activations_count;
+}
+
+/* Ids of a block in a context; when they run out, in a coarser one. */
 static UInt activate(UInt context, const struct exact_block *block)
 {
     struct seat *seat = seat_of(context, block->serial);
     if (seat->base)
         return seat->base;
-    UInt reserve = context ? 1 << 20 : 0; /* for blocks in no context */
-    if (ids_used + block->count + reserve > SHADOW_MOST_IDS ||
-        activations_count + reserve / 8 >= MOST_ACTIVATIONS) {
-        tl_assert2(context, "headroom: ids ran out\n");
+    if (!has_room(context, block->count)) {
+        if (context == EXACT_LOST)
+            exact_fail("the program has more code than can be told apart");
         ran_out = True;
-        return activate(0, block);
+        return activate(coarser_context(context), block);
     }
     UInt base = ids_used;
     ids_used += block->count;
+    note_stretches(base);
     for (UInt i = 0; i < block->count; i++)
         if (exact_options.kinds)
             shadow_define(&exact_shadow, base + i, block->accesses[i].element);
@@ -178,8 +234,7 @@ struct place {
 };
 
 struct call {
-    Addr sp; /* address of the pushed return address */
-    UInt depth;
+    Addr sp;      /* address of the pushed return address */
     UInt called;  /* the path state that the callee began in     */
     Bool handler; /* of a signal: nobody called it               */
     struct place caller;
@@ -240,8 +295,7 @@ static void push(Addr sp)
         strand->calls =
             VG_(realloc)("headroom.calls", strand->calls, strand->capacity * sizeof *strand->calls);
     }
-    UInt depth = strand->count ? strand->calls[strand->count - 1].depth + 1 : 1;
-    strand->calls[strand->count++] = (struct call){.sp = sp, .depth = depth, .caller = here()};
+    strand->calls[strand->count++] = (struct call){.sp = sp, .caller = here()};
     exact_top = sp;
     if (sp > strand->highest)
         strand->highest = sp;
@@ -382,8 +436,6 @@ VG_REGPARM(3) void exact_on_call(Addr sp, Addr return_address, struct exact_bloc
         exact_current = block->call_child;
         return;
     }
-    if (strand->calls[strand->count - 1].depth > MOST_DEPTH)
-        return;
     block->call_context = exact_current;
     block->call_child = exact_current = child_of(exact_current, block->module, return_address);
 }
@@ -504,8 +556,7 @@ static void enter_handler(ThreadId tid)
         return;
     }
     /* Addresses of callers are those after their calls. */
-    if (strand->calls[strand->count - 1].depth <= MOST_DEPTH)
-        exact_current = child_of(interrupted, exact_module_of(at), at + 1);
+    exact_current = child_of(interrupted, exact_module_of(at), at + 1);
 }
 
 void exact_run_thread(ThreadId tid, ULong blocks)
@@ -578,8 +629,9 @@ void exact_thread_ends(ThreadId tid)
 void exact_contexts_init(void)
 {
     contexts = exact_reserve((SizeT)EXACT_MOST_CONTEXTS * sizeof *contexts);
-    activations = exact_reserve((SizeT)MOST_ACTIVATIONS * sizeof *activations);
-    if (!contexts || !activations)
+    activations = exact_reserve((SizeT)MOST_BARE_ACTIVATIONS * sizeof *activations);
+    stretches = exact_reserve((((SizeT)SHADOW_MOST_IDS >> STRETCH_SHIFT) + 1) * sizeof *stretches);
+    if (!contexts || !activations || !stretches)
         exact_fail("the address space for calling contexts was refused");
     threads = VG_(calloc)("headroom.threads", VG_N_THREADS, sizeof *threads);
     add_children();
@@ -614,20 +666,17 @@ const struct exact_context *exact_context_number(UInt context)
 UInt exact_context_node(UInt context, UInt *nodes,
                         UInt (*make)(UInt parent, UInt module, UInt flags, Addr address))
 {
-    enum {
-        MOST = 8 * MOST_DEPTH
-    }; /* what began within a coroutine's or handler's callers is deeper */
-    static UInt chain[MOST];
+    static UInt chain[MOST_DEPTH];
     UInt length = 0;
-    for (UInt at = context; at && !nodes[at] && length < MOST; at = contexts[at].parent)
+    for (UInt at = context; at > EXACT_LOST && !nodes[at]; at = contexts[at].parent)
         chain[length++] = at;
     while (length) {
         UInt at = chain[--length];
         const struct exact_context *made = &contexts[at];
-        nodes[at] =
-            make(made->parent ? nodes[made->parent] : 0, made->module, 0, made->return_address);
+        nodes[at] = make(made->parent > EXACT_LOST ? nodes[made->parent] : 0, made->module,
+                         made->parent == EXACT_LOST ? WIRE_NODE_BROKEN : 0, made->return_address);
     }
-    return context ? nodes[context] : 0;
+    return context > EXACT_LOST ? nodes[context] : 0;
 }
 
 const struct exact_activation *exact_activations(UInt *count)
@@ -638,6 +687,41 @@ const struct exact_activation *exact_activations(UInt *count)
 
 const struct exact_activation *exact_activation_of(UInt id)
 {
-    UInt next = BASE_FIRST(i, activations_count, activations[i].base > id);
-    return &activations[next ? next - 1 : 0];
+    UInt stretch = id >> STRETCH_SHIFT;
+    UInt at = stretch < stretches_count ? stretches[stretch] : activations_count - 1;
+    while (at + 1 < activations_count && activations[at + 1].base <= id)
+        at++;
+    return &activations[at < activations_count && activations[at].base <= id ? at : at - 1];
+}
+
+const struct exact_access *exact_access_of(UInt id)
+{
+    const struct exact_activation *activation = exact_activation_of(id);
+    return &exact_block_number(activation->block)->accesses[id - activation->base];
+}
+
+/* ---- coarser ids
+ * --------------------------------------------------------------------------------- */
+
+static UInt other(const struct exact_access *like)
+{
+    struct exact_access alike;
+    VG_(memset)(&alike, 0, sizeof alike); /* hashed whole */
+    alike.bytes = like->bytes;
+    alike.flags = like->flags & WIRE_NODE_KERNEL;
+    alike.store = like->store;
+    return activate(EXACT_LOST, exact_block_for(0, &alike, 1));
+}
+
+UInt exact_coarser(void *unused, UInt id)
+{
+    (void)unused;
+    const struct exact_activation at = *exact_activation_of(id);
+    const struct exact_block *block = exact_block_number(at.block);
+    const struct exact_access *access = &block->accesses[id - at.base];
+    if (exact_is_other(access))
+        return id;
+    if (at.context == EXACT_LOST)
+        return other(access);
+    return activate(coarser_context(at.context), block) + (id - at.base);
 }

@@ -94,11 +94,17 @@ UInt exact_blocks_count(void);
 /* ---- contexts (context.c) --------------------------------------------------------------- */
 
 struct exact_context {
-    UInt parent, module;
+    UInt parent;
+    UShort module, depth;   /* depth: callers, 1 below the outermost */
     Addr return_address;
 };
 
-/* Context of the running thread; 0: outermost. Read by added code. */
+/*
+ * Context of the running thread; 0: outermost. Read by added code. Where there are more contexts, or more ids, than
+ * there is memory for, those met later stand under EXACT_LOST with their innermost caller alone, and when there is
+ * no more for these with none.
+ */
+enum { EXACT_LOST = 1 };
 extern UInt exact_current;
 /* Stack pointer of the innermost call of the running thread; added code asks for help when a jump
    leaves it behind. */
@@ -127,7 +133,7 @@ UInt exact_contexts_count(void);
 UInt exact_threads_count(void);
 Bool exact_ids_ran_out(void);
 const struct exact_context *exact_context_number(UInt context);
-enum { EXACT_MOST_CONTEXTS = 1 << 26 };
+enum { EXACT_MOST_CONTEXTS = 5 << 18 };
 /* The node of a context in a stream of nodes, parents first: nodes[context], those that are 0 yet are made. */
 UInt exact_context_node(UInt context, UInt *nodes,
                         UInt (*make)(UInt parent, UInt module, UInt flags, Addr address));
@@ -138,6 +144,18 @@ struct exact_activation {
 };
 const struct exact_activation *exact_activations(UInt *count);
 const struct exact_activation *exact_activation_of(UInt id);
+
+/*
+ * For tables with a bound: the same access with its innermost caller alone, then without callers, then, of all accesses
+ * together that are alike in what totals tell apart, "other" (no instruction). That is its own.
+ */
+UInt exact_coarser(void *unused, UInt id);
+const struct exact_access *exact_access_of(UInt id);
+/* Merged so: an access of no instruction. */
+static inline Bool exact_is_other(const struct exact_access *access)
+{
+    return !access->ip;
+}
 
 /* ---- access (access.c) ---------------------------------------------------------------------- */
 

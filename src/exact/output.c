@@ -204,15 +204,13 @@ static UInt node_of(UInt id)
     const struct exact_activation *activation = exact_activation_of(id);
     const struct exact_block *block = exact_block_number(activation->block);
     const struct exact_access *access = &block->accesses[id - activation->base];
+    if (exact_is_other(access))
+        return 0;
     UInt context = exact_context_node(activation->context, context_nodes, put_node);
-    id_nodes[id] = put_node(context, block->module, WIRE_NODE_LEAF | access->flags, access->ip);
+    UInt lost = activation->context == EXACT_LOST ? WIRE_NODE_BROKEN : 0;
+    id_nodes[id] =
+        put_node(context, block->module, WIRE_NODE_LEAF | access->flags | lost, access->ip);
     return id_nodes[id];
-}
-
-static const struct exact_access *access_of(UInt id)
-{
-    const struct exact_activation *activation = exact_activation_of(id);
-    return &exact_block_number(activation->block)->accesses[id - activation->base];
 }
 
 static Bool nodes_begin(void)
@@ -230,7 +228,7 @@ static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 {
     if (!waste && !use)
         return;
-    Bool kernel = access_of(second)->flags & WIRE_NODE_KERNEL;
+    Bool kernel = exact_access_of(second)->flags & WIRE_NODE_KERNEL;
     UInt first_node = node_of(first), second_node = node_of(second);
     struct wire_pair *made = record(WIRE_PAIR, sizeof *made);
     made->kind = kind;
@@ -268,24 +266,28 @@ static void sum_widths(struct wire_totals *totals)
     }
 }
 
+/* A record of 40 bytes or two each, with nodes of 40 for their accesses. */
+enum { MOST_PAIRS = 400000 };
+
 static void put_pairs(struct wire_totals *totals)
 {
     shadow_flush(&exact_shadow);
+    shadow_merge_pairs(&exact_shadow, MOST_PAIRS);
     VG_(memset)(bytes_by_width, 0, sizeof bytes_by_width);
     for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
         const struct shadow_pair *pair = &exact_shadow.pairs[i];
         if (!pair->second)
             continue;
-        note_bytes(access_of(pair->second), pair->waste + pair->use);
+        note_bytes(exact_access_of(pair->second), pair->waste + pair->use);
         if (!pair->first) {
-            if (access_of(pair->second)->store)
+            if (exact_access_of(pair->second)->store)
                 totals->fresh_store_bytes += pair->waste + pair->use;
             else
                 totals->fresh_load_bytes += pair->waste + pair->use;
             continue;
         }
-        Bool first_stores = access_of(pair->first)->store;
-        Bool second_stores = access_of(pair->second)->store;
+        Bool first_stores = exact_access_of(pair->first)->store;
+        Bool second_stores = exact_access_of(pair->second)->store;
         if (second_stores) {
             if (exact_options.kinds & WIRE_DEAD)
                 put_pair(KIND_DEAD, pair->first, pair->second, pair->dead, 0);
@@ -395,7 +397,7 @@ void exact_output(void)
                                  .kernel_load_bytes = exact_kernel_loaded,
                                  .kernel_store_bytes = exact_kernel_stored,
                                  .ids = exact_ids_used() - 1,
-                                 .contexts = exact_contexts_count() - 1};
+                                 .contexts = exact_contexts_count() - EXACT_LOST - 1};
     if (exact_ids_ran_out())
         totals.degraded |= WIRE_EXACT_IDS;
     if (exact_states_ran_out())

@@ -75,7 +75,9 @@ void exact_trace_ids(UInt base, UInt context, const struct exact_block *block)
     UInt above = exact_context_node(context, context_nodes, tell_node);
     for (UInt i = 0; i < block->count; i++) {
         const struct exact_access *access = &block->accesses[i];
-        UInt leaf = tell_node(above, block->module, WIRE_NODE_LEAF | access->flags, access->ip);
+        UInt lost = context == EXACT_LOST ? WIRE_NODE_BROKEN : 0;
+        UInt leaf =
+            tell_node(above, block->module, WIRE_NODE_LEAF | access->flags | lost, access->ip);
         wire_trace_write(writer, &(struct wire_trace_event){.type = WIRE_TRACE_ACCESS,
                                                             .id = base + i,
                                                             .node = leaf,
@@ -105,9 +107,7 @@ VG_REGPARM(3) void exact_trace_access(Addr address, ULong id, ULong bytes)
    are cut to what one event holds. */
 void exact_trace_wide(Addr address, ULong id, ULong bytes)
 {
-    const struct exact_activation *activation = exact_activation_of((UInt)id);
-    const struct exact_access *access =
-        &exact_block_number(activation->block)->accesses[id - activation->base];
+    const struct exact_access *access = exact_access_of((UInt)id);
     if (bytes > WIRE_TRACE_MOST_BYTES)
         bytes = WIRE_TRACE_MOST_BYTES;
     wire_trace_write(writer, &(struct wire_trace_event){.type = access->store ? WIRE_TRACE_STORE

@@ -233,7 +233,7 @@ static bool write_costs(struct graph *graph)
     for (uint32_t i = 0; i < graph->costs.count; i++)
         order[i] = i;
     qsort_r(order, graph->costs.count, sizeof *order, by_owner, graph);
-    for (size_t i = 0; i < graph->costs.count; i++) {
+    for (size_t i = 0; i < graph->costs.count && !ferror(graph->out); i++) {
         const struct cost *cost = &costs[order[i]];
         if (owner_of(graph, cost) != last)
             function_lines(graph, walk_place(graph->walk, cost->place)->function,

@@ -94,7 +94,7 @@ bool write_csv(struct walk *walk, FILE *out)
     for (size_t c = 0; c < walk->columns_count; c++)
         fprintf(out, ",%s", walk->metrics[walk->columns[c]].name);
     fputs("\r\n", out);
-    for (size_t i = 0; i < walk->samples_count; i++)
+    for (size_t i = 0; i < walk->samples_count && !ferror(out); i++)
         row(walk, &walk->samples[i], places, out);
     free(places);
     return true;

@@ -41,7 +41,11 @@ enum base_status export_write(const struct profile *profile, const struct export
     enum base_status status = walk_open(&walk, profile, options, error, error_bytes);
     if (status != BASE_OK)
         return status;
-    if (!formats[options->format].write(&walk, out)) {
+    bool written = formats[options->format].write(&walk, out);
+    if (walk.full) {
+        snprintf(error, error_bytes, "the profile has more stacks than any recording of its size.");
+        status = BASE_TOO_LARGE;
+    } else if (!written) {
         snprintf(error, error_bytes, "there is no memory to export the profile.");
         status = BASE_NO_MEMORY;
     } else if (fflush(out) != 0 || ferror(out)) {

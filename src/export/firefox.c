@@ -279,8 +279,11 @@ static void libs_member(struct json *json, const struct profile *profile)
 
 bool write_firefox(struct walk *walk, FILE *out)
 {
-    struct tables tables = {
-        .walk = walk, .json = {.out = out}, .stacks = {.bytes = sizeof(struct stack)}};
+    struct tables tables = {.walk = walk,
+                            .json = {.out = out},
+                            .stacks = {.bytes = sizeof(struct stack),
+                                       .most = walk_most_stacks(walk),
+                                       .full = &walk->full}};
     tables.places = malloc(WALK_STACK * sizeof *tables.places);
     tables.tops = calloc(walk->samples_count + 1, sizeof *tables.tops);
     tables.samples = calloc(walk->samples_count + 1, sizeof *tables.samples);
@@ -290,7 +293,7 @@ bool write_firefox(struct walk *walk, FILE *out)
         meta_member(&tables.json, walk->profile);
         libs_member(&tables.json, walk->profile);
         json_begin(&tables.json, "threads", '[');
-        for (; good && tables.column < walk->columns_count; tables.column++)
+        for (; good && tables.column < walk->columns_count && !ferror(out); tables.column++)
             good = thread_object(&tables);
         json_close(&tables.json, ']');
         json_close(&tables.json, '}');

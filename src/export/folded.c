@@ -18,7 +18,7 @@ bool write_folded(struct walk *walk, FILE *out)
     uint32_t *places = malloc(WALK_STACK * sizeof *places);
     if (!places)
         return false;
-    for (size_t i = 0; i < walk->samples_count; i++) {
+    for (size_t i = 0; i < walk->samples_count && !ferror(out); i++) {
         uint64_t value = walk_value(walk, &walk->samples[i], 0);
         if (!value)
             continue;

@@ -67,6 +67,10 @@ uint32_t numbered_id(struct numbered *numbered, const void *item)
             return *value - 1;
     if (!value || numbered->count >= UINT32_MAX - 1)
         return UINT32_MAX;
+    if (numbered->most && numbered->count >= numbered->most) {
+        *numbered->full = true;
+        return UINT32_MAX;
+    }
     if (numbered->count == numbered->capacity) {
         size_t capacity = numbered->capacity ? 2 * numbered->capacity : 256;
         items = reallocarray(numbered->items, capacity, numbered->bytes);
@@ -84,5 +88,6 @@ void numbered_free(struct numbered *numbered)
 {
     map_free(&numbered->map);
     free(numbered->items);
-    *numbered = (struct numbered){.bytes = numbered->bytes};
+    *numbered =
+        (struct numbered){.bytes = numbered->bytes, .most = numbered->most, .full = numbered->full};
 }

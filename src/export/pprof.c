@@ -171,7 +171,7 @@ static void put_functions(struct writer *writer)
 static void put_locations(struct writer *writer)
 {
     const struct node *nodes = writer->nodes.items;
-    for (size_t i = 0; i < writer->nodes.count; i++) {
+    for (size_t i = 0; i < writer->nodes.count && !ferror(writer->out); i++) {
         const struct walk_place *place = walk_place(writer->walk, nodes[i].place);
         proto_number(&writer->inner, LOCATION_ID, i + 1);
         proto_number(&writer->inner, LOCATION_MAPPING_ID,
@@ -272,7 +272,11 @@ static void put_sample(struct writer *writer, const struct walk_sample *sample)
 
 bool write_pprof(struct walk *walk, FILE *out)
 {
-    struct writer writer = {.walk = walk, .out = out, .nodes = {.bytes = sizeof(struct node)}};
+    struct writer writer = {.walk = walk,
+                            .out = out,
+                            .nodes = {.bytes = sizeof(struct node),
+                                      .most = walk_most_stacks(walk),
+                                      .full = &walk->full}};
     enum { GZIP = 16 }; /* added to the window's size: a gzip file, not zlib's own form */
     writer.places = malloc(WALK_STACK * sizeof *writer.places);
     if (!writer.places || deflateInit2(&writer.stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
@@ -282,7 +286,7 @@ bool write_pprof(struct walk *walk, FILE *out)
     }
     put_types(&writer);
     put_mappings(&writer);
-    for (size_t i = 0; i < walk->samples_count && !writer.failed; i++)
+    for (size_t i = 0; i < walk->samples_count && !writer.failed && !ferror(out); i++)
         put_sample(&writer, &walk->samples[i]);
     put_functions(&writer);
     put_locations(&writer);

@@ -336,7 +336,7 @@ bool write_sarif(struct walk *walk, FILE *out)
         sarif_invocations(json, walk->profile, NULL);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');
-        for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS; i++)
+        for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS && !ferror(out); i++)
             result_object(&results, &results.items[i]);
         json_close(json, ']');
         properties_member(json, &results);

@@ -50,7 +50,7 @@ static void samples_members(struct json *json, const struct walk *walk, size_t c
                             const uint32_t *frames, uint32_t *places)
 {
     json_begin(json, "samples", '[');
-    for (size_t i = 0; i < walk->samples_count; i++) {
+    for (size_t i = 0; i < walk->samples_count && !ferror(json->out); i++) {
         if (!walk_value(walk, &walk->samples[i], column))
             continue;
         size_t depth = walk_stack(walk, &walk->samples[i], places, NULL);
@@ -64,7 +64,7 @@ static void samples_members(struct json *json, const struct walk *walk, size_t c
     }
     json_close(json, ']');
     json_begin(json, "weights", '[');
-    for (size_t i = 0; i < walk->samples_count; i++) {
+    for (size_t i = 0; i < walk->samples_count && !ferror(json->out); i++) {
         uint64_t value = walk_value(walk, &walk->samples[i], column);
         if (!value)
             continue;

@@ -78,10 +78,10 @@ static uint32_t add_place(struct walk *walk, const struct walk_function *functio
 uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
                         uint64_t address, uint32_t line, uint32_t inlined)
 {
-    char unknown[4096];
+    char unknown[300]; /* names of files have 255 bytes at most */
     if (!function || !*function) {
         const char *path = module ? walk->profile->modules[module].path : "";
-        snprintf(unknown, sizeof unknown, "%s+0x%llx", module ? name_base(path) : "unknown",
+        snprintf(unknown, sizeof unknown, "%.255s+0x%llx", module ? name_base(path) : "unknown",
                  (unsigned long long)address);
         function = unknown;
     }

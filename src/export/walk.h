@@ -32,16 +32,18 @@ struct numbered {
     struct map map;
     void *items;
     size_t bytes, count, capacity;
+    size_t most; /* 0: as many as numbers go; else *full is set instead of one more */
+    bool *full;
 };
 
-/* UINT32_MAX: no memory. */
+/* UINT32_MAX: no memory, or full. */
 uint32_t numbered_id(struct numbered *numbered, const void *item);
 void numbered_free(struct numbered *numbered);
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
-/* A stack has at most two contexts, each cut at WALK_DEPTH frames with a place that says so, and what is in front of
-   them, between them and behind them. */
+/* A stack has at most two contexts, each cut at WALK_DEPTH frames with a place that says so, and
+   what is in front of them, between them and behind them. */
 enum {
     WALK_VALUES = 7,   /* of a sample                                            */
     WALK_METRICS = 32, /* a profile that has everything has 28                   */
@@ -119,6 +121,7 @@ struct walk {
     uint32_t cut_place;
     uint32_t separators[WALK_KINDS]; /* places                                            */
     bool failed;                     /* no memory: nothing else in here is to be used          */
+    bool full;                       /* more stacks than walk_most_stacks                      */
 };
 
 /* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
@@ -130,6 +133,17 @@ void walk_close(struct walk *walk);
  * NULL. */
 size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
                   uint32_t places[WALK_STACK], size_t *inner);
+
+/*
+ * Places in the stacks of all samples that some formats need in memory, those that share a
+ * beginning once. A sample takes 46 bytes of the largest recording looked at, and has 26 frames at
+ * most in each context: one for a byte. So 2 for each byte are not reached with twice as deep
+ * contexts of which nothing is shared. 2^22, of some 60 bytes each, are for small profiles.
+ */
+static inline size_t walk_most_stacks(const struct walk *walk)
+{
+    return ((size_t)1 << 22) + 2 * walk->profile->file_bytes;
+}
 
 /* The sample's value of walk->columns[column]. */
 uint64_t walk_value(const struct walk *walk, const struct walk_sample *sample, size_t column);

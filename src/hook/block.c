@@ -168,6 +168,10 @@ void block_sequence(void *context, uint32_t sequence, uint64_t start, uint64_t e
         return;
     }
     struct blocks_block *block = &self->piece->block[known - 1];
+    /* What preemption took is known by another clock, and may come out longer than all of it was.
+     */
+    if (end <= start)
+        ticks = block->recorded ? block->min : 1;
     if (ticks < block->min)
         block->min = ticks;
     if (ticks > block->max)

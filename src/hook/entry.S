@@ -72,7 +72,8 @@ hook_stubs:
         push    %rax
         .cfi_adjust_cfa_offset 8
         mov     hook_countdown@gottpoff(%rip), %rax
-        subl    $1, %fs:4*k(%rax)
+        mov     %fs:(%rax), %rax
+        subl    $1, 4*k(%rax)
         pop     %rax
         .cfi_adjust_cfa_offset -8
         jle     1f

@@ -13,7 +13,8 @@ _Static_assert(BLOCKS_FUNCTIONS == 1024 && HOOK_SLOTS == 32768 && HOOK_STUB_BYTE
 
 struct hook_state hook;
 __thread struct hook_thread *hook_self;
-__thread int32_t hook_countdown[BLOCKS_FUNCTIONS];
+int32_t hook_unobserved[BLOCKS_FUNCTIONS];
+__thread int32_t *hook_countdown = hook_unobserved;
 uint64_t hook_targets[BLOCKS_FUNCTIONS];
 
 enum {

@@ -116,6 +116,7 @@ struct hook_thread {
     struct fold *fold;
     uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1                                          */
     uint16_t index[INDEX_CELLS]; /* block + 1 by hash                                              */
+    int32_t countdown[BLOCKS_FUNCTIONS]; /* hook_countdown                                         */
     struct hook_function function[BLOCKS_FUNCTIONS];
     _Alignas(64) unsigned char stack[HOOK_STACK_BYTES];
 };
@@ -144,7 +145,11 @@ struct hook_state {
 extern struct hook_state hook;
 extern _Atomic bool hook_stopped;
 extern __thread struct hook_thread *hook_self;
-extern __thread int32_t hook_countdown[BLOCKS_FUNCTIONS];
+/* Of each function, how many executions pass until the next one that is looked at: the thread's own, or what all threads
+   share that are not observed. A pointer, because room for static thread-local storage is scarce: a few hundred bytes
+   are all that ld.so keeps where auditors or plugins are loaded. */
+extern __thread int32_t *hook_countdown;
+extern int32_t hook_unobserved[BLOCKS_FUNCTIONS];
 extern struct slot hook_slot[HOOK_SLOTS];
 extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];

@@ -201,7 +201,10 @@ void hook_thread_begin(uint32_t tid)
     self->random = base_mix64(tid);
     if (self->piece)
         begin_owner(self);
+    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++)
+        self->countdown[k] = 0;
     hook_self = self;
+    hook_countdown = self->countdown;
 }
 
 void hook_thread_end(void)
@@ -210,6 +213,7 @@ void hook_thread_end(void)
     if (!self)
         return;
     hook_self = NULL;
+    hook_countdown = hook_unobserved;
     fold_end(self->fold);
     self->trunk = NULL;
     slots_release(self);

@@ -660,6 +660,10 @@ static bool tell_limits(struct blocks_import *import, bool rate_known)
         good =
             good && import_degraded(profile, "there were more different sequences of blocks than "
                                              "are kept");
+    good = good && built_source_tell(&import->source, profile);
+    if (import->gather->log->failure)
+        good = good && import_degraded(profile, "some calling contexts could not be read: %s",
+                                       strerror(import->gather->log->failure));
     if (profile->block_threads_count == 0)
         good = good && import_degraded(profile, "no thread executed anything that was hooked");
     return good;

@@ -43,7 +43,9 @@ enum base_status blocks_region_open(struct blocks_import *import, int file, char
         status = BASE_IO;
     if (status != BASE_OK) {
         snprintf(error, error_bytes, "cannot read what was timed: %s.",
-                 status == BASE_NO_MEMORY ? "out of memory" : "it is not there");
+                 status == BASE_NO_MEMORY ? "out of memory"
+                 : import->source.failure ? strerror(import->source.failure)
+                                          : "it is not there");
         return status;
     }
     struct blocks_region *region = import->region;

@@ -550,6 +550,7 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
     if (import->source.lost)
         good = good && import_degraded(profile, "some of what ran was not counted: there was no "
                                                 "memory left for counters");
+    good = good && built_source_tell(&import->source, profile);
     if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
                                                 "with headroom cc?");

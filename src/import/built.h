@@ -32,6 +32,7 @@ struct built_source {
     struct built_found *pieces; /* by process, address */
     size_t pieces_count, pieces_capacity;
     uint64_t lost;
+    int failure; /* errno of a part that could not be read; 0: none */
     bool damaged_header;
 };
 
@@ -41,8 +42,11 @@ enum base_status built_source_open(struct built_source *source, int file, char *
 enum base_status built_source_attach(struct built_source *source, int file, uint64_t least_bytes);
 void built_source_close(struct built_source *source);
 
-/* False: not all of it is in the file. */
+/* False: not all of it is in the file, or it cannot be read, which `failure` tells. */
 bool built_source_read(struct built_source *source, uint64_t offset, void *out, size_t bytes);
+
+/* Notes in the profile that something could not be read, if so. False: no memory. */
+bool built_source_tell(const struct built_source *source, struct profile *profile);
 
 /* Offset of the first byte from `offset` on that is not in a hole; `end` if there is none before. */
 uint64_t built_source_data(const struct built_source *source, uint64_t offset, uint64_t end);

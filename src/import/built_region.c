@@ -21,7 +21,12 @@ bool built_source_read(struct built_source *source, uint64_t offset, void *out, 
     if (offset > source->bytes || bytes > source->bytes - offset || bytes > WINDOW_BYTES)
         return false;
     if (offset < window->offset || offset + bytes > window->offset + window->bytes) {
-        ssize_t got = pread(source->file, window->data, WINDOW_BYTES, (off_t)offset);
+        ssize_t got;
+        do
+            got = pread(source->file, window->data, WINDOW_BYTES, (off_t)offset);
+        while (got < 0 && errno == EINTR);
+        if (got < 0)
+            source->failure = errno;
         window->offset = offset;
         window->bytes = got > 0 ? (size_t)got : 0;
     }
@@ -35,6 +40,13 @@ uint64_t built_source_data(const struct built_source *source, uint64_t offset, u
 {
     off_t data = offset < end ? lseek(source->file, (off_t)offset, SEEK_DATA) : -1;
     return data < 0 || (uint64_t)data > end ? end : (uint64_t)data;
+}
+
+bool built_source_tell(const struct built_source *source, struct profile *profile)
+{
+    return !source->failure ||
+           import_degraded(profile, "some of what was counted or timed could not be read: %s",
+                           strerror(source->failure));
 }
 
 static bool piece_ok(const struct built_source *source, const struct built_piece *piece,
@@ -91,7 +103,11 @@ enum base_status built_source_attach(struct built_source *source, int file, uint
 {
     struct stat info;
     *source = (struct built_source){.file = file};
-    if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size < (off_t)least_bytes)
+    if (fstat(file, &info) != 0) {
+        source->failure = errno;
+        return BASE_IO;
+    }
+    if (!S_ISREG(info.st_mode) || info.st_size < (off_t)least_bytes)
         return BASE_IO;
     source->bytes = (uint64_t)info.st_size;
     source->window.data = malloc(WINDOW_BYTES);
@@ -103,13 +119,14 @@ enum base_status built_source_open(struct built_source *source, int file, char *
 {
     struct built_region header;
     if (built_source_attach(source, file, sizeof header) == BASE_IO) {
-        snprintf(error, error_bytes, "cannot read what the program counted: it is not there.");
+        snprintf(error, error_bytes, "cannot read what the program counted: %s.",
+                 source->failure ? strerror(source->failure) : "it is not there");
         return BASE_IO;
     }
     if (!source->window.data || !built_source_read(source, 0, &header, sizeof header) ||
         !list_pieces(source)) {
         snprintf(error, error_bytes, "cannot read what the program counted: %s.",
-                 source->window.data && errno == EIO ? strerror(errno) : "out of memory");
+                 source->failure ? strerror(source->failure) : "out of memory");
         built_source_close(source);
         return BASE_NO_MEMORY;
     }

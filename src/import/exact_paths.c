@@ -62,9 +62,7 @@ struct import_exact_paths {
     struct state *states;
     size_t states_count, states_capacity;
     uint32_t process;
-    uint32_t *vertex_of, *state_of; /* by id of the process; 0: none */
-    size_t vertex_of_capacity, state_of_capacity;
-    size_t vertex_ids, state_ids; /* below that may be set */
+    struct import_ids vertex_of, state_of; /* by id of the process; 0: none */
     struct sequence *sequences;
     size_t sequences_count, sequences_capacity;
     struct import_index sequences_by_key;
@@ -103,8 +101,8 @@ void import_exact_paths_free(struct import_exact_paths *paths)
     free(paths->functions);
     free(paths->vertices);
     free(paths->states);
-    free(paths->vertex_of);
-    free(paths->state_of);
+    import_ids_free(&paths->vertex_of);
+    import_ids_free(&paths->state_of);
     free(paths->sequences);
     free(paths->steps);
     free(paths->by_number);
@@ -235,26 +233,9 @@ static void begin_process(struct import_exact_paths *paths, uint32_t process)
     if (paths->process == process)
         return;
     paths->process = process;
-    if (paths->vertex_ids)
-        memset(paths->vertex_of, 0, paths->vertex_ids * sizeof *paths->vertex_of);
-    if (paths->state_ids)
-        memset(paths->state_of, 0, paths->state_ids * sizeof *paths->state_of);
-    paths->vertex_ids = paths->state_ids = 0;
+    import_ids_clear(&paths->vertex_of);
+    import_ids_clear(&paths->state_of);
 }
-
-/* Makes room for an id, cleared. */
-static bool admit(uint32_t **map, size_t *capacity, size_t *ids, uint32_t id)
-{
-    if (!import_room((void **)map, capacity, id, sizeof **map))
-        return false;
-    if (id >= *ids) {
-        memset(*map + *ids, 0, (id + 1 - *ids) * sizeof **map);
-        *ids = (size_t)id + 1;
-    }
-    return true;
-}
-
-enum { MOST_IDS = 1 << 28 };
 
 static uint32_t site_of(const struct import_exact_paths *paths, uint32_t parent,
                         const struct wire_path_vertex *record)
@@ -274,28 +255,28 @@ static bool visit_vertex(struct import_exact_paths *paths, uint32_t process,
 {
     struct import_gather *gather = paths->gather;
     uint32_t module = import_module_of(gather, process, record->module), function;
-    if (!record->vertex || record->vertex >= MOST_IDS || record->parent >= record->vertex ||
-        record->parent >= MOST_IDS || record->count > most_counted)
+    if (!record->vertex || record->vertex > IMPORT_IDS_MOST || record->parent >= record->vertex ||
+        record->count > most_counted)
         return corrupt(gather);
-    if (!admit(&paths->vertex_of, &paths->vertex_of_capacity, &paths->vertex_ids, record->vertex) ||
-        !function_of(paths, module, record->entry, &function))
+    if (!function_of(paths, module, record->entry, &function))
         return import_no_memory(gather);
-    uint32_t parent = paths->vertex_of[record->parent];
+    uint32_t parent = import_ids_get(&paths->vertex_of, record->parent);
+    uint32_t known = import_ids_get(&paths->vertex_of, record->vertex);
     if (function == UNKNOWN || (record->parent && !parent))
         return corrupt(gather);
-    uint32_t *known = &paths->vertex_of[record->vertex];
-    if (!*known) {
+    if (!known) {
         struct known_vertex vertex = {.function = function};
         if (!import_room((void **)&paths->vertices, &paths->vertices_capacity,
                          paths->vertices_count, sizeof vertex) ||
             !import_routes_vertex(paths->routes, paths->vertices[parent].vertex,
                                   paths->functions[function].id, site_of(paths, parent, record),
-                                  &vertex.vertex))
+                                  &vertex.vertex) ||
+            !import_ids_set(&paths->vertex_of, record->vertex, (uint32_t)paths->vertices_count))
             return import_no_memory(gather);
-        *known = (uint32_t)paths->vertices_count;
+        known = (uint32_t)paths->vertices_count;
         paths->vertices[paths->vertices_count++] = vertex;
     }
-    import_routes_activate(paths->routes, paths->vertices[*known].vertex, record->count, 0,
+    import_routes_activate(paths->routes, paths->vertices[known].vertex, record->count, 0,
                            &IMPORT_UNMEASURED);
     return true;
 }
@@ -303,19 +284,18 @@ static bool visit_vertex(struct import_exact_paths *paths, uint32_t process,
 static bool state_ok(const struct import_exact_paths *paths, const struct wire_path_state *record)
 {
     bool first = record->kind < WIRE_PATH_NEXT;
-    if (!record->state || record->state >= MOST_IDS || record->parent >= record->state ||
-        record->kind < WIRE_PATH_ENTRY || record->kind > WIRE_PATH_CUT ||
-        record->vertex >= paths->vertex_ids || !paths->vertex_of[record->vertex] ||
+    uint32_t vertex = import_ids_get(&paths->vertex_of, record->vertex);
+    if (!record->state || record->state > IMPORT_IDS_MOST || record->parent >= record->state ||
+        record->kind < WIRE_PATH_ENTRY || record->kind > WIRE_PATH_CUT || !vertex ||
         record->count > most_counted || record->misses > most_counted ||
         first != (record->parent == 0))
         return false;
-    uint32_t vertex = paths->vertex_of[record->vertex];
     const struct graph *graph = paths->functions[paths->vertices[vertex].function].graph;
     if (record->kind != WIRE_PATH_EXIT && record->block >= graph->blocks_count)
         return false;
     if (first)
         return true;
-    uint32_t parent = record->parent < paths->state_ids ? paths->state_of[record->parent] : 0;
+    uint32_t parent = import_ids_get(&paths->state_of, record->parent);
     return parent && paths->states[parent].vertex == vertex &&
            paths->states[parent].kind <= WIRE_PATH_NEXT;
 }
@@ -324,20 +304,21 @@ static bool visit_state(struct import_exact_paths *paths, const struct wire_path
 {
     if (!state_ok(paths, record))
         return corrupt(paths->gather);
-    if (!admit(&paths->state_of, &paths->state_of_capacity, &paths->state_ids, record->state) ||
-        !import_room((void **)&paths->states, &paths->states_capacity, paths->states_count,
+    if (!import_room((void **)&paths->states, &paths->states_capacity, paths->states_count,
                      sizeof *paths->states))
         return import_no_memory(paths->gather);
-    uint32_t *known = &paths->state_of[record->state];
-    if (!*known) {
-        *known = (uint32_t)paths->states_count++;
-        paths->states[*known] =
-            (struct state){.parent = record->parent ? paths->state_of[record->parent] : 0,
-                           .vertex = paths->vertex_of[record->vertex],
+    uint32_t known = import_ids_get(&paths->state_of, record->state);
+    if (!known) {
+        known = (uint32_t)paths->states_count;
+        if (!import_ids_set(&paths->state_of, record->state, known))
+            return import_no_memory(paths->gather);
+        paths->states[paths->states_count++] =
+            (struct state){.parent = import_ids_get(&paths->state_of, record->parent),
+                           .vertex = import_ids_get(&paths->vertex_of, record->vertex),
                            .block = record->block,
                            .kind = record->kind};
     }
-    struct state *state = &paths->states[*known];
+    struct state *state = &paths->states[known];
     if (state->count + record->count <= most_counted &&
         state->misses + record->misses <= most_counted) {
         state->count += record->count;

@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* Ids are dense. The exact engine may have some for every access in every context. */
-enum { MOST_NODES_PER_THREAD = 1 << 24, MOST_EXACT_NODES = 1 << 28 };
+enum { MOST_NODES_PER_THREAD = 1 << 24, MOST_EXACT_NODES = IMPORT_IDS_MOST + 1 };
 static const uint32_t unknown_node = IMPORT_UNKNOWN_NODE;
 
 bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes)
@@ -353,8 +353,8 @@ uint32_t import_node_of(const struct import_gather *gather, uint32_t id)
 {
     if (id == 0)
         return 0;
-    return id < gather->node_map_capacity && gather->node_map[id] ? gather->node_map[id] - 1
-                                                                  : unknown_node;
+    uint32_t number = import_ids_get(&gather->node_map, id);
+    return number ? number - 1 : unknown_node;
 }
 
 bool import_add_node(struct import_gather *gather, const struct import_node *node, uint32_t *item)
@@ -404,14 +404,10 @@ static bool visit_node(struct import_gather *gather, const struct import_frame *
         node.parent = parent;
     if (record->module)
         node.module = import_module_of(gather, frame->process, record->module);
-    if (!import_room((void **)&gather->node_map, &gather->node_map_capacity, record->node,
-                     sizeof *gather->node_map))
-        return import_no_memory(gather);
     if (!import_add_node(gather, &node, &item))
         return false;
-    gather->node_map[record->node] = item + 1;
-    if (gather->node_map_used <= record->node)
-        gather->node_map_used = record->node + 1;
+    if (!import_ids_set(&gather->node_map, record->node, item + 1))
+        return import_no_memory(gather);
     struct import_wanted *wanted =
         import_wanted_find(gather, frame->process, frame->thread, record->node);
     if (wanted)
@@ -547,10 +543,8 @@ static bool next_frame(struct import_gather *gather, const struct import_frame *
     uint32_t thread;
     if (!thread_of(gather, frame, &thread))
         return false;
-    if (gather->node_map_used && thread != gather->current_thread) {
-        memset(gather->node_map, 0, gather->node_map_used * sizeof *gather->node_map);
-        gather->node_map_used = 0;
-    }
+    if (thread != gather->current_thread)
+        import_ids_clear(&gather->node_map);
     gather->current_frame = frame;
     gather->current_thread = thread;
     return true;
@@ -647,5 +641,5 @@ void import_gather_free(struct import_gather *gather)
     free(gather->shares);
     free(gather->parent_pids);
     free(gather->distances);
-    free(gather->node_map);
+    import_ids_free(&gather->node_map);
 }

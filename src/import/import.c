@@ -57,6 +57,11 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
         !import_name(&gather, symbols, gather.profile->run.start_ns, &teller) ||
         !import_exact_paths_finish(&gather, symbols, &teller))
         goto done;
+    if (log->failure) {
+        snprintf(error, error_bytes, "cannot read '%s': %s.", log_path, strerror(log->failure));
+        status = BASE_IO;
+        goto done;
+    }
     import_tell(&teller, "writing the profile", 0, 1);
     status = profile_write(gather.profile, profile_path, error, error_bytes);
 done:

@@ -33,11 +33,22 @@ enum {
     MOST_FRAME_BYTES = sizeof(struct wire_frame) + WIRE_CHUNK_BYTES
 };
 
-static bool read_fully(const struct import_log *log, void *out, size_t bytes, uint64_t position)
+static ssize_t read_some(struct import_log *log, void *out, size_t bytes, uint64_t position)
+{
+    ssize_t got;
+    do
+        got = pread(log->file, out, bytes, (off_t)position);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        log->failure = errno;
+    return got;
+}
+
+static bool read_fully(struct import_log *log, void *out, size_t bytes, uint64_t position)
 {
     ssize_t got = 1;
     for (size_t done = 0; done < bytes; done += (size_t)got) {
-        got = pread(log->file, (char *)out + done, bytes - done, (off_t)(position + done));
+        got = read_some(log, (char *)out + done, bytes - done, position + done);
         if (got <= 0)
             return false;
     }
@@ -53,7 +64,7 @@ static const unsigned char *look(struct import_log *log, uint64_t position, size
     least = left < least ? (size_t)left : least;
     if (position < window->offset || position + least > window->offset + window->bytes) {
         window->offset = position / WINDOW_STEP * WINDOW_STEP;
-        ssize_t got = pread(log->file, window->data, WINDOW_BYTES, (off_t)window->offset);
+        ssize_t got = read_some(log, window->data, WINDOW_BYTES, window->offset);
         window->bytes = got > 0 ? (size_t)got : 0;
     }
     uint64_t end = window->offset + window->bytes;
@@ -71,8 +82,9 @@ static enum base_status open_file(const char *path, const struct import_run *run
     if (log->file < 0)
         return fail(path, strerror(errno), errno == ENOENT ? BASE_NOT_FOUND : BASE_IO, error,
                     error_bytes);
-    if (fstat(log->file, &info) != 0 || !S_ISREG(info.st_mode) ||
-        (!kept && info.st_size < (off_t)sizeof(struct wire_log_header)))
+    if (fstat(log->file, &info) != 0)
+        return fail(path, strerror(errno), BASE_IO, error, error_bytes);
+    if (!S_ISREG(info.st_mode) || (!kept && info.st_size < (off_t)sizeof(struct wire_log_header)))
         return fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
     log->size = (uint64_t)info.st_size;
     log->window.data = malloc(WINDOW_BYTES);
@@ -85,6 +97,8 @@ static enum base_status check_header(const char *path, const struct import_run *
 {
     struct wire_log_header header = {0};
     bool whole = read_fully(log, &header, sizeof header, 0);
+    if (log->failure)
+        return fail(path, strerror(log->failure), BASE_IO, error, error_bytes);
     if (!whole || header.magic != WIRE_LOG_MAGIC) {
         if (!run || !run->config)
             return fail(path, "it is not a raw log", BASE_MALFORMED, error, error_bytes);
@@ -216,6 +230,8 @@ enum base_status import_log_open(const char *path, const struct import_run *run,
         status = check_header(path, run, log, error, error_bytes);
     if (status == BASE_OK && !index_frames(log, teller))
         status = fail(path, "out of memory", BASE_NO_MEMORY, error, error_bytes);
+    if (status == BASE_OK && log->failure)
+        status = fail(path, strerror(log->failure), BASE_IO, error, error_bytes);
     if (status == BASE_OK)
         order_frames(log);
     else

@@ -33,7 +33,7 @@ struct namer {
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
     struct import_loops *loops;
-    bool *leads; /* module stands in a finding's innermost frame */
+    bool *leads; /* module stands in a finding's innermost frame, or is there and was refused */
     struct import_strings strings;
 };
 
@@ -201,7 +201,11 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
         struct binary *binary = NULL;
         for (to = from; to < total && namer->queries[to].module == namer->queries[from].module;)
             to++;
-        if (module->path[0] && binary_open(module->path, namer->symbols, &binary) == BASE_OK) {
+        enum base_status status =
+            module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
+        if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
+            namer->leads[namer->queries[from].module] = true;
+        if (status == BASE_OK) {
             module->detail = (uint32_t)binary_detail(binary);
             module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
         }
@@ -231,23 +235,59 @@ static void name_contexts(struct profile *profile, const struct import_node *nod
         profile->sampled[i].context = nodes[profile->sampled[i].context].context;
 }
 
-/* Nodes differ in (parent, module, address, flags), so their contexts never coincide. */
+/*
+ * Of a context that would be too deep the outer callers are left out, and it says so. Their place
+ * is one context for all. 0: no memory.
+ */
+static uint32_t cut_context(struct profile *profile, uint32_t *cut)
+{
+    if (*cut)
+        return *cut;
+    struct profile_frame *frame = profile_add_frames(profile);
+    struct profile_context *context = frame ? profile_add_contexts(profile) : NULL;
+    if (!context)
+        return 0;
+    frame->flags = PROFILE_FRAME_INCOMPLETE;
+    context->frame = (uint32_t)profile->frames_count - 1;
+    return *cut = (uint32_t)profile->contexts_count - 1;
+}
+
+/* Of a node's frames, one below the other; *parent becomes the innermost one's. */
+static bool add_contexts(struct namer *namer, struct frames frames, uint32_t *parent)
+{
+    for (uint32_t f = frames.count; f > 0; f--) {
+        struct profile_context *context = profile_add_contexts(namer->profile);
+        if (!context)
+            return false;
+        context->parent = *parent;
+        context->frame = frames.first + f - 1;
+        *parent = (uint32_t)namer->profile->contexts_count - 1;
+    }
+    return true;
+}
+
+/* Nodes differ in (parent, module, address, flags), so that contexts that are not cut never
+ * coincide. */
 static bool make_contexts(struct namer *namer)
 {
     struct import_gather *gather = namer->gather;
-    for (size_t i = 1; i < gather->nodes_count; i++) {
+    uint32_t cut = 0, *depths = calloc(gather->nodes_count + 1, sizeof *depths);
+    bool good = depths != NULL;
+    for (size_t i = 1; good && i < gather->nodes_count; i++) {
         struct import_node *node = &gather->nodes[i];
         uint32_t parent = gather->nodes[node->parent].context;
-        for (uint32_t f = namer->frames[i].count; f > 0; f--) {
-            struct profile_context *context = profile_add_contexts(namer->profile);
-            if (!context)
-                return false;
-            context->parent = parent;
-            context->frame = namer->frames[i].first + f - 1;
-            parent = (uint32_t)namer->profile->contexts_count - 1;
+        depths[i] = depths[node->parent] + namer->frames[i].count;
+        if (depths[i] > PROFILE_MOST_DEPTH) {
+            parent = cut_context(namer->profile, &cut);
+            depths[i] = 1 + namer->frames[i].count;
+            good = parent != 0;
         }
+        good = good && add_contexts(namer, namer->frames[i], &parent);
         node->context = parent;
     }
+    free(depths);
+    if (!good)
+        return false;
     name_contexts(namer->profile, gather->nodes);
     for (size_t i = 0; i < gather->places_count; i++)
         gather->places[i].context = gather->nodes[gather->places[i].node].context;

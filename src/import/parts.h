@@ -54,6 +54,24 @@ static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
     return base_mix64(base_mix64(base_mix64(a + 1) ^ b) ^ c);
 }
 
+/* ---- numbers by id: what a thread or process numbered from 1 on (ids.c) -------------------------------- */
+
+enum { IMPORT_IDS_MOST = (1 << 28) - 1 };
+
+struct import_ids {
+    uint32_t **pieces;
+    size_t capacity;
+    uint32_t *filled; /* pieces that there are */
+    size_t filled_count, filled_capacity;
+};
+
+/* 0: not set, or set to 0. */
+uint32_t import_ids_get(const struct import_ids *ids, uint32_t id);
+/* False: no memory, or id > IMPORT_IDS_MOST. */
+bool import_ids_set(struct import_ids *ids, uint32_t id, uint32_t number);
+void import_ids_clear(struct import_ids *ids);
+void import_ids_free(struct import_ids *ids);
+
 /* ---- strings ------------------------------------------------------------------------------ */
 
 /* Texts of a profile, each kept once. */
@@ -81,6 +99,7 @@ struct import_log {
     int file;
     bool own;      /* opened here */
     bool beheaded; /* nothing is left of its header: config is the recording's */
+    int failure;   /* errno of a read that failed; 0: none                       */
     uint64_t size;
     struct import_window {
         uint64_t offset;
@@ -227,9 +246,7 @@ struct import_gather {
     struct import_place *places; /* set before import_name */
     size_t places_count;
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
-    uint32_t *node_map; /* the current thread's node ids to nodes; UINT32_MAX: unknown */
-    size_t node_map_capacity;
-    uint32_t node_map_used; /* ids below that may be set */
+    struct import_ids node_map; /* the current thread's node ids to nodes, + 1; 0: unknown */
     const struct import_frame *current_frame;
     uint32_t current_thread; /* index of its thread */
     uint64_t corrupt;

@@ -27,7 +27,8 @@ enum {
     STARTING_MS = 10, /* in the first second of a process, or of a window of samples */
     PATCHING_MS = 2,
     STACK_PERIOD = 10000,
-    HOLE_MS = 5000, /* what is no piece by then will never be one                 */
+    HUSH_LOOKS = 2500, /* 0.5 s                                                  */
+    HOLE_MS = 5000,    /* what is no piece by then will never be one                 */
 };
 
 /* ---- the region ---------------------------------------------------------------------------------
@@ -177,6 +178,17 @@ static void sleep_on_doorbell(const struct launch_service *service, uint32_t see
         syscall(SYS_futex, &service->region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
+static void hush_one(struct launch_service *service)
+{
+    uint32_t pid = atomic_load(&service->hush);
+    for (struct launch_process *process = service->processes; pid && process;
+         process = process->next)
+        if (process->code.pid == pid && process->code.piece)
+            launch_process_hush(service, process);
+    if (pid)
+        atomic_store(&service->hush, 0);
+}
+
 static void *serve(void *context)
 {
     struct launch_service *service = context;
@@ -186,6 +198,7 @@ static void *serve(void *context)
         find_pieces(service);
         launch_sampler_drain(&service->sampler, take_sample, service);
         choose(service);
+        hush_one(service);
         for (struct launch_process *process = service->processes; process; process = process->next)
             soon |= launch_process_serve(service, process);
         bool chooses = service->request->functions_count == 0 &&
@@ -218,6 +231,21 @@ static void tick(void *context)
     pthread_mutex_unlock(&service->mutex);
 }
 
+/* Waits until the service thread has done it, which takes as long as it is looking through a
+ * module. */
+static void hush(void *context, uint32_t pid)
+{
+    struct launch_service *service = context;
+    struct timespec pause = {.tv_nsec = 200000};
+    if (!service->running)
+        return;
+    atomic_store(&service->hush, pid);
+    atomic_fetch_add(&service->region->doorbell, 1);
+    syscall(SYS_futex, &service->region->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    for (int i = 0; i < HUSH_LOOKS && atomic_load(&service->hush); i++)
+        nanosleep(&pause, NULL);
+}
+
 static bool prepare(void *context, struct wire_config *config, char *error)
 {
     struct launch_service *service = context;
@@ -226,8 +254,11 @@ static bool prepare(void *context, struct wire_config *config, char *error)
         return false;
     }
     fill_region(service->region, service->request);
-    service->modules = (struct launch_modules){
-        .region = service->region, .request = service->request, .unhooked = &service->unhooked};
+    service->modules =
+        (struct launch_modules){.region = service->region,
+                                .request = service->request,
+                                .unhooked = &service->unhooked,
+                                .met = calloc(service->request->functions_count + 1, sizeof(bool))};
     launch_modules_known(&service->modules);
     launch_choice_begin(&service->choice);
     config->blocks = (uint32_t)service->file;
@@ -301,6 +332,7 @@ static bool check(const struct launch_blocks_request *request, char *error)
 
 static void give(struct launch_service *service, struct launch_blocks_result *blocks)
 {
+    launch_modules_unmet(&service->modules);
     *blocks = (struct launch_blocks_result){.region = service->file,
                                             .unhooked = service->unhooked.entries,
                                             .unhooked_count = service->unhooked.count,
@@ -326,7 +358,7 @@ enum launch_outcome launch_blocks(const struct launch_blocks_request *request,
     service->request = request;
     service->file = -1;
     pthread_mutex_init(&service->mutex, NULL);
-    struct launch_companion companion = {service, prepare, before, begun, tick, ended};
+    struct launch_companion companion = {service, prepare, before, begun, tick, hush, ended};
     enum launch_outcome outcome =
         launch_record_beside(&request->program, &companion, result, error);
     if (outcome == LAUNCH_OK) {

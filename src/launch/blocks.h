@@ -31,7 +31,7 @@ void launch_unhooked_free(struct launch_unhooked *entries, size_t count);
 
 struct launch_mapping {
     uint64_t start, end, offset, device, inode; /* inode 0: no file */
-    bool executable;
+    bool executable, shared;
     const char *path;                           /* "" if it has none; decoded by nobody */
 };
 
@@ -135,6 +135,8 @@ void launch_batch_sample(struct launch_batch *batch, uint32_t tid, uint64_t ip, 
                          uint64_t time_ns);
 /* Looks at the threads. True: it is over, every rewrite is DONE, UNDONE or REFUSED. */
 bool launch_batch_step(struct launch_batch *batch);
+/* Ends it at once: what is not proven is put back. */
+void launch_batch_cut(struct launch_batch *batch);
 void launch_batch_free(struct launch_batch *batch);
 
 /* ---- samples (blocks_sample.c) --------------------------------------------------------------------- */
@@ -230,6 +232,7 @@ struct launch_modules {
     struct launch_module *first;
     struct launch_hook **hooks;
     size_t hooks_count, hooks_capacity;
+    bool *met;                     /* by the request's patterns: a function matched it; NULL: no memory */
 };
 
 /* Library functions that every recording times. */
@@ -242,6 +245,8 @@ void launch_modules_imports(struct launch_modules *modules);
 /* A function that is hot. */
 void launch_modules_choose(struct launch_modules *modules, struct launch_module *module,
                            uint64_t vaddr);
+/* Patterns that nothing matched are listed as not hooked. */
+void launch_modules_unmet(struct launch_modules *modules);
 void launch_modules_free(struct launch_modules *modules);
 
 /* Calls `take` with the name of every function that the ELF file imports (blocks_imports.c). */
@@ -285,6 +290,7 @@ struct launch_process {
     uint32_t generation;
     uint64_t next_look_ns, ended_ns, retry_ns;
     bool starts;                   /* modules are its first ones */
+    bool hushed;                   /* it will be traced: nothing is patched any more */
 };
 
 struct launch_hole {
@@ -311,6 +317,7 @@ struct launch_service {
     pthread_t thread;
     bool running;
     _Atomic bool quit;
+    _Atomic uint32_t hush;         /* a process that is to be patched no more; 0: that is done */
     pthread_mutex_t mutex;         /* of notes */
     char notes[4][320];
     size_t notes_count;
@@ -324,6 +331,8 @@ void launch_process_attach(struct launch_service *service, uint64_t offset,
 /* What is due: modules loaded since, functions chosen since, patches under way. True: it wants to be asked again in
    a few milliseconds. */
 bool launch_process_serve(struct launch_service *service, struct launch_process *process);
+/* What is being patched is finished, or put back, and nothing is from now on. */
+void launch_process_hush(struct launch_service *service, struct launch_process *process);
 void launch_process_sample(struct launch_service *service, const struct launch_sample *sample);
 /* Frees those that ended some time ago, or all. */
 void launch_processes_free(struct launch_service *service, bool all);

@@ -210,6 +210,11 @@ bool launch_batch_step(struct launch_batch *batch)
     return true;
 }
 
+void launch_batch_cut(struct launch_batch *batch)
+{
+    finish(batch, batch->dangers_count == 0);
+}
+
 void launch_batch_free(struct launch_batch *batch)
 {
     if (batch)

@@ -195,6 +195,12 @@ static void want_marker(struct launch_modules *modules, struct launch_module *mo
     memcpy(hook->plan.original, nop, sizeof nop);
 }
 
+static void meet(struct launch_modules *modules, size_t pattern)
+{
+    if (modules->met)
+        modules->met[pattern] = true;
+}
+
 static void want_all(struct launch_modules *modules, struct launch_module *module)
 {
     const struct launch_blocks_request *request = modules->request;
@@ -202,8 +208,10 @@ static void want_all(struct launch_modules *modules, struct launch_module *modul
         want_marker(modules, module, patch_marker(module->patch, i));
     for (size_t i = 0; i < request->functions_count; i++)
         for (size_t j = 0;
-             (j = patch_next_match(module->patch, request->functions[i], j)) != PATCH_NONE; j++)
+             (j = patch_next_match(module->patch, request->functions[i], j)) != PATCH_NONE; j++) {
+            meet(modules, i);
             want(modules, module, j, WANT_NAMED);
+        }
     for (size_t i = 0; request->functions_count == 0 && i < patch_prepared(module->patch); i++) {
         const struct patch_prepared *prepared = patch_prepared_entry(module->patch, i);
         size_t number = patch_function_at(module->patch, prepared->function);
@@ -269,12 +277,15 @@ struct launch_module *launch_modules_get(struct launch_modules *modules,
 
 /* ---- imports ------------------------------------------------------------------- */
 
-static bool is_named(const struct launch_blocks_request *request, const char *name)
+static bool is_named(struct launch_modules *modules, const char *name)
 {
-    for (size_t i = 0; i < request->functions_count; i++)
-        if (fnmatch(request->functions[i], name, 0) == 0)
-            return true;
-    return false;
+    bool named = false;
+    for (size_t i = 0; i < modules->request->functions_count; i++)
+        if (fnmatch(modules->request->functions[i], name, 0) == 0) {
+            meet(modules, i);
+            named = true;
+        }
+    return named;
 }
 
 /* Calls of a function that is hooked itself are timed there. */
@@ -292,7 +303,7 @@ static bool is_hooked_by_name(const struct launch_modules *modules, const char *
 static void take_import(void *context, const char *name)
 {
     struct launch_modules *modules = context;
-    if (!is_named(modules->request, name) || find_function(modules->region, name, BLOCKS_IMPORT) ||
+    if (!is_named(modules, name) || find_function(modules->region, name, BLOCKS_IMPORT) ||
         is_hooked_by_name(modules, name))
         return;
     const char *never = patch_never(name);
@@ -313,8 +324,18 @@ void launch_modules_imports(struct launch_modules *modules)
     }
 }
 
+void launch_modules_unmet(struct launch_modules *modules)
+{
+    for (size_t i = 0; modules->met && i < modules->request->functions_count; i++)
+        if (!modules->met[i])
+            launch_unhooked_add(modules->unhooked, modules->request->functions[i], "",
+                                "no function of the program matches it, nor one that it calls in a "
+                                "library");
+}
+
 void launch_modules_free(struct launch_modules *modules)
 {
+    free(modules->met);
     for (size_t i = 0; i < modules->hooks_count; i++)
         free(modules->hooks[i]);
     free(modules->hooks);

@@ -78,6 +78,7 @@ bool launch_maps_next(struct launch_maps *maps, struct launch_mapping *mapping)
                                            .device = makedev(major, minor),
                                            .inode = inode,
                                            .executable = rights[2] == 'x',
+                                           .shared = rights[3] == 's',
                                            .path = line + path};
         return true;
     }
@@ -167,6 +168,9 @@ static const char *trap_refused(uint32_t pid, const char *tid)
         return NULL; /* it has ended */
     if (strstr(text, "State:\tZ") || strstr(text, "State:\tX"))
         return NULL;
+    const char *tracer = strstr(text, "TracerPid:");
+    if (tracer && strtoul(tracer + 10, NULL, 10) != 0)
+        return "it is traced, and the tracer would see it";
     if (!has_trap(text, "SigCgt:"))
         return "the program does not handle SIGTRAP while it runs";
     return has_trap(text, "SigBlk:") ? "a thread blocks SIGTRAP" : NULL;

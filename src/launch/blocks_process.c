@@ -591,7 +591,8 @@ static int look_at_modules(struct launch_service *service, struct launch_process
     process->generation++;
     launch_maps_rewind(&service->maps);
     while (launch_maps_next(&service->maps, &mapping))
-        if (mapping.executable && mapping.inode != 0 && mapping.path[0] == '/')
+        /* What is written to a shared mapping is written to the file, if that is allowed at all. */
+        if (mapping.executable && !mapping.shared && mapping.inode != 0 && mapping.path[0] == '/')
             meet(service, process, &mapping);
     launch_modules_imports(&service->modules);
     forget_unloaded(service, process);
@@ -718,9 +719,20 @@ bool launch_process_serve(struct launch_service *service, struct launch_process 
         end(process);
         return false;
     }
+    if (process->hushed)
+        return false;
     if (service->request->functions_count == 0)
         unhook_often(service, process);
     return patch_running(service, process);
+}
+
+void launch_process_hush(struct launch_service *service, struct launch_process *process)
+{
+    process->hushed = true;
+    if (!process->batch || !process->batch->waits)
+        return;
+    launch_batch_cut(process->batch);
+    end_batch(service, process, NULL);
 }
 
 /* ---- samples ------------------------------------------------------------------- */

@@ -77,8 +77,14 @@ static bool await(struct launch_signals *signals, pid_t child)
 static void take_header(int region, struct launch_result *result)
 {
     struct built_region header;
-    if (pread(region, &header, sizeof header, 0) != (ssize_t)sizeof header)
+    ssize_t got;
+    do
+        got = pread(region, &header, sizeof header, 0);
+    while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof header) {
+        result->images = 1; /* the import will say why nothing can be read */
         return;
+    }
     result->images = atomic_load(&header.next_process);
     result->lost_threads = atomic_load(&header.lost);
     result->refused = atomic_load(&header.refused) != 0;

@@ -140,13 +140,22 @@ static bool take_frame(struct images *images, const struct wire_frame *frame)
     return true;
 }
 
+static ssize_t read_log_at(int log, void *out, size_t bytes, off_t at)
+{
+    ssize_t got;
+    do
+        got = pread(log, out, bytes, at);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
 /* What was recorded. A torn last frame: the disk was full, or a process was killed in mid-write. */
 static void read_log(int log, struct images *images, struct launch_result *result)
 {
     static _Alignas(8) char buffer[sizeof(struct wire_frame) + WIRE_CHUNK_BYTES];
     off_t at = sizeof(struct wire_log_header);
     ssize_t got;
-    while ((got = pread(log, buffer, sizeof buffer, at)) > 0) {
+    while ((got = read_log_at(log, buffer, sizeof buffer, at)) > 0) {
         size_t total;
         if (wire_frame_check(buffer, (size_t)got, &total) != BASE_OK) {
             result->log_truncated = true;
@@ -155,6 +164,7 @@ static void read_log(int log, struct images *images, struct launch_result *resul
         result->corrupt_records += !take_frame(images, (const struct wire_frame *)buffer);
         at += (off_t)total;
     }
+    result->log_truncated = result->log_truncated || got < 0;
 }
 
 /* An image without counts lives on, or was killed, or executed another program in that moment. */

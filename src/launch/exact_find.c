@@ -14,19 +14,23 @@
 
 /* ---- finding ------------------------------------------------------------------------------ */
 
-/* The first of `places`, relative to the folder, that can be executed. */
-static bool find_beside(const char *folder, const char *const *places, size_t count,
-                        char path[LAUNCH_PATH_BYTES])
+/* The first of `places`, relative to the folder, that can be executed. 0, or errno: ENOENT only if
+   there is none. */
+static int find_beside(const char *folder, const char *const *places, size_t count,
+                       char path[LAUNCH_PATH_BYTES])
 {
     char candidate[PATH_MAX + 64], found[PATH_MAX];
+    int reason = ENOENT;
     for (size_t i = 0; i < count; i++) {
         snprintf(candidate, sizeof candidate, "%s/%s", folder, places[i]);
         if (realpath(candidate, found) && access(found, X_OK) == 0) {
             strcpy(path, found);
-            return true;
+            return 0;
         }
+        if (errno != ENOENT && errno != ENOTDIR)
+            reason = errno;
     }
-    return false;
+    return reason;
 }
 
 static bool is_library(const char *folder)
@@ -76,8 +80,15 @@ enum launch_outcome launch_exact_find(struct launch_exact_engine *engine, char *
     }
     self[length] = 0;
     *strrchr(self, '/') = 0;
-    if (!find_beside(self, tools, BASE_COUNT(tools), found.tool) ||
-        !find_beside(self, starts, BASE_COUNT(starts), found.start)) {
+    int reason = find_beside(self, tools, BASE_COUNT(tools), found.tool);
+    if (!reason)
+        reason = find_beside(self, starts, BASE_COUNT(starts), found.start);
+    if (reason && reason != ENOENT) {
+        snprintf(error, LAUNCH_ERROR_BYTES, "cannot find the exact engine beside '%s': %s.", self,
+                 strerror(reason));
+        return LAUNCH_FAILED;
+    }
+    if (reason) {
         snprintf(error, LAUNCH_ERROR_BYTES,
                  "the exact engine was not built or installed with this headroom; as root: apt "
                  "install valgrind, then build headroom again.");

@@ -31,9 +31,9 @@ static int executable(const char *path)
         return errno;
     if (S_ISDIR(status.st_mode))
         return EISDIR;
-    if (!S_ISREG(status.st_mode) || faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) != 0)
+    if (!S_ISREG(status.st_mode))
         return EACCES;
-    return 0;
+    return faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0 ? 0 : errno;
 }
 
 static enum launch_outcome explain(const char *name, int reason, char *error)
@@ -154,7 +154,9 @@ static enum launch_outcome unreadable(const char *path, enum base_status status,
         return LAUNCH_OK;
     snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s': %s%s.", path,
              interpreter ? "the script's interpreter: " : "",
-             status == BASE_NOT_FOUND ? "there is no such file" : base_status_text(status));
+             status == BASE_NOT_FOUND ? "there is no such file"
+             : status == BASE_IO      ? strerror(errno)
+                                      : base_status_text(status));
     return LAUNCH_NOT_EXECUTABLE;
 }
 

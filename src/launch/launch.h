@@ -56,7 +56,7 @@ struct launch_watchpoints {
 /*
  * Arms watchpoints on memory of a forked child and touches them there, so that the
  * caller's signal handling stays as it is. repeat: traps timed for the cost figures
- * (at least 1). BASE_IO: no child could be made.
+ * (at least 1). BASE_IO: no child could be made, errno tells why.
  */
 enum base_status launch_try_watchpoints(unsigned repeat, struct launch_watchpoints *result);
 
@@ -70,7 +70,8 @@ enum base_status launch_try_ticks(double *tick_ms);
  */
 enum base_status launch_try_counters(struct wire_config *config);
 
-/* Can another process of this user open our descriptors through /proc? */
+/* Can another process of this user open our descriptors through /proc? BASE_IO: that could not be
+   tried, errno tells why. */
 enum base_status launch_try_descriptors(void);
 
 /* ---- recording ---------------------------------------------------------------------- */

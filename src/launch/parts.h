@@ -99,6 +99,7 @@ struct launch_companion {
     void (*before)(void *context, pid_t child); /* as launch_start_held                        */
     void (*begun)(void *context, pid_t child);  /* signals are not blocked                     */
     void (*tick)(void *context);                /* every 50 ms, or more often                  */
+    void (*hush)(void *context, uint32_t pid);  /* pid will be traced: its code is left alone from now on */
     void (*ended)(void *context);               /* if it has begun: the program is reaped      */
 };
 

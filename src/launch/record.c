@@ -11,6 +11,7 @@
  * the program gets mask and dispositions exactly as headroom got them.
  */
 #include "launch/parts.h"
+#include "launch/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,6 +74,7 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     }
     wire_region_init(region, config);
+    atomic_store(&((struct wire_region *)region)->executing, 1);
     *descriptor = file;
     return region;
 }
@@ -158,6 +160,7 @@ struct recording {
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
+    struct launch_calls calls;
     uint64_t corrupt;
     bool told_failure;
 };
@@ -197,6 +200,7 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
+        launch_calls_serve(&recording->calls, recording->region, recording->companion);
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
@@ -231,7 +235,10 @@ static void finish(struct recording *recording, struct launch_result *result)
     result->images = recording->log.images;
     result->corrupt_records = recording->corrupt;
     result->lost_threads = atomic_load(&region->lost_threads);
+    int64_t executing = atomic_load(&region->executing);
     result->lost_processes = atomic_load(&region->lost_processes);
+    if (result->images && executing > 0) /* without any it is the program itself */
+        result->lost_processes += (uint64_t)executing;
     result->degraded = atomic_load(&region->degraded);
     result->source = atomic_load(&region->source);
     result->ticks = atomic_load(&region->ticks);
@@ -254,7 +261,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
     if (!launch_start_held(recording->request, environment, &signals->program, companion->before,
                            companion->context, &child, &reason))
         return launch_start_failed(recording->request->path, reason, error);
-    recording->life.root = child;
+    recording->life.root = recording->calls.program = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
     launch_signals_begin(signals, recording->region, child);
@@ -270,6 +277,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
         companion->ended(companion->context);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
+    launch_calls_end(&recording->calls);
     *result = measured;
     return LAUNCH_OK;
 }

@@ -36,7 +36,7 @@ static void on_trap(int signal)
 
 /* ---- children that report ------------------------------------------------------------- */
 
-/* Runs work in a child; its report (exactly `bytes` long) arrives in `report`. */
+/* Runs work in a child; its report (exactly `bytes` long) arrives in `report`. BASE_IO: errno. */
 static enum base_status in_child(bool (*work)(void *report, const void *input), const void *input,
                                  void *report, size_t bytes)
 {
@@ -44,6 +44,7 @@ static enum base_status in_child(bool (*work)(void *report, const void *input), 
     if (pipe2(ends, O_CLOEXEC) != 0)
         return BASE_IO;
     pid_t child = fork();
+    int reason = child < 0 ? errno : EIO;
     if (child == 0) {
         struct sigaction action = {.sa_handler = on_trap, .sa_flags = SA_RESTART};
         sigset_t none;
@@ -71,6 +72,7 @@ static enum base_status in_child(bool (*work)(void *report, const void *input), 
         }
     }
     close(ends[0]);
+    errno = reason;
     return status;
 }
 
@@ -248,11 +250,17 @@ enum base_status launch_try_descriptors(void)
     int report = 0;
     int file = memfd_create("headroom", MFD_CLOEXEC);
     if (file < 0)
-        return BASE_UNSUPPORTED;
+        return errno == ENOSYS ? BASE_UNSUPPORTED : BASE_IO;
     int source[2] = {getpid(), file};
     enum base_status status = in_child(descriptor_work, source, &report, sizeof report);
+    int reason = errno;
     close(file);
-    if (status == BASE_OK && report)
-        status = report == ENOENT ? BASE_NOT_FOUND : BASE_DENIED;
+    if (status == BASE_OK && report) {
+        status = report == ENOENT                      ? BASE_NOT_FOUND
+                 : report == EACCES || report == EPERM ? BASE_DENIED
+                                                       : BASE_IO;
+        reason = report;
+    }
+    errno = reason;
     return status;
 }

@@ -545,6 +545,7 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
     }
     merge_run(&into->run, &from->run);
     merge_arguments(into, from);
+    into->file_bytes += from->file_bytes;
     if (tell_twice(into, from) && merge_caches(into, from) && merge_path_runs(into, from) &&
         merge_block_runs(into, from) && append(into, from))
         status = settle(into, why);

@@ -85,6 +85,9 @@ static uint64_t shape_of(struct naming *naming, uint32_t block, unsigned depth)
     if (old->shape == 0 || old->flags & CHILDREN_CUT || !naming->children[block] ||
         depth == DEEPEST)
         return old->shape;
+    /* Should it be among what it calls itself: else each call would double the work. */
+    naming->shapes[block] = old->shape;
+    naming->known[block] = true;
     uint64_t shape = 0;
     for (uint32_t i = 0; i < naming->children[block]; i++) {
         const struct profile_block_child *child =
@@ -94,7 +97,6 @@ static uint64_t shape_of(struct naming *naming, uint32_t block, unsigned depth)
                                               base_mix64(child->times)));
     }
     naming->shapes[block] = shape ? shape : 1;
-    naming->known[block] = true;
     return naming->shapes[block];
 }
 

@@ -149,6 +149,19 @@ static bool check_tree(const struct profile *profile)
     return true;
 }
 
+uint32_t profile_depth(const struct profile *profile)
+{
+    uint32_t deepest = 0, *depths = calloc(profile->contexts_count + 1, sizeof *depths);
+    if (!depths)
+        return UINT32_MAX;
+    for (size_t i = 1; i < profile->contexts_count; i++) {
+        depths[i] = depths[profile->contexts[i].parent] + 1;
+        deepest = depths[i] > deepest ? depths[i] : deepest;
+    }
+    free(depths);
+    return deepest;
+}
+
 static bool check_pair(const struct profile *profile, const struct profile_pair *pair,
                        unsigned kinds)
 {

@@ -23,6 +23,13 @@
 
 enum { PROFILE_VERSION = 6, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
+/*
+ * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
+ * debug information makes several inlined frames of one: 2048 are eight for each of 256, four for each of
+ * 512. `import` cuts what is deeper, so that a file with deeper ones is none that headroom wrote.
+ */
+enum { PROFILE_MOST_DEPTH = 2048 };
+
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
 extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load", "reuse" */
@@ -523,6 +530,7 @@ struct profile {
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
     struct profile_strings *strings;
+    uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
 };
 
 /* An empty profile, or NULL without memory. profile_free(NULL) does nothing. */
@@ -542,6 +550,9 @@ PROFILE_LISTS(PROFILE_ADDER)
 /* True if everything that readers rely upon holds (ids, order, finite numbers). */
 bool profile_check(const struct profile *profile);
 
+/* Frames in the deepest context; parents must precede children. UINT32_MAX: no memory. */
+uint32_t profile_depth(const struct profile *profile);
+
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
 
@@ -560,14 +571,16 @@ enum base_status profile_output_check(const char *path, char *error, size_t erro
 /*
  * Writes a new file, mode 0600: first beside path under a temporary name, then
  * an existing profile is renamed to `path.old`, then the new one put in place.
- * On failure what was there stays. error: one sentence.
+ * On failure what was there stays. error: one sentence. BASE_TOO_LARGE: it was read from files
+ * (file_bytes), and would take more than four times as many bytes.
  */
 enum base_status profile_write(const struct profile *profile, const char *path, char *error,
                                size_t error_bytes);
 
 /*
  * Reads a profile whole. BASE_NOT_FOUND, BASE_DENIED, BASE_IO; BASE_MALFORMED: not
- * a profile, or damaged; BASE_TOO_NEW. error: one sentence.
+ * a profile, or damaged; BASE_TOO_NEW; BASE_TOO_LARGE: contexts deeper than PROFILE_MOST_DEPTH.
+ * error: one sentence.
  */
 enum base_status profile_read(const char *path, struct profile **profile, char *error,
                               size_t error_bytes);

@@ -40,7 +40,8 @@ struct reader {
     int version;
     const char **names; /* by id; [0] is NULL */
     size_t names_count, names_capacity;
-    bool out_of_memory;
+    bool out_of_memory, too_deep;
+    char trouble[128]; /* what kept SQLite from reading a file that may be as it should; or "" */
 };
 
 static uint32_t big_endian32(const unsigned char *bytes)
@@ -413,6 +414,26 @@ static bool read_table(struct reader *reader, const struct schema_table *table)
     return good && result == SQLITE_DONE;
 }
 
+static void note_trouble(struct reader *reader)
+{
+    int code = sqlite3_errcode(reader->db) & 0xff, reason = sqlite3_system_errno(reader->db);
+    if (code == SQLITE_NOMEM)
+        reader->out_of_memory = true;
+    else if (reason || code == SQLITE_IOERR || code == SQLITE_CANTOPEN)
+        snprintf(reader->trouble, sizeof reader->trouble, "%s",
+                 reason                    ? strerror(reason)
+                 : code == SQLITE_CANTOPEN ? "the kernel does not let headroom open it"
+                                           : sqlite3_errstr(code));
+}
+
+static bool check_depth(struct reader *reader)
+{
+    uint32_t depth = profile_depth(reader->profile);
+    reader->out_of_memory |= depth == UINT32_MAX;
+    reader->too_deep = depth != UINT32_MAX && depth > PROFILE_MOST_DEPTH;
+    return depth <= PROFILE_MOST_DEPTH;
+}
+
 static bool read_database(struct reader *reader, const char *path)
 {
     bool good = open_database(reader, path) && check_schema(reader) && read_names(reader) &&
@@ -420,11 +441,30 @@ static bool read_database(struct reader *reader, const char *path)
     for (size_t i = 0; good && i < SCHEMA_TABLES; i++)
         if (schema_tables[i].since <= reader->version)
             good = read_table(reader, &schema_tables[i]);
-    if (!good && reader->db && sqlite3_errcode(reader->db) == SQLITE_NOMEM)
-        reader->out_of_memory = true;
+    if (!good && reader->db)
+        note_trouble(reader);
     sqlite3_close(reader->db);
     free(reader->names);
-    return good && profile_check(reader->profile);
+    return good && profile_check(reader->profile) && check_depth(reader);
+}
+
+static enum base_status fail_read(const struct reader *reader, const char *path, char *error,
+                                  size_t error_bytes)
+{
+    if (reader->too_deep) {
+        snprintf(error, error_bytes,
+                 "cannot read '%s': its calling contexts are more than %d frames deep, which those "
+                 "of no recording are.",
+                 path, PROFILE_MOST_DEPTH);
+        return BASE_TOO_LARGE;
+    }
+    if (reader->out_of_memory || reader->trouble[0]) {
+        snprintf(error, error_bytes, "cannot read '%s': %s.", path,
+                 reader->out_of_memory ? "out of memory" : reader->trouble);
+        return reader->out_of_memory ? BASE_NO_MEMORY : BASE_IO;
+    }
+    snprintf(error, error_bytes, "'%s' is damaged and cannot be read.", path);
+    return BASE_MALFORMED;
 }
 
 enum base_status profile_read(const char *path, struct profile **profile, char *error,
@@ -441,13 +481,10 @@ enum base_status profile_read(const char *path, struct profile **profile, char *
     }
     if (read_database(&reader, path)) {
         profile_total(reader.profile);
+        reader.profile->file_bytes = reader.file_bytes;
         *profile = reader.profile;
         return BASE_OK;
     }
     profile_free(reader.profile);
-    snprintf(error, error_bytes,
-             reader.out_of_memory ? "cannot read '%s': out of memory."
-                                  : "'%s' is damaged and cannot be read.",
-             path);
-    return reader.out_of_memory ? BASE_NO_MEMORY : BASE_MALFORMED;
+    return fail_read(&reader, path, error, error_bytes);
 }

@@ -11,12 +11,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+enum { PAGE_BYTES = 4096 };
 
 struct writer {
     const struct profile *profile;
@@ -192,13 +195,25 @@ static int write_run(struct writer *writer)
     return result;
 }
 
+/*
+ * What is merged has the rows of the profiles that were read, each once, and of each text one copy,
+ * as they have; pages may be filled worse. So four times their size is never reached; 1 MiB is for
+ * a page of each table, and what merging adds about each recording. 0: no limit.
+ */
+static uint64_t most_pages(const struct profile *profile)
+{
+    uint64_t pages = (profile->file_bytes * 4 + (1 << 20)) / PAGE_BYTES;
+    return profile->file_bytes == 0 ? 0 : pages < INT32_MAX ? pages : INT32_MAX;
+}
+
 static int write_all(struct writer *writer)
 {
-    char head[256];
+    char head[320];
     snprintf(head, sizeof head,
              "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-             "PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
-             (int)SCHEMA_APPLICATION_ID, PROFILE_VERSION);
+             "PRAGMA page_size=%d; PRAGMA max_page_count=%" PRIu64
+             "; PRAGMA application_id=%d; PRAGMA user_version=%d; BEGIN",
+             PAGE_BYTES, most_pages(writer->profile), (int)SCHEMA_APPLICATION_ID, PROFILE_VERSION);
     int result = sqlite3_exec(writer->db, head, NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = sqlite3_exec(writer->db, schema_name_sql, NULL, NULL, NULL);
@@ -215,14 +230,18 @@ static int write_all(struct writer *writer)
     return result;
 }
 
-/* Fills the existing empty file `path`. */
+/* Fills the existing empty file `path`. It is nobody else's, so it is not locked (unix-none): a
+   file system that cannot lock would make SQLite say that it is locked. */
 static enum base_status write_database(const struct profile *profile, const char *path,
                                        const char *shown, char *error, size_t error_bytes)
 {
     struct writer writer = {.profile = profile};
     int reason = 0;
     int result =
-        sqlite3_open_v2(path, &writer.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+        sqlite3_open_v2(path, &writer.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none");
+    /* Where SQLite may not open a file for writing it does so for reading, and says nothing. */
+    if (result == SQLITE_OK && sqlite3_db_readonly(writer.db, "main") != 0)
+        result = SQLITE_CANTOPEN;
     if (result == SQLITE_OK)
         result = write_all(&writer);
     if (writer.db)
@@ -232,12 +251,20 @@ static enum base_status write_database(const struct profile *profile, const char
     free(writer.name_ids);
     if (result == SQLITE_OK)
         return BASE_OK;
+    if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
+        say(error, error_bytes,
+            "cannot write '%s': it would be more than four times as large as what it is made of.",
+            shown);
+        return BASE_TOO_LARGE;
+    }
     if (result == SQLITE_FULL || reason == ENOSPC || reason == EDQUOT) {
         say(error, error_bytes, "cannot write '%s': no space left on the disk.", shown);
         return BASE_IO;
     }
     say(error, error_bytes, "cannot write '%s': %s.", shown,
-        reason ? strerror(reason) : sqlite3_errstr(result));
+        reason                      ? strerror(reason)
+        : result == SQLITE_CANTOPEN ? "the kernel does not let headroom open it for writing"
+                                    : sqlite3_errstr(result));
     return result == SQLITE_NOMEM ? BASE_NO_MEMORY : BASE_IO;
 }
 
@@ -296,6 +323,18 @@ static enum base_status open_temporary(const char *path, char **name, int *descr
     return status_of_errno(number);
 }
 
+/* What cannot be removed is named, behind what is said already. */
+static enum base_status remove_temporary(const char *temporary, char *error, size_t error_bytes)
+{
+    if (unlink(temporary) == 0)
+        return BASE_OK;
+    int number = errno;
+    size_t used = strnlen(error, error_bytes);
+    say(error + used, error_bytes - used, "%scannot remove '%s': %s.",
+        used ? " Besides, headroom " : "", temporary, strerror(number));
+    return status_of_errno(number);
+}
+
 enum base_status profile_output_check(const char *path, char *error, size_t error_bytes)
 {
     bool exists;
@@ -307,9 +346,11 @@ enum base_status profile_output_check(const char *path, char *error, size_t erro
     if (status != BASE_OK)
         return status;
     close(descriptor);
-    unlink(temporary);
+    if (error_bytes)
+        error[0] = 0;
+    status = remove_temporary(temporary, error, error_bytes);
     free(temporary);
-    return BASE_OK;
+    return status;
 }
 
 /* The old profile steps aside, the new one takes its place. */
@@ -364,7 +405,7 @@ enum base_status profile_write(const struct profile *profile, const char *path, 
     if (status == BASE_OK)
         status = put_in_place(temporary, path, error, error_bytes);
     if (status != BASE_OK)
-        unlink(temporary);
+        remove_temporary(temporary, error, error_bytes);
     close(descriptor);
     free(temporary);
     return status;

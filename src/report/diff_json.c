@@ -112,7 +112,7 @@ static void changes_member(struct json *json, const struct diff *diff, unsigned 
 {
     size_t shown[DIFF_KINDS] = {0};
     json_begin(json, "changes", '[');
-    for (size_t i = 0; i < diff->changes_count; i++) {
+    for (size_t i = 0; i < diff->changes_count && !ferror(json->out); i++) {
         const struct compare_change *change = &diff->changes[i];
         bool differs = change->verdict != COMPARE_SAME ||
                        (change->kind == DIFF_BLOCK && change->amounts[0] != change->amounts[1]);

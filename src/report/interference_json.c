@@ -52,7 +52,7 @@ static void stack_item(struct json *json, const struct profile *profile, uint32_
 {
     json_item(json);
     json_open(json, '[');
-    for (; context; context = profile->contexts[context].parent)
+    for (; context && !ferror(json->out); context = profile->contexts[context].parent)
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');
 }
@@ -61,7 +61,7 @@ static void stacks_members(struct json *json, const struct profile *profile,
                            const struct interference_rows *rows)
 {
     json_begin(json, "stacks", '[');
-    for (size_t i = rows->stacks; i < rows->stacks_end; i++)
+    for (size_t i = rows->stacks; i < rows->stacks_end && !ferror(json->out); i++)
         stack_item(json, profile, profile->block_stacks[i].context);
     json_close(json, ']');
     json_begin(json, "stack_weights", '[');
@@ -73,7 +73,7 @@ static void stacks_members(struct json *json, const struct profile *profile,
     }
     json_close(json, ']');
     json_begin(json, "holders", '[');
-    for (size_t i = rows->holders; i < rows->holders_end; i++) {
+    for (size_t i = rows->holders; i < rows->holders_end && !ferror(json->out); i++) {
         const struct profile_block_holder *holder = &profile->block_holders[i];
         json_begin_item(json);
         json_context(json, "place", profile, holder->context);
@@ -242,7 +242,7 @@ static void list_member(struct json *json, const struct interference_figures *fi
                         const char *name, const uint32_t *blocks, size_t count)
 {
     json_begin(json, name, '[');
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !ferror(json->out); i++) {
         json_begin_item(json);
         block_head(json, figures, blocks[i]);
         histogram_member(json, &figures->blocks[blocks[i]]);
@@ -370,11 +370,11 @@ bool json_interference(struct json *json, const struct profile *profile,
         causes_member(json, result->lost_ns);
         /* Varying work has scores as well: who reads this may see it otherwise. */
         json_begin(json, "blocks", '[');
-        for (size_t i = 0; i < result->ranked_count && left; i++, left--)
+        for (size_t i = 0; i < result->ranked_count && left && !ferror(json->out); i++, left--)
             block_object(json, &figures, result->ranked[i]);
-        for (size_t i = 0; i < result->varying_count && left; i++, left--)
+        for (size_t i = 0; i < result->varying_count && left && !ferror(json->out); i++, left--)
             block_object(json, &figures, result->varying[i]);
-        for (size_t i = 0; i < result->sequences_count && left; i++, left--)
+        for (size_t i = 0; i < result->sequences_count && left && !ferror(json->out); i++, left--)
             block_object(json, &figures, result->sequences[i]);
         json_close(json, ']');
         functions_member(json, &figures);

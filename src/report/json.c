@@ -57,7 +57,8 @@ static void kind_object(struct json *json, const struct profile *profile,
         json_raw(json, "null");
     json_count(json, "pairs_total", kind->pairs_count);
     json_begin(json, "pairs", '[');
-    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit); i++)
+    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
+         i++)
         pair_object(json, profile, &kind->pairs[i]);
     json_close(json, ']');
     json_close(json, '}');

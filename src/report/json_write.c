@@ -4,6 +4,7 @@
 #include "report/names.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -13,8 +14,18 @@ void json_raw(struct json *json, const char *text)
     fputs(text, json->out);
 }
 
-/* Invalid bytes become U+FFFD; control characters, quotes and backslashes are escaped. DEL and
-   line separators are legal in JSON. */
+/* Of a character that terminals or readers might take for a command: as its UTF-16 code, of which
+   name_shows refuses none above U+FFFF. */
+static void quote_hidden(struct json *json, const char *text, size_t bytes)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    unsigned code = bytes == 1   ? s[0]
+                    : bytes == 2 ? (s[0] & 0x1fU) << 6 | (s[1] & 0x3fU)
+                                 : (s[0] & 0xfU) << 12 | (s[1] & 0x3fU) << 6 | (s[2] & 0x3fU);
+    fprintf(json->out, "\\u%04x", code);
+}
+
+/* Invalid bytes become U+FFFD; quotes, backslashes and what name_shows refuses are escaped. */
 void json_quote(struct json *json, const char *text)
 {
     if (!text) {
@@ -29,8 +40,8 @@ void json_quote(struct json *json, const char *text)
             bytes = 1;
         } else if (*text == '"' || *text == '\\') {
             fprintf(json->out, "\\%c", *text);
-        } else if ((unsigned char)*text < 0x20) {
-            fprintf(json->out, "\\u%04x", (unsigned)*text);
+        } else if (!name_shows(text, bytes)) {
+            quote_hidden(json, text, bytes);
         } else {
             fwrite(text, 1, bytes, json->out);
         }
@@ -39,10 +50,15 @@ void json_quote(struct json *json, const char *text)
     putc('"', json->out);
 }
 
-/* The locale's decimal separator must not get in. */
+/* The locale's decimal separator must not get in. JSON has no word for what is not finite: means of
+   sums that a damaged file has divided by next to nothing. */
 void json_number(struct json *json, double value, int digits)
 {
     char text[64];
+    if (!isfinite(value)) {
+        json_raw(json, "null");
+        return;
+    }
     snprintf(text, sizeof text, "%.*g", digits, value);
     for (char *at = text; *at; at++)
         if (!strchr("0123456789+-eE", *at))
@@ -183,7 +199,7 @@ void json_context(struct json *json, const char *name, const struct profile *pro
                   uint32_t context)
 {
     json_begin(json, name, '[');
-    for (; context; context = profile->contexts[context].parent)
+    for (; context && !ferror(json->out); context = profile->contexts[context].parent)
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');
 }

@@ -104,10 +104,14 @@ static size_t operator_bytes(const char *text)
     return 0;
 }
 
+/* Names have few brackets that nothing closes, and each is looked for to the end. */
+enum { MOST_UNCLOSED = 16 };
+
 /* Without "(parameters)" and, if `templates`, with "<…>" for "<arguments>". */
 static void strip(const char *name, bool templates, char *out, size_t out_bytes)
 {
     size_t used = 0;
+    unsigned unclosed = 0;
     for (const char *at = name; *at && used + 16 < out_bytes;) {
         const char *after = at + 1;
         if (starts(at, "operator")) {
@@ -119,8 +123,10 @@ static void strip(const char *name, bool templates, char *out, size_t out_bytes)
         }
         bool bracket =
             at > name && ((*at == '(' && !starts(at, "(anonymous")) || (*at == '<' && templates));
-        if (bracket)
+        if (bracket && unclosed < MOST_UNCLOSED) {
             after = skip_brackets(at);
+            unclosed += after == at + 1;
+        }
         if (after == at + 1)
             out[used++] = *at;
         else if (*at == '<')

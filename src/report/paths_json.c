@@ -110,7 +110,7 @@ static void blocks_member(struct json *json, const struct profile *profile, uint
     const struct profile_path_block *blocks = profile->path_blocks;
     json_begin(json, "executed_blocks", '[');
     for (size_t at = BASE_FIRST(i, count, blocks[i].function >= id);
-         at < count && blocks[at].function == id; at++)
+         at < count && blocks[at].function == id && !ferror(json->out); at++)
         block_object(json, profile, &blocks[at]);
     json_close(json, ']');
 }
@@ -143,7 +143,7 @@ static void functions_member(struct json *json, const struct paths_figures *figu
 {
     const struct profile *profile = figures->profile;
     json_begin(json, "functions", '[');
-    for (size_t i = 0; i < figures->functions_count; i++)
+    for (size_t i = 0; i < figures->functions_count && !ferror(json->out); i++)
         function_object(json, figures, figures->functions[i].id, &figures->functions[i]);
     for (uint32_t id = 1, path = 0; id < profile->path_functions_count; id++) {
         bool ran = path < profile->paths_count && profile->paths[path].function == id;
@@ -205,7 +205,8 @@ static void paths_member(struct json *json, const struct paths_figures *figures,
     size_t steps = 0;
     json_count(json, "paths_total", profile->paths_count);
     json_begin(json, "paths", '[');
-    for (size_t i = 0; i < profile->paths_count && (limit == 0 || i < limit); i++) {
+    for (size_t i = 0; i < profile->paths_count && (limit == 0 || i < limit) && !ferror(json->out);
+         i++) {
         steps += profile->paths[figures->ranked[i]].steps;
         if (limit == 0 && steps > STEPS_UNASKED)
             break;
@@ -343,7 +344,7 @@ static void cct_member(struct json *json, const struct paths_figures *figures, u
     json_text(json, "metric", paths_metric_names[contexts->metric]);
     json_count(json, "contexts_total", contexts->ranked_count);
     json_begin(json, "contexts", '[');
-    for (size_t i = 0; i < contexts->ranked_count && i < most; i++)
+    for (size_t i = 0; i < contexts->ranked_count && i < most && !ferror(json->out); i++)
         vertex_object(json, figures, contexts->ranked[i]);
     json_close(json, ']');
     json_close(json, '}');

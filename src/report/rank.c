@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Outer activations that are searched for a recursive call's first one. */
-enum { FOLD_DEPTH = 64 };
-
 /* ---- hash table from keys to numbers ------------------------------------------------------- */
 
 struct table {
@@ -84,12 +81,8 @@ static bool classify_frames(struct ranking *ranking)
 
 static uint32_t fold(const struct ranking *ranking, uint32_t parent, uint32_t class)
 {
-    for (unsigned depth = 0; parent && depth < FOLD_DEPTH; depth++) {
-        if (ranking->places[parent].class == class)
-            return parent;
-        parent = ranking->places[parent].parent;
-    }
-    return 0;
+    return BASE_FOLDED(place, parent, ranking->places[place].parent,
+                       ranking->places[place].class == class);
 }
 
 /* There are at most as many places as contexts, so nothing grows. */

@@ -258,7 +258,8 @@ static void pairs_member(struct json *json, const struct ranking *ranking,
         json_raw(json, "null");
     json_count(json, "pairs_total", ranking->reuse_pairs_count);
     json_begin(json, "pairs", '[');
-    for (size_t i = 0; i < ranking->reuse_pairs_count && (limit == 0 || i < limit); i++)
+    for (size_t i = 0;
+         i < ranking->reuse_pairs_count && (limit == 0 || i < limit) && !ferror(json->out); i++)
         pair_object(json, ranking, figures, &sources, &ranking->reuse_pairs[i]);
     json_close(json, ']');
     source_free(&sources);

@@ -41,6 +41,10 @@ static char *read_whole(int descriptor, size_t bytes)
 int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes)
 {
     struct stat info;
+    /* Opening alone can do something to a device: so it is looked at before, and again when it is
+     * open. */
+    if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
+        return -1;
     int descriptor = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (descriptor < 0)
         return -1;

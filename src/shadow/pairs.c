@@ -27,6 +27,89 @@ static struct shadow_pair *find(const struct shadow *shadow, uint64_t key)
     }
 }
 
+/* Adds to the table, which has room. */
+static void put(struct shadow *shadow, const struct shadow_pair *counted)
+{
+    struct shadow_pair *pair = find(shadow, shadow_key(counted));
+    if (!pair->second) {
+        pair->first = counted->first;
+        pair->second = counted->second;
+        shadow->pairs_count++;
+    }
+    pair->waste += counted->waste;
+    pair->use += counted->use;
+    pair->dead += counted->dead;
+}
+
+/* ---- merging ------------------------------------------------------------------------------- */
+
+/* Waste is what findings are made of; of a use only the sum matters in the end. */
+static uint64_t weight_of(const struct shadow_pair *pair)
+{
+    return pair->waste + pair->dead + pair->use / 8;
+}
+
+static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
+{
+    const struct shadow_bound *bound = &shadow->bound;
+    uint32_t first = pair->first ? bound->coarser(bound->context, pair->first) : 0;
+    uint32_t second = bound->coarser(bound->context, pair->second);
+    shadow->merged += first != pair->first || second != pair->second;
+    pair->first = first;
+    pair->second = second;
+}
+
+/* Gives `count` pairs coarser ids. Into a new table: of an open one nothing can be taken out. */
+static void merge_least(struct shadow *shadow, uint64_t count)
+{
+    const struct shadow_memory *memory = &shadow->memory;
+    struct shadow_pair *old = shadow->pairs;
+    uint64_t capacity = shadow->pairs_capacity;
+    struct base_least least = {0};
+    struct shadow_pair *fresh = memory->map(memory->context, capacity * sizeof *old, false);
+    if (!fresh) {
+        shadow_exhaust(shadow);
+        return;
+    }
+    for (uint64_t i = 0; i < capacity; i++)
+        if (old[i].second)
+            base_least_note(&least, weight_of(&old[i]));
+    base_least_choose(&least, count);
+    shadow->pairs = fresh;
+    shadow->pairs_count = 0;
+    for (uint64_t i = 0; i < capacity; i++) {
+        if (!old[i].second)
+            continue;
+        if (base_least_takes(&least, weight_of(&old[i])))
+            coarsen(shadow, &old[i]);
+        put(shadow, &old[i]);
+    }
+    memory->unmap(memory->context, old, capacity * sizeof *old);
+}
+
+/* What pairs are merged into may be as many: these have coarser ids in turn, and each round takes
+ * more. */
+static void merge_down_to(struct shadow *shadow, uint64_t most, uint64_t target)
+{
+    enum { ROUNDS = 8 };
+    for (uint64_t more = 0; more < ROUNDS && shadow->pairs_count > most && !shadow->exhausted;
+         more++)
+        merge_least(shadow, shadow->pairs_count - target + target * more / ROUNDS);
+}
+
+void shadow_bound_pairs(struct shadow *shadow, const struct shadow_bound *bound)
+{
+    shadow->bound = *bound;
+}
+
+void shadow_merge_pairs(struct shadow *shadow, uint64_t most)
+{
+    if (shadow->bound.most)
+        merge_down_to(shadow, most, most);
+}
+
+/* ---- growing ------------------------------------------------------------------------------- */
+
 static void grow(struct shadow *shadow)
 {
     const struct shadow_memory *memory = &shadow->memory;
@@ -45,25 +128,29 @@ static void grow(struct shadow *shadow)
     memory->unmap(memory->context, old, capacity * sizeof *old);
 }
 
+/* A bounded table may be three quarters full before it grows no more. */
+static void make_room(struct shadow *shadow)
+{
+    uint64_t most = shadow->bound.most;
+    if (!most || shadow->pairs_capacity / 4 * 3 < most)
+        grow(shadow);
+    else if (shadow->pairs_count > most)
+        merge_down_to(shadow, most, most / 2);
+}
+
 /* When exhausted, new pairs still find room for what the sets hold, as long as probing is short. */
 static void add(struct shadow *shadow, const struct shadow_pair *counted)
 {
-    uint64_t dead = counted->dead & ((UINT64_C(1) << SHADOW_ELEMENT_SHIFT) - 1);
-    if (!(counted->waste | counted->use | dead))
+    struct shadow_pair pair = *counted;
+    pair.dead &= (UINT64_C(1) << SHADOW_ELEMENT_SHIFT) - 1;
+    if (!(pair.waste | pair.use | pair.dead))
         return;
-    struct shadow_pair *pair = find(shadow, shadow_key(counted));
-    if (!pair->second) {
-        if (shadow->exhausted && shadow->pairs_count >= shadow->pairs_capacity / 8 * 7)
-            return;
-        pair->first = counted->first;
-        pair->second = counted->second;
-        shadow->pairs_count++;
-    }
-    pair->waste += counted->waste;
-    pair->use += counted->use;
-    pair->dead += dead;
+    if (shadow->exhausted && shadow->pairs_count >= shadow->pairs_capacity / 8 * 7 &&
+        !find(shadow, shadow_key(counted))->second)
+        return;
+    put(shadow, &pair);
     if (shadow->pairs_count > shadow->pairs_capacity / 2 && !shadow->exhausted)
-        grow(shadow);
+        make_room(shadow);
 }
 
 static bool is_counted(const struct shadow_pair *pair)

@@ -88,6 +88,18 @@ enum { SHADOW_ELEMENT_SHIFT = 56 };
  */
 enum { SHADOW_SETS_BITS = 16, SHADOW_ROWS_BITS = 3, SHADOW_SETS = 1 << SHADOW_SETS_BITS, SHADOW_LEAVING = 16 };
 
+/*
+ * A bound for the table of pairs. Where there are more the lightest are merged, half of them at a time: both their ids
+ * are replaced by coarser ones, and what they counted is added there, so that sums over all pairs stay as they
+ * are as long as a coarser id is of the same kind (load or store) and width. 0 has no coarser one, and an id
+ * that is its own is never merged; there must be far fewer of these pairs than `most`.
+ */
+struct shadow_bound {
+    uint64_t most;               /* pairs; 0: no bound                                        */
+    uint32_t (*coarser)(void *context, uint32_t id);
+    void *context;
+};
+
 struct shadow {
     unsigned char *base;         /* record of address 0 */
     uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
@@ -97,6 +109,8 @@ struct shadow {
     uint32_t turn;               /* of leaving */
     struct shadow_pair *pairs;   /* open addressing; complete after shadow_flush */
     uint64_t pairs_count, pairs_capacity;
+    struct shadow_bound bound;
+    uint64_t merged;             /* pairs that were                                           */
     uint64_t address_limit;      /* rounded up to a power of two */
     uint64_t misfit[4];          /* [log2 n]: bits no address of the inline path for n bytes has */
     uint32_t ids_capacity;
@@ -141,8 +155,15 @@ void shadow_kernel_store(struct shadow *shadow, uint64_t address, uint32_t id, u
 /* The memory is gone or new from the kernel. */
 void shadow_forget(struct shadow *shadow, uint64_t address, uint64_t bytes);
 
+/* To be called before the first access. */
+void shadow_bound_pairs(struct shadow *shadow, const struct shadow_bound *bound);
+
 /* Moves all counts to the pair table. */
 void shadow_flush(struct shadow *shadow);
+
+/* After shadow_flush: merges the lightest until there are no more than that, or those left have no coarser ids. Nothing
+   without a bound. */
+void shadow_merge_pairs(struct shadow *shadow, uint64_t most);
 
 /* After a fork: what was counted is the parent's. Memory of what happened stays. */
 void shadow_reset_counts(struct shadow *shadow);

@@ -82,7 +82,7 @@ static void place_frames(struct json *json, const struct ranking *ranking, uint3
     const struct profile *profile = ranking->profile;
     uint32_t next = 0;
     json_begin(json, "frames", '[');
-    for (size_t i = 1; i < ranking->places_count; i++) {
+    for (size_t i = 1; i < ranking->places_count && !ferror(json->out); i++) {
         uint32_t id = ranking->places[i].class;
         if (numbers[id])
             continue;
@@ -225,7 +225,7 @@ static bool vertices_member(struct json *json, const struct profile *profile, bo
         return false;
     json_begin(json, "frames", '[');
     frame_item(json, "a thread or signal handler", NULL, 0, NULL, 0); /* function 0 */
-    for (size_t i = 1; i < profile->path_functions_count; i++) {
+    for (size_t i = 1; i < profile->path_functions_count && !ferror(json->out); i++) {
         const struct profile_path_function *function = &profile->path_functions[i];
         frame_item(json, function->function, function->file, function->line,
                    profile->modules[function->module].path, 0);

@@ -13,6 +13,9 @@
 enum {
     AROUND = 12, /* lines before and behind a place: what fits on a screen, twice */
     MOST_TEXT_BYTES = 4 << 20,
+    /* Of files gone through for them: a file of 32 KiB has a thousand lines, so these are 8192 of
+       them, of which 4 MiB quote 512 bytes each, ten lines. */
+    MOST_READ_BYTES = 256 << 20,
     LINE_BYTES = 400, /* longer ones are generated, and cut */
 };
 
@@ -59,11 +62,16 @@ static int compare(const void *left, const void *right)
     return files ? files : (a->line > b->line) - (a->line < b->line);
 }
 
-/* A stream of the file if it may be quoted, else NULL. */
-static FILE *open_source(const char *path, uint64_t not_newer_than_ns)
+/* A stream of the file if it may be quoted, else NULL. *left_bytes: that may still be read. */
+static FILE *open_source(const char *path, uint64_t not_newer_than_ns, size_t *left_bytes)
 {
     size_t bytes;
     int descriptor = source_open(path, not_newer_than_ns, &bytes);
+    if (descriptor >= 0 && bytes > *left_bytes) {
+        close(descriptor);
+        return NULL;
+    }
+    *left_bytes -= descriptor >= 0 ? bytes : 0;
     FILE *in = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
     if (!in && descriptor >= 0)
         close(descriptor);
@@ -108,7 +116,7 @@ static void quote_file(struct json *json, FILE *in, const struct place *places, 
 size_t sources_member(struct json *json, const struct profile *profile)
 {
     struct places places = {0};
-    size_t files = 0, room = MOST_TEXT_BYTES, next;
+    size_t files = 0, room = MOST_TEXT_BYTES, left_bytes = MOST_READ_BYTES, next;
     if (!gather(profile, &places))
         return SIZE_MAX;
     qsort(places.items, places.count, sizeof *places.items, compare);
@@ -117,7 +125,7 @@ size_t sources_member(struct json *json, const struct profile *profile)
         for (next = i;
              next < places.count && !strcmp(places.items[next].file, places.items[i].file);)
             next++;
-        FILE *in = open_source(places.items[i].file, profile->run.start_ns);
+        FILE *in = open_source(places.items[i].file, profile->run.start_ns, &left_bytes);
         if (!in)
             continue;
         json_begin_item(json);

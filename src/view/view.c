@@ -7,11 +7,13 @@
  */
 #include "view/parts.h"
 
+#include "report/collect.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110 };
+enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110, MOST_FINDINGS = 1024 };
 
 /* ---- text in markup ----------------------------------------------------------------------------
  */
@@ -79,15 +81,19 @@ static enum base_status changes(struct profile *profile, const struct view_optio
     return report_diff_text(options->before, profile, &diff, out);
 }
 
-/* Written to memory. */
-struct text {
-    char *start;
-    size_t bytes;
-};
+/*
+ * Each part of the page is made in memory. The tree has numbers for each context, some 40 bytes
+ * where the file has ten; findings with their contexts are some 180 bytes a frame, and 128 MiB 500
+ * findings of each of three kinds with two contexts that are more than 200 frames deep.
+ */
+enum { MOST_TEXT_BYTES = 128 << 20, MOST_TEXT_FACTOR = 8 };
 
-static enum base_status finish(FILE *memory, enum base_status status)
+static bool begin_text(struct collected *text, const struct profile *profile,
+                       const struct profile *before)
 {
-    return fclose(memory) != 0 && status == BASE_OK ? BASE_NO_MEMORY : status;
+    uint64_t read_bytes = profile->file_bytes + (before ? before->file_bytes : 0);
+    size_t most_bytes = MOST_TEXT_BYTES + MOST_TEXT_FACTOR * read_bytes;
+    return collect_begin(text, most_bytes, most_bytes);
 }
 
 typedef enum base_status text_writer(struct profile *profile, const struct view_options *options,
@@ -96,18 +102,20 @@ typedef enum base_status text_writer(struct profile *profile, const struct view_
 static enum base_status preformatted(text_writer *write, struct profile *profile,
                                      const struct view_options *options, FILE *out)
 {
-    struct text text = {0};
-    FILE *memory = open_memstream(&text.start, &text.bytes);
-    if (!memory)
+    struct collected text;
+    if (!begin_text(&text, profile, options->before))
         return BASE_NO_MEMORY;
-    enum base_status status = finish(memory, write(profile, options, memory));
-    if (status == BASE_OK) {
-        fputs("<pre class=\"report\">", out);
-        text_write(text.start, out);
-        fputs("</pre>\n", out);
-    }
-    free(text.start);
-    return status;
+    enum base_status status = write(profile, options, text.stream);
+    if (status == BASE_OK)
+        putc(0, text.stream);
+    status = collect_end(&text, status);
+    if (status != BASE_OK)
+        return status;
+    fputs("<pre class=\"report\">", out);
+    text_write(text.text, out);
+    fputs("</pre>\n", out);
+    free(text.text);
+    return BASE_OK;
 }
 
 static void degradations(const struct profile *profile, FILE *out)
@@ -189,46 +197,55 @@ static void views(const struct profile *profile, const struct view_options *opti
 
 static const char data_tag[] = "<script type=\"application/octet-stream\"";
 
-static enum base_status pack(const char *id, const struct text *text, FILE *out)
+static enum base_status pack(const char *id, struct collected *text, FILE *out)
 {
     fprintf(out, " id=\"%s\">", id);
-    enum base_status status = encode_write(text->start, text->bytes, out);
+    enum base_status status = encode_write(text->text, text->bytes, out);
     fputs("</script>\n", out);
+    free(text->text);
     return status;
 }
 
+static enum base_status make_data(struct profile *profile, const struct view_options *options,
+                                  struct collected *text, size_t *source_files)
+{
+    if (!begin_text(text, profile, options->before))
+        return BASE_NO_MEMORY;
+    return collect_end(text, data_write(profile, options, text->stream, source_files));
+}
+
+/* With fewer findings, if all that are asked for are too much. */
 static enum base_status packed_data(struct profile *profile, const struct view_options *options,
                                     FILE *out, size_t *source_files)
 {
-    struct text text = {0};
-    FILE *memory = open_memstream(&text.start, &text.bytes);
-    if (!memory)
-        return BASE_NO_MEMORY;
-    enum base_status status = finish(memory, data_write(profile, options, memory, source_files));
-    if (status == BASE_OK) {
-        fputs(data_tag, out);
-        status = pack("data", &text, out);
+    struct collected text;
+    struct view_options fewer = *options;
+    enum base_status status = make_data(profile, &fewer, &text, source_files);
+    while (status == BASE_TOO_LARGE && fewer.limit != 1) {
+        fewer.limit = fewer.limit ? fewer.limit / 2 : MOST_FINDINGS / 2;
+        status = make_data(profile, &fewer, &text, source_files);
     }
-    free(text.start);
-    return status;
+    if (status != BASE_OK)
+        return status;
+    if (options->shown)
+        *options->shown = fewer.limit;
+    fputs(data_tag, out);
+    return pack("data", &text, out);
 }
 
 static enum base_status packed_tree(const struct profile *profile,
                                     const struct view_options *options, FILE *out)
 {
-    struct text text = {0};
+    struct collected text;
     bool any = false;
-    FILE *memory = open_memstream(&text.start, &text.bytes);
-    if (!memory)
+    if (!begin_text(&text, profile, options->before))
         return BASE_NO_MEMORY;
-    enum base_status status = finish(memory, tree_write(profile, memory, &any));
-    if (status == BASE_OK) {
-        fputs(data_tag, out);
-        views(profile, options, any, out);
-        status = pack("tree", &text, out);
-    }
-    free(text.start);
-    return status;
+    enum base_status status = collect_end(&text, tree_write(profile, text.stream, &any));
+    if (status != BASE_OK)
+        return status;
+    fputs(data_tag, out);
+    views(profile, options, any, out);
+    return pack("tree", &text, out);
 }
 
 enum base_status view_write(struct profile *profile, const struct view_options *options, FILE *out,

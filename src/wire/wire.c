@@ -234,7 +234,6 @@ struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t 
         slot->tid = tid;
         slot->process = process;
         slot->cpu_ns = 0;
-        slot->quiet = 0;
         slot->thread = atomic_fetch_add_explicit(&region->next_thread, 1, memory_order_relaxed);
         return slot;
     }

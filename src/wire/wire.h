@@ -25,11 +25,12 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 4,
+    WIRE_VERSION = 5,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
     WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
+    WIRE_CALLS = 8,             /* calls asked for at one time                              */
     WIRE_PATH_BYTES = 496,
     WIRE_NONE = 0xffffffff,
 };
@@ -127,7 +128,7 @@ struct wire_thread_slot {
     uint32_t pid, tid;
     uint32_t process;            /* id of the process image                                   */
     uint32_t thread;             /* unique in the recording, from region.next_thread          */
-    uint32_t quiet;              /* 1: observes nothing more, because it is to be traced      */
+    uint32_t reserved;
     uint64_t cpu_ns;             /* CPU time at the thread's end, 0 if unknown                */
     struct wire_counters counters;
 };
@@ -156,6 +157,38 @@ struct wire_table_slot {
     char path[WIRE_PATH_BYTES];  /* "[vdso]" for the kernel's                                 */
 };
 
+/*
+ * What an agent asks headroom to have a thread execute: a function of the agent there, between two
+ * instructions of its own (launch/calls.c). A signal would do, but would be noticed: the system call in
+ * which the thread waits would return EINTR.
+ */
+enum wire_call_kind {
+    WIRE_CALL_QUIET,             /* all threads of process `pid`: fall silent, because it will be traced
+                                    or filtered                                               */
+    WIRE_CALL_BEGIN,             /* thread `pid` of the process that asks: begin to observe   */
+};
+enum wire_call_state { WIRE_CALL_FREE, WIRE_CALL_CLAIMED, WIRE_CALL_WANTED, WIRE_CALL_SERVED };
+
+struct wire_call {
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: -> SERVED -> FREE (futex) */
+    uint32_t kind, pid;
+    uint64_t argument;           /* BEGIN: address of the thread's state; QUIET: a thread that need not */
+};
+
+/* In the agent's memory. Zero: nothing can be executed there. */
+struct wire_call_gate {
+    uint64_t entry, end;         /* code to execute, with rdi and rsp at a frame; its last instruction, an int3 */
+    int64_t self;                /* from a thread's control block to the pointer to its state; that begins with
+                                    first and last byte of the handlers' stack                */
+};
+
+/* At the top of the handlers' stack meanwhile: the registers to go on with, and what to do. */
+struct wire_call_frame {
+    uint64_t general[BASE_GENERAL_REGISTERS], ip, flags;
+    uint64_t mask;               /* blocked signals                                           */
+    uint64_t kind, argument;
+};
+
 struct wire_region {
     uint64_t magic;
     uint32_t version, bytes;
@@ -167,10 +200,13 @@ struct wire_region {
     _Atomic uint64_t free_chunks;    /* tagged list head: tag << 32 | index                   */
     _Atomic uint64_t lost_threads;   /* threads that found no slot                            */
     _Atomic uint64_t lost_processes; /* images that could not be observed                     */
+    _Atomic int64_t executing;       /* programs executed with an agent that has not started yet */
     _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide                      */
     _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
     _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
     _Atomic uint64_t ticks_elsewhere;
+    _Atomic uint64_t call_gate;     /* offset of the struct in the agent's image; 0: none yet */
+    struct wire_call calls[WIRE_CALLS];
     struct wire_thread_slot threads[WIRE_THREADS];
     struct wire_table_slot tables[WIRE_TABLES];
     _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];

@@ -53,6 +53,12 @@ END
     [ ! -e interference.headroom ]
 }
 
+@test "interference: a name that nothing matches is listed as not hooked" {
+    try 7 "$HEADROOM" interference --functions 'update,updat?_not' -- "$BATS_FILE_TMPDIR/contend"
+    [ "$(grep -c 'no function of the program matches it' err)" = 1 ]
+    grep -q -F -e '- updat?_not: no function of the program' err
+}
+
 @test "interference: a lock is found, and the program is as always" {
     try 7 "$HEADROOM" interference --every 1 --functions update -- "$BATS_FILE_TMPDIR/contend"
     [ "$(cat out)" = 4200000 ]

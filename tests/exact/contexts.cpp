@@ -68,8 +68,10 @@ OPAQUE void down(int levels)
 }
 
 /*
+ * Folded: a call made where one is being made is that one.
+ *
  * case: recursion
- *   touch down down down down recursion main
+ *   touch down down recursion main
  *   touch down recursion main
  *   touch down down recursion main
  */

@@ -5,9 +5,10 @@
  * What is read must hold profile_check's promises, and with them reports, exports, pages,
  * differences, limits and merging must do.
  */
+#include "sound_profile.h"
+
 #include "compare/compare.h"
 #include "export/export.h"
-#include "profile/profile.h"
 #include "report/report.h"
 #include "view/view.h"
 
@@ -26,155 +27,6 @@ static unsigned char *sound;
 static size_t sound_bytes;
 static FILE *nowhere;
 
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static uint32_t context(struct profile *profile, uint32_t parent, const char *function)
-{
-    struct profile_frame *frame = profile_add_frames(profile);
-    *frame = (struct profile_frame){.function = function, .file = "/x/a.c", .line = 3, .module = 1};
-    *profile_add_contexts(profile) =
-        (struct profile_context){parent, (uint32_t)profile->frames_count - 1};
-    return (uint32_t)profile->contexts_count - 1;
-}
-
-static void fill_blocks(struct profile *profile, uint32_t place)
-{
-    *profile_add_block_functions(profile) =
-        (struct profile_block_function){.function = "lock", .class = 1, .key = 1};
-    *profile_add_block_functions(profile) =
-        (struct profile_block_function){.function = "f(int)", .file = "/x/a.c", .line = 3};
-    for (uint32_t i = 0; i < 2; i++)
-        *profile_add_block_threads(profile) = (struct profile_block_thread){
-            .tid = i, .duration_ns = 1e9, .events = 9, .cost_ns = 5, .owners = 1};
-    for (uint32_t i = 0; i < 3; i++) {
-        *profile_add_timed_blocks(profile) =
-            (struct profile_block){.function = i, .flags = i ? 0 : 2, .max_ns = 5000};
-        *profile_add_block_parts(profile) =
-            (struct profile_block_part){i, i % 2, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
-        *profile_add_block_children(profile) = (struct profile_block_child){i, 1, 2, 0};
-        *profile_add_block_stacks(profile) = (struct profile_block_stack){i, place, 5, 1e4};
-        *profile_add_block_holders(profile) = (struct profile_block_holder){i, place, 5, 1e4};
-        for (uint64_t j = 0; j < 24; j++)
-            *profile_add_block_samples(profile) =
-                (struct profile_block_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
-    }
-    *profile_add_block_skips(profile) = (struct profile_block_skip){"g", "/x/a", "too odd"};
-    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 1e9, 10000, 1, 1, 0, 0, 0};
-}
-
-static void fill_paths(struct profile *profile)
-{
-    *profile_add_path_functions(profile) = (struct profile_path_function){
-        .function = "f(int)", .file = "/x/a.c", .module = 1, .table_kind = 1, .blocks = 2};
-    *profile_add_path_functions(profile) =
-        (struct profile_path_function){.module = 1, .reason = 3, .why = "too odd"};
-    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 0, 0x10, 3, 1, 1, 0, 2};
-    *profile_add_path_blocks(profile) = (struct profile_path_block){1, 1, 0x20, 3, 1, 1, 2, 0};
-    *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.c", NULL, 3};
-    *profile_add_path_lines(profile) = (struct profile_path_line){"/x/a.h", "g", 4};
-    *profile_add_paths(profile) = (struct profile_path){.function = 1,
-                                                        .count = 9,
-                                                        .instructions = 54,
-                                                        .loads = 18,
-                                                        .stores = 18,
-                                                        .cycles = 90,
-                                                        .measured = 3,
-                                                        .misses = -1,
-                                                        .events = -1,
-                                                        .steps = 2};
-    *profile_add_paths(profile) = (struct profile_path){.function = 1,
-                                                        .flags = 6,
-                                                        .number = 1,
-                                                        .count = 3,
-                                                        .instructions = 9,
-                                                        .loads = 3,
-                                                        .stores = 3,
-                                                        .cycles = -1,
-                                                        .misses = 7,
-                                                        .events = 5,
-                                                        .first_step = 2,
-                                                        .steps = 1};
-    for (uint32_t i = 0; i < 3; i++)
-        profile_add_path_steps(profile)->block = i % 2;
-    *profile_add_vertices(profile) = (struct profile_vertex){.function = 1,
-                                                             .site = UINT32_MAX,
-                                                             .count = 9,
-                                                             .bytes = 80,
-                                                             .call_sites = 1,
-                                                             .call_sites_used = 1,
-                                                             .call_sites_one_path = 1,
-                                                             .instructions = 63,
-                                                             .cycles = 97,
-                                                             .misses = -1,
-                                                             .measured = 2};
-    *profile_add_vertices(profile) = (struct profile_vertex){
-        .parent = 1, .function = 1, .site_line = 3, .count = 1, .bytes = 80, .call_sites = 1};
-    *profile_add_vertex_paths(profile) = (struct profile_vertex_path){1, 0, 9};
-    *profile_add_path_runs(profile) = (struct profile_path_run){.modes = 11, .cycles_per_ns = 2};
-}
-
-static void fill_reuse(struct profile *profile, uint32_t use, uint32_t reuse)
-{
-    *profile_add_reuses(profile) = (struct profile_reuse){.process = 1,
-                                                          .unit_bytes = 64,
-                                                          .stack = 1,
-                                                          .accesses = 5000,
-                                                          .reuses = 4000,
-                                                          .locations = 1000,
-                                                          .never_reused = 10,
-                                                          .share_first = 1,
-                                                          .share_last = 1,
-                                                          .kept_accesses = 5000,
-                                                          .kept_locations = 1000};
-    *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_TIME, 9, 512, 1024, 4000};
-    *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_STACK, 5, 32, 64, 4000};
-    *profile_add_reuse_pairs(profile) =
-        (struct profile_reuse_pair){use, reuse, 400, 4000, 3e6, 3e9, 2e5, 2e7};
-    *profile_add_caches(profile) =
-        (struct profile_cache){.level = 1, .ways = 8, .line_bytes = 64, .bytes = 32768};
-    *profile_add_what_ifs(profile) = (struct profile_what_if){32768, 8, 64, 5000, 300};
-    *profile_add_loops(profile) =
-        (struct profile_loop){.module = 1, .address = 16, .function = "f(int)", .file = "/x/a.c"};
-    *profile_add_loops(profile) = (struct profile_loop){.parent = 1, .module = 1, .address = 32};
-    *profile_add_frame_loops(profile) = (struct profile_frame_loop){2, 2};
-}
-
-static void fill(struct profile *profile)
-{
-    profile_add_modules(profile)->path = "/x/prog";
-    uint32_t outer = context(profile, 0, "main"), first = context(profile, outer, "f(int)");
-    uint32_t second = context(profile, outer, NULL);
-    *profile_add_kinds(profile) = (struct profile_kind){.kind = PROFILE_DEAD, .samples = 100};
-    *profile_add_pairs(profile) = (struct profile_pair){.kind = PROFILE_DEAD,
-                                                        .first = first,
-                                                        .second = second,
-                                                        .waste_bytes = 800,
-                                                        .waste_squares = 6400,
-                                                        .waste_traps = 100};
-    *profile_add_sampled(profile) = (struct profile_sampled){PROFILE_DEAD, first, 100, 100, 100};
-    *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
-    *profile_add_processes(profile) = (struct profile_process){.id = 1};
-    *profile_add_threads(profile) = (struct profile_thread){.id = 1};
-    *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
-    fill_reuse(profile, first, second);
-    fill_paths(profile);
-    fill_blocks(profile, first);
-    profile_add_arguments(profile)->text = "prog";
-    profile_add_degraded(profile)->text = "degraded";
-    profile->run.verb = "waste";
-    profile->run.engine = "live";
-    profile->run.weighting = "cpu-time";
-    profile->run.version = "0";
-    profile->run.attempted = 101;
-    profile->run.stored = 100;
-}
-
 static void finish(void)
 {
     unlink(input_path);
@@ -189,7 +41,7 @@ static void start(void)
     input_file = mkstemp(input_path);
     nowhere = fopen("/dev/null", "w");
     require(profile && file >= 0 && input_file >= 0 && nowhere && atexit(finish) == 0);
-    fill(profile);
+    sound_profile_fill(profile);
     unlink(sound_path); /* else it is kept as .old */
     require(profile_write(profile, sound_path, error, sizeof error) == BASE_OK);
     profile_free(profile);

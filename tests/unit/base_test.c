@@ -16,6 +16,63 @@ static void every_status_has_a_text(void **state)
     }
 }
 
+/* Whoever takes the least by number of bits takes as many as asked, none heavier than one that
+   stays by more than the bits say. */
+static void the_least_are_taken(void **state)
+{
+    struct base_random random = {9};
+    for (uint64_t wanted = 0; wanted <= 1000; wanted += 125) {
+        uint64_t weights[1000], taken = 0, lightest_left = UINT64_MAX, heaviest_taken = 0;
+        struct base_least least = {0};
+        for (unsigned i = 0; i < 1000; i++) {
+            weights[i] = base_random_next(&random) >> base_random_below(&random, 65) % 64;
+            base_least_note(&least, weights[i]);
+        }
+        base_least_choose(&least, wanted);
+        for (unsigned i = 0; i < 1000; i++) {
+            bool takes = base_least_takes(&least, weights[i]);
+            taken += takes;
+            if (takes && weights[i] > heaviest_taken)
+                heaviest_taken = weights[i];
+            if (!takes && weights[i] < lightest_left)
+                lightest_left = weights[i];
+        }
+        assert_int_equal(taken, wanted);
+        assert_true(base_bits(heaviest_taken) <= base_bits(lightest_left));
+    }
+    assert_int_equal(base_bits(0), 0);
+    assert_int_equal(base_bits(UINT64_MAX), 64);
+}
+
+/* Of equals each third, say, and not the first third of them. */
+static void equals_are_taken_evenly(void **state)
+{
+    struct base_least least = {0};
+    unsigned taken = 0;
+    for (unsigned i = 0; i < 999; i++)
+        base_least_note(&least, 5);
+    base_least_choose(&least, 333);
+    for (unsigned i = 0; i < 999; i++) {
+        taken += base_least_takes(&least, 5);
+        assert_in_range(taken, i / 3, i / 3 + 1);
+    }
+    assert_int_equal(taken, 333);
+}
+
+/* A chain 1 <- 2 <- ... <- 100 whose nodes read as their number modulo 80. */
+static void recursion_leads_back_to_the_first_call(void **state)
+{
+    for (uint32_t read = 0; read < 80; read++) {
+        uint32_t found = BASE_FOLDED(at, 100, at - 1, at % 80 == read);
+        uint32_t expected = read <= 20 && read > 0 ? 80 + read : read;
+        if (expected == 0)
+            expected = 80;
+        /* Of the innermost 64 alone: 37 to 100. */
+        assert_int_equal(found, expected >= 37 ? expected : 0);
+    }
+    assert_int_equal(BASE_FOLDED(at, 0, at - 1, true), 0);
+}
+
 /* splitmix64 seeded with 1234567, published with its reference implementation. */
 static void random_follows_the_reference(void **state)
 {
@@ -112,6 +169,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_by_halves_find_the_first),
+        cmocka_unit_test(the_least_are_taken),
+        cmocka_unit_test(equals_are_taken_evenly),
+        cmocka_unit_test(recursion_leads_back_to_the_first_call),
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(random_follows_the_reference),
         cmocka_unit_test(random_below_is_uniform),

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* cli: the option table and its parser. What the verbs do is tested from outside, in tests/cli. */
 #include "cli/options.h"
+#include "cli/verbs.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -216,6 +220,88 @@ static void test_documents(void **state)
     free(text);
 }
 
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+struct writing {
+    size_t bytes, calls;
+    enum base_status status;
+};
+
+static enum base_status write_xs(void *context, FILE *out)
+{
+    struct writing *writing = context;
+    writing->calls++;
+    for (size_t i = 0; i < writing->bytes; i += 1024)
+        fprintf(out, "%1023d\n", 0);
+    return writing->status != BASE_OK         ? writing->status
+           : fflush(out) == 0 && !ferror(out) ? BASE_OK
+                                              : BASE_IO;
+}
+
+/* All or nothing, in one go or, when it is much, in two. */
+static void test_output_is_whole(void **state)
+{
+    enum { MIB = 1 << 20 };
+    static const struct {
+        struct writing writing;
+        size_t most_bytes, written_bytes, calls;
+        enum base_status status;
+    } cases[] = {
+        {{.bytes = 0}, 0, 0, 1, BASE_OK},
+        {{.bytes = MIB}, MIB, MIB, 1, BASE_OK},
+        {{.bytes = MIB + 1024}, MIB, 0, 1, BASE_TOO_LARGE},
+        {{.bytes = 16 * MIB}, 64 * MIB, 16 * MIB, 1, BASE_OK},
+        {{.bytes = 17 * MIB}, 64 * MIB, 17 * MIB, 2, BASE_OK},
+        {{.bytes = 65 * MIB}, 64 * MIB, 0, 1, BASE_TOO_LARGE},
+        {{.bytes = MIB, .status = BASE_NO_MEMORY}, 2 * MIB, 0, 1, BASE_NO_MEMORY},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct writing writing = cases[i].writing;
+        FILE *out = tmpfile();
+        assert_int_equal(output_whole(write_xs, &writing, out, cases[i].most_bytes),
+                         cases[i].status);
+        assert_int_equal(writing.calls, cases[i].calls);
+        assert_int_equal(ftell(out), cases[i].written_bytes);
+        fclose(out);
+    }
+    FILE *full = fopen("/dev/full", "w");
+    struct writing writing = {.bytes = 1024};
+    assert_int_equal(output_whole(write_xs, &writing, full, MIB), BASE_IO);
+    assert_int_equal(errno, ENOSPC);
+    fclose(full);
+    assert_int_equal(output_most_bytes(0), 64 * MIB);
+    assert_int_equal(output_most_bytes(MIB), (64 + 512) * MIB);
+}
+
+/* A child that goes on and on ends, with one sentence, and what it was writing is gone. */
+static void test_time_has_an_end(void **state)
+{
+    char directory[] = "/tmp/headroom-cli-XXXXXX", target[64], said[512] = "";
+    int ends[2], status;
+    assert_non_null(mkdtemp(directory));
+    snprintf(target, sizeof target, "%s/page", directory);
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct replacement file;
+        dup2(ends[1], STDERR_FILENO);
+        if (!replace_begin(&file, target))
+            _exit(99);
+        time_limit_start(1);
+        for (volatile unsigned long spins = 0;; spins++)
+            ;
+    }
+    close(ends[1]);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == READER_FAILED);
+    assert_true(read(ends[0], said, sizeof said - 1) > 0);
+    close(ends[0]);
+    assert_int_equal(strncmp(said, "headroom: gave up after 1 s of processor time", 45), 0);
+    assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+    assert_int_equal(rmdir(directory), 0);
+    assert_int_equal(time_limit_seconds(0, NULL), 60);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +313,8 @@ int main(void)
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_tables_are_sound),
         cmocka_unit_test(test_documents),
+        cmocka_unit_test(test_output_is_whole),
+        cmocka_unit_test(test_time_has_an_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

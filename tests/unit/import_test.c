@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -472,6 +473,37 @@ static void node_ids_are_the_threads_own(void **state)
     log_free(&log);
 }
 
+/* Of contexts that are deeper than a profile may be the outer callers are left out, and that is
+ * told. */
+static void too_deep_contexts_are_cut(void **state)
+{
+    enum { NODES = PROFILE_MOST_DEPTH + 100 };
+    struct log log;
+    log_begin(&log);
+    struct thread a = thread_begin(&log, 1, 100);
+    log_process(&a, UINT32_MAX, false);
+    log_module(&a, 1, "/bin/prog");
+    for (uint32_t i = 1; i < NODES; i++) {
+        log_node(&a, i, i - 1, 1, 0x1000 + i % 0xf00, 0);
+        if (i % 100 == 0)
+            drain(&log);
+    }
+    log_node(&a, NODES, NODES - 1, 1, 0x3007, WIRE_NODE_LEAF);
+    log_trap(&a, DETECT_DEAD, true, NODES, PROFILE_MOST_DEPTH, 1, 0);
+    thread_end(&log, &a);
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_int_equal(profile_depth(profile), PROFILE_MOST_DEPTH);
+    uint32_t context = profile->pairs[0].first, outermost = 0;
+    assert_string_equal(frame_of(profile, context, 0)->function, "leaf");
+    assert_string_equal(frame_of(profile, context, 2)->function, "main");
+    for (unsigned depth = 0; context; context = profile->contexts[context].parent, depth++)
+        outermost = profile->contexts[context].frame;
+    assert_int_equal(profile->frames[outermost].flags, PROFILE_FRAME_INCOMPLETE);
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void a_forked_child_uses_its_parents_modules(void **state)
 {
     struct log log;
@@ -869,6 +901,37 @@ static void exact_counts_add_up(void **state)
 }
 
 /* In sums they count; one by one they would take most of the profile. */
+static long peak_kib(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* Ids are the log's word: three records must not take what a quarter of a billion would. */
+static void far_ids_cost_no_more_than_near_ones(void **state)
+{
+    enum { FAR = (1 << 28) - 1, MOST_KIB = 100 << 10 };
+    struct log log;
+    exact_begin(&log, 3);
+    struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
+    log_contexts(&image);
+    log_node(&image, FAR, 1, 1, 0x2022, WIRE_NODE_LEAF);
+    WRITE(&image, WIRE_PATH_VERTEX, path_vertex, .vertex = FAR, .module = 1, .entry = 0x1000);
+    WRITE(&image, WIRE_PATH_STATE, path_state, .state = FAR, .kind = WIRE_PATH_ENTRY,
+          .vertex = FAR);
+    WRITE(&image, WIRE_PAIR, pair, .first = 3, .second = FAR, .waste_bytes = 80);
+    log_totals(&image, 900, 0);
+    image_end(&log, &image);
+    long before = peak_kib();
+    struct profile *profile = import_and_read(&log, NULL);
+    assert_true(peak_kib() - before < MOST_KIB);
+    assert_int_equal(profile->pairs_count, 1);
+    assert_string_equal(frame_of(profile, profile->pairs[0].second, 1)->function, "main");
+    profile_free(profile);
+    log_free(&log);
+}
+
 static void uses_alone_are_folded(void **state)
 {
     struct log log;
@@ -2016,6 +2079,7 @@ int main(void)
         cmocka_unit_test(one_thread_one_pair),
         cmocka_unit_test(threads_and_processes_are_merged),
         cmocka_unit_test(node_ids_are_the_threads_own),
+        cmocka_unit_test(too_deep_contexts_are_cut),
         cmocka_unit_test(a_forked_child_uses_its_parents_modules),
         cmocka_unit_test(exec_continues_the_process),
         cmocka_unit_test(unknown_modules_keep_name_and_offset),
@@ -2027,6 +2091,7 @@ int main(void)
         cmocka_unit_test(any_cut_and_any_flip_is_survived),
         cmocka_unit_test(other_files_are_no_logs),
         cmocka_unit_test(exact_counts_add_up),
+        cmocka_unit_test(far_ids_cost_no_more_than_near_ones),
         cmocka_unit_test(uses_alone_are_folded),
         cmocka_unit_test(exact_images_find_their_parents),
         cmocka_unit_test(reuse_is_summed_by_process),

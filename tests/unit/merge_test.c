@@ -693,7 +693,8 @@ static void circles_of_shapes_end(void **state)
     profile->block_children_count = 0;
     profile->timed_blocks[0].shape = 77;
     for (uint32_t i = 0; i < 40; i++)
-        *profile_add_block_children(profile) = (struct profile_block_child){0, 1, 1, 77};
+        *profile_add_block_children(profile) = (struct profile_block_child){
+            .block = 0, .function = profile->timed_blocks[0].function, .times = 1, .shape = 77};
     assert_true(profile_check(profile));
     begin(profile, "x");
     profile_free(profile);

@@ -541,6 +541,54 @@ static void full_disk_leaves_what_was_there(void **state)
     assert_int_equal(leftover, 0);
 }
 
+/* A chain of contexts that deep, all of one frame. */
+static struct profile *deep_profile(uint32_t depth)
+{
+    struct profile *profile = small_profile();
+    uint32_t frame = add_frame(profile, "chain", 1), context = 0;
+    for (uint32_t i = 0; i < depth; i++)
+        context = add_context(profile, context, frame);
+    return profile;
+}
+
+static void contexts_deeper_than_any_recording_are_refused(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("deep.headroom");
+    for (uint32_t over = 0; over < 2; over++) {
+        struct profile *profile = deep_profile(PROFILE_MOST_DEPTH + over);
+        assert_int_equal(profile_depth(profile), PROFILE_MOST_DEPTH + over);
+        assert_int_equal(profile_write(profile, path, error, sizeof error), BASE_OK);
+        profile_free(profile);
+        assert_int_equal(try_read(path, error), over ? BASE_TOO_LARGE : BASE_OK);
+    }
+    one_sentence(error);
+    assert_non_null(strstr(error, "more than 2048 frames deep"));
+    unlink(path);
+    unlink(in_directory("deep.headroom.old"));
+}
+
+/* What is merged cannot be much larger than what it is made of. */
+static void more_than_was_read_is_not_written(void **state)
+{
+    char error[PROFILE_ERROR_BYTES];
+    const char *path = in_directory("grown.headroom");
+    struct profile *profile = large_profile();
+    write_small(path);
+    unsigned count = entries();
+    for (uint32_t i = 0; i < 100000; i++)
+        add_context(profile, 0, 1);
+    profile->file_bytes = 1000;
+    assert_int_equal(profile_write(profile, path, error, sizeof error), BASE_TOO_LARGE);
+    one_sentence(error);
+    assert_non_null(strstr(error, "four times as large"));
+    assert_int_equal(entries(), count);
+    assert_int_equal(try_read(path, error), BASE_OK);
+    profile->file_bytes = 1 << 20;
+    assert_int_equal(profile_write(profile, path, error, sizeof error), BASE_OK);
+    profile_free(profile);
+}
+
 static void limited_file_size_leaves_what_was_there(void **state)
 {
     char error[PROFILE_ERROR_BYTES];
@@ -1353,6 +1401,8 @@ int main(void)
         cmocka_unit_test(refuses_links_and_other_files),
         cmocka_unit_test(output_check_leaves_nothing),
         cmocka_unit_test(full_disk_leaves_what_was_there),
+        cmocka_unit_test(contexts_deeper_than_any_recording_are_refused),
+        cmocka_unit_test(more_than_was_read_is_not_written),
         cmocka_unit_test(limited_file_size_leaves_what_was_there),
         cmocka_unit_test(unwritable_directory_is_told),
         cmocka_unit_test(check_sees_every_fault),

@@ -254,6 +254,28 @@ static void json_survives_any_string(void **state)
     profile_free(profile);
 }
 
+/* What is a command to some terminal, or turns the direction of writing, stands there as its
+ * number. */
+static void json_has_nothing_hidden(void **state)
+{
+    static const char text[] = "\x7f\xc2\x9b"
+                               "31m\xd8\x9c\xe2\x80\xae\xe2\x81\xa6\xe2\x82\xac";
+    struct report_options options = {0};
+    struct profile *profile = new_profile();
+    profile_add_arguments(profile)->text = text;
+    json_t *root = parse(profile, &options);
+    assert_string_equal(TEXT(root, "command.2"), text);
+    json_decref(root);
+    char *written = NULL;
+    size_t bytes = 0;
+    FILE *out = open_memstream(&written, &bytes);
+    assert_int_equal(report_json(profile, &options, out), BASE_OK);
+    fclose(out);
+    assert_non_null(strstr(written, "\"\\u007f\\u009b31m\\u061c\\u202e\\u2066\xe2\x82\xac\""));
+    free(written);
+    profile_free(profile);
+}
+
 /* Same lines, other addresses: one pair. Other lines: another. */
 static void json_merges_what_reads_the_same(void **state)
 {
@@ -867,6 +889,20 @@ static void reuse_without_stack_distances_uses_the_model(void **state)
     assert_true(json_is_null(at(root, "reuse.pairs.0.stack_mean")));
     assert_float_equal(NUMBER(root, "reuse.sample_locations_end"), 0.01, 1e-9);
     assert_null(json_object_get(at(root, "reuse"), "stack_agreement"));
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* JSON has no word for infinity: a sum over next to nothing is not known. */
+static void reuse_json_has_finite_numbers_only(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = reuse_profile(true);
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++)
+        profile->reuse_pairs[i].weight = 5e-324;
+    assert_true(profile_check(profile));
+    json_t *root = parse(profile, &options);
+    assert_true(json_is_null(at(root, "reuse.pairs.0.time_mean")));
     json_decref(root);
     profile_free(profile);
 }
@@ -2102,6 +2138,7 @@ int main(void)
         cmocka_unit_test(json_is_limited_and_filtered),
         cmocka_unit_test(json_without_samples_is_null),
         cmocka_unit_test(json_survives_any_string),
+        cmocka_unit_test(json_has_nothing_hidden),
         cmocka_unit_test(json_merges_what_reads_the_same),
         cmocka_unit_test(numbers_do_not_follow_the_locale),
         cmocka_unit_test(a_full_disk_is_told),
@@ -2120,6 +2157,7 @@ int main(void)
         cmocka_unit_test(exact_json_has_no_intervals),
         cmocka_unit_test(reuse_reads_like_this),
         cmocka_unit_test(reuse_without_stack_distances_uses_the_model),
+        cmocka_unit_test(reuse_json_has_finite_numbers_only),
         cmocka_unit_test(reuse_json_holds_what_was_found),
         cmocka_unit_test(near_reuses_come_last),
         cmocka_unit_test(forked_children_have_their_parents_locations),

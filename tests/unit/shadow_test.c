@@ -872,6 +872,131 @@ static void a_refused_table_ends_counting(void **state)
     stop(&shadow, &maps);
 }
 
+/*
+ * A bounded table: odd ids load, even ones store. Ids from COARSE on stand for all with the same
+ * remainder, those from OTHER on for all loads or all stores.
+ */
+enum { COARSE = MANY + 2, COARSE_IDS = 100, OTHER = COARSE + COARSE_IDS, BOUND = 6000, HEAVY = 20 };
+
+static uint32_t coarser(void *context, uint32_t id)
+{
+    const bool *forgets_the_kind = context;
+    uint32_t odd = *forgets_the_kind ? 0 : id & 1;
+    if (id >= COARSE)
+        return OTHER + odd;
+    return COARSE + 2 * (id % (COARSE_IDS / 2)) + odd;
+}
+
+/* Every second access is one of a few that take turns at words of their own, the others go
+ * anywhere. */
+static void mix(struct shadow *shadow)
+{
+    struct base_random random = {5};
+    for (uint32_t i = 0; i < 600000; i++) {
+        bool heavy = i & 1;
+        uint32_t word = heavy ? i / 2 % HEAVY : HEAVY + (uint32_t)base_random_below(&random, 40);
+        uint32_t id = heavy ? 1 + i / 2 % HEAVY : 1 + (uint32_t)base_random_below(&random, MANY);
+        uint64_t value = base_random_below(&random, 2);
+        if (id & 1)
+            shadow_load_fast(shadow, 4096 + 8 * word, id, 8, value);
+        else
+            shadow_store_fast(shadow, 4096 + 8 * word, id, 8, 0, value);
+    }
+    shadow_flush(shadow);
+}
+
+/* What totals are made of: by what the two accesses are. */
+struct totals {
+    uint64_t waste[3][2], use[3][2], dead[3][2];
+};
+
+static struct totals totals_of(const struct shadow *shadow)
+{
+    struct totals totals = {0};
+    for (uint64_t i = 0; i < shadow->pairs_capacity; i++) {
+        const struct shadow_pair *pair = &shadow->pairs[i];
+        uint32_t first = pair->first ? 1 + (pair->first & 1) : 0, second = pair->second & 1;
+        if (!pair->second)
+            continue;
+        totals.waste[first][second] += pair->waste;
+        totals.use[first][second] += pair->use;
+        totals.dead[first][second] += pair->dead;
+    }
+    return totals;
+}
+
+/* Waste of the heavy pairs under their own ids. */
+static uint64_t heavy_waste(const struct shadow *shadow)
+{
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < shadow->pairs_capacity; i++)
+        if (shadow->pairs[i].second && shadow->pairs[i].second <= HEAVY &&
+            shadow->pairs[i].first == shadow->pairs[i].second)
+            sum += shadow->pairs[i].waste;
+    return sum;
+}
+
+static void run_mix(struct shadow *shadow, struct maps *maps, bool *forgets_the_kind)
+{
+    start(shadow, maps, OTHER + 2, 0);
+    for (uint32_t id = 1; id < OTHER + 2; id++)
+        shadow_define(shadow, id, 8);
+    if (forgets_the_kind)
+        shadow_bound_pairs(shadow, &(struct shadow_bound){BOUND, coarser, forgets_the_kind});
+    mix(shadow);
+}
+
+static void a_bounded_table_merges_the_least_and_keeps_totals(void **state)
+{
+    bool right = false, wrong = true;
+    struct shadow free, bounded;
+    struct maps maps;
+    run_mix(&free, &maps, NULL);
+    struct totals expected = totals_of(&free), totals;
+    uint64_t heavy = heavy_waste(&free);
+    assert_true(free.pairs_count > 20 * BOUND && !free.merged);
+    stop(&free, &maps);
+
+    run_mix(&bounded, &maps, &right);
+    assert_in_range(bounded.pairs_count, 1, BOUND);
+    assert_in_range(bounded.pairs_capacity, 1, 8192);
+    assert_in_range(bounded.merged, 10 * BOUND, UINT32_MAX);
+    assert_true(shadow_check(&bounded, 4096, 4096 + 512));
+    totals = totals_of(&bounded);
+    assert_memory_equal(&totals, &expected, sizeof totals);
+    assert_true(heavy_waste(&bounded) == heavy);
+    shadow_merge_pairs(&bounded, 300); /* to the coarsest, where need be */
+    assert_in_range(bounded.pairs_count, 1, 300);
+    totals = totals_of(&bounded);
+    assert_memory_equal(&totals, &expected, sizeof totals);
+    assert_true(heavy_waste(&bounded) == heavy);
+    stop(&bounded, &maps);
+
+    run_mix(&bounded, &maps, &wrong);
+    totals = totals_of(&bounded);
+    assert_memory_not_equal(&totals, &expected, sizeof totals);
+    stop(&bounded, &maps);
+}
+
+/* The table that the pairs would move to is refused: as for one that cannot grow. */
+static void a_refused_merge_ends_counting(void **state)
+{
+    bool right = false;
+    struct shadow shadow;
+    struct maps maps;
+    start(&shadow, &maps, OTHER + 2, 0);
+    for (uint32_t id = 1; id < OTHER + 2; id++)
+        shadow_define(&shadow, id, 8);
+    shadow_bound_pairs(&shadow, &(struct shadow_bound){BOUND, coarser, &right});
+    maps.refuse_from = 2; /* after it has grown once */
+    mix(&shadow);
+    assert_true(shadow.exhausted);
+    assert_in_range(sum_of_pairs(&shadow), 1000, 600000 * 8 / 2);
+    shadow_merge_pairs(&shadow, 300);
+    assert_true(shadow_check(&shadow, 4096, 4096 + 512));
+    stop(&shadow, &maps);
+}
+
 static void addresses_beyond_the_limit_are_left_alone(void **state)
 {
     static const uint64_t addresses[] = {LIMIT,      LIMIT + 8,      LIMIT - 1, 1ull << 40,
@@ -957,6 +1082,8 @@ int main(void)
         cmocka_unit_test(refused_maps_leave_nothing),
         cmocka_unit_test(the_pair_table_grows),
         cmocka_unit_test(a_refused_table_ends_counting),
+        cmocka_unit_test(a_bounded_table_merges_the_least_and_keeps_totals),
+        cmocka_unit_test(a_refused_merge_ends_counting),
         cmocka_unit_test(addresses_beyond_the_limit_are_left_alone),
         cmocka_unit_test(forgetting_much_clears_pages),
         cmocka_unit_test(kernel_accesses_may_be_long),

@@ -6,11 +6,14 @@
  */
 #include "view/parts.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utime.h>
@@ -187,6 +190,82 @@ static void lines_not_quoted(void **state)
     }
 }
 
+/* What is no file is not even opened: that alone may do something. */
+static void nothing_but_files_is_opened(void **state)
+{
+    char fifo[] = "/tmp/headroom-fifo-XXXXXX", told[256];
+    size_t bytes;
+    close(mkstemp(fifo));
+    int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+    int opened = source_open(fifo, 0, &bytes);
+    assert_int_equal(opened, -1); /* it is empty */
+    assert_true(read(watch, told, sizeof told) > 0);
+    close(watch);
+    unlink(fifo);
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    assert_true(inotify_add_watch(watch, fifo, IN_OPEN) >= 0);
+    assert_int_equal(source_open(fifo, 0, &bytes), -1);
+    assert_true(read(watch, told, sizeof told) < 0 && errno == EAGAIN);
+    close(watch);
+    unlink(fifo);
+}
+
+/* 256 MiB are gone through for lines to quote: 32 of the largest files that are quoted at all. */
+static void files_read_are_bounded(void **state)
+{
+    enum { FILES = 40, BYTES = 8 << 20 };
+    char directory[] = "/tmp/headroom-view-XXXXXX", path[FILES][64];
+    size_t files = 0;
+    assert_non_null(mkdtemp(directory));
+    struct profile *profile = new_profile(NULL);
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(path[i], sizeof path[i], "%s/%u.c", directory, i);
+        assert_int_equal(close(open(path[i], O_CREAT | O_WRONLY | O_CLOEXEC, 0600)), 0);
+        assert_int_equal(truncate(path[i], BYTES), 0);
+        add_context(profile, 0, "f", path[i], 100);
+    }
+    free(page_of(profile, true, &files));
+    assert_int_equal(files, 32);
+    for (unsigned i = 0; i < FILES; i++)
+        unlink(path[i]);
+    rmdir(directory);
+    profile_free(profile);
+}
+
+/* Findings with contexts that make more than a page may hold: there are fewer of them in it. */
+static void findings_give_way(void **state)
+{
+    enum { DEPTH = 2000, PAIRS = 500 };
+    struct profile *profile = new_profile(NULL);
+    unsigned shown = 0;
+    size_t files;
+    uint32_t context = 0;
+    char *name = malloc(501);
+    memset(name, 'n', 500);
+    name[500] = 0;
+    context = add_context(profile, 0, name, NULL, 1);
+    for (uint32_t i = 0; i < DEPTH; i++) {
+        *profile_add_contexts(profile) =
+            (struct profile_context){context, (uint32_t)profile->frames_count - 1};
+        context = (uint32_t)profile->contexts_count - 1;
+        if (i >= DEPTH - PAIRS)
+            *profile_add_pairs(profile) = (struct profile_pair){
+                .kind = PROFILE_DEAD, .first = context, .second = context, .waste_bytes = 64};
+    }
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    struct view_options options = {.limit = PAIRS, .shown = &shown};
+    FILE *out = tmpfile();
+    assert_int_equal(view_write(profile, &options, out, &files), BASE_OK);
+    /* Of 500, 250, 125, 62: each has two contexts of at least 1500 frames of 600 bytes. */
+    assert_int_equal(shown, 62);
+    fclose(out);
+    free(name);
+    profile_free(profile);
+}
+
 static void empty_profile(void **state)
 {
     struct profile *profile = profile_new();
@@ -239,9 +318,15 @@ static int remove_source(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts_stay_texts), cmocka_unit_test(tree_and_metrics),
-        cmocka_unit_test(quoted_lines),     cmocka_unit_test(lines_not_quoted),
-        cmocka_unit_test(empty_profile),    cmocka_unit_test(full_disk),
+        cmocka_unit_test(texts_stay_texts),
+        cmocka_unit_test(tree_and_metrics),
+        cmocka_unit_test(quoted_lines),
+        cmocka_unit_test(lines_not_quoted),
+        cmocka_unit_test(empty_profile),
+        cmocka_unit_test(full_disk),
+        cmocka_unit_test(nothing_but_files_is_opened),
+        cmocka_unit_test(files_read_are_bounded),
+        cmocka_unit_test(findings_give_way),
     };
     return cmocka_run_group_tests(tests, write_source, remove_source);
 }
