@@ -54,6 +54,11 @@ enum binary_detail binary_detail(const struct binary *binary)
     return BINARY_DETAIL_LINES;
 }
 
+uint64_t binary_bytes(const struct binary *binary)
+{
+    return 4096;
+}
+
 const char *binary_debug_file(const struct binary *binary)
 {
     return NULL;
