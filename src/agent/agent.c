@@ -403,7 +403,7 @@ static void begin_process(bool forked)
 
 static void after_fork_in_child(void)
 {
-    if (!agent.region)
+    if (!agent.region || atomic_load(&agent.filtered))
         return;
     begin_process(true);
     if (!agent.region->config.follow)

@@ -379,6 +379,7 @@ struct agent_state {
     uint32_t process, pid, parent;
     bool forked;
     _Atomic bool stopped;   /* observe nothing more in this process                */
+    _Atomic bool filtered;  /* and make no system call any more: it might be fatal */
     _Atomic bool announced; /* PROCESS record written                              */
     uint32_t headroom_pid;
     uint64_t image_start, image_end; /* of the agent's own file */
@@ -460,6 +461,8 @@ void *wrap_next(void **cache, const char *name);
 void calls_open_gate(void);
 /* Before this process traces `pid`: if an agent is in there, it falls silent. */
 void calls_quieten(uint32_t pid);
+/* All other threads of this process fall silent, before system calls are filtered in them. */
+void calls_silence_others(void);
 /* Another thread of this process begins. False: it does not, and nobody is at it. */
 bool calls_begin(uint32_t tid);
 /* The handler of the int3 with which that ends: headroom has died meanwhile. False: it is another one. */

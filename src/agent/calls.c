@@ -100,7 +100,7 @@ bool calls_return(ucontext_t *context)
 
 /* ---- asking ----------------------------------------------------------------------------- */
 
-static struct wire_call *ask(uint32_t kind, uint32_t pid, const void *argument)
+static struct wire_call *ask(uint32_t kind, uint32_t pid, uint64_t argument)
 {
     if (!atomic_load_explicit(&agent.region->call_gate, memory_order_acquire))
         return NULL;
@@ -111,7 +111,7 @@ static struct wire_call *ask(uint32_t kind, uint32_t pid, const void *argument)
             continue;
         call->kind = kind;
         call->pid = pid;
-        call->argument = (uint64_t)argument;
+        call->argument = argument;
         atomic_store_explicit(&call->state, WIRE_CALL_WANTED, memory_order_release);
         atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
         os_futex_wake(&agent.region->doorbell);
@@ -157,15 +157,23 @@ static bool maps_agent(uint32_t pid)
 
 void calls_quieten(uint32_t pid)
 {
-    struct wire_call *call = maps_agent(pid) ? ask(WIRE_CALL_QUIET, pid, NULL) : NULL;
+    struct wire_call *call = maps_agent(pid) ? ask(WIRE_CALL_QUIET, pid, 0) : NULL;
     if (call)
         await(call, pid);
+}
+
+void calls_silence_others(void)
+{
+    uint32_t own = os_tid();
+    struct wire_call *call = ask(WIRE_CALL_QUIET, agent.pid, own);
+    if (call)
+        await(call, agent.pid);
 }
 
 bool calls_begin(uint32_t tid)
 {
     struct agent_thread *state = thread_prepare();
-    struct wire_call *call = state ? ask(WIRE_CALL_BEGIN, tid, state) : NULL;
+    struct wire_call *call = state ? ask(WIRE_CALL_BEGIN, tid, (uint64_t)state) : NULL;
     bool over = !call || await(call, tid), begun = state && state->tid == tid;
     if (state && over && !begun)
         thread_discard(state);

@@ -19,6 +19,11 @@ static _Atomic(bool) pool_lock;
 static struct agent_thread *pool;
 static unsigned pool_count;
 
+static bool is_filtered(void)
+{
+    return atomic_load_explicit(&agent.filtered, memory_order_relaxed);
+}
+
 static size_t state_bytes(void)
 {
     return sizeof(struct agent_thread) + cct_bytes(AGENT_TREE_NODES);
@@ -179,6 +184,8 @@ static void init_state(struct agent_thread *self)
 
 void thread_begin(struct agent_thread *prepared)
 {
+    if (is_filtered())
+        return; /* prepared is lost */
     if (agent_self || !agent_active()) {
         if (prepared)
             thread_discard(prepared);
@@ -220,7 +227,7 @@ static void end_slot(struct agent_thread *self)
 void thread_end(void)
 {
     struct agent_thread *self = agent_self;
-    if (!self || self->tid != os_tid())
+    if (is_filtered() || !self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
     hook_thread_end();
@@ -239,7 +246,7 @@ void thread_end(void)
 void thread_altstack_changed(const stack_t *now)
 {
     struct agent_thread *self = agent_self;
-    if (!self || self->tid != os_tid())
+    if (is_filtered() || !self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
     self->own_altstack = false;
@@ -258,7 +265,7 @@ void thread_altstack_changed(const stack_t *now)
 void thread_pause(void)
 {
     struct agent_thread *self = agent_self;
-    if (!self || self->tid != os_tid())
+    if (is_filtered() || !self || self->tid != os_tid())
         return;
     uint64_t mask = block_signals(~UINT64_C(0));
     thread_note_time(self);
@@ -271,8 +278,8 @@ void thread_pause(void)
 void thread_resume(void)
 {
     struct agent_thread *self = agent_self;
-    if (self && self->tid == os_tid() && !sample_running(self) && !self->small_altstack &&
-        agent_active())
+    if (!is_filtered() && self && self->tid == os_tid() && !sample_running(self) &&
+        !self->small_altstack && agent_active())
         start_ticks(self);
 }
 

@@ -341,11 +341,18 @@ EXPORT int sigaltstack(const stack_t *stack, stack_t *old)
 
 /* ---- restricted system calls, debugging ---------------------------------------------------- */
 
-/* Whatever the filter allows, our system calls may be forbidden after it. */
-static void before_filter(void)
+/*
+ * Whatever the filter allows, our system calls may be forbidden after it, and be the end of the
+ * program. So there are none afterwards; other threads that it will bind are stopped as well.
+ */
+static void before_filter(bool in_all_threads)
 {
-    if (agent.region)
-        agent_stop(WIRE_DEGRADED_SECCOMP);
+    if (!agent.region)
+        return;
+    agent_stop(WIRE_DEGRADED_SECCOMP);
+    if (in_all_threads)
+        calls_silence_others();
+    atomic_store(&agent.filtered, true);
 }
 
 EXPORT int prctl(int option, ...)
@@ -356,7 +363,7 @@ EXPORT int prctl(int option, ...)
     unsigned long c = va_arg(list, unsigned long), d = va_arg(list, unsigned long);
     va_end(list);
     if (option == PR_SET_SECCOMP)
-        before_filter();
+        before_filter(false);
     return WRAP_REAL(prctl)(option, a, b, c, d);
 }
 
@@ -376,7 +383,7 @@ EXPORT long syscall(long number, ...)
     va_end(list);
     if (agent.region) {
         if (number == __NR_seccomp && a != SECCOMP_GET_ACTION_AVAIL && a != SECCOMP_GET_NOTIF_SIZES)
-            before_filter();
+            before_filter(a == SECCOMP_SET_MODE_FILTER && b & SECCOMP_FILTER_FLAG_TSYNC);
         else if (number == __NR_perf_event_open)
             before_perf_event((const struct perf_event_attr *)a);
         else if (number == __NR_rt_sigaction && a == SIGTRAP && b)

@@ -97,12 +97,13 @@ static inline bool base_read(const struct base_memory *memory, uint64_t address,
 
 /*
  * The least of many: weights are noted, then a number of them is taken, lightest first; those of the
- * same number of bits count as equal, so that nothing need be sorted.
+ * same number of bits count as equal, so that nothing need be sorted. Of those that all could be taken
+ * as well each nth is: in a hash table the first ones would be neighbours, and those left crowd its other end.
  */
 struct base_least {
     uint64_t counts[65]; /* by number of bits                                        */
-    uint32_t bits;       /* all with fewer are taken, of those with as many `more`   */
-    uint64_t more;
+    uint32_t bits;       /* all with fewer are taken, of those with as many `some`   */
+    uint64_t some, carry;
 };
 
 static inline uint32_t base_bits(uint64_t number)
@@ -121,14 +122,21 @@ static inline void base_least_choose(struct base_least *least, uint64_t count)
     least->bits = 0;
     while (least->bits < BASE_COUNT(least->counts) && least->counts[least->bits] <= count)
         count -= least->counts[least->bits++];
-    least->more = count;
+    least->some = count;
+    least->carry = 0;
 }
 
 /* To be asked once for each that was noted. */
 static inline bool base_least_takes(struct base_least *least, uint64_t weight)
 {
     uint32_t bits = base_bits(weight);
-    return bits < least->bits || (bits == least->bits && least->more && least->more--);
+    if (bits != least->bits)
+        return bits < least->bits;
+    least->carry += least->some;
+    if (least->carry < least->counts[bits])
+        return false;
+    least->carry -= least->counts[bits];
+    return true;
 }
 
 /* splitmix64's finaliser (Steele, Lea, Flood 2014): a bijection on 64 bits. */

@@ -147,6 +147,11 @@ void binary_close(struct binary *binary)
     free(binary);
 }
 
+uint64_t binary_bytes(const struct binary *binary)
+{
+    return image_bytes(binary->main.elf);
+}
+
 enum binary_detail binary_detail(const struct binary *binary)
 {
     return binary->detail;

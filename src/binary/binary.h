@@ -72,6 +72,8 @@ void binary_close(struct binary *binary);
 enum binary_detail binary_detail(const struct binary *binary);
 /* Where debug information came from (path), or NULL. */
 const char *binary_debug_file(const struct binary *binary);
+/* Of the file itself. */
+uint64_t binary_bytes(const struct binary *binary);
 /* Bytes of the build-id, 0 if it has none. */
 size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_BYTES]);
 

@@ -16,7 +16,16 @@ struct record {
     bool wide; /* 64-bit DWARF */
 };
 
-enum { RETURN_ADDRESS_COLUMN = 16 };
+enum {
+    RETURN_ADDRESS_COLUMN = 16,
+    /*
+     * Of a common entry: compilers make "zPLR" and five instructions. Each of many small entries
+     * refers to it, and reads it anew: were it as long as the section, the time would go with the
+     * square of that.
+     */
+    MOST_LETTERS = 16,
+    MOST_INITIAL_BYTES = 1024,
+};
 
 static bool read_record(const struct cfi_section *section, size_t *offset, struct record *record)
 {
@@ -72,7 +81,8 @@ static bool read_common(const struct cfi_section *section, struct bytes body,
 {
     uint64_t version = bytes_fixed(&body, 1);
     const char *letters = (const char *)body.at;
-    if (!memchr(letters, 0, (size_t)(body.end - body.at)))
+    size_t most = (size_t)(body.end - body.at);
+    if (!memchr(letters, 0, most < MOST_LETTERS ? most : MOST_LETTERS))
         return false;
     body.at += strlen(letters) + 1;
     if (version != 1 && version != 3 && version != 4)
@@ -99,7 +109,8 @@ static bool read_common(const struct cfi_section *section, struct bytes body,
     }
     entry->initial = body.at;
     entry->initial_end = body.end;
-    return !body.failed && entry->return_column == RETURN_ADDRESS_COLUMN;
+    return !body.failed && body.end - body.at <= MOST_INITIAL_BYTES &&
+           entry->return_column == RETURN_ADDRESS_COLUMN;
 }
 
 static bool find_common(const struct cfi_section *section, const struct record *record,

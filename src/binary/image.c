@@ -152,6 +152,12 @@ void image_close(struct image *image)
     *image = (struct image){.file = -1};
 }
 
+size_t image_bytes(Elf *elf)
+{
+    size_t bytes;
+    return elf_rawfile(elf, &bytes) ? bytes : 0;
+}
+
 Elf_Scn *image_section(Elf *elf, const char *name, GElf_Shdr *header)
 {
     size_t names;

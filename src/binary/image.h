@@ -23,6 +23,9 @@ struct image {
 enum base_status image_open(const char *path, struct image *image);
 void image_close(struct image *image);
 
+/* Of the file. */
+size_t image_bytes(Elf *elf);
+
 /* First section of this name that has bytes in the file; NULL if none. */
 Elf_Scn *image_section(Elf *elf, const char *name, GElf_Shdr *header);
 

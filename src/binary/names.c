@@ -8,6 +8,7 @@
 #include "binary/binary.h"
 
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,56 @@ static size_t base_length(const char *linkage, const char **suffix)
     return (size_t)(dot - linkage);
 }
 
+/* What is known of a readable name so far. */
+struct text {
+    char *bytes;
+    size_t count, room, most;
+    jmp_buf enough;
+};
+
+/* demangle_callbackref. There is no other way to stop the demangler, and nothing that it would have
+ * to free. */
+static void take(const char *piece, size_t bytes, void *context)
+{
+    struct text *text = context;
+    if (bytes > text->most - text->count)
+        longjmp(text->enough, 1);
+    if (bytes >= text->room - text->count) {
+        size_t room = 2 * (text->count + bytes) + 64;
+        char *larger = realloc(text->bytes, room);
+        if (!larger)
+            longjmp(text->enough, 1);
+        text->bytes = larger;
+        text->room = room;
+    }
+    memcpy(text->bytes + text->count, piece, bytes);
+    text->count += bytes;
+    text->bytes[text->count] = 0;
+}
+
+static bool demangle_into(struct text *text, const char *mangled, bool rust, int options)
+{
+    if (setjmp(text->enough))
+        return false;
+    return rust ? rust_demangle_callback(mangled, options, take, text) != 0
+                : cplus_demangle_v3_callback(mangled, options, take, text) != 0;
+}
+
+/*
+ * A name refers to parts of itself (S_, T_), so that a line of it can stand for more text than
+ * there is memory, and takes as long. Real ones become some ten times as long. NULL: not mangled,
+ * longer than that, or no memory.
+ */
+static char *demangle(const char *mangled, bool rust, int options)
+{
+    enum { MOST_TIMES = 64, ALWAYS_BYTES = 4096 };
+    struct text text = {.most = MOST_TIMES * strlen(mangled) + ALWAYS_BYTES};
+    if (demangle_into(&text, mangled, rust, options) && text.count)
+        return text.bytes;
+    free(text.bytes);
+    return NULL;
+}
+
 char *names_demangle(const char *linkage, bool parameters)
 {
     const char *suffix;
@@ -101,9 +152,9 @@ char *names_demangle(const char *linkage, bool parameters)
         return NULL;
     char *readable = NULL;
     if (mangled) {
-        readable = rust_demangle(base, DMGL_NO_OPTS); /* first: old Rust looks like C++ */
+        readable = demangle(base, true, DMGL_NO_OPTS); /* first: old Rust looks like C++ */
         if (!readable)
-            readable = cplus_demangle_v3(base, parameters ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS);
+            readable = demangle(base, false, parameters ? DMGL_PARAMS | DMGL_ANSI : DMGL_NO_OPTS);
     }
     const char *shown = readable ? readable : base;
     char *whole = join(shown, strlen(shown), suffix, "");

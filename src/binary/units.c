@@ -11,12 +11,16 @@
  */
 #include "binary/units.h"
 
+#include "binary/image.h"
 #include "binary/split.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 
 enum { GREATEST_DEPTH = 64 };
+/* A range takes three bytes at least; sections may be compressed, and functions be in split files.
+ */
+enum { MOST_RANGES_A_BYTE = 4, ALWAYS_RANGES = 1 << 18 };
 
 /* Linkers set the addresses of functions they drop to 0, lld to -1 and -2. */
 static bool is_range(uint64_t start, uint64_t end)
@@ -24,11 +28,17 @@ static bool is_range(uint64_t start, uint64_t end)
     return start && end > start && start < UINT64_MAX - 1;
 }
 
-static bool add_ranges(Dwarf_Die *die, struct intervals *intervals, size_t value, bool *any)
+/* Of each range there are bytes in the file, but hostile entries may all refer to the same ones:
+   then the rest of them is left out, when there are more than the file has room for. */
+static bool add_ranges(Dwarf_Die *die, struct intervals *intervals, size_t value, size_t *most,
+                       bool *any)
 {
     Dwarf_Addr base, start, end;
     ptrdiff_t offset = 0;
     while ((offset = dwarf_ranges(die, offset, &base, &start, &end)) > 0) {
+        if (*most == 0)
+            break;
+        --*most;
         if (!is_range(start, end))
             continue;
         if (!intervals_add(intervals, start, end, value))
@@ -58,18 +68,20 @@ enum base_status units_load(Dwarf *dwarf, int file, struct units *units)
     Dwarf_CU *cu = NULL;
     uint8_t type;
     Dwarf_Die die, split;
+    units->most_ranges = MOST_RANGES_A_BYTE * image_bytes(dwarf_getelf(dwarf)) + ALWAYS_RANGES;
     while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
         bool any = false;
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        if (!make_room(units) || !add_ranges(&die, &units->ranges, units->count, &any))
+        if (!make_room(units) ||
+            !add_ranges(&die, &units->ranges, units->count, &units->most_ranges, &any))
             return BASE_NO_MEMORY;
         bool is_split = type == DW_UT_skeleton && split_may_be_read(&die, file) &&
                         dwarf_cu_info(cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 &&
                         split.addr;
         if (any)
-            units->items[units->count++] =
-                (struct unit){.die = die, .tree = is_split ? split : die};
+            units->items[units->count++] = (struct unit){
+                .die = die, .tree = is_split ? split : die, .most_ranges = &units->most_ranges};
     }
     intervals_sort(&units->ranges);
     return BASE_OK;
@@ -114,7 +126,7 @@ static bool add_function(struct unit *unit, Dwarf_Die *die)
         unit->dies = dies;
         unit->die_room = room;
     }
-    if (!add_ranges(die, &unit->functions, unit->die_count, &any))
+    if (!add_ranges(die, &unit->functions, unit->die_count, unit->most_ranges, &any))
         return false;
     if (any)
         unit->dies[unit->die_count++] = *die;

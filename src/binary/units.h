@@ -14,6 +14,7 @@ struct unit {
     Dwarf_Die die;  /* of the file itself: addresses, lines           */
     Dwarf_Die tree; /* where the entries are: differs with split DWARF */
     bool read;
+    size_t *most_ranges; /* that may still be added: those of all units           */
     struct intervals functions; /* values index function_dies                     */
     Dwarf_Die *dies;
     size_t die_count, die_room;
@@ -21,11 +22,11 @@ struct unit {
 
 struct units {
     struct unit *items;
-    size_t count, room;
+    size_t count, room, most_ranges;
     struct intervals ranges;
 };
 
-/* Lists the units of the file with that descriptor; an unreadable rest is left out. */
+/* Lists the units, which then stay where they are, of the file with that descriptor; an unreadable rest is left out. */
 enum base_status units_load(Dwarf *dwarf, int file, struct units *units);
 struct unit *units_find(struct units *units, uint64_t vaddr);
 void units_free(struct units *units);

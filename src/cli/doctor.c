@@ -216,6 +216,7 @@ static enum state try_recording(const struct examination *examination, const cha
         launch_log_create(profile, log_path, &request.log, finding) != LAUNCH_OK)
         return STATE_LIMITED; /* says nothing about recordings in general */
     enum launch_outcome outcome = launch_record(&request, &result, finding);
+    launch_signals_release();
     close(request.log);
     unlink(log_path);
     if (outcome != LAUNCH_OK)

@@ -187,6 +187,12 @@ static bool conclude(struct exact *exact)
     struct recording *recording = &exact->recording;
     const struct launch_result *result = &recording->result;
     char text[160];
+    if (result->detached) {
+        say("asked to end again, and '%s' goes on; what it did is written to '%s' when it ends: "
+            "'headroom report' reads that then.",
+            recording->command[0], recording->log_path);
+        return false;
+    }
     if (result->counted == 0) {
         say("nothing was recorded, no profile was written: %s.",
             why_nothing(result, text, sizeof text));

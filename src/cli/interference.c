@@ -16,6 +16,7 @@ struct timed {
     struct recording recording;
     struct launch_blocks_request request;
     struct launch_blocks_result blocks;
+    bool keep;      /* the raw log */
     char *patterns; /* copy of --functions, cut at its commas */
     const char *functions[PATTERNS_AT_MOST];
     char sampling_text[192], patching_text[192], more_text[128];
@@ -158,8 +159,7 @@ static int record(struct timed *timed)
     recording->region = timed->blocks.region;
     code = recording_exit_code(recording);
     collect_degraded(timed);
-    live_conclude(recording);
-    launch_blocks_free(&timed->blocks);
+    timed->keep = !live_conclude(recording);
     return code;
 }
 
@@ -181,7 +181,8 @@ int interference_run(const struct settings *settings, int count, char **operands
         code = split_functions(&timed);
     if (!code)
         code = record(&timed);
-    recording_close(&timed.recording, false);
+    recording_close(&timed.recording, timed.keep);
+    launch_blocks_free(&timed.blocks);
     free(timed.patterns);
     return code;
 }

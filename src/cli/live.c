@@ -216,7 +216,7 @@ static void collect_degraded(struct recording *recording)
     for (size_t i = 0; i < BASE_COUNT(process_degraded); i++)
         if (recording->result.degraded & process_degraded[i].bit)
             recording_degraded(recording, process_degraded[i].sentence);
-    if (recording->result.outlived)
+    if (recording->result.outlived && !recording->result.detached)
         recording_degraded(recording,
                            "child processes outlived the command; they were observed up to "
                            "its end only");
@@ -238,7 +238,7 @@ static const char *why_no_agent(const struct launch_result *result)
 bool live_conclude(struct recording *recording)
 {
     const struct launch_result *result = &recording->result;
-    if (result->images == 0 && !result->exited)
+    if (result->images == 0 && !result->exited && !result->detached)
         recording_degraded(recording,
                            "the program was killed before the agent could start in it: nothing "
                            "was observed");

@@ -81,29 +81,42 @@ int recording_open(struct recording *recording)
 
 /* ---- after it has ended -------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupt_bytes;
+static volatile sig_atomic_t interrupt_bytes, lives_in_memory;
 static char interrupt_text[LAUNCH_PATH_BYTES + 256];
 
-/* Whoever interrupts the import keeps the recording. */
+/* Whoever interrupts the import keeps the recording, or is asked whether that is meant. */
 static void on_interrupt(int signal)
 {
     ssize_t ignored = write(STDERR_FILENO, interrupt_text, (size_t)interrupt_bytes);
     (void)ignored;
-    _exit(128 + signal);
+    if (!lives_in_memory)
+        _exit(128 + signal);
+    lives_in_memory = 0;
+    interrupt_bytes = 0;
 }
 
-static void interruptible(const char *log_path)
+/* path: where the recording is kept; NULL: in memory only. */
+static void interruptible(const char *path)
 {
     static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    interrupt_bytes = snprintf(interrupt_text, sizeof interrupt_text,
-                               "\nheadroom: interrupted; the recording is kept in '%s', "
-                               "'headroom report' reads it.\n",
-                               log_path);
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    lives_in_memory = !path;
+    interrupt_bytes =
+        path ? snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: interrupted; the recording is kept in '%s', "
+                        "'headroom report' reads it.\n",
+                        path)
+             : snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: writing the profile; interrupt again to give it up.\n");
+    launch_signals_release();
     for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
         struct sigaction old, action = {.sa_handler = on_interrupt};
         if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
             sigaction(numbers[i], &action, NULL);
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 /* A log without a name gets one, in another directory: until there is a profile it is all there is.
@@ -115,6 +128,22 @@ static bool name_log(struct recording *recording)
     if (!places_rescue(&recording->places, recording->log, recording->log_path, recording->rescued))
         return false;
     strcpy(recording->log_path, recording->rescued);
+    return true;
+}
+
+/* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
+static bool save_blocks(struct recording *recording)
+{
+    struct launch_blocks_result *blocks = recording->blocks;
+    char saved[LAUNCH_PATH_BYTES];
+    if (!blocks)
+        return true;
+    if (!launch_blocks_save(blocks->region, recording->log_path, saved))
+        return false;
+    /* Under another name than before, if the log has been renamed meanwhile. */
+    if (blocks->saved[0] && !same_file(blocks->saved, saved))
+        unlink(blocks->saved);
+    strcpy(blocks->saved, saved);
     return true;
 }
 
@@ -200,7 +229,7 @@ static struct import_run describe_run(const struct recording *recording, const c
         .command = recording->command,
         .exited = result->exited,
         .exit_code = result->exited ? result->exit_code : -1,
-        .signal = result->exited ? -1 : result->signal,
+        .signal = result->exited || result->detached ? -1 : result->signal,
         .wall_s = result->wall_s,
         .cpu_s = result->cpu_s,
         .start_ns = result->start_ns,
@@ -227,21 +256,21 @@ static bool import_recording(struct recording *recording, const char *engine)
             importing.config.source = recording->result.source;
         importing.run.config = &importing.config;
     }
-    /* What was timed is in memory: of that nothing can be kept. */
-    bool kept = !recording->built && !recording->blocks;
-    if (kept && name_log(recording))
-        interruptible(recording->log_path);
+    /* What programs counted by themselves is in memory: of that nothing can be kept. */
+    bool named = !recording->built && name_log(recording) && save_blocks(recording);
+    /* Whoever has asked twice is waiting for the profile, and may well ask again. */
+    if (!recording->result.detached)
+        interruptible(named ? recording->log_path : NULL);
     enum base_status status = import_somewhere(recording, &importing);
     if (status == BASE_OK)
         return true;
-    if (!kept)
+    if (recording->built)
         say("%s", recording->error);
-    else if (name_log(recording))
+    else if (named)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
     else
-        say("%s The recording is lost: its file was deleted, and cannot be copied to another "
-            "directory (%s).",
+        say("%s The recording is lost: it cannot be kept in another place either (%s).",
             recording->error, strerror(errno));
     return false;
 }
@@ -274,11 +303,19 @@ static void report_recording(struct recording *recording)
 int recording_exit_code(const struct recording *recording)
 {
     const struct launch_result *result = &recording->result;
+    if (result->detached)
+        return 128 + result->detached;
     return result->exited ? result->exit_code : 128 + result->signal;
 }
 
 bool recording_finish(struct recording *recording, const char *engine)
 {
+    if (recording->result.detached) {
+        say("asked to end again, and '%s' goes on: it is not observed any more, the profile covers "
+            "its time until now.",
+            recording->command[0]);
+        recording_degraded(recording, "the recording was ended before the program, which went on");
+    }
     if (!import_recording(recording, engine))
         return false;
     report_recording(recording);
@@ -288,6 +325,8 @@ bool recording_finish(struct recording *recording, const char *engine)
 /* The log itself, whatever it is called by now, and not what another program put in its place. */
 static void remove_log(struct recording *recording)
 {
+    if (recording->blocks && recording->blocks->saved[0])
+        unlink(recording->blocks->saved);
     if (recording->rescued[0])
         unlink(recording->rescued);
     else if (places_name(recording->log, recording->log_path) && unlink(recording->log_path) != 0)

@@ -4,6 +4,7 @@
 
 #include "import/import.h"
 #include "profile/profile.h"
+#include "wire/blocks.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -116,6 +117,26 @@ static void remove_temporary(const char *directory, const char *profile)
         say("cannot remove the temporary directory '%s': %s.", directory, strerror(errno));
 }
 
+/* Timed blocks are beside the log. */
+static enum base_status import_left_over(const char *path, const struct binary_options *symbols,
+                                         const char *profile, struct progress *progress,
+                                         char *error, size_t error_bytes)
+{
+    char blocks[4128];
+    int region;
+    int printed = snprintf(blocks, sizeof blocks, "%s" BLOCKS_FILE_SUFFIX, path);
+    if (printed >= (int)sizeof blocks || access(blocks, F_OK) != 0)
+        return import_log(path, NULL, symbols, profile, progress_step, progress, error,
+                          error_bytes);
+    enum base_status status = import_blocks_restore(blocks, &region, error, error_bytes);
+    if (status != BASE_OK)
+        return status;
+    status = import_blocks(path, region, NULL, NULL, 0, symbols, profile, progress_step, progress,
+                           error, error_bytes);
+    close(region);
+    return status;
+}
+
 static enum base_status show_raw_log(const char *path, const struct settings *settings, FILE *out,
                                      int descriptor, char *error, size_t error_bytes)
 {
@@ -136,7 +157,7 @@ static enum base_status show_raw_log(const char *path, const struct settings *se
     struct progress progress;
     progress_begin(&progress, false);
     enum base_status status =
-        import_log(path, NULL, &symbols, profile, progress_step, &progress, error, error_bytes);
+        import_left_over(path, &symbols, profile, &progress, error, error_bytes);
     progress_end(&progress);
     if (status == BASE_OK)
         status = show_profile(profile, path, settings, out, descriptor, error, error_bytes);

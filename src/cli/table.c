@@ -449,11 +449,17 @@ static const struct option_spec top_options[] = {
 #define COMMAND_STATUS                                                                             \
     "That of COMMAND, or 128+N if signal N killed it. If COMMAND was not started: 125 when "       \
     "headroom itself failed or the options are wrong, 126 when COMMAND cannot be executed, 127 "   \
-    "when it cannot be found."
+    "when it cannot be found. 128+N also if signal N asked headroom again to end and COMMAND "     \
+    "went on."
 #define COMMAND_END                                                                                \
     "\n\nThe recording ends when COMMAND itself ends; children that live on are not waited for. "  \
-    "Interrupt and quit from the terminal go to COMMAND, and SIGTERM and SIGHUP sent to headroom " \
-    "are passed on to it."
+    "Signals sent to headroom, such as SIGINT, SIGTERM, SIGHUP, SIGUSR1 or SIGALRM, are passed "   \
+    "on to COMMAND, unless they went to the whole process group, as those of the terminal do: "    \
+    "then COMMAND has them already. If SIGINT or SIGTERM is sent to headroom again, a second or "  \
+    "more after the first, and COMMAND has not ended three seconds later, headroom writes the "    \
+    "profile of what there is, and COMMAND goes on unobserved. If headroom is killed COMMAND "     \
+    "goes on; 'headroom report' reads the raw log that is left. If the profile cannot be written " \
+    "where it should be when COMMAND has ended, a sentence tells where it is instead."
 #define COMPILE_STATUS                                                                             \
     "That of the compiler. If it did not get as far: 1 when the code cannot be rewritten or "      \
     "headroom itself failed, 2 for wrong options, 126 when COMPILER cannot be executed, 127 when " \
@@ -498,7 +504,7 @@ const struct verb verbs[] = {
             "distance is exact, at many times the run time. COMMAND needs no preparation; compile "
             "it with -g to see source lines. Its input, output and exit status stay its own; the "
             "report goes to standard error when it has ended. Options end at the first word that "
-            "is not one.",
+            "is not one." COMMAND_END,
         .exit_status = COMMAND_STATUS,
         .options = reuse_options,
         .usage_code = 125,

@@ -15,6 +15,9 @@
 #include <string.h>
 
 enum { MOST_PARTS = 8, LEAVES_KIND = 255, ALIGNMENT = 8 };
+/* Times that code is gone through: once for each function that holds it. A split-off part stands
+   alone and with its function; symbols of a hostile file may all reach to its end. */
+enum { MOST_OVERLAP = 4 };
 
 /* As asm has them. */
 static const char *const twice_names[] = {"setjmp",       "_setjmp", "__sigsetjmp", "sigsetjmp",
@@ -93,8 +96,10 @@ static enum base_status add_part(struct builder *builder, uint64_t start, uint64
     struct part *part = &builder->parts[builder->parts_count];
     struct binary *binary = builder->returns->binary;
     size_t count = (size_t)(end - start);
-    if (end <= start || count > FLOW_MOST_BYTES)
+    if (end <= start || count > FLOW_MOST_BYTES ||
+        count > MOST_OVERLAP * binary_bytes(binary) - builder->returns->code_bytes)
         return BASE_UNSUPPORTED;
+    builder->returns->code_bytes += count;
     *part = (struct part){.start = start, .end = end, .bytes = malloc(count)};
     builder->parts_count++;
     if (!part->bytes)

@@ -23,6 +23,7 @@ struct graph_returns_slot {
 struct graph_returns {
     struct binary *binary;
     struct graph_returns_slot slots[4096]; /* forgets what falls together */
+    uint64_t code_bytes; /* of all graphs that were made with it */
 };
 
 void graph_returns_begin(struct graph_returns *returns, struct binary *binary);

@@ -676,7 +676,13 @@ static bool import_region(struct blocks_import *import, const struct import_run 
     struct import_gather *gather = import->gather;
     if (!blocks_region_read(import) || !want_stacks(import) || !import_gather(gather, teller) ||
         !place_stacks(import) || !place_holders(import) || !place_functions(import) ||
-        !import_describe(gather, run) || !import_name(gather, symbols, run->start_ns, teller))
+        !import_describe(gather, run) ||
+        !import_name(gather, symbols, gather->profile->run.start_ns, teller))
+        return false;
+    if (!run &&
+        !import_degraded(gather->profile,
+                         "headroom was killed: what happened in the last seconds before that, "
+                         "and which functions could not be hooked, is not known"))
         return false;
     bool rate_known = import->ns_per_tick > 0;
     if (!rate_known)

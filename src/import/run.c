@@ -357,10 +357,11 @@ static bool describe_given(struct import_gather *gather, const struct import_run
     struct profile *profile = gather->profile;
     uint32_t kinds = gather->log->config.kinds;
     bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
-    profile->run.verb = profile_keep(profile, run             ? run->verb
-                                              : gather->paths ? "paths"
-                                              : reuse_only    ? "reuse"
-                                                              : "waste");
+    profile->run.verb = profile_keep(profile, run              ? run->verb
+                                              : gather->blocks ? "interference"
+                                              : gather->paths  ? "paths"
+                                              : reuse_only     ? "reuse"
+                                                               : "waste");
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
                                                                 : "live");

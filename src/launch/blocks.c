@@ -34,7 +34,7 @@ enum {
 /* ---- the region ---------------------------------------------------------------------------------
  */
 
-static void read_clocks(uint64_t *ticks, uint64_t *ns)
+void launch_blocks_clocks(uint64_t *ticks, uint64_t *ns)
 {
     /* The narrower of a few pairs: an interruption between both would bend the scale. */
     uint64_t best = UINT64_MAX;
@@ -71,7 +71,7 @@ static void fill_region(struct blocks_region *region, const struct launch_blocks
     atomic_store(&region->next, (sizeof *region + BLOCKS_PAGE - 1) & ~(uint64_t)(BLOCKS_PAGE - 1));
     atomic_store(&region->functions, 1);
     region->step = least_step();
-    read_clocks(&region->ticks_start, &region->ns_start);
+    launch_blocks_clocks(&region->ticks_start, &region->ns_start);
     region->magic = BLOCKS_MAGIC;
 }
 
@@ -288,6 +288,7 @@ static void begun(void *context, pid_t child)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &mask);
     service->running = pthread_create(&service->thread, NULL, serve, service) == 0;
+    launch_saver_begin(&service->saver, service->file, service->request->program.log);
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     if (service->running)
         return;
@@ -308,7 +309,8 @@ static void ended(void *context)
     syscall(SYS_futex, &service->region->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     if (service->running)
         pthread_join(service->thread, NULL);
-    read_clocks(&service->region->ticks_end, &service->region->ns_end);
+    launch_saver_end(&service->saver);
+    launch_blocks_clocks(&service->region->ticks_end, &service->region->ns_end);
     tick(service);
 }
 
@@ -339,6 +341,7 @@ static void give(struct launch_service *service, struct launch_blocks_result *bl
                                             .patching_refused = service->patching_refused};
     for (size_t i = 0; i < service->modules.hooks_count; i++)
         blocks->patched += service->modules.hooks[i]->done;
+    strcpy(blocks->saved, service->saver.path);
 }
 
 enum launch_outcome launch_blocks(const struct launch_blocks_request *request,

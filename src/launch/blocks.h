@@ -252,6 +252,21 @@ void launch_modules_free(struct launch_modules *modules);
 /* Calls `take` with the name of every function that the ELF file imports (blocks_imports.c). */
 void launch_imports(const char *path, void (*take)(void *context, const char *name), void *context);
 
+/* ---- copies in a file (blocks_save.c) ----------------------------------------------------------------- */
+
+struct launch_saver {
+    int region, log;
+    char path[LAUNCH_PATH_BYTES];  /* of the last one; "": there is none */
+    pthread_t thread;
+    bool running;
+    _Atomic uint32_t quit;         /* futex */
+};
+
+void launch_saver_begin(struct launch_saver *saver, int region, int log);
+void launch_saver_end(struct launch_saver *saver);
+/* Time stamp counter and CLOCK_MONOTONIC_RAW, read together (blocks.c). */
+void launch_blocks_clocks(uint64_t *ticks, uint64_t *ns);
+
 /* ---- processes (blocks_process.c) -------------------------------------------------------------------- */
 
 struct launch_loaded {             /* a module in a process */
@@ -298,6 +313,7 @@ struct launch_service {
     struct launch_hole holes[16];  /* pages before it that are no piece yet */
     size_t holes_count;
     uint64_t started_ns;           /* when a process was last met */
+    struct launch_saver saver;
     pthread_t thread;
     bool running;
     _Atomic bool quit;

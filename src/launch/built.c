@@ -61,13 +61,16 @@ static bool prepare(const struct built_event *event, int *file, char ***environm
     return *environment != NULL;
 }
 
-static void await(const struct launch_signals *signals, pid_t child)
+/* False: it was left before the program had ended. */
+static bool await(struct launch_signals *signals, pid_t child)
 {
-    struct pollfd file = {signals->file, POLLIN, 0};
+    struct pollfd file = {launch_signals_file(), POLLIN, 0};
     while (!launch_program_ended(child)) {
-        poll(&file, 1, TICK_MS);
-        launch_signals_pass(signals, child);
+        if (launch_signals_serve(signals))
+            return false;
+        poll(&file, 1, launch_signals_wait_ms(signals, TICK_MS));
     }
+    return true;
 }
 
 /* Programs of one build each announce themselves; what they could not get they have counted. */
@@ -98,10 +101,13 @@ static enum launch_outcome run(const struct launch_request *request, char *const
     int reason;
     if (!launch_start(request, environment, &signals->program, &child, &reason))
         return launch_start_failed(request->path, reason, error);
-    launch_signals_begin(signals);
-    await(signals, child);
+    launch_signals_begin(signals, NULL, child);
+    bool ended = await(signals, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    launch_take_status(child, &measured);
+    if (ended)
+        launch_take_status(child, &measured);
+    else
+        launch_take_leave(child, signals->wish, &measured);
     take_header(region, &measured);
     *result = measured;
     return LAUNCH_OK;

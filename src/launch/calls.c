@@ -148,17 +148,20 @@ static bool is_in_agent(const struct tracee *tracee, const uint64_t stack[2])
            (tracee->kind == WIRE_CALL_QUIET && tracee->mask & TRAP);
 }
 
-/* Stopped outside of the agent. False: it goes on as it was, or is gone; *stopped says which. */
+/* Stopped outside of the agent, with something to do there. False: not so; *stopped says whether it
+   is stopped. */
 static bool stop_outside(struct tracee *tracee, uint64_t stack[2], bool *stopped)
 {
     for (;;) {
         *stopped = interrupt(tracee);
         if (!*stopped || ptrace(PTRACE_GETREGS, tracee->tid, NULL, &tracee->registers) != 0 ||
-            ptrace(PTRACE_GETSIGMASK, tracee->tid, (void *)8, &tracee->mask) != 0 ||
-            !find_stack(tracee, stack))
+            ptrace(PTRACE_GETSIGMASK, tracee->tid, (void *)8, &tracee->mask) != 0)
             return false;
+        bool observed = find_stack(tracee, stack);
+        if (!observed) /* or not yet: it may be about to begin */
+            stack[0] = stack[1] = 0;
         if (!is_in_agent(tracee, stack))
-            return true;
+            return observed;
         if (launch_now_ns(CLOCK_MONOTONIC) > tracee->deadline_ns || !go_on(tracee, 0))
             return false;
         pause_us(AWAY_US);
@@ -376,9 +379,12 @@ static void call_all(struct launch_calls *calls, const struct tracee *process)
     DIR *tasks = opendir(path);
     if (!tasks)
         return;
-    for (struct dirent *entry; (entry = readdir(tasks));)
-        if (isdigit((unsigned char)entry->d_name[0]))
-            call_thread(calls, process, (pid_t)strtol(entry->d_name, NULL, 10));
+    for (struct dirent *entry; (entry = readdir(tasks));) {
+        pid_t tid =
+            isdigit((unsigned char)entry->d_name[0]) ? (pid_t)strtol(entry->d_name, NULL, 10) : 0;
+        if (tid > 0 && (uint64_t)tid != process->argument)
+            call_thread(calls, process, tid);
+    }
     closedir(tasks);
 }
 

@@ -5,7 +5,7 @@
  * wait, and to turn what Valgrind says into sentences: Valgrind talks to a pipe of ours, because
  * standard error is the program's.
  *
- * Signals arrive through a signalfd, beside the pipe in one poll (program.c).
+ * Signals ring an eventfd, beside the pipe in one poll (signals.c).
  */
 #include "launch/exact.h"
 
@@ -63,14 +63,17 @@ static void take_messages(struct run *run)
     tell_log_failure(run);
 }
 
-static void await(struct run *run, pid_t child)
+/* False: it was left before the program had ended. */
+static bool await(struct run *run, pid_t child)
 {
-    struct pollfd files[] = {{run->signals.file, POLLIN, 0}, {run->messages[0], POLLIN, 0}};
+    struct pollfd files[] = {{launch_signals_file(), POLLIN, 0}, {run->messages[0], POLLIN, 0}};
     while (!launch_program_ended(child)) {
-        poll(files, BASE_COUNT(files), TICK_MS);
-        launch_signals_pass(&run->signals, child);
+        if (launch_signals_serve(&run->signals))
+            return false;
+        poll(files, BASE_COUNT(files), launch_signals_wait_ms(&run->signals, TICK_MS));
         take_messages(run);
     }
+    return true;
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -218,13 +221,16 @@ static enum launch_outcome run_tool(struct run *run, char **command, char **envi
         launch_fail(error, "the exact engine", reason);
         return LAUNCH_FAILED;
     }
-    launch_signals_begin(&run->signals);
-    await(run, child);
+    launch_signals_begin(&run->signals, NULL, child);
+    bool ended = await(run, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    launch_take_status(child, &measured);
+    if (ended)
+        launch_take_status(child, &measured);
+    else
+        launch_take_leave(child, run->signals.wish, &measured);
     measured.peak_bytes = 0; /* Valgrind's own memory is in it */
     take_messages(run);
-    take_images(run->request->program.log, child, &measured);
+    take_images(run->request->program.log, ended ? child : 0, &measured);
     take_words(&run->words, &measured);
     if (never_started(&measured)) {
         snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s' under the exact engine: %s.",
@@ -276,10 +282,11 @@ static enum launch_outcome start(const struct launch_exact_request *request, boo
     char **command = NULL, **environment = NULL;
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
-    if (!launch_signals_prepare(&run.signals))
+    bool prepared = launch_signals_prepare(&run.signals);
+    if (!prepared)
         launch_fail(error, "signals", errno);
     launch_lift_limits(&run.signals.program);
-    if (run.signals.file >= 0 && prepare(&run, &command, &environment, error))
+    if (prepared && prepare(&run, &command, &environment, error))
         outcome = run_tool(&run, command, environment, result, error);
     keep = keep && outcome == LAUNCH_OK;
     launch_signals_end(&run.signals, keep);

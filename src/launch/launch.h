@@ -96,6 +96,8 @@ struct launch_request {
 struct launch_result {
     bool exited;                /* exit_code valid, else killed by signal                  */
     int exit_code, signal;
+    int detached;               /* signal by which the recording ended before the program, of which is
+                                   not known how it ended (exit_code and signal are 0); else 0 */
     double wall_s, cpu_s;       /* of the program and the children it waited for           */
     uint64_t peak_bytes;        /* largest resident set of one of them; 0: not known       */
     uint64_t start_ns;          /* CLOCK_REALTIME                                          */
@@ -118,13 +120,21 @@ struct launch_result {
 /*
  * Runs the program to its end and its samples into the log. The recording ends when
  * the program itself ends, as time(1) does: children that live on are not waited for.
- * While it runs SIGINT and SIGQUIT are ignored (the terminal sends them to the program
- * too), SIGTERM and SIGHUP are passed on. On LAUNCH_OK SIGPIPE and SIGXFSZ stay ignored
- * and this process's limits on file size and descriptors stay raised: what is done with the
- * log must not fail by them, nor change the exit status. Otherwise everything is as before.
+ *
+ * Signals that reach headroom meanwhile are passed on to the program, unless all of the process group got them;
+ * what was ignored before stays so. Stop signals, and those of faults, mean headroom. If SIGTERM or SIGINT comes
+ * again, a second or more after the first, and three seconds later the program still lives, the recording ends without
+ * it: result->detached.
+ *
+ * On LAUNCH_OK the signals that were passed on, SIGPIPE and SIGXFSZ stay ignored, and this process's limits on file
+ * size and descriptors stay raised: what is done with the log must not fail by them, nor change the exit status.
+ * Otherwise everything is as before.
  */
 enum launch_outcome launch_record(const struct launch_request *request,
                                   struct launch_result *result, char *error);
+
+/* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
+void launch_signals_release(void);
 
 /* ---- blocks timed (wire/blocks.h) --------------------------------------------------------------- */
 
@@ -154,7 +164,12 @@ struct launch_blocks_result {
     uint32_t patched;                  /* functions and markers in code, in some process           */
     int sampling_refused;              /* errno: nothing was chosen by itself; 0: it was possible  */
     int patching_refused;              /* errno: some process could not be written to              */
+    char saved[LAUNCH_PATH_BYTES];     /* copy of the region, beside the log; "": none. The caller's to remove */
 };
+
+/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False: there is no newer one;
+   path is untouched. */
+bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
 
 /*
  * As launch_record, signals and limits included. Functions are hooked from outside while the program runs: what was

@@ -107,23 +107,35 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
                                          const struct launch_companion *companion,
                                          struct launch_result *result, char *error);
 
-/* ---- recordings without the agent (program.c) ------------------------------------------------ */
-
-enum { LAUNCH_IGNORED_SIGNALS = 4 };
+/* ---- signals (signals.c) -------------------------------------------------------------------------- */
 
 struct launch_signals {
     struct launch_inherited program;
-    struct sigaction before[LAUNCH_IGNORED_SIGNALS];
-    int file; /* signalfd, or -1 */
+    struct sigaction before[65];   /* of those that are passed on, and of SIGPIPE                */
+    bool begun;
+    pid_t child;
+    pid_t sentinel;                /* in headroom's process group; not above 0: there is none     */
+    int ask, answer;               /* pipes to it and from it                                     */
+    uint64_t due_ns;               /* CLOCK_MONOTONIC: when what has arrived is passed on; 0: nothing has */
+    uint64_t asked_ns, farewell_ns; /* the program was first asked to end; its time is over        */
+    int wish;                      /* signal by which it was asked again; 0: it was not            */
 };
 
-/* Blocks all signals, opens the signalfd. False: errno; end them all the same. */
+/* Blocks all signals. Before the fork, with few descriptors open. False: errno; end them all the same. */
 bool launch_signals_prepare(struct launch_signals *signals);
-void launch_signals_begin(struct launch_signals *signals);
+/* Becomes readable when a signal has arrived; of the recording that is prepared. */
+int launch_signals_file(void);
+/* region: its doorbell is rung at every signal; may be NULL. */
+void launch_signals_begin(struct launch_signals *signals, struct wire_region *region, pid_t child);
+/* Passes on to the program what has arrived for it, a little later. True: it was asked to end more than once, and
+   has not: signals->wish. */
+bool launch_signals_serve(struct launch_signals *signals);
+/* How long to sleep: most_ms, or less if something has arrived. */
+int launch_signals_wait_ms(const struct launch_signals *signals, int most_ms);
 /* recorded: what launch_record leaves changed in this process stays so. */
 void launch_signals_end(struct launch_signals *signals, bool recorded);
-/* Hands on to the program what has arrived for it. */
-void launch_signals_pass(const struct launch_signals *signals, pid_t child);
+
+/* ---- recordings without the agent (program.c) ------------------------------------------------ */
 
 void launch_lift_limits(struct launch_inherited *program);
 
@@ -141,5 +153,7 @@ enum launch_outcome launch_start_failed(const char *path, int reason, char *erro
 bool launch_program_ended(pid_t child);
 /* Reaps it. Fills exited, exit_code, signal, cpu_s, peak_bytes. */
 void launch_take_status(pid_t child, struct launch_result *result);
+/* It goes on. Fills detached, cpu_s. */
+void launch_take_leave(pid_t child, int wish, struct launch_result *result);
 
 #endif

@@ -1,89 +1,13 @@
 // SPDX-License-Identifier: MIT
-/*
- * What all recordings say and ask, and what those without the agent do with signals and limits.
- * Signals arrive through a signalfd that can be polled beside others; unlike the live engine's loop
- * these wait for nothing that only a futex could tell.
- */
+/* What all recordings say and ask, and what those without the agent do with limits. */
 #include "launch/parts.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-/* ---- signals ------------------------------------------------------------------------------- */
-
-/* What launch_record does with them, see there; SIGCHLD and those passed on come by signalfd. */
-static const int ignored_signals[] = {SIGINT, SIGQUIT, SIGPIPE, SIGXFSZ};
-static const int passed_signals[] = {SIGTERM, SIGHUP};
-_Static_assert(BASE_COUNT(ignored_signals) == LAUNCH_IGNORED_SIGNALS, "room for what they were");
-
-static const struct sigaction by_default = {.sa_handler = SIG_DFL},
-                              ignore = {.sa_handler = SIG_IGN};
-
-/*
- * Everything is blocked from here on, so that nothing is lost between fork and
- * launch_signals_begin. SIGCHLD: if it were ignored the exit status would be lost; SIGXFSZ: the log
- * is a file too.
- */
-bool launch_signals_prepare(struct launch_signals *signals)
-{
-    sigset_t all, awaited;
-    struct sigaction old;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &signals->program.mask);
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
-        sigaction(ignored_signals[i], NULL, &signals->before[i]);
-    sigaction(SIGCHLD, &by_default, &signals->program.child);
-    sigaction(SIGXFSZ, &ignore, &signals->program.file_size);
-    sigemptyset(&awaited);
-    sigaddset(&awaited, SIGCHLD);
-    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
-        if (sigaction(passed_signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaddset(&awaited, passed_signals[i]); /* under nohup SIGHUP concerns nobody */
-    signals->file = signalfd(-1, &awaited, SFD_CLOEXEC | SFD_NONBLOCK);
-    return signals->file >= 0;
-}
-
-void launch_signals_begin(struct launch_signals *signals)
-{
-    sigset_t mask = signals->program.mask;
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++) {
-        sigaction(ignored_signals[i], &ignore, NULL);
-        sigdelset(&mask, ignored_signals[i]);
-    }
-    for (size_t i = 0; i < BASE_COUNT(passed_signals); i++)
-        sigaddset(&mask, passed_signals[i]);
-    sigaddset(&mask, SIGCHLD);
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-}
-
-/* After a recording SIGPIPE and SIGXFSZ stay ignored. */
-void launch_signals_end(struct launch_signals *signals, bool recorded)
-{
-    struct signalfd_siginfo left;
-    while (signals->file >= 0 && read(signals->file, &left, sizeof left) > 0)
-        ;
-    for (size_t i = 0; i < BASE_COUNT(ignored_signals); i++)
-        if (!recorded || ignored_signals[i] == SIGINT || ignored_signals[i] == SIGQUIT)
-            sigaction(ignored_signals[i], &signals->before[i], NULL);
-    sigaction(SIGCHLD, &signals->program.child, NULL);
-    sigprocmask(SIG_SETMASK, &signals->program.mask, NULL);
-    if (signals->file >= 0)
-        close(signals->file);
-}
-
-void launch_signals_pass(const struct launch_signals *signals, pid_t child)
-{
-    struct signalfd_siginfo info;
-    while (read(signals->file, &info, sizeof info) == (ssize_t)sizeof info)
-        /* A hangup of the terminal (SI_KERNEL) reaches the program by itself. */
-        if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
-            kill(child, (int)info.ssi_signo);
-}
 
 /* ---- sentences on failures ------------------------------------------------------------------- */
 
@@ -153,4 +77,13 @@ void launch_take_status(pid_t child, struct launch_result *result)
     result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+void launch_take_leave(pid_t child, int wish, struct launch_result *result)
+{
+    struct timespec used = {0};
+    clockid_t clock;
+    result->detached = wish;
+    if (clock_getcpuclockid(child, &clock) == 0 && clock_gettime(clock, &used) == 0)
+        result->cpu_s = (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }

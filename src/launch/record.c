@@ -3,7 +3,7 @@
  * The recording: region, start, one event loop, end.
  *
  * The loop sleeps on the region's doorbell (a futex) for at most TICK_MS. Signal
- * handlers ring the doorbell themselves: a SIGCHLD that arrives just before the sleep
+ * handlers (signals.c) ring the doorbell themselves: a SIGCHLD that arrives just before the sleep
  * then makes the futex call return at once, without the race of a plain EINTR. The
  * alternative, a pidfd in poll(2), cannot wait for a futex at the same time.
  *
@@ -30,88 +30,6 @@ extern char **environ;
 
 /* 4 MiB of chunks fill in no less than some tenths of a second at the highest rate. */
 enum { TICK_MS = 50, REAP_MS = 200 };
-
-/* ---- signals -------------------------------------------------------------------------- */
-
-static struct wire_region *volatile signal_region; /* doorbell to ring             */
-static volatile sig_atomic_t signal_child;         /* to pass signals on to; 0: no */
-
-static void on_signal(int number, siginfo_t *info, void *context)
-{
-    (void)context;
-    int saved = errno;
-    struct wire_region *region = signal_region;
-    if (region)
-        atomic_fetch_add_explicit(&region->doorbell, 1, memory_order_relaxed);
-    /* A hangup of the terminal (SI_KERNEL) reaches the program by itself. */
-    if (number != SIGCHLD && signal_child && info->si_code != SI_KERNEL)
-        kill(signal_child, number);
-    errno = saved;
-}
-
-static const struct {
-    int number;
-    bool ignore, keep; /* keep: stays so after the recording */
-} signal_plan[] = {
-    {SIGCHLD, false, false}, {SIGXFSZ, true, true}, {SIGTERM, false, false},
-    {SIGHUP, false, false},  {SIGINT, true, false}, {SIGQUIT, true, false},
-    {SIGPIPE, true, true},
-};
-enum { BEFORE_FORK = 2 }; /* so many are set before the fork, see signals_prepare */
-
-struct signal_state {
-    struct launch_inherited program;
-    struct sigaction before[BASE_COUNT(signal_plan)];
-};
-
-static void set_signal(size_t index, struct sigaction *before)
-{
-    struct sigaction action = {.sa_flags = SA_SIGINFO | SA_RESTART, .sa_sigaction = on_signal};
-    if (signal_plan[index].ignore)
-        action = (struct sigaction){.sa_handler = SIG_IGN};
-    sigaction(signal_plan[index].number, &action, before);
-}
-
-/*
- * Before the fork: SIGCHLD, because if it were ignored the program's exit status would be
- * lost, and SIGXFSZ, because the region and the log are files too.
- */
-static void signals_prepare(struct signal_state *state)
-{
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, &state->program.mask);
-    for (size_t i = 0; i < BEFORE_FORK; i++)
-        set_signal(i, &state->before[i]);
-    state->program.child = state->before[0];
-    state->program.file_size = state->before[1];
-}
-
-static void signals_begin(struct signal_state *state, struct wire_region *region, pid_t child)
-{
-    signal_region = region;
-    signal_child = child;
-    for (size_t i = BEFORE_FORK; i < BASE_COUNT(signal_plan); i++) {
-        set_signal(i, &state->before[i]);
-        /* Under nohup SIGHUP does not concern headroom either. */
-        if (!signal_plan[i].ignore && state->before[i].sa_handler == SIG_IGN)
-            sigaction(signal_plan[i].number, &state->before[i], NULL);
-    }
-    sigset_t mask = state->program.mask;
-    for (size_t i = 0; i < BASE_COUNT(signal_plan); i++)
-        sigdelset(&mask, signal_plan[i].number);
-    sigprocmask(SIG_SETMASK, &mask, NULL);
-}
-
-static void signals_end(struct signal_state *state, bool begun)
-{
-    signal_child = 0;
-    signal_region = NULL;
-    for (size_t i = 0; i < (begun ? BASE_COUNT(signal_plan) : BEFORE_FORK); i++)
-        if (!signal_plan[i].keep)
-            sigaction(signal_plan[i].number, &state->before[i], NULL);
-    sigprocmask(SIG_SETMASK, &state->program.mask, NULL);
-}
 
 /* ---- limits --------------------------------------------------------------------------- */
 
@@ -268,13 +186,14 @@ static void reap(struct recording *recording)
     wire_reap(recording->region, is_alive, &recording->life);
 }
 
-static void sleep_on_doorbell(struct wire_region *region, uint32_t seen)
+static void sleep_on_doorbell(struct wire_region *region, uint32_t seen, int limit_ms)
 {
-    struct timespec limit = {.tv_nsec = TICK_MS * 1000000L};
+    struct timespec limit = {.tv_nsec = limit_ms * 1000000L};
     syscall(SYS_futex, &region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
 }
 
-static void loop(struct recording *recording, pid_t child)
+/* False: it was left before the program had ended. */
+static bool loop(struct recording *recording, struct launch_signals *signals, pid_t child)
 {
     uint64_t reaped = launch_now_ns(CLOCK_MONOTONIC);
     for (;;) {
@@ -291,20 +210,23 @@ static void loop(struct recording *recording, pid_t child)
         }
         drain(recording);
         if (ended)
-            return;
-        sleep_on_doorbell(recording->region, seen);
+            return true;
+        if (launch_signals_serve(signals))
+            return false;
+        sleep_on_doorbell(recording->region, seen, launch_signals_wait_ms(signals, TICK_MS));
     }
 }
 
 /*
- * The program has ended. Processes that outlive it are told to stop sampling; what they have
- * committed so far is taken, as if they had ended: nobody will look into the region again.
+ * The program has ended, or goes on unobserved. Processes that outlive it are told to stop
+ * sampling; what they have committed so far is taken, as if they had ended: nobody will look into
+ * the region again.
  */
 static void finish(struct recording *recording, struct launch_result *result)
 {
     struct wire_region *region = recording->region;
     atomic_store(&region->stopping, 1);
-    recording->life.root_ended = true;
+    recording->life.root_ended = !result->detached;
     reap(recording);
     result->outlived = somebody_lives(region, &recording->life);
     wire_reap(region, is_dead_to_us, NULL);
@@ -328,7 +250,7 @@ static void finish(struct recording *recording, struct launch_result *result)
 /* ---- all together --------------------------------------------------------------------------- */
 
 static enum launch_outcome run(struct recording *recording, char *const *environment,
-                               struct signal_state *signals, struct launch_result *result,
+                               struct launch_signals *signals, struct launch_result *result,
                                char *error)
 {
     pid_t child;
@@ -342,13 +264,15 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
     recording->life.root = recording->calls.program = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
-    signals_begin(signals, recording->region, child);
+    launch_signals_begin(signals, recording->region, child);
     if (companion->begun)
         companion->begun(companion->context, child);
-    loop(recording, child);
+    bool ended = loop(recording, signals, child);
     measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    signal_child = 0;
-    launch_take_status(child, &measured);
+    if (ended)
+        launch_take_status(child, &measured);
+    else
+        launch_take_leave(child, signals->wish, &measured);
     if (companion->ended)
         companion->ended(companion->context);
     finish(recording, &measured);
@@ -390,16 +314,18 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
     enum launch_outcome outcome = LAUNCH_FAILED;
     int region_file = -1;
     char **environment = NULL;
-    struct signal_state signals;
+    struct launch_signals signals;
     struct recording recording = {
         .request = request, .companion = companion, .config = request->config};
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
-    signals_prepare(&signals);
+    bool prepared = launch_signals_prepare(&signals);
+    if (!prepared)
+        launch_fail(error, "signals", errno);
     raise_limits(&signals.program);
-    if (prepare(&recording, &region_file, &environment, error))
+    if (prepared && prepare(&recording, &region_file, &environment, error))
         outcome = run(&recording, environment, &signals, result, error);
-    signals_end(&signals, outcome == LAUNCH_OK);
+    launch_signals_end(&signals, outcome == LAUNCH_OK);
     if (outcome != LAUNCH_OK)
         launch_restore_limits(&signals.program);
     free(environment);

@@ -4,6 +4,7 @@
 #include "report/names.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- values ----------------------------------------------------------------------------- */
@@ -49,10 +50,15 @@ void json_quote(struct json *json, const char *text)
     putc('"', json->out);
 }
 
-/* The locale's decimal separator must not get in. */
+/* The locale's decimal separator must not get in. JSON has no word for what is not finite: means of
+   sums that a damaged file has divided by next to nothing. */
 void json_number(struct json *json, double value, int digits)
 {
     char text[64];
+    if (!isfinite(value)) {
+        json_raw(json, "null");
+        return;
+    }
     snprintf(text, sizeof text, "%.*g", digits, value);
     for (char *at = text; *at; at++)
         if (!strchr("0123456789+-eE", *at))

@@ -269,6 +269,22 @@ struct blocks_region {
     struct blocks_function function[BLOCKS_FUNCTIONS];
 };
 
+/* ---- a copy of it in a file -------------------------------------------------------------------------- */
+
+/* Beside the raw log: a head, then each stretch of the region that has data, then an extent of no bytes. */
+#define BLOCKS_FILE_SUFFIX ".blocks"
+#define BLOCKS_FILE_MAGIC UINT64_C(0x31464b4c42524448) /* "HDRBLKF1" */
+
+struct blocks_file {
+    uint64_t magic;
+    uint32_t version;           /* BLOCKS_VERSION                                             */
+    uint32_t reserved;
+};
+
+struct blocks_extent {
+    uint64_t offset, bytes;     /* in the region; multiples of BLOCKS_PAGE. The bytes follow  */
+};
+
 /* ---- histograms ----------------------------------------------------------------------------------- */
 
 /*

@@ -163,7 +163,8 @@ struct wire_table_slot {
  * which the thread waits would return EINTR.
  */
 enum wire_call_kind {
-    WIRE_CALL_QUIET,             /* all threads of process `pid`: fall silent, it will be traced */
+    WIRE_CALL_QUIET,             /* all threads of process `pid`: fall silent, because it will be traced
+                                    or filtered                                               */
     WIRE_CALL_BEGIN,             /* thread `pid` of the process that asks: begin to observe   */
 };
 enum wire_call_state { WIRE_CALL_FREE, WIRE_CALL_CLAIMED, WIRE_CALL_WANTED, WIRE_CALL_SERVED };
@@ -171,7 +172,7 @@ enum wire_call_state { WIRE_CALL_FREE, WIRE_CALL_CLAIMED, WIRE_CALL_WANTED, WIRE
 struct wire_call {
     _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: -> SERVED -> FREE (futex) */
     uint32_t kind, pid;
-    uint64_t argument;           /* BEGIN: address of the thread's state                      */
+    uint64_t argument;           /* BEGIN: address of the thread's state; QUIET: a thread that need not */
 };
 
 /* In the agent's memory. Zero: nothing can be executed there. */

@@ -221,3 +221,67 @@ END
     one_sentence "'text' was deleted while the program ran; 'headroom report waste.headroom' shows the report"
     [ ! -e work/text ]
 }
+
+@test "headroom is killed while it times blocks: they are in the report of the raw log" {
+    cat >spin.c <<'END'
+#include <stdio.h>
+#include <sys/stat.h>
+#include <time.h>
+__attribute__((noinline)) void inner(void)
+{
+    struct timespec pause = {.tv_nsec = 200000};
+    nanosleep(&pause, NULL);
+}
+int main(void)
+{
+    struct stat status;
+    for (int i = 0; i < 300000 && stat("enough", &status) != 0; i++)
+        inner();
+    fclose(fopen("done", "w"));
+    return 0;
+}
+END
+    "${CC:-cc}" -O1 -g spin.c -o spin
+    "$HEADROOM" interference -q --functions inner -- ./spin 2>err </dev/null 3>&- &
+    pid=$!
+    for _ in $(seq 400); do
+        log=$(find . -name 'interference.headroom.raw.??????')
+        [ -n "$log" ] && [ -e "$log.blocks" ] && break
+        sleep 0.05
+    done
+    kill -KILL "$pid"
+    wait "$pid" || true
+    [ ! -e done ]
+    : >enough
+    for _ in $(seq 400); do [ -e done ] && break; sleep 0.05; done
+    [ -e done ]
+    "$HEADROOM" report --format json "$log" >report
+    grep -q '"verb": *"interference"' report
+    grep -q '"function": *"inner"' report
+    "$HEADROOM" report "$log" | tr -s ' \n' '  ' | grep -q 'headroom was killed: what happened in the last seconds'
+    # a damaged copy, and none
+    code=0
+    head -c 5000 "$log.blocks" >cut
+    mv cut "$log.blocks"
+    "$HEADROOM" report "$log" >out 2>err || code=$?
+    [ "$code" -eq 1 ]
+    one_sentence "$log.blocks"
+    rm "$log.blocks"
+    code=0
+    "$HEADROOM" report "$log" >out 2>err || code=$?
+    [ "$code" -eq 1 ]
+    one_sentence "in memory"
+}
+
+@test "nowhere to write what was timed: it is kept" {
+    unshare -rm true 2>/dev/null || skip "no mount namespaces here"
+    try 6 unshare -rm sh -c '
+        mkdir disk && mount -t tmpfs -o size=8m none disk
+        "$HEADROOM" interference -q -o disk/profile -- sh -c "
+            mkdir disk/profile; mount -t tmpfs -o size=4k none /tmp; head -c 4k /dev/zero >/tmp/fill
+            sleep 0.1; exit 6"; code=$?
+        ls disk >files; log=$(ls disk/profile.raw.??????); cp "$log" kept; cp "$log.blocks" kept.blocks; exit $code'
+    grep -q "The recording is kept in 'disk/profile.raw\." err
+    try 0 "$HEADROOM" report --format json kept
+    grep -q '"verb": *"interference"' out
+}

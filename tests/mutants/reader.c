@@ -128,6 +128,16 @@ static int read_symbols(char **words)
     return 0;
 }
 
+/* All of these, one after the other: they share nothing, and to begin a child takes as long as each
+ * of them. */
+static int read_program(char **words)
+{
+    int status = read_binary(words);
+    status |= read_plans(words);
+    status |= read_symbols(words);
+    return status | read_graphs(words);
+}
+
 static int finish_import(enum base_status status, const char *error)
 {
     if (status == BASE_OK)
@@ -257,9 +267,9 @@ static const struct {
     int arguments;
     int (*run)(char **words);
 } readers[] = {
-    {"binary", 1, read_binary},   {"plans", 1, read_plans},   {"graphs", 2, read_graphs},
-    {"symbols", 1, read_symbols}, {"blocks", 3, read_blocks}, {"built", 2, read_built},
-    {"plant", 1, plant},
+    {"program", 2, read_program}, {"binary", 1, read_binary},   {"plans", 1, read_plans},
+    {"graphs", 2, read_graphs},   {"symbols", 1, read_symbols}, {"blocks", 3, read_blocks},
+    {"built", 2, read_built},     {"plant", 1, plant},
 };
 
 static int read_by(int count, char **words)

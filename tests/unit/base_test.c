@@ -44,6 +44,21 @@ static void the_least_are_taken(void **state)
     assert_int_equal(base_bits(UINT64_MAX), 64);
 }
 
+/* Of equals each third, say, and not the first third of them. */
+static void equals_are_taken_evenly(void **state)
+{
+    struct base_least least = {0};
+    unsigned taken = 0;
+    for (unsigned i = 0; i < 999; i++)
+        base_least_note(&least, 5);
+    base_least_choose(&least, 333);
+    for (unsigned i = 0; i < 999; i++) {
+        taken += base_least_takes(&least, 5);
+        assert_in_range(taken, i / 3, i / 3 + 1);
+    }
+    assert_int_equal(taken, 333);
+}
+
 /* A chain 1 <- 2 <- ... <- 100 whose nodes read as their number modulo 80. */
 static void recursion_leads_back_to_the_first_call(void **state)
 {
@@ -155,6 +170,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(searches_by_halves_find_the_first),
         cmocka_unit_test(the_least_are_taken),
+        cmocka_unit_test(equals_are_taken_evenly),
         cmocka_unit_test(recursion_leads_back_to_the_first_call),
         cmocka_unit_test(every_status_has_a_text),
         cmocka_unit_test(random_follows_the_reference),

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -418,6 +419,24 @@ static void names_are_readable(void **state)
     binary_close(binary);
 }
 
+/* f<A<int, int>, A<that, that>, ...>: each argument twice as long as the one before it. */
+static void names_that_become_too_long_stay_as_they_are(void **state)
+{
+    enum { DOUBLINGS = 30 };
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    char text[1024] = "_Z1fI1AIiiE";
+    for (int i = 0; i < DOUBLINGS; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "S0_IS%c_S%c_E", digits[i + 1],
+                 digits[i + 1]);
+    strcat(text, "Evv");
+    char *same = binary_demangle(text, true);
+    assert_string_equal(same, text);
+    free(same);
+    char *shorter = binary_demangle("_Z1fI1AIiiES0_IS1_S1_EEvv", true);
+    assert_string_equal(shorter, "void f<A<int, int>, A<A<int, int>, A<int, int> > >()");
+    free(shorter);
+}
+
 static void functions_that_never_return_are_known_by_name(void **state)
 {
     static const char *const final[] = {"exit", "_ZSt9terminatev", "_gfortran_stop_string",
@@ -555,6 +574,42 @@ static void files_of_the_names_that_are_needed_need_be_none(void **state)
     binary_close(binary);
     alarm(0);
     assert_int_equal(run("rm *.dwo *.dwz"), 0);
+}
+
+static long peak_kib(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_maxrss;
+}
+
+/* Many units whose ranges are all the same list: each would have as many as the list. */
+static void shared_ranges_are_bounded_by_the_file(void **state)
+{
+    enum { COUNT = 3000, MOST_KIB = 150 << 10 };
+    struct binary_frame frame;
+    FILE *file = fopen(path_of("shared.s"), "w");
+    assert_non_null(file);
+    fprintf(file,
+            ".text\n.globl plain\n.type plain,@function\nplain: .fill %d,1,0x90\nret\n"
+            ".size plain,.-plain\n.section .debug_abbrev,\"\",@progbits\n.uleb128 1,0x11\n"
+            ".byte 0\n.uleb128 0x55,0x17,0,0,0\n.section .debug_info,\"\",@progbits\n",
+            COUNT);
+    for (int i = 0; i < COUNT; i++)
+        fputs(".long 2f-1f\n1: .short 4\n.long .debug_abbrev\n.byte 8\n.uleb128 1\n.long 0\n2:\n",
+              file);
+    fputs(".section .debug_ranges,\"\",@progbits\n.quad -1,plain\n", file);
+    for (int i = 0; i < COUNT; i++)
+        fprintf(file, ".quad %d,%d\n", i, i + 1);
+    fputs(".quad 0,0\n", file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(run("gcc -nostdlib -shared shared.s -o shared.so"), 0);
+    struct binary *binary = open_binary("shared.so", NULL);
+    long before = peak_kib();
+    assert_int_equal(binary_frames(binary, address_of("shared.so", "plain") + 7, &frame, 1), 1);
+    assert_string_equal(frame.function, "plain");
+    assert_true(peak_kib() - before < MOST_KIB);
+    binary_close(binary);
 }
 
 static void small_files_do_not_become_large_ones(void **state)
@@ -1048,6 +1103,24 @@ static void debug_frame_fills_in(void **state)
                 row.cfa == UNWIND_CFA_UNKNOWN);
 }
 
+/* Each of many entries would run what the common one says: no compiler says that much. */
+static void endless_common_entries_are_left_out(void **state)
+{
+    static const char form[] =
+        "printf '.text\\n.globl plain\\nplain: .fill 64,1,0x90\\n"
+        ".section .debug_frame,\"\",@progbits\\nc: .long 2f-1f\\n1: .long -1\\n.byte 1\\n"
+        ".asciz \"%s\"\\n.uleb128 1\\n.sleb128 -8\\n.byte 16,0x0c,7,8,0x90,1\\n"
+        ".fill %d,2,0x0b0a\\n.balign 8\\n2:\\n.long 2f-1f\\n1: .long c\\n.quad plain,64\\n"
+        ".balign 8\\n2:\\n' >common.s && gcc -nostdlib -shared common.s -o common.so";
+    uint64_t bytes = 0;
+    int output = memfd_create("table", MFD_CLOEXEC);
+    assert_int_equal(run(form, "", 8), 0);
+    assert_int_equal(binary_compile_unwind(path_of("common.so"), output, &bytes), BASE_OK);
+    assert_int_equal(run(form, "", 5000), 0);
+    assert_int_equal(binary_compile_unwind(path_of("common.so"), output, &bytes), BASE_NOT_FOUND);
+    close(output);
+}
+
 static void section_headers_are_not_needed(void **state)
 {
     struct unwind_table with, without;
@@ -1174,6 +1247,9 @@ int main(void)
         cmocka_unit_test(the_vdso_is_a_module),
         cmocka_unit_test(common_parts_of_debug_files_are_found),
         cmocka_unit_test(files_of_the_names_that_are_needed_need_be_none),
+        cmocka_unit_test(shared_ranges_are_bounded_by_the_file),
+        cmocka_unit_test(endless_common_entries_are_left_out),
+        cmocka_unit_test(names_that_become_too_long_stay_as_they_are),
         cmocka_unit_test(small_files_do_not_become_large_ones),
         cmocka_unit_test(servers_are_asked_only_when_wanted),
         cmocka_unit_test(silent_servers_are_given_up),

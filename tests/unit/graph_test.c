@@ -89,6 +89,49 @@ static void known_function(void **state)
     binary_close(binary);
 }
 
+/* Symbols that all reach to the end of the code: no byte of it is gone through more than a few
+ * times. */
+static void overlapping_functions_are_bounded(void **state)
+{
+    enum { COUNT = 400 };
+    char directory[] = "/tmp/headroom-graph-XXXXXX", path[64], command[256];
+    static struct graph_returns returns;
+    struct binary_options options = {0};
+    struct binary *binary;
+    struct graph *graph;
+    uint64_t start, end, at = 0, bytes = 0, made = 0, refused = 0;
+    const char *name;
+    assert_non_null(mkdtemp(directory));
+    snprintf(path, sizeof path, "%s/overlap.s", directory);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (int i = 0; i < COUNT; i++)
+        fprintf(file, ".type f%d,@function\nf%d: .fill 15,1,0x90\n.size f%d,end-f%d\nnop\n", i, i,
+                i, i);
+    fputs("ret\nend:\n", file);
+    assert_int_equal(fclose(file), 0);
+    snprintf(command, sizeof command, "cd %s && gcc -nostdlib -shared overlap.s -o overlap.so",
+             directory);
+    assert_int_equal(system(command), 0);
+    snprintf(path, sizeof path, "%s/overlap.so", directory);
+    assert_int_equal(binary_open(path, &options, &binary), BASE_OK);
+    graph_returns_begin(&returns, binary);
+    for (; binary_next_function(binary, at, &start, &end, &name) == BASE_OK; at = start + 1) {
+        enum base_status status = graph_of(&returns, start, &graph);
+        assert_true(status == BASE_OK || status == BASE_UNSUPPORTED);
+        refused += status != BASE_OK;
+        if (status != BASE_OK)
+            continue;
+        bytes += end - start;
+        made++;
+        graph_free(graph);
+    }
+    assert_true(made > 10 && refused > 10 && bytes <= 4 * binary_bytes(binary));
+    binary_close(binary);
+    snprintf(command, sizeof command, "rm -r %s", directory);
+    assert_int_equal(system(command), 0);
+}
+
 static void all_functions(void **state)
 {
     static struct graph_returns returns;
@@ -188,6 +231,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_function),
+        cmocka_unit_test(overlapping_functions_are_bounded),
         cmocka_unit_test(all_functions),
         cmocka_unit_test(files),
     };

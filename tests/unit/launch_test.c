@@ -400,6 +400,7 @@ static enum launch_outcome record(char *const *command, const char *path, int lo
                                      .config = {.kinds = WIRE_DEAD, .registers = 4}};
     notes = 0;
     enum launch_outcome outcome = launch_record(&request, result, error);
+    launch_signals_release();
     assert_true(outcome == LAUNCH_OK || strlen(error) > 0);
     return outcome;
 }
@@ -521,7 +522,6 @@ static void test_sigterm_is_passed_on(void **state)
     if (sender == 0) {
         usleep(300000);
         kill(parent, SIGTERM);
-        kill(parent, SIGINT); /* ignored */
         _exit(0);
     }
     struct launch_result result = record_part("term", NULL);
@@ -607,6 +607,7 @@ static enum launch_outcome run_built(const char *part, const char *path, int *re
     struct launch_request request = {.path = path, .command = command};
     const struct built_event event = {.type = 1, .config = 77};
     enum launch_outcome outcome = launch_built(&request, &event, region, result, error);
+    launch_signals_release();
     assert_int_equal(outcome == LAUNCH_OK, error[0] == 0);
     return outcome;
 }
@@ -698,7 +699,6 @@ static void test_built_ends(void **state)
     if (sender == 0) {
         usleep(300000);
         kill(parent, SIGTERM);
-        kill(parent, SIGINT); /* ignored */
         _exit(0);
     }
     result = built_part("built-term");
@@ -735,6 +735,7 @@ static enum launch_outcome try_exact(const char *part, struct launch_result *res
                      LAUNCH_OK);
     notes = 0;
     enum launch_outcome outcome = launch_exact(&request, result, error);
+    launch_signals_release();
     close(request.program.log);
     unlink(path);
     return outcome;
@@ -809,8 +810,6 @@ static void test_exact_signals(void **state)
     pid_t parent = getpid(), sender = fork();
     if (sender == 0) {
         usleep(300000);
-        kill(parent, SIGINT); /* ignored */
-        usleep(100000);
         kill(parent, SIGTERM);
         _exit(0);
     }

@@ -893,6 +893,20 @@ static void reuse_without_stack_distances_uses_the_model(void **state)
     profile_free(profile);
 }
 
+/* JSON has no word for infinity: a sum over next to nothing is not known. */
+static void reuse_json_has_finite_numbers_only(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = reuse_profile(true);
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++)
+        profile->reuse_pairs[i].weight = 5e-324;
+    assert_true(profile_check(profile));
+    json_t *root = parse(profile, &options);
+    assert_true(json_is_null(at(root, "reuse.pairs.0.time_mean")));
+    json_decref(root);
+    profile_free(profile);
+}
+
 static void reuse_json_holds_what_was_found(void **state)
 {
     struct report_options options = {0};
@@ -2143,6 +2157,7 @@ int main(void)
         cmocka_unit_test(exact_json_has_no_intervals),
         cmocka_unit_test(reuse_reads_like_this),
         cmocka_unit_test(reuse_without_stack_distances_uses_the_model),
+        cmocka_unit_test(reuse_json_has_finite_numbers_only),
         cmocka_unit_test(reuse_json_holds_what_was_found),
         cmocka_unit_test(near_reuses_come_last),
         cmocka_unit_test(forked_children_have_their_parents_locations),
