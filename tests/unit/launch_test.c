@@ -1048,7 +1048,7 @@ static void check_environment(char *const *before, const char *preload, int plac
     assert_string_equal(after[place], preload);
     while (after[count])
         count++;
-    assert_string_equal(after[count - 1], WIRE_ENVIRONMENT "=4:12:34");
+    assert_string_equal(after[count - 1], WIRE_ENVIRONMENT "=5:12:34");
     free(after);
 }
 
