@@ -70,6 +70,8 @@ static void add_children(void)
     ULong old_capacity = children_capacity;
     children_capacity = old ? old_capacity * 2 : 1 << 16;
     children = exact_memory.map(NULL, children_capacity * sizeof *children, false);
+    if (!children && !old)
+        exact_fail("there is no memory for calling contexts"); /* nothing runs yet */
     tl_assert2(children, "headroom: no memory for contexts\n");
     for (ULong i = 0; i < old_capacity; i++) {
         if (!old[i])
@@ -151,6 +153,8 @@ static void add_seats(void)
     ULong old_capacity = seats_capacity;
     seats_capacity = old ? old_capacity * 2 : 1 << 14;
     seats = exact_memory.map(NULL, seats_capacity * sizeof *seats, false);
+    if (!seats && !old)
+        exact_fail("there is no memory for calling contexts");
     tl_assert2(seats, "headroom: no memory for contexts\n");
     for (ULong i = 0; i < old_capacity; i++)
         if (old[i].base)

@@ -86,6 +86,7 @@ struct exact_block {
 };
 enum { NO_CONTEXT = 0xffffffff };
 
+void exact_blocks_init(void);
 /* A block for these accesses: an earlier one if the code is the same. */
 struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count);
 const struct exact_block *exact_block_number(UInt serial);

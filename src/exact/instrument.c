@@ -30,6 +30,13 @@ static struct exact_block *buckets[BUCKETS];
 static struct exact_block **blocks; /* by serial */
 static UInt blocks_count;
 
+void exact_blocks_init(void)
+{
+    blocks = exact_reserve((SizeT)MOST_BLOCKS * sizeof(struct exact_block *));
+    if (!blocks)
+        exact_fail("the address space for blocks of code was refused");
+}
+
 struct exact_block *exact_block_for(Addr start, const struct exact_access *accesses, UInt count)
 {
     /* Another library may have come to the same place. */
@@ -40,9 +47,7 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
         if (known->hash == hash && known->start == start && known->count == count &&
             known->module == module)
             return known;
-    if (!blocks)
-        blocks = exact_reserve((SizeT)MOST_BLOCKS * sizeof(struct exact_block *));
-    tl_assert2(blocks && blocks_count < MOST_BLOCKS, "headroom: too much code\n");
+    tl_assert2(blocks_count < MOST_BLOCKS, "headroom: too much code\n");
     struct exact_block *block =
         VG_(calloc)("headroom.block", 1, sizeof *block + count * sizeof *accesses);
     block->context = block->call_context = NO_CONTEXT;

@@ -82,6 +82,7 @@ static void print_debug_usage(void)
 static void after_options(void)
 {
     exact_contexts_init();
+    exact_blocks_init();
     if (exact_options.graphs)
         exact_path_init();
     exact_access_init();

@@ -14,7 +14,8 @@
  *   agent  made by another process, by an instruction of the agent, or by libc and ld.so for the
  *          agent's constructor (between its first call and the first one that it has not asked for:
  *          without a frame of the agent, or with one of the program, which called a wrapper)
- *   tool   made by the exact engine other than for the program: from VG_(do_syscall)
+ *   tool   made by a process that executes FILE of --tool, the exact engine; which of them are
+ *          the engine's own and not the program's must be seen from the site
  *
  * A site is where the call was made: the instruction, and the return addresses into headroom or
  * the agent above it, as offsets in their files, so the same in every run. N counts the calls of a
@@ -214,7 +215,8 @@ static void read_ranges(struct task *task)
         struct range *range = &task->ranges[task->count++];
         *range = (struct range){start, end, offset, "", false, false};
         snprintf(range->name, sizeof range->name, "%.63s", slash ? slash + 1 : name);
-        range->ours = same_file(name, options.agent) || same_file(name, options.host);
+        range->ours = same_file(name, options.agent) || same_file(name, options.host) ||
+                      same_file(name, options.tool);
         range->program = same_file(name, task->executable);
     }
     if (file)
@@ -343,10 +345,11 @@ static const char *attribute(struct task *task, uint64_t address, char site[SITE
     uint64_t frames[FRAMES];
     bool program;
     const struct range *range = find_range(task, address);
-    if (same_file(task->executable, options.host)) {
+    bool host = same_file(task->executable, options.host);
+    if (host || same_file(task->executable, options.tool)) {
         unsigned count = find_frames(task, frames, &program);
         name_site(site, task, address, frames, count);
-        return count ? "host" : NULL;
+        return !count ? NULL : host ? "host" : "tool";
     }
     bool inside = range && range->ours;
     if (inside && task->agent_phase == NOT_YET)
