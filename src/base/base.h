@@ -133,7 +133,7 @@ static inline bool base_least_takes(struct base_least *least, uint64_t weight)
     if (bits != least->bits)
         return bits < least->bits;
     least->carry += least->some;
-    if (least->carry < least->counts[bits])
+    if (!least->some || least->carry < least->counts[bits])
         return false;
     least->carry -= least->counts[bits];
     return true;

@@ -42,6 +42,9 @@ enum base_status distance_init_slots(struct distance *distance,
         return BASE_NO_MEMORY;
     if (distance_pairs_init(&distance->pairs, memory) != BASE_OK)
         goto free_table;
+    distance->pairs.most = options->coarser ? options->most_pairs : 0;
+    distance->pairs.coarser = options->coarser;
+    distance->pairs.context = options->coarser_context;
     if (options->stack && distance_order_init(&distance->order, least_slots, memory) != BASE_OK)
         goto free_pairs;
     distance->fast_limit = !sparse && options->stack ? limit + 1 : 0;
@@ -357,6 +360,17 @@ void distance_adjust(double *histogram, unsigned shortest, double lacking)
         histogram[bin + 1] += histogram[bin];
         histogram[bin] = 0;
     }
+}
+
+void distance_merge_pairs(struct distance *distance, uint64_t most)
+{
+    if (distance->pairs.most)
+        distance_pairs_merge(&distance->pairs, most, most, &distance->memory);
+}
+
+uint64_t distance_merged(const struct distance *distance)
+{
+    return distance->pairs.merged;
 }
 
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor)

@@ -49,6 +49,11 @@ struct distance_options {
     uint64_t address_limit;   /* all addresses are below                                         */
     uint32_t most_locations;  /* bounded memory: beyond, the share is halved and the locations that
                                  fall out forgotten (SHARDS' fixed size); 0: no bound            */
+    /* Bounded memory for pairs, as in shadow_bound: beyond, those with the least distance altogether
+       are merged under coarser ids, and sums over all pairs stay as they are. 0: no bound       */
+    uint64_t most_pairs;
+    uint32_t (*coarser)(void *context, uint32_t id);
+    void *coarser_context;
 };
 
 /* As shadow_memory. */
@@ -118,6 +123,11 @@ void distance_histograms(const struct distance *distance, double *time, double *
  * on. For units of which an access touches one: lines, but for accesses that straddle two.
  */
 void distance_adjust(double *histogram, unsigned shortest, double lacking);
+
+/* Merges the least until there are no more than `most` pairs, or those left have no coarser ids. Nothing without
+   a bound. distance_merged: how many were. */
+void distance_merge_pairs(struct distance *distance, uint64_t most);
+uint64_t distance_merged(const struct distance *distance);
 
 /* Next pair from *cursor (0 at first); NULL at the end. Order unspecified, each once. */
 const struct distance_pair *distance_next_pair(const struct distance *distance, uint64_t *cursor);

@@ -198,7 +198,14 @@ struct distance_pairs {
     struct distance_pair_slot *slots; /* open addressing, linear probing, at most 5/8 full */
     uint64_t count;
     uint32_t shift;                   /* 2^(64 - shift) slots */
+    uint64_t most, merged;            /* most_pairs of the options; pairs that were merged */
+    uint32_t (*coarser)(void *context, uint32_t id);
+    void *context;
 };
+
+/* Merges the least until no more than `target` are left, as far as that goes. False: no memory. */
+bool distance_pairs_merge(struct distance_pairs *pairs, uint64_t most, uint64_t target,
+                          const struct distance_memory *memory);
 
 enum base_status distance_pairs_init(struct distance_pairs *pairs,
                                      const struct distance_memory *memory);

@@ -81,6 +81,8 @@ VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
 
 /* Three quarters of 2^21 slots: 64 MiB, and as much again while they are moved. */
 enum { MOST_PAIRS = 3 << 19 };
+/* Five eighths of 2^20 slots: likewise. */
+enum { MOST_REUSE_PAIRS = 5 << 17 };
 enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
 
 static void init_caches(void)
@@ -110,7 +112,9 @@ void exact_access_init(void)
                                        .share = exact_options.share,
                                        .stack = exact_options.stack,
                                        .address_limit = limit,
-                                       .most_locations = exact_options.most_locations};
+                                       .most_locations = exact_options.most_locations,
+                                       .most_pairs = MOST_REUSE_PAIRS,
+                                       .coarser = exact_coarser};
     exact_distance = exact_reserve(distance_bytes());
     if (!exact_distance ||
         distance_init(exact_distance, &options, &exact_distance_memory) != BASE_OK)

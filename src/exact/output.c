@@ -224,6 +224,9 @@ static Bool nodes_begin(void)
 
 /* ---- counts ---------------------------------------------------------------------------------- */
 
+/* A record of 40 or 72 bytes each, or two, with nodes of 40 for their accesses: 100 MiB at most. */
+enum { MOST_PAIRS = 600000, MOST_REUSE_PAIRS = 400000 };
+
 static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 {
     if (!waste && !use)
@@ -265,9 +268,6 @@ static void sum_widths(struct wire_totals *totals)
         totals->store_bytes += bytes_by_width[True][width];
     }
 }
-
-/* A record of 40 bytes or two each, with nodes of 40 for their accesses. */
-enum { MOST_PAIRS = 400000 };
 
 static void put_pairs(struct wire_totals *totals)
 {
@@ -346,6 +346,7 @@ static void put_reuse(void)
     put_histogram(0, time);
     if (exact_options.stack)
         put_histogram(1, stack);
+    distance_merge_pairs(exact_distance, MOST_REUSE_PAIRS);
     uint64_t cursor = 0;
     for (const struct distance_pair *pair; (pair = distance_next_pair(exact_distance, &cursor));) {
         UInt use = node_of(pair->use), reuse = node_of(pair->reuse);
@@ -411,6 +412,7 @@ void exact_output(void)
         exact_path_output(record, commit);
     else
         put_what_ifs();
+    totals.merged = exact_shadow.merged + (exact_distance ? distance_merged(exact_distance) : 0);
     struct wire_totals *made = record(WIRE_TOTALS, sizeof *made);
     totals.record = made->record;
     *made = totals;

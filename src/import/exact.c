@@ -9,6 +9,7 @@
  */
 #include "import/parts.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +154,8 @@ static bool totals_ok(const struct wire_totals *totals)
                                totals->kernel_store_bytes,
                                totals->ids,
                                totals->contexts,
-                               totals->instructions};
+                               totals->instructions,
+                               totals->merged};
     for (size_t i = 0; i < BASE_COUNT(counts); i++)
         if (counts[i] > most_counted)
             return false;
@@ -184,6 +186,7 @@ static bool visit_totals(struct import_gather *gather, uint32_t process,
     exact->contexts = totals->contexts > exact->contexts ? totals->contexts : exact->contexts;
     if (totals->cpu_ns <= INT64_MAX / 4096)
         thread->cpu_ns += totals->cpu_ns;
+    gather->merged += totals->merged;
     for (unsigned bit = 0; bit < 32; bit++)
         gather->exact_degraded[bit] += totals->degraded >> bit & 1;
     return true;
@@ -519,6 +522,50 @@ bool import_exact_finish(struct import_gather *gather)
 
 /* ---- what could not be done ------------------------------------------------------------------ */
 
+/* Callers are missing above its outermost one. */
+static bool is_coarse(const struct import_gather *gather, uint32_t node)
+{
+    while (node && gather->nodes[node].parent)
+        node = gather->nodes[node].parent;
+    return gather->nodes[node].flags & WIRE_NODE_BROKEN;
+}
+
+/* What of the waste, or of the reuses, stands under coarse nodes, and what under none. */
+struct coarse {
+    double all, coarse, none;
+};
+
+static void add_coarse(const struct import_gather *gather, struct coarse *sums, uint32_t first,
+                       uint32_t second, double weight)
+{
+    sums->all += weight;
+    if (!first && !second)
+        sums->none += weight;
+    else if (is_coarse(gather, first) || is_coarse(gather, second))
+        sums->coarse += weight;
+}
+
+static bool tell_merged(struct import_gather *gather)
+{
+    struct profile *profile = gather->profile;
+    struct coarse sums = {0};
+    if (!gather->merged)
+        return true;
+    for (size_t i = 0; i < profile->pairs_count; i++)
+        add_coarse(gather, &sums, profile->pairs[i].first, profile->pairs[i].second,
+                   profile->pairs[i].waste_bytes);
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++)
+        add_coarse(gather, &sums, profile->reuse_pairs[i].use, profile->reuse_pairs[i].reuse,
+                   profile->reuse_pairs[i].weight);
+    return import_degraded(profile,
+                           "there were more pairs of places than are kept: the least, %" PRIu64
+                           ", were merged. All of them count, but of %.1f %% of the %s the callers "
+                           "are not known, or the innermost alone, of %.1f %% not the place",
+                           gather->merged, sums.all > 0 ? 100 * sums.coarse / sums.all : 0,
+                           profile->reuse_pairs_count ? "reuses" : "wasted bytes",
+                           sums.all > 0 ? 100 * sums.none / sums.all : 0);
+}
+
 bool import_exact_tell(struct import_gather *gather)
 {
     static const struct {
@@ -537,6 +584,7 @@ bool import_exact_tell(struct import_gather *gather)
     for (size_t i = 0; i < BASE_COUNT(told) && good; i++)
         if (gather->exact_degraded[__builtin_ctz(told[i].bit)])
             good = import_degraded(profile, "%s", told[i].sentence);
+    good = good && tell_merged(gather);
     /* Whoever made the recording has counted them, and said so. */
     if (!good || images <= counted || profile->run.lost_processes)
         return good;

@@ -543,6 +543,8 @@ static bool next_frame(struct import_gather *gather, const struct import_frame *
     uint32_t thread;
     if (!thread_of(gather, frame, &thread))
         return false;
+    if (gather->exact && !import_exact_bound(gather, thread != gather->current_thread))
+        return false;
     if (thread != gather->current_thread)
         import_ids_clear(&gather->node_map);
     gather->current_frame = frame;

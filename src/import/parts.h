@@ -245,6 +245,7 @@ struct import_gather {
     size_t wanted_count;
     struct import_place *places; /* set before import_name */
     size_t places_count;
+    uint64_t merged; /* pairs that the exact engine, or the import, put under coarser nodes */
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
     struct import_ids node_map; /* the current thread's node ids to nodes, + 1; 0: unknown */
     const struct import_frame *current_frame;
@@ -306,6 +307,12 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
 
 /* Puts the images in the order of time and finds the parents that the tool could not know. */
 bool import_exact_images(struct import_gather *gather);
+
+/*
+ * Between two frames: where many processes have left more pairs than the profile is to have, the least are merged. begins:
+ * the frame is another process's; then nodes that nothing names any more go. False: no memory.
+ */
+bool import_exact_bound(struct import_gather *gather, bool begins);
 
 /* After the last record: rows in the order of the profile. */
 bool import_exact_finish(struct import_gather *gather);

@@ -137,9 +137,17 @@ static void add_pair(struct rank_pair *to, const struct profile_pair *pair)
     }
 }
 
+static bool has_place(uint32_t first, uint32_t second)
+{
+    return first || second;
+}
+
 static int compare_pairs(const void *left, const void *right)
 {
     const struct rank_pair *a = left, *b = right;
+    /* What stands for all that was lost or merged is no place to look at. */
+    if (has_place(a->first_place, a->second_place) != has_place(b->first_place, b->second_place))
+        return has_place(a->first_place, a->second_place) ? -1 : 1;
     if (a->waste_bytes != b->waste_bytes)
         return a->waste_bytes < b->waste_bytes ? 1 : -1;
     if (a->first_place != b->first_place)
@@ -252,6 +260,8 @@ static double far_reuses(const struct rank_reuse_pair *pair, double near_units)
 static int compare_reuse_pairs(const void *left, const void *right)
 {
     const struct rank_reuse_pair *a = left, *b = right;
+    if (has_place(a->use_place, a->reuse_place) != has_place(b->use_place, b->reuse_place))
+        return has_place(a->use_place, a->reuse_place) ? -1 : 1;
     if (a->far != b->far)
         return a->far < b->far ? 1 : -1;
     if (a->stack != b->stack)

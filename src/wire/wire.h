@@ -379,6 +379,7 @@ struct wire_totals {
     uint64_t kernel_load_bytes, kernel_store_bytes;
     uint64_t ids, contexts;      /* accesses in their contexts, calling contexts              */
     uint64_t instructions, cpu_ns;
+    uint64_t merged;             /* pairs that stand under coarser nodes, so that memory is bounded */
 };
 enum wire_exact_degraded {
     WIRE_EXACT_IDS = 1,          /* ids ran out: contexts met later are shown without callers */

@@ -119,7 +119,7 @@ query()
 
 @test "two samples of one program do not differ, and a planted dead store is found in samples" {
     need_watchpoints
-    sed -e 's/round < 20/round < 40000/' "$BATS_FILE_TMPDIR/work.c" >work.c
+    sed -e 's/round < 20/round < 200000/' "$BATS_FILE_TMPDIR/work.c" >work.c
     sed -e 's/^        fill(round);/        fill(round + 1);\n&/' work.c >changed.c
     for name in work changed; do ${CC:-cc} -O1 -g -o $name $name.c; done
     for name in one two; do "$HEADROOM" waste -q --rate 1000 -o $name -- ./work; done

@@ -552,3 +552,45 @@ END
         [ ! -s warnings ]
     fi
 }
+
+@test "recursion multiplies neither contexts nor pairs" {
+    needs_engine
+    compile program <<'END'
+#include <stdlib.h>
+static volatile long cells[64];
+__attribute__((noinline)) static void walk(int levels, unsigned way)
+{
+    cells[levels & 63]++;
+    if (!levels)
+        return;
+    switch (way % 8) {
+#define WAY(i) case i: walk(levels - 1, way * 1103515245u + 12345u + i); cells[i]++; \
+                       walk(levels - 1, way ^ 0x9e37u * i); break;
+    WAY(0) WAY(1) WAY(2) WAY(3) WAY(4) WAY(5) WAY(6) WAY(7)
+    }
+}
+__attribute__((noinline)) static long deep(long levels)
+{
+    if (!levels)
+        return 1;
+    long sum = deep(levels - 1) + 1;
+    cells[levels & 63] += sum;
+    return sum;
+}
+int main(int count, char **arguments)
+{
+    walk(atoi(arguments[1]), 1);
+    return deep(atol(arguments[2])) == 0;
+}
+END
+    # Not folded, the first makes a profile of 7 MB and a hundred times the pairs.
+    try 0 "$HEADROOM" waste --exact -q -o ways -- ./program 15 0
+    [ "$(stat -c %s ways)" -lt 1500000 ]
+    try 0 "$HEADROOM" reuse --exact -q -o reuses -- ./program 13 0
+    [ "$(stat -c %s reuses)" -lt 1500000 ]
+    try 0 "$HEADROOM" waste --exact -q -o depths -- ./program 0 100000
+    [ "$(stat -c %s depths)" -lt 1500000 ]
+    try 0 "$HEADROOM" paths --exact -q -o paths -- ./program 13 10000
+    [ "$(stat -c %s paths)" -lt 1500000 ]
+    no_leftovers
+}

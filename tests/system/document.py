@@ -79,7 +79,7 @@ def in_thousands(number):
     return f"{number:,}"
 
 
-def write_long(path, verbs, groups, harmed, earlier):
+def write_long(path, verbs, groups, harmed, builds, earlier):
     """The outcome of `long`: `verbs` and `groups` are names with what `count` says of them."""
     def row(name, one):
         kinds = one["verdicts"]
@@ -89,6 +89,7 @@ def write_long(path, verbs, groups, harmed, earlier):
     parts = [table(["verb", "observed runs", "cases", "process images", "as an ordinary user", "with samples or timed calls", "samples",
                     "timed calls", "crashes", "hangs", "differences", "natively so too", "bad profiles", "95 % upper bound"],
                    [row(name, one) for name, one in verbs.items()]),
+             f"Made with {builds} build{'s' * (builds > 1)} of headroom. "
              "The bound is that of the rate of runs with a crash, a hang or a difference, one-sided (Clopper and Pearson; without any it is 3 in the "
              "number of runs)."]
     if harmed:
@@ -99,5 +100,7 @@ def write_long(path, verbs, groups, harmed, earlier):
                        [[name, *map(in_thousands, (one["observed"], one["cases"], one["images"], one["stored"], one["calls"])), one["harm"]]
                         for name, one in groups.items()]))
     if earlier:
-        parts.append(f"Not counted: {earlier:,} runs of earlier builds.")
+        parts.append("Not counted are runs of earlier builds: " + "; ".join(
+            f"`{verb}` {one['observed']:,} with {one['verdicts']['crash']} crashes, {one['verdicts']['hang']} hangs, "
+            f"{one['verdicts']['difference']} differences" for verb, one in earlier.items()) + ".")
     replace_section(path, "torture-long", "\n\n".join(parts))

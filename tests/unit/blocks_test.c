@@ -33,6 +33,11 @@ void binary_close(struct binary *binary)
 {
 }
 
+uint64_t binary_bytes(const struct binary *binary)
+{
+    return 4096;
+}
+
 enum binary_detail binary_detail(const struct binary *binary)
 {
     return BINARY_DETAIL_LINES;

@@ -776,6 +776,85 @@ static void a_bound_that_nothing_meets(void **state)
     end(distance, &supply);
 }
 
+/* ---- bounded pairs ------------------------------------------------------------------------- */
+
+/* Ids of a trace are below COARSE; those from there on stand for all with the same remainder, the
+ * last for all. */
+enum { COARSE = 100000, COARSE_IDS = 50, EVERYTHING = COARSE + COARSE_IDS, MOST_PAIRS = 4000 };
+
+static uint32_t coarser(void *context, uint32_t id)
+{
+    ++*(uint64_t *)context;
+    return id >= COARSE ? EVERYTHING : COARSE + id % COARSE_IDS;
+}
+
+struct pair_sums {
+    uint64_t count, pairs;
+    double weight, time, stack, far; /* far: of the pair (1, 2) alone */
+};
+
+static struct pair_sums sums_of(const struct distance *distance)
+{
+    struct pair_sums sums = {0};
+    uint64_t cursor = 0;
+    for (const struct distance_pair *pair; (pair = distance_next_pair(distance, &cursor));) {
+        sums.pairs++;
+        sums.count += pair->count;
+        sums.weight += pair->weight;
+        sums.time += pair->time;
+        sums.stack += pair->stack;
+        sums.far += pair->use == 1 && pair->reuse == 2 ? pair->stack : 0;
+    }
+    return sums;
+}
+
+/* Two accesses walk over many lines in turn, in between any others touch a few lines again and
+ * again. */
+static struct pair_sums run_pairs(const struct distance_options *options, struct supply *supply)
+{
+    struct base_random random = {4};
+    struct distance *distance = begin(options, supply, 64);
+    uint64_t now = 0;
+    for (uint32_t i = 0; i < 300000; i++) {
+        uint32_t any = 3 + (uint32_t)base_random_below(&random, COARSE - 3);
+        distance_access(distance, (1 << 24) + 64 * base_random_below(&random, 30), 1, any, ++now);
+        if (i % 4 == 0)
+            distance_access(distance, 64 * (i / 4 % 5000), 1, 1 + i / 4 / 5000 % 2, ++now);
+    }
+    assert_true(distance_check(distance) && !distance_exhausted(distance));
+    struct pair_sums sums = sums_of(distance);
+    if (options->most_pairs) {
+        assert_in_range(distance_merged(distance), MOST_PAIRS, UINT32_MAX);
+        distance_merge_pairs(distance, 100);
+        struct pair_sums fewer = sums_of(distance);
+        assert_in_range(fewer.pairs, 1, 100);
+        assert_true(fewer.count == sums.count && fewer.time == sums.time);
+    }
+    end(distance, supply);
+    return sums;
+}
+
+static void bounded_pairs_keep_their_sums(void **state)
+{
+    struct distance_options options = all_lines;
+    struct supply supply = {0};
+    uint64_t asked = 0;
+    struct pair_sums free = run_pairs(&options, &supply);
+    options.most_pairs = MOST_PAIRS;
+    options.coarser = coarser;
+    options.coarser_context = &asked;
+    supply = (struct supply){0};
+    struct pair_sums bounded = run_pairs(&options, &supply);
+    assert_in_range(free.pairs, 50 * MOST_PAIRS, UINT32_MAX);
+    assert_in_range(bounded.pairs, 1, MOST_PAIRS);
+    assert_true(asked > 0);
+    /* whole numbers: sums are the same in any order */
+    assert_true(bounded.count == free.count && bounded.weight == free.weight);
+    assert_true(bounded.time == free.time && bounded.stack == free.stack);
+    /* what is far stays where it was */
+    assert_true(bounded.far == free.far && bounded.far > 0);
+}
+
 /* ---- large traces -------------------------------------------------------------------------- */
 
 /* Olken's count by a sum tree over time, for one access a step. */
@@ -1072,6 +1151,7 @@ int main(void)
         cmocka_unit_test(addresses_out_of_range_are_passed_over),
         cmocka_unit_test(what_is_refused_is_not_half_counted),
         cmocka_unit_test(a_bound_that_nothing_meets),
+        cmocka_unit_test(bounded_pairs_keep_their_sums),
         cmocka_unit_test(the_curve_equals_simulated_caches),
         cmocka_unit_test(large_traces_and_their_samples),
         cmocka_unit_test(samples_of_skewed_traces_need_the_true_number_of_accesses),

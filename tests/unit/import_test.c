@@ -54,6 +54,11 @@ enum binary_detail binary_detail(const struct binary *binary)
     return BINARY_DETAIL_LINES;
 }
 
+uint64_t binary_bytes(const struct binary *binary)
+{
+    return 4096;
+}
+
 const char *binary_debug_file(const struct binary *binary)
 {
     return NULL;
@@ -852,6 +857,48 @@ static void image_end(struct log *log, struct thread *thread)
 {
     wire_close(&thread->writer);
     drain(log);
+}
+
+/* Many processes whose pairs have nothing in common; each has one that matters. */
+enum { MANY_IMAGES = 4, MANY_LEAVES = 550, MATTERS = 1000000 };
+
+static void log_many_pairs(struct log *log, struct thread *image, uint32_t number)
+{
+    log_module(image, 1, "/bin/prog");
+    log_node(image, 1, 0, 1, 0x1028, 0);
+    for (uint32_t i = 0; i < MANY_LEAVES; i++)
+        log_node(image, 2 + i, 1, 1, 0x3000 + number * MANY_LEAVES + i, WIRE_NODE_LEAF);
+    for (uint32_t i = 0; i < MANY_LEAVES * MANY_LEAVES; i++) {
+        WRITE(image, WIRE_PAIR, pair, .kind = DETECT_LOAD, .first = 2 + i / MANY_LEAVES,
+              .second = 2 + i % MANY_LEAVES, .waste_bytes = i ? 3 : MATTERS, .use_bytes = 1);
+        if (i % 4096 == 0)
+            drain(log);
+    }
+}
+
+static void pairs_of_many_processes_are_bounded(void **state)
+{
+    struct log log;
+    exact_begin(&log, 1U << DETECT_LOAD);
+    for (uint32_t i = 0; i < MANY_IMAGES; i++) {
+        struct thread image = image_begin(&log, 70 + i, 100 + i, WIRE_NONE, false, 1, 5 + i);
+        log_many_pairs(&log, &image, i);
+        log_totals(&image, 1000, 0);
+        image_end(&log, &image);
+    }
+    struct profile *profile = import_and_read(&log, NULL);
+    double matter = MATTERS, each = MANY_LEAVES * MANY_LEAVES;
+    unsigned found = 0;
+    assert_in_range(profile->pairs_count, MANY_IMAGES, 900000);
+    assert_true(profile->kinds[0].waste_bytes == MANY_IMAGES * (matter + 3 * (each - 1)));
+    assert_true(profile->kinds[0].use_bytes == MANY_IMAGES * each);
+    for (size_t i = 0; i < profile->pairs_count; i++)
+        found += profile->pairs[i].first && profile->pairs[i].waste_bytes == matter;
+    assert_int_equal(found, MANY_IMAGES);
+    assert_true(is_degraded(profile, "more pairs of places than are kept"));
+    assert_true(profile_check(profile));
+    profile_free(profile);
+    log_free(&log);
 }
 
 static void exact_counts_add_up(void **state)
@@ -2092,6 +2139,7 @@ int main(void)
         cmocka_unit_test(other_files_are_no_logs),
         cmocka_unit_test(exact_counts_add_up),
         cmocka_unit_test(far_ids_cost_no_more_than_near_ones),
+        cmocka_unit_test(pairs_of_many_processes_are_bounded),
         cmocka_unit_test(uses_alone_are_folded),
         cmocka_unit_test(exact_images_find_their_parents),
         cmocka_unit_test(reuse_is_summed_by_process),
