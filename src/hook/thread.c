@@ -195,8 +195,10 @@ void hook_thread_begin(uint32_t tid)
     unlock_spare();
     if (!self)
         self = make_state();
-    if (!self)
+    if (!self) {
+        atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
         return;
+    }
     self->tid = tid;
     self->random = base_mix64(tid);
     if (self->piece)

@@ -389,8 +389,8 @@ void launch_signals_end(struct launch_signals *signals, bool recorded)
         }
     if (signals->begun && !recorded)
         sigaction(SIGPIPE, &signals->before[SIGPIPE], NULL);
-    if (!recorded)
-        sigaction(SIGXFSZ, &signals->program.file_size, NULL);
+    /* SIGXFSZ stays ignored: one may be pending, and headroom's own files are still to be written.
+     */
     sigaction(SIGCHLD, &signals->program.child, NULL);
     sigprocmask(SIG_SETMASK, &signals->program.mask, NULL);
     if (arrived.event >= 0)

@@ -84,7 +84,7 @@ static void run_threads(void)
 
 static void await(pid_t child, int code)
 {
-    int status;
+    int status = -1;
     check(child > 0 && waitpid(child, &status, 0) == child, "a child");
     check(WIFEXITED(status) && WEXITSTATUS(status) == code, "the child's end");
 }

@@ -178,8 +178,12 @@ def keep_region(directory, recorder, name, options, command, memory, ending):
 
 def make(directory, recorder):
     recorder = os.path.abspath(recorder)
-    if os.path.exists(os.path.join(directory, "stores")):
+    made = os.path.join(directory, "stores")
+    if os.path.exists(made) and os.path.getmtime(made) > os.path.getmtime(recorder):
         return
+    for pattern in ("*.raw", "*.headroom", "*.blocks*", "*.built"):  # of another version; the made ones come later
+        for path in glob.glob(os.path.join(directory, pattern)):
+            os.unlink(path)
     programs = compiled(directory, recorder)
     for name, (options, command) in RECORDINGS.items():
         record(directory, recorder, name, options, filled(command, programs))

@@ -93,13 +93,14 @@ def make(directory, reader, recorder=None, quick=False):
     quick_programs = ("plain", "debug", "debug4", "compressed", "split", "gap", "library", "cxx", "stripped", "debug-frame")
     compile_all(directory, quick_programs if quick else None)
     split_files(directory)
-    if not glob.glob(os.path.join(directory, "made-*")):
-        subprocess.run([reader, "seeds", directory], check=True)
     if not quick:
         large(directory)
         if recorder:
             import recordings
             recordings.make(directory, recorder)
+    for path in glob.glob(os.path.join(directory, "made-*")):  # by another version, whose formats may be others
+        os.unlink(path)
+    subprocess.run([reader, "seeds", directory], check=True)
     found = {kind: sorted(glob.glob(os.path.join(directory, "*." + ending)))
              for kind, ending in (("elf", "elf"), ("log", "raw"), ("profile", "headroom"))}
     found["region"] = sorted(glob.glob(os.path.join(directory, "*.blocks")) + glob.glob(os.path.join(directory, "*.built")))
