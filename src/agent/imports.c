@@ -128,6 +128,24 @@ static const char *version_of(const struct dynamic *dynamic, uint32_t symbol)
 
 /* ---- entries ------------------------------------------------------------------- */
 
+static const void *look_up(void *where, const char *name, const char *version)
+{
+    return version ? dlvsym(where, name, version) : dlsym(where, name);
+}
+
+/*
+ * A program at fixed addresses that takes a library function's address has an entry of its
+ * procedure linkage table stand for it: that is what a look-up by name finds. It leads through the
+ * very word that is to be changed, so the function itself is wanted, which comes after the program.
+ */
+static bool stands_for_another(const void *target)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    return dladdr1(target, &info, (void **)&symbol, RTLD_DL_SYMENT) && symbol &&
+           symbol->st_shndx == SHN_UNDEF;
+}
+
 /* What the entry leads to, bound now if it would be only at its first use. 0: nothing. */
 static uint64_t resolve(const struct agent_module *module, const struct dynamic *dynamic,
                         uint32_t symbol, const char *name, uint64_t bound)
@@ -135,7 +153,10 @@ static uint64_t resolve(const struct agent_module *module, const struct dynamic 
     if (bound && (bound < module->start || bound >= module->end))
         return bound;
     const char *version = version_of(dynamic, symbol);
-    return (uint64_t)(version ? dlvsym(RTLD_DEFAULT, name, version) : dlsym(RTLD_DEFAULT, name));
+    const void *target = look_up(RTLD_DEFAULT, name, version);
+    if (target && stands_for_another(target))
+        target = look_up(RTLD_NEXT, name, version);
+    return target && !stands_for_another(target) ? (uint64_t)target : 0;
 }
 
 static bool is_stub(uint64_t address)
