@@ -461,6 +461,8 @@ void *wrap_next(void **cache, const char *name);
 void calls_open_gate(void);
 /* Before this process traces `pid`: if an agent is in there, it falls silent. */
 void calls_quieten(uint32_t pid);
+/* Is headroom still tracing it? Then it has been waited for a moment. */
+bool calls_holds(uint32_t pid);
 /* All other threads of this process fall silent, before system calls are filtered in them. */
 void calls_silence_others(void);
 /* Another thread of this process begins. False: it does not, and nobody is at it. */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PATIENCE_MS = 1000, STEP_MS = 20 };
+enum { PATIENCE_MS = 1000, SERVED_MS = 10000, STEP_MS = 20 };
 
 /* ---- in the thread that is called ------------------------------------------------------- */
 
@@ -123,9 +123,10 @@ static struct wire_call *ask(uint32_t kind, uint32_t pid, uint64_t argument)
 /* False: it may still be under way. A headroom that has died is not waited for longer than this. */
 static bool await(struct wire_call *call, uint32_t pid)
 {
-    for (int ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
+    uint32_t state = WIRE_CALL_WANTED;
+    for (int ms = 0; ms < (state == WIRE_CALL_SERVED ? SERVED_MS : PATIENCE_MS); ms += STEP_MS) {
         struct timespec pause = {.tv_nsec = STEP_MS * 1000000};
-        uint32_t state = atomic_load_explicit(&call->state, memory_order_acquire);
+        state = atomic_load_explicit(&call->state, memory_order_acquire);
         if (state <= WIRE_CALL_CLAIMED || call->pid != pid) /* free, or another's by now */
             return true;
         os_syscall(__NR_futex, &call->state, FUTEX_WAIT, state, &pause, NULL, 0);
@@ -160,6 +161,22 @@ void calls_quieten(uint32_t pid)
     struct wire_call *call = maps_agent(pid) ? ask(WIRE_CALL_QUIET, pid, 0) : NULL;
     if (call)
         await(call, pid);
+}
+
+bool calls_holds(uint32_t pid)
+{
+    char path[64], text[2048];
+    struct timespec pause = {.tv_nsec = STEP_MS * 1000000};
+    const char *line;
+    uint32_t tracer = 0;
+    agent_put_text(agent_put_number(agent_put_text(path, "/proc/"), pid), "/status");
+    if (!agent_read_file(path, text, sizeof text) || !(line = strstr(text, "TracerPid:\t")))
+        return false;
+    line += 11;
+    if (!agent_parse_number(&line, &tracer) || tracer != agent.headroom_pid)
+        return false;
+    os_syscall(__NR_nanosleep, &pause, NULL);
+    return true;
 }
 
 void calls_silence_others(void)

@@ -23,6 +23,8 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+enum { PTRACE_TRIES = 100 };
+
 void *wrap_next(void **cache, const char *name)
 {
     void *function = __atomic_load_n(cache, __ATOMIC_RELAXED);
@@ -401,7 +403,14 @@ EXPORT long ptrace(enum __ptrace_request request, ...)
     va_end(list);
     if (agent.region && request == PTRACE_TRACEME)
         agent_stop(0);
-    if (agent.region && (request == PTRACE_ATTACH || request == PTRACE_SEIZE))
+    bool attaches = agent.region && (request == PTRACE_ATTACH || request == PTRACE_SEIZE);
+    if (attaches)
         calls_quieten((uint32_t)pid);
-    return WRAP_REAL(ptrace)(request, pid, address, data);
+    long result = WRAP_REAL(ptrace)(request, pid, address, data);
+    for (int i = 0; i < PTRACE_TRIES && attaches && result < 0 && errno == EPERM; i++) {
+        if (!calls_holds((uint32_t)pid)) /* it may have let go meanwhile */
+            return WRAP_REAL(ptrace)(request, pid, address, data);
+        result = WRAP_REAL(ptrace)(request, pid, address, data);
+    }
+    return result;
 }

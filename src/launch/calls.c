@@ -70,9 +70,12 @@ static bool has_ended(pid_t tid, pid_t program)
     int status;
     if (waitid(P_PID, (id_t)tid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
         return errno == ECHILD;
-    if (info.si_pid == tid && tid != program)
+    /* A stop is seen by whoever traces, even if it was not asked for. */
+    bool ended = info.si_pid == tid && (info.si_code == CLD_EXITED || info.si_code == CLD_KILLED ||
+                                        info.si_code == CLD_DUMPED);
+    if (ended && tid != program)
         waitpid(tid, &status, WNOHANG | __WALL);
-    return info.si_pid == tid;
+    return ended;
 }
 
 struct stop {
