@@ -141,6 +141,7 @@ static void forward(siginfo_t *info, ucontext_t *context)
     bool forced = info->si_code > 0; /* int3, single step, ...: cannot be ignored or blocked */
     if (agent_trap_blocked && !forced) {
         /* Really block it until the program unblocks it; this thread is not observed meanwhile. */
+        hook_blocks_traps();
         sigaddset(&context->uc_sigmask, SIGTRAP);
         queue_again(info, true);
         return;

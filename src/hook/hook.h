@@ -63,6 +63,9 @@ void hook_set_target(uint32_t k, uint64_t target);
 uint64_t hook_target(uint32_t k);
 /* An int3 at `address` is headroom's: where to go on; 0: not ours. Any context. */
 uint64_t hook_trap(uint64_t address);
+/* SIGTRAP will really be blocked in a thread: waits until no int3 of headroom's is there, and there will be none. Any
+   context. */
+void hook_blocks_traps(void);
 /* Is ip a slot's return address? Then *to is the true one. Any context. */
 bool hook_translate(uint64_t ip, uint64_t *to);
 

@@ -11,6 +11,7 @@
 enum {
     COST_LIMIT = 50, /* about one part in so many of a thread's time at most goes to recording */
     MOST_EVERY = 4096,
+    PATCHING_MS = 1500,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
 };
@@ -85,6 +86,7 @@ static bool process_piece(enum blocks_phase phase)
     process->marker_begin = (uint64_t)hook_marker_begin;
     process->marker_end = (uint64_t)hook_marker_end;
     if (parent) { /* a forked child: its memory is patched as its parent's was */
+        atomic_store(&process->blocks_traps, atomic_load(&parent->blocks_traps));
         process->areas_count = parent->areas_count;
         for (uint32_t i = 0; i < BLOCKS_AREAS; i++)
             process->areas[i] = parent->areas[i];
@@ -145,6 +147,19 @@ uint64_t hook_trap(uint64_t address)
         if (atomic_load_explicit(&hook.process->traps[i].address, memory_order_acquire) == address)
             return hook.process->traps[i].to;
     return 0;
+}
+
+/* As long as a batch takes at most, and a little more: headroom may have died meanwhile. */
+void hook_blocks_traps(void)
+{
+    struct {
+        int64_t seconds, nanoseconds;
+    } pause = {0, 1000000};
+    if (!hook.process)
+        return;
+    atomic_store(&hook.process->blocks_traps, 1);
+    for (int ms = 0; ms < PATCHING_MS && atomic_load(&hook.process->patching); ms++)
+        os_syscall(__NR_nanosleep, &pause, NULL);
 }
 
 /* Due work saves vector registers with xsave. */

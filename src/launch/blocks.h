@@ -130,6 +130,9 @@ struct launch_batch {
 
 /* Puts int3s. NULL, or why there must not be any now: nothing was written. */
 const char *launch_batch_begin(struct launch_batch *batch);
+/* Around everything that writes an int3 into a process that runs. NULL, or why there must be none; then it has ended. */
+const char *launch_patching_begin(const struct launch_code *code);
+void launch_patching_end(const struct launch_code *code);
 /* A thread of the process was at ip, with the stack pointer sp, at that time. */
 void launch_batch_sample(struct launch_batch *batch, uint32_t tid, uint64_t ip, uint64_t sp,
                          uint64_t time_ns);

@@ -170,6 +170,7 @@ static void finish(struct launch_batch *batch, bool proven)
     launch_synchronise(batch->code);
     for (size_t i = 0; i < batch->count; i++)
         launch_rewrite_head(batch->code, &batch->rewrites[i]);
+    launch_patching_end(batch->code);
     batch->waits = false;
 }
 
@@ -185,9 +186,27 @@ static const char *find_refusal(uint32_t pid)
     return refused;
 }
 
+const char *launch_patching_begin(const struct launch_code *code)
+{
+    const char *refused = NULL;
+    atomic_store(&code->piece->patching, 1);
+    if (atomic_load(&code->piece->blocks_traps))
+        refused = "a thread blocks SIGTRAP";
+    if (!refused)
+        refused = find_refusal(code->pid);
+    if (refused)
+        launch_patching_end(code);
+    return refused;
+}
+
+void launch_patching_end(const struct launch_code *code)
+{
+    atomic_store(&code->piece->patching, 0);
+}
+
 const char *launch_batch_begin(struct launch_batch *batch)
 {
-    const char *refused = find_refusal(batch->code->pid);
+    const char *refused = launch_patching_begin(batch->code);
     if (refused)
         return refused;
     for (size_t i = 0; i < batch->count; i++)

@@ -433,11 +433,14 @@ static bool write_original(struct launch_process *process, const struct launch_h
     memcpy(&distance, rewrite.before + 1, sizeof distance);
     rewrite.to = entry + PATCH_JUMP_BYTES + (uint64_t)(int64_t)distance;
     memcpy(rewrite.after, hook->plan.original, PATCH_JUMP_BYTES);
+    if (launch_patching_begin(&process->code))
+        return false;
     launch_rewrite_trap(&process->code, &rewrite);
     launch_synchronise(&process->code);
     launch_rewrite_tail(&process->code, &rewrite);
     launch_synchronise(&process->code);
     launch_rewrite_head(&process->code, &rewrite);
+    launch_patching_end(&process->code);
     return rewrite.state == LAUNCH_DONE;
 }
 

@@ -23,7 +23,7 @@
 #define BLOCKS_REGION_BYTES (UINT64_C(1) << 40)   /* of the memfd; sparse */
 
 enum {
-    BLOCKS_VERSION = 1,
+    BLOCKS_VERSION = 2,
     BLOCKS_PAGE = 4096,
     BLOCKS_FUNCTIONS = 1024,    /* hooked ones in a recording; number 0 is no function       */
     BLOCKS_NAME = 152,
@@ -151,6 +151,10 @@ struct blocks_process {
     uint32_t areas_count;
     uint32_t barriers;          /* it is registered for expedited memory barriers of other processes: its processors
                                    can be interrupted at once                                */
+    /* An int3 that meets a blocked SIGTRAP is the end of the program. So headroom sets `patching` while there may be one,
+       and writes none if `blocks_traps` is set then; the agent sets that before SIGTRAP is really blocked for longer, and
+       waits until `patching` is 0. */
+    _Atomic uint32_t patching, blocks_traps;
     struct blocks_area areas[BLOCKS_AREAS];
     _Atomic uint32_t traps_count; /* entries in use; may hold empty ones                     */
     struct blocks_trap traps[BLOCKS_FUNCTIONS];
