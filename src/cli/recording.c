@@ -322,16 +322,21 @@ bool recording_finish(struct recording *recording, const char *engine)
     return true;
 }
 
+static void remove_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        say("cannot remove the raw log '%s': %s; nobody needs it any more.", path, strerror(errno));
+}
+
 /* The log itself, whatever it is called by now, and not what another program put in its place. */
 static void remove_log(struct recording *recording)
 {
     if (recording->blocks && recording->blocks->saved[0])
-        unlink(recording->blocks->saved);
+        remove_file(recording->blocks->saved);
     if (recording->rescued[0])
-        unlink(recording->rescued);
-    else if (places_name(recording->log, recording->log_path) && unlink(recording->log_path) != 0)
-        say("cannot remove the raw log '%s': %s; nobody needs it any more.", recording->log_path,
-            strerror(errno));
+        remove_file(recording->rescued);
+    else if (places_name(recording->log, recording->log_path))
+        remove_file(recording->log_path);
 }
 
 void recording_close(struct recording *recording, bool keep)

@@ -6,10 +6,13 @@
  * With "null" the file is /dev/null, whose driver takes the bytes for written
  * without reading one: no debug register can see a use there.
  *
+ * Most of the time goes to the kernel: a few hundred samples, of which the stores around the call
+ * itself, which are dead, have their share.
+ *
  * case: write-file --kinds dead -- 3 file
  *   dead.fraction 0..0.05
  * case: write-pipe --kinds dead -- 3 pipe
- *   dead.fraction 0..0.05
+ *   dead.fraction 0..0.1
  * case: write-null --kinds dead -- 3 null
  *   dead.fraction 0..0.05
  */
