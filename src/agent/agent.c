@@ -171,7 +171,7 @@ static void name_of_headrooms(char path[64], uint32_t descriptor)
 bool agent_headroom_lives(void)
 {
     char path[64], target[8];
-    name_of_headrooms(path, agent.region->config.blocks);
+    name_of_headrooms(path, agent.headroom_region);
     long got = os_syscall(__NR_readlinkat, AT_FDCWD, path, target, sizeof target);
     return got != -ENOENT && got != -ESRCH;
 }
@@ -191,13 +191,13 @@ void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes
 
 static bool map_region(const char *value)
 {
-    uint32_t version, descriptor;
+    uint32_t version;
     const char *p = value;
     if (!agent_parse_number(&p, &version) || !agent_parse_number(&p, &agent.headroom_pid) ||
-        !agent_parse_number(&p, &descriptor) || version != WIRE_VERSION)
+        !agent_parse_number(&p, &agent.headroom_region) || version != WIRE_VERSION)
         return false;
     struct wire_region *region =
-        agent_map_from_headroom(descriptor, 0, sizeof *region, PROT_READ | PROT_WRITE);
+        agent_map_from_headroom(agent.headroom_region, 0, sizeof *region, PROT_READ | PROT_WRITE);
     if (!region || wire_region_check(region, sizeof *region) != BASE_OK)
         return false;
     agent_put_text(agent_put_text(agent.environment_region, WIRE_ENVIRONMENT "="), value);

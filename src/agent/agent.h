@@ -381,7 +381,7 @@ struct agent_state {
     _Atomic bool stopped;   /* observe nothing more in this process                */
     _Atomic bool filtered;  /* and make no system call any more: it might be fatal */
     _Atomic bool announced; /* PROCESS record written                              */
-    uint32_t headroom_pid;
+    uint32_t headroom_pid, headroom_region; /* its process, its descriptor of the region */
     uint64_t image_start, image_end; /* of the agent's own file */
     struct sigaction program_trap;   /* what the program thinks SIGTRAP does             */
     char environment_region[64];     /* "HEADROOM_REGION=..."                            */
@@ -426,7 +426,7 @@ bool agent_parse_number(const char **text, uint32_t *value);
 /* Stops observing this process for good; reason: enum wire_degraded, 0 for none. */
 void agent_stop(uint32_t degraded);
 void agent_degrade(uint32_t degraded);
-/* False: it has ended, been killed perhaps. With blocks only. Any context. */
+/* False: it has ended, been killed perhaps. Any context. */
 bool agent_headroom_lives(void);
 /* Maps a part of /proc/HEADROOM/fd/DESCRIPTOR and closes the descriptor at once; NULL on failure. Any
  * context. */

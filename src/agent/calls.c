@@ -11,7 +11,6 @@
 #include "agent/agent.h"
 
 #include <asm/unistd.h>
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <string.h>
 #include <time.h>
@@ -120,11 +119,13 @@ static struct wire_call *ask(uint32_t kind, uint32_t pid, uint64_t argument)
     return NULL;
 }
 
-/* False: it may still be under way. A headroom that has died is not waited for longer than this. */
+/* False: it may still be under way. */
 static bool await(struct wire_call *call, uint32_t pid)
 {
     uint32_t state = WIRE_CALL_WANTED;
-    for (int ms = 0; ms < (state == WIRE_CALL_SERVED ? SERVED_MS : PATIENCE_MS); ms += STEP_MS) {
+    for (int ms = 0;
+         ms < (state == WIRE_CALL_SERVED ? SERVED_MS : PATIENCE_MS) && agent_headroom_lives();
+         ms += STEP_MS) {
         struct timespec pause = {.tv_nsec = STEP_MS * 1000000};
         state = atomic_load_explicit(&call->state, memory_order_acquire);
         if (state <= WIRE_CALL_CLAIMED || call->pid != pid) /* free, or another's by now */
@@ -135,30 +136,9 @@ static bool await(struct wire_call *call, uint32_t pid)
     return atomic_compare_exchange_strong(&call->state, &wanted, WIRE_CALL_FREE);
 }
 
-static bool maps_agent(uint32_t pid)
-{
-    char path[64], text[4096 + WIRE_PATH_BYTES];
-    const char *wanted = agent.region->config.agent_path;
-    size_t kept = 0, overlap = strlen(wanted);
-    bool found = false;
-    long got;
-    agent_put_text(agent_put_number(agent_put_text(path, "/proc/"), pid), "/maps");
-    long file = os_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-    if (file < 0)
-        return false;
-    while (!found && (got = os_syscall(__NR_read, file, text + kept, 4096)) > 0) {
-        size_t length = kept + (size_t)got;
-        found = memmem(text, length, wanted, overlap) != NULL;
-        kept = length < overlap ? length : overlap;
-        memmove(text, text + length - kept, kept);
-    }
-    os_syscall(__NR_close, file);
-    return found;
-}
-
 void calls_quieten(uint32_t pid)
 {
-    struct wire_call *call = maps_agent(pid) ? ask(WIRE_CALL_QUIET, pid, 0) : NULL;
+    struct wire_call *call = ask(WIRE_CALL_QUIET, pid, 0);
     if (call)
         await(call, pid);
 }

@@ -50,7 +50,12 @@ static struct agent_thread *take_state(void)
         pool_count--;
     }
     unlock_pool();
-    return state ? state : os_map(state_bytes());
+    if (!state && !(state = os_map(state_bytes())))
+        return NULL;
+    state->stack_base = state->stack;
+    state->stack_top = state->stack + sizeof state->stack;
+    state->tid = 0; /* until it begins */
+    return state;
 }
 
 static void give_state(struct agent_thread *state)
@@ -142,13 +147,8 @@ struct agent_thread *thread_prepare(void)
     uint64_t mask = block_signals(~UINT64_C(0));
     struct agent_thread *state = take_state();
     block_signals(mask);
-    if (!state) {
+    if (!state)
         agent_degrade(WIRE_DEGRADED_NO_MEMORY);
-        return NULL;
-    }
-    state->stack_base = state->stack;
-    state->stack_top = state->stack + sizeof state->stack;
-    state->tid = 0;
     return state;
 }
 
@@ -171,8 +171,6 @@ static void init_state(struct agent_thread *self)
         cct_init(&self->cct, self->tree, AGENT_TREE_NODES);
     memory_init(&self->memory);
     reset_tree(self);
-    self->stack_base = self->stack;
-    self->stack_top = self->stack + sizeof self->stack;
     self->tid = os_tid();
     self->slot = NULL;
     sample_forget(self);

@@ -23,7 +23,7 @@
  * A finding takes some 50 bytes of a profile at least, with its share of contexts and names.
  * Written out are two contexts of some 180 bytes a frame in the most talkative format, JSON: 512
  * bytes for each byte of the file are 70 frames each, on the average of all findings. Of the
- * largest recordings looked at, with millions of findings, it is 80 to 112 bytes for each. Small
+ * largest recordings looked at it is 58 to 91 bytes for each (docs/formats/profile.md). Small
  * profiles are mostly names and empty pages, and their contexts may be as deep as the agent looks:
  * hence a floor.
  */

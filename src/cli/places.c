@@ -25,27 +25,9 @@ static bool directory_of(const char *path, char directory[LAUNCH_PATH_BYTES])
     return true;
 }
 
-/* What the kernel calls it now. False: it has no name that leads to it. */
-static bool present_name(int file, char path[LAUNCH_PATH_BYTES])
-{
-    char link[64];
-    struct stat ours, named;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t length = readlink(link, path, LAUNCH_PATH_BYTES - 1);
-    if (length <= 0)
-        return false;
-    path[length] = 0;
-    return fstat(file, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-           ours.st_ino == named.st_ino;
-}
-
 bool places_name(int file, char path[LAUNCH_PATH_BYTES])
 {
-    struct stat ours, named;
-    if (fstat(file, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
-        ours.st_ino == named.st_ino)
-        return true;
-    return present_name(file, path);
+    return launch_names_file(path, file) || launch_file_name(file, path);
 }
 
 /* ---- places ------------------------------------------------------------------------------------
@@ -63,7 +45,7 @@ void places_begin(struct places *places, const char *output)
     places->directory =
         directory_of(output, directory) ? open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     places->begun = true;
-    if (places->directory < 0 || !present_name(places->directory, directory) ||
+    if (places->directory < 0 || !launch_file_name(places->directory, directory) ||
         !join(places->absolute, directory, base_of(output)))
         places->absolute[0] = 0;
 }
@@ -92,7 +74,7 @@ static bool name_place(struct places *places, unsigned number, const char *outpu
     switch (number) {
     case 0: return snprintf(path, LAUNCH_PATH_BYTES, "%s", output) < LAUNCH_PATH_BYTES;
     case 1:
-        return places->directory >= 0 && present_name(places->directory, directory) &&
+        return places->directory >= 0 && launch_file_name(places->directory, directory) &&
                join(path, directory, base_of(output));
     case 2: return places->absolute[0] && strcpy(path, places->absolute);
     default: return make_refuge(places) && join(path, places->refuge, base_of(output));
@@ -118,7 +100,8 @@ bool places_next(struct places *places, const char *output, char path[LAUNCH_PAT
 {
     while (places->next < PLACES) {
         unsigned number = places->next++;
-        /* Under its own name first, whatever is wrong with it: that is what will be told. */
+        /* Under its own name first, whatever is wrong with it: the error that is reported is about
+         * it. */
         if (name_place(places, number, output, path) && (is_new(places, path) || number == 0))
             return true;
     }

@@ -92,7 +92,7 @@ enum base_status show_profile(const char *path, const char *name, const struct s
 
 /* ---- left-over raw logs --------------------------------------------------------------------- */
 
-/* False: it cannot be told, errno says why. What is no file at all is left to the reader of
+/* False: it is not known, for the reason in errno. What is no file at all is left to the reader of
  * profiles. */
 static bool look_for_log(const char *path, bool *is_log)
 {

@@ -199,7 +199,7 @@ static UInt activate(UInt context, const struct exact_block *block)
         return seat->base;
     if (!has_room(context, block->count)) {
         if (context == EXACT_LOST)
-            exact_fail("the program has more code than can be told apart");
+            exact_fail("the program has more code than can be numbered");
         ran_out = True;
         return activate(coarser_context(context), block);
     }

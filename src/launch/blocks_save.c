@@ -112,13 +112,8 @@ bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_
 /* Beside the log, wherever that is by now. */
 static void save(struct launch_saver *saver)
 {
-    char link[64], name[LAUNCH_PATH_BYTES];
-    struct stat ours, named;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", saver->log);
-    ssize_t length = readlink(link, name, sizeof name - 1);
-    name[length > 0 ? length : 0] = 0;
-    if (fstat(saver->log, &ours) == 0 && stat(name, &named) == 0 && ours.st_dev == named.st_dev &&
-        ours.st_ino == named.st_ino)
+    char name[LAUNCH_PATH_BYTES];
+    if (launch_file_name(saver->log, name))
         launch_blocks_save(saver->region, name, saver->path);
 }
 

@@ -167,6 +167,11 @@ struct launch_blocks_result {
     char saved[LAUNCH_PATH_BYTES];     /* copy of the region, beside the log; "": none. The caller's to remove */
 };
 
+/* Does the name lead to the open file, by no symbolic link at its end? */
+bool launch_names_file(const char *path, int file);
+/* What the kernel calls an open file or directory now. False: no name leads to it. */
+bool launch_file_name(int file, char path[LAUNCH_PATH_BYTES]);
+
 /* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False: there is no newer one;
    path is untouched. */
 bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);

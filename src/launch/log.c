@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -112,4 +113,24 @@ bool launch_log_sink(void *context, const struct wire_frame *frame, const void *
     struct iovec parts[] = {{(void *)frame, sizeof *frame},
                             {(void *)payload, frame->payload_bytes}};
     return write_fully(log, parts, 2);
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+bool launch_names_file(const char *path, int file)
+{
+    struct stat ours, named;
+    return fstat(file, &ours) == 0 && lstat(path, &named) == 0 && ours.st_dev == named.st_dev &&
+           ours.st_ino == named.st_ino;
+}
+
+bool launch_file_name(int file, char path[LAUNCH_PATH_BYTES])
+{
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, LAUNCH_PATH_BYTES - 1);
+    if (length <= 0)
+        return false;
+    path[length] = 0;
+    return launch_names_file(path, file);
 }

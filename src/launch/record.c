@@ -218,7 +218,7 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
 }
 
 /*
- * The program has ended, or goes on unobserved. Processes that outlive it are told to stop
+ * The program has ended, or goes on unobserved. Processes that outlive it are asked to stop
  * sampling; what they have committed so far is taken, as if they had ended: nobody will look into
  * the region again.
  */

@@ -117,7 +117,7 @@ refused()
     [ "$(stat -c %s merged)" -lt $((read_bytes * 4 + 1048576)) ]
 }
 
-@test "a full disk is told in a sentence, and nothing is left" {
+@test "a full disk is reported in a sentence, and nothing is left" {
     touch out err all
     try 1 bash -c 'ulimit -f 64; trap "" XFSZ; exec "$@"' - "$HEADROOM" merge -o merged "$P/wide" "$P/named"
     one_sentence "cannot write 'merged'"
