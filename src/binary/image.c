@@ -29,28 +29,33 @@ enum base_status image_errno_status(int number)
 }
 
 /* The kernel's own bound; what the image's headers say of its size need not be true. */
-static size_t vdso_bytes(uint64_t start)
+static enum base_status vdso_bytes(uint64_t start, size_t *bytes)
 {
     char line[512];
-    size_t bytes = 0;
+    enum base_status status = BASE_NOT_FOUND;
     FILE *maps = fopen("/proc/self/maps", "re");
     if (!maps)
-        return 0;
-    while (!bytes && fgets(line, sizeof line, maps)) {
+        return image_errno_status(errno);
+    while (status == BASE_NOT_FOUND && fgets(line, sizeof line, maps)) {
         unsigned long low, high;
-        if (sscanf(line, "%lx-%lx", &low, &high) == 2 && low == start)
-            bytes = high - low;
+        if (sscanf(line, "%lx-%lx", &low, &high) != 2 || low != start)
+            continue;
+        *bytes = high - low;
+        status = BASE_OK;
     }
+    if (status != BASE_OK && ferror(maps))
+        status = BASE_IO;
     fclose(maps);
-    return bytes;
+    return status;
 }
 
 static enum base_status open_vdso(struct image *image)
 {
     uint64_t start = getauxval(AT_SYSINFO_EHDR);
-    size_t bytes = start ? vdso_bytes(start) : 0;
-    if (!bytes)
-        return BASE_NOT_FOUND;
+    size_t bytes;
+    enum base_status status = start ? vdso_bytes(start, &bytes) : BASE_NOT_FOUND;
+    if (status != BASE_OK)
+        return status;
     image->copy = malloc(bytes);
     if (!image->copy)
         return BASE_NO_MEMORY;

@@ -238,6 +238,7 @@ static struct import_run describe_run(const struct recording *recording, const c
         .lost_threads = result->lost_threads,
         .lost_processes = result->lost_processes,
         .log_truncated = result->log_truncated,
+        .outlived = result->outlived || result->detached,
         .accesses_per_ns = recording->settings->access_rate,
         .event = recording->event,
         .lost_events = result->lost_events,

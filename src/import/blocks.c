@@ -73,7 +73,15 @@ static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *pla
     return true;
 }
 
-static bool place_stacks(struct blocks_import *import)
+/* The region is looked into after the log: of a process that lived until then, or that began when
+   the log was already complete, it may tell more than the log. */
+static bool may_be_late(const struct blocks_import *import, const struct import_run *run,
+                        uint32_t process)
+{
+    return !run || run->outlived || !import_knows_process(import->gather, process);
+}
+
+static bool place_stacks(struct blocks_import *import, const struct import_run *run)
 {
     for (size_t i = 0; i < import->stacks_count; i++) {
         struct blocks_stack_row *row = &import->stacks[i];
@@ -81,7 +89,7 @@ static bool place_stacks(struct blocks_import *import)
             import_wanted_find(import->gather, row->process, row->thread, row->node);
         bool known = wanted && wanted->node != IMPORT_UNKNOWN_NODE;
         row->place = UINT32_MAX;
-        import->damaged += !known;
+        import->damaged += !known && !may_be_late(import, run, row->process);
         if (known && !add_place(import, wanted->node, &row->place))
             return false;
     }
@@ -675,7 +683,7 @@ static bool import_region(struct blocks_import *import, const struct import_run 
 {
     struct import_gather *gather = import->gather;
     if (!blocks_region_read(import) || !want_stacks(import) || !import_gather(gather, teller) ||
-        !place_stacks(import) || !place_holders(import) || !place_functions(import) ||
+        !place_stacks(import, run) || !place_holders(import) || !place_functions(import) ||
         !import_describe(gather, run) ||
         !import_name(gather, symbols, gather->profile->run.start_ns, teller))
         return false;

@@ -300,6 +300,13 @@ static bool visit_fact(void *context, const struct import_frame *frame,
 
 /* ---- second pass: contexts, samples, findings ------------------------------------------------ */
 
+bool import_knows_process(const struct import_gather *gather, uint32_t process)
+{
+    uint32_t item;
+    return import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                             gather->profile->processes, &process, &item);
+}
+
 /* A forked child that logged no module of that id has its parent's. */
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)
 {

@@ -33,7 +33,8 @@ struct namer {
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
     struct import_loops *loops;
-    bool *leads; /* module stands in a finding's innermost frame, or is there and was refused */
+    bool *leads;   /* module stands in a finding's innermost frame */
+    bool *refused; /* module is there and could not be read */
     struct import_strings strings;
 };
 
@@ -114,7 +115,8 @@ static bool make_queries(struct namer *namer)
     namer->queries = calloc(gather->nodes_count, sizeof *namer->queries);
     namer->frames = calloc(gather->nodes_count, sizeof *namer->frames);
     namer->leads = calloc(namer->profile->modules_count, sizeof *namer->leads);
-    if (!used || !namer->queries || !namer->frames || !namer->leads) {
+    namer->refused = calloc(namer->profile->modules_count, sizeof *namer->refused);
+    if (!used || !namer->queries || !namer->frames || !namer->leads || !namer->refused) {
         free(used);
         return false;
     }
@@ -204,7 +206,7 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
         enum base_status status =
             module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
         if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
-            namer->leads[namer->queries[from].module] = true;
+            namer->refused[namer->queries[from].module] = true;
         if (status == BASE_OK) {
             module->detail = (uint32_t)binary_detail(binary);
             module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
@@ -383,7 +385,7 @@ static bool tell_details(struct namer *namer, uint64_t start_ns)
     for (size_t i = 1; i < namer->profile->modules_count; i++) {
         const struct profile_module *module = &namer->profile->modules[i];
         struct stat info;
-        if (!namer->leads[i] || !is_file(module->path))
+        if (!namer->refused[i] && (!namer->leads[i] || !is_file(module->path)))
             continue;
         chosen[NO_LINES * namer->profile->modules_count + i] =
             module->detail == PROFILE_DETAIL_SYMBOLS || module->detail == PROFILE_DETAIL_EXPORTS;
@@ -418,5 +420,6 @@ bool import_name(struct import_gather *gather, const struct binary_options *symb
     free(namer.queries);
     free(namer.frames);
     free(namer.leads);
+    free(namer.refused);
     return good;
 }

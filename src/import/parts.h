@@ -325,6 +325,9 @@ bool import_exact_paths_finish(struct import_gather *gather, const struct binary
                                struct import_teller *teller);
 void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
 
+/* Has it a PROCESS record? */
+bool import_knows_process(const struct import_gather *gather, uint32_t process);
+
 /* Module `module` of the image, in the profile; 0: none. */
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
 

@@ -218,14 +218,13 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
 }
 
 /*
- * The program has ended, or goes on unobserved. Processes that outlive it are asked to stop
+ * The program has ended, or goes on unobserved. Processes that outlive it were asked to stop
  * sampling; what they have committed so far is taken, as if they had ended: nobody will look into
  * the region again.
  */
 static void finish(struct recording *recording, struct launch_result *result)
 {
     struct wire_region *region = recording->region;
-    atomic_store(&region->stopping, 1);
     recording->life.root_ended = !result->detached;
     reap(recording);
     result->outlived = somebody_lives(region, &recording->life);
@@ -273,6 +272,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
         launch_take_status(child, &measured);
     else
         launch_take_leave(child, signals->wish, &measured);
+    atomic_store(&recording->region->stopping, 1); /* what the companion keeps ends with the log */
     if (companion->ended)
         companion->ended(companion->context);
     finish(recording, &measured);
