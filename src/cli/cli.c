@@ -76,7 +76,8 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     settings_default(&settings);
     if (!options_parse(verb, argc, argv, &settings, &first, error, sizeof error))
         return say_usage(verb->name, "%s", error);
-    if (verb->files && !parse_between(verb, argc, argv, &settings, &first, error, sizeof error))
+    if (takes_files(verb) &&
+        !parse_between(verb, argc, argv, &settings, &first, error, sizeof error))
         return say_usage(verb->name, "%s", error);
     if (settings.help) {
         print_help(verb, stdout);

@@ -268,7 +268,8 @@ static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     if (servers && *servers)
-        add(examination, "debuginfod", STATE_OK, "%.400s, asked with --debuginfod only", servers);
+        add(examination, "debuginfod", STATE_OK,
+            "%.400s, asked for missing debug information unless --no-debuginfod is given", servers);
     else
         add(examination, "debuginfod", STATE_OK,
             "not configured (DEBUGINFOD_URLS); debug information is taken from files only");

@@ -84,8 +84,6 @@ static int prepare(struct timed *timed)
     if (!code)
         code =
             recording_refuse(recording, launch_agent(program->config.agent_path, recording->error));
-    if (!code && recording->settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     if (!code)
         code = recording_open(recording);
     program->log = recording->log;

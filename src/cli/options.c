@@ -23,6 +23,11 @@ size_t options_count(const struct option_spec *options)
     return count;
 }
 
+bool takes_files(const struct verb *verb)
+{
+    return verb->operands == OPERANDS_PROFILES || verb->operands == OPERANDS_RECORDINGS;
+}
+
 const struct verb *find_verb(const char *name)
 {
     for (const struct verb *verb = verbs; verb->name; verb++)
@@ -206,6 +211,8 @@ static bool take(const struct place *place, const char *text)
     case OPTION_FLAG: *(int *)target(place) = place->spec->value; return true;
     case OPTION_TEXT:
     case OPTION_FILE:
+    case OPTION_DIRECTORY:
+    case OPTION_PROFILE:
         if (!*text)
             return bad_value(place, text, place->spec->argument);
         *(const char **)target(place) = text;

@@ -14,15 +14,27 @@
 #include <stdio.h>
 
 enum option_type {
-    OPTION_FLAG,   /* int: set to `value`                              */
-    OPTION_NUMBER, /* uint64_t in low..high                            */
-    OPTION_REAL,   /* double in low..high; "1%" is 0.01                */
-    OPTION_TEXT,   /* const char *                                     */
-    OPTION_FILE,   /* const char *, completed as a file name           */
-    OPTION_CHOICE, /* int: index of one of `choices`                   */
-    OPTION_LIST,   /* one more of a struct option_list                */
-    OPTION_CACHE,  /* one more of settings' caches: "SIZE[,WAYS]"     */
-    OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
+    OPTION_FLAG,      /* int: set to `value`                           */
+    OPTION_NUMBER,    /* uint64_t in low..high                         */
+    OPTION_REAL,      /* double in low..high; "1%" is 0.01             */
+    OPTION_TEXT,      /* const char *                                  */
+    OPTION_FILE,      /* const char *: a file to read or write         */
+    OPTION_DIRECTORY, /* const char *                                  */
+    OPTION_PROFILE,   /* const char *: a profile to read               */
+    OPTION_CHOICE,    /* int: index of one of `choices`                */
+    OPTION_LIST,      /* one more of a struct option_list              */
+    OPTION_CACHE,     /* one more of settings' caches: "SIZE[,WAYS]"   */
+    OPTION_SET,       /* unsigned: bit mask of comma-separated choices */
+};
+
+/* What a verb's operands are: how shells complete them, and whether options may follow them. */
+enum operand_kind {
+    OPERANDS_NONE,
+    OPERANDS_COMMAND,    /* a program to observe and its arguments      */
+    OPERANDS_COMPILER,   /* a compiler, if any, and its arguments       */
+    OPERANDS_PROFILES,   /* files; options may stand behind them        */
+    OPERANDS_RECORDINGS, /* the same: profiles and raw logs left behind */
+    OPERANDS_VERB,       /* the name of a verb                          */
 };
 
 enum option_engine { ENGINE_ANY, ENGINE_LIVE, ENGINE_EXACT }; /* with which an option makes sense */
@@ -42,6 +54,7 @@ struct option_spec {
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { DEBUGINFOD_NO, DEBUGINFOD_IF_SET, DEBUGINFOD_DEMANDED }; /* true: servers are asked */
 enum { MODULES_OWN, MODULES_ALL };
 enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
@@ -82,8 +95,8 @@ struct verb {
     const char *exit_status;
     const struct option_spec *options;
     int usage_code; /* exit code of a usage error                      */
-    bool files;     /* operands are files (completion)                 */
-    bool command;   /* operands are a command (completion)             */
+    enum operand_kind operands;
+    unsigned operands_most; /* that make sense; 0: any number                  */
     int (*run)(const struct settings *settings, int count, char **operands);
 };
 
@@ -103,6 +116,9 @@ bool options_parse(const struct verb *verb, int argc, char **argv, struct settin
 
 /* Number of options of a table, hidden ones included. */
 size_t options_count(const struct option_spec *options);
+
+/* Whether the verb takes files, between and behind which options may stand as well. */
+bool takes_files(const struct verb *verb);
 
 void print_help(const struct verb *verb, FILE *out);
 

@@ -23,7 +23,7 @@ enum {
 
 struct binary_options symbol_options(const struct settings *settings)
 {
-    return (struct binary_options){.debuginfod = settings->debuginfod};
+    return (struct binary_options){.debuginfod = settings->debuginfod != DEBUGINFOD_NO};
 }
 
 bool is_ascii_terminal(int descriptor)

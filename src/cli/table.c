@@ -43,13 +43,17 @@ static const char *const kind_names[] = {"dead", "silent", "load",
             .help = "Colours in the text report. auto, the default: on a terminal, unless "        \
                     "NO_COLOR is set."                                                             \
     }
+/* The second is how the servers were asked for when they were not asked by themselves. */
 #define OPTION_DEBUGINFOD                                                                          \
+    {"no-debuginfod",                                                                              \
+     0,                                                                                            \
+     OPTION_FLAG,                                                                                  \
+     FIELD(debuginfod),                                                                            \
+     .value = DEBUGINFOD_NO,                                                                       \
+     .help = "Do not ask the servers in DEBUGINFOD_URLS for missing debug information. Without "   \
+             "this option they are asked if that variable is set; nothing else is ever fetched."}, \
     {                                                                                              \
-        "debuginfod", 0, OPTION_FLAG, FIELD(debuginfod),                                           \
-            .value = 1,                                                                            \
-            .help =                                                                                \
-                "Ask the servers in DEBUGINFOD_URLS for missing debug information. Without this "  \
-                "option nothing is ever fetched."                                                  \
+        "debuginfod", 0, OPTION_FLAG, FIELD(debuginfod), .value = DEBUGINFOD_DEMANDED              \
     }
 #define OPTION_FOLLOW                                                                              \
     {"follow",                                                                                     \
@@ -335,7 +339,7 @@ static const struct option_spec check_options[] = {
              "the baseline, METRIC=+N% for growth by per cent of it. VALUE may end in %, K, M or "
              "G. METRIC is a figure that 'headroom diff' shows, such as waste.dead.fraction, "
              "waste.bytes, reuse.miss@32K, interference.share."},
-    {"baseline", 0, OPTION_FILE, FIELD(baseline), .argument = "FILE",
+    {"baseline", 0, OPTION_PROFILE, FIELD(baseline), .argument = "FILE",
      .help = "The profile that limits of growth refer to."},
     {"minimum", 0, OPTION_REAL, FIELD(minimum), .low = 0, .high = 1e18, .argument = "N",
      .help = "Neither findings nor excesses of less than N bytes, reuses or instructions are told. "
@@ -377,7 +381,7 @@ static const struct option_spec export_options[] = {
 static const struct option_spec view_options[] = {
     {"output", 'o', OPTION_FILE, FIELD(output), .argument = "FILE",
      .help = "Write the page to FILE. Default: beside the profile, with the ending .html."},
-    {"before", 0, OPTION_FILE, FIELD(before), .argument = "BEFORE",
+    {"before", 0, OPTION_PROFILE, FIELD(before), .argument = "BEFORE",
      .help = "Have what changed since profile BEFORE in the page, as its first view: what "
              "'headroom diff BEFORE FILE' tells."},
     OPTION_LEVEL,
@@ -425,7 +429,7 @@ static const struct option_spec compile_options[] = {
          "-fcf-protection, needs nothing when linking, and combines with all of the above. "
          "Programs built with -finstrument-functions or -fpatchable-function-entry do not "
          "need it."},
-    {"keep-assembly", 0, OPTION_FILE, FIELD(keep_assembly), .argument = "DIR",
+    {"keep-assembly", 0, OPTION_DIRECTORY, FIELD(keep_assembly), .argument = "DIR",
      .help = "Keep the rewritten assembly of each object in DIR, which is made if it is missing."},
     {"verbose", 0, OPTION_FLAG, FIELD(verbose), .value = 1,
      .help = "Tell on standard error, a line for each object, how many functions count, and how "
@@ -484,7 +488,7 @@ const struct verb verbs[] = {
         .exit_status = COMMAND_STATUS,
         .options = waste_options,
         .usage_code = 125,
-        .command = true,
+        .operands = OPERANDS_COMMAND,
         .run = waste_run,
     },
     {
@@ -508,7 +512,7 @@ const struct verb verbs[] = {
         .exit_status = COMMAND_STATUS,
         .options = reuse_options,
         .usage_code = 125,
-        .command = true,
+        .operands = OPERANDS_COMMAND,
         .run = reuse_run,
     },
     {
@@ -532,7 +536,7 @@ const struct verb verbs[] = {
         .exit_status = COMMAND_STATUS,
         .options = paths_options,
         .usage_code = 125,
-        .command = true,
+        .operands = OPERANDS_COMMAND,
         .run = paths_run,
     },
     {
@@ -555,7 +559,7 @@ const struct verb verbs[] = {
         .exit_status = COMMAND_STATUS,
         .options = interference_options,
         .usage_code = 125,
-        .command = true,
+        .operands = OPERANDS_COMMAND,
         .run = interference_run,
     },
     {
@@ -582,7 +586,7 @@ const struct verb verbs[] = {
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
         .usage_code = 2,
-        .command = true,
+        .operands = OPERANDS_COMPILER,
         .run = cc_run,
     },
     {
@@ -594,7 +598,7 @@ const struct verb verbs[] = {
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
         .usage_code = 2,
-        .command = true,
+        .operands = OPERANDS_COMPILER,
         .run = cxx_run,
     },
     {
@@ -606,7 +610,7 @@ const struct verb verbs[] = {
         .exit_status = COMPILE_STATUS,
         .options = compile_options,
         .usage_code = 2,
-        .command = true,
+        .operands = OPERANDS_COMPILER,
         .run = fortran_run,
     },
     {
@@ -620,7 +624,8 @@ const struct verb verbs[] = {
         .exit_status = "0 on success, 1 if the file cannot be read, 2 for wrong options.",
         .options = report_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_RECORDINGS,
+        .operands_most = 1,
         .run = report_run,
     },
     {
@@ -639,7 +644,7 @@ const struct verb verbs[] = {
                        "be added up, 2 for wrong options.",
         .options = merge_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_PROFILES,
         .run = merge_run,
     },
     {
@@ -656,7 +661,8 @@ const struct verb verbs[] = {
                        "options, 3 if a limit is exceeded, 4 if the profiles cannot be compared.",
         .options = check_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_PROFILES,
+        .operands_most = 1,
         .run = check_run,
     },
     {
@@ -676,7 +682,8 @@ const struct verb verbs[] = {
                        "the profiles cannot be compared, 2 for wrong options.",
         .options = diff_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_PROFILES,
+        .operands_most = 2,
         .run = diff_run,
     },
     {
@@ -692,7 +699,8 @@ const struct verb verbs[] = {
             "0 on success, 1 if the file cannot be read or written, 2 for wrong options.",
         .options = export_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_PROFILES,
+        .operands_most = 1,
         .run = export_run,
     },
     {
@@ -717,7 +725,8 @@ const struct verb verbs[] = {
             "page not be written, 2 for wrong options.",
         .options = view_options,
         .usage_code = 2,
-        .files = true,
+        .operands = OPERANDS_PROFILES,
+        .operands_most = 1,
         .run = view_run,
     },
     {
@@ -740,6 +749,8 @@ const struct verb verbs[] = {
         .exit_status = "0 on success, 2 if there is no such verb.",
         .options = help_options,
         .usage_code = 2,
+        .operands = OPERANDS_VERB,
+        .operands_most = 1,
         .run = help_run,
     },
     {.name = NULL},
@@ -775,5 +786,6 @@ void settings_default(struct settings *settings)
         .level = 0.01,
         .export_format = -1,
         .sources = 1,
+        .debuginfod = DEBUGINFOD_IF_SET,
     };
 }
