@@ -6,7 +6,7 @@
  */
 #include "binary/binary.h"
 #include "import/import.h"
-#include "paths/paths.h"
+#include "numbering/numbering.h"
 #include "profile/profile.h"
 #include "wire/built.h"
 
@@ -143,25 +143,25 @@ static uint64_t cells_of(enum function function)
 
 /* ---- numbers of paths ------------------------------------------------------------------------ */
 
-/* The number of the path through these blocks; `ends` as in struct paths_path. */
+/* The number of the path through these blocks; `ends` as in struct numbering_path. */
 static uint64_t number_of(enum function function, uint32_t ends, const uint32_t *blocks,
                           uint32_t count)
 {
     struct built_function head;
-    struct paths_edge edges[16];
+    struct numbering_edge edges[16];
     uint32_t got[16];
-    struct paths *paths;
+    struct numbering *paths;
     const uint32_t *words = fixture.words + entries[function] / 4;
     memcpy(&head, words, sizeof head);
     words += (sizeof head + head.blocks * sizeof(struct built_block)) / 4;
     for (uint32_t i = 0; i < head.edges; i++)
-        edges[i] = (struct paths_edge){words[3 * i], words[3 * i + 1], words[3 * i + 2], -1};
-    struct paths_graph graph = {head.blocks, head.edges, NULL, edges};
-    assert_int_equal(paths_number(&graph, &paths), BASE_OK);
-    uint64_t total = paths_count(paths), found = UINT64_MAX;
+        edges[i] = (struct numbering_edge){words[3 * i], words[3 * i + 1], words[3 * i + 2], -1};
+    struct numbering_graph graph = {head.blocks, head.edges, NULL, edges};
+    assert_int_equal(numbering_number(&graph, &paths), BASE_OK);
+    uint64_t total = numbering_count(paths), found = UINT64_MAX;
     for (uint64_t n = 0; n < total; n++) {
-        struct paths_path path = {.edges = got};
-        assert_int_equal(paths_decode(paths, n, &path), BASE_OK);
+        struct numbering_path path = {.edges = got};
+        assert_int_equal(numbering_decode(paths, n, &path), BASE_OK);
         bool same = path.ends == ends && path.count == count && path.first == blocks[0];
         for (uint32_t i = 0; same && i + 1 < count; i++)
             same = edges[got[i]].to == blocks[i + 1];
@@ -171,7 +171,7 @@ static uint64_t number_of(enum function function, uint32_t ends, const uint32_t 
         }
     }
     assert_true(found != UINT64_MAX);
-    paths_free(paths);
+    numbering_free(paths);
     return found;
 }
 
@@ -306,9 +306,9 @@ struct numbers {
 static struct numbers numbers(void)
 {
     return (struct numbers){
-        .entered = NUMBER(WORK, PATHS_TO_CUT, 0, 1, 2, 4),
-        .around = NUMBER(WORK, PATHS_FROM_CUT | PATHS_TO_CUT, 1, 3, 4),
-        .left = NUMBER(WORK, PATHS_FROM_CUT, 1, 2, 4, 5),
+        .entered = NUMBER(WORK, NUMBERING_TO_CUT, 0, 1, 2, 4),
+        .around = NUMBER(WORK, NUMBERING_FROM_CUT | NUMBERING_TO_CUT, 1, 3, 4),
+        .left = NUMBER(WORK, NUMBERING_FROM_CUT, 1, 2, 4, 5),
         .through = NUMBER(HASHED, 0, 0, 1, 2),
         .across = NUMBER(HASHED, 0, 0, 2),
     };

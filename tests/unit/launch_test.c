@@ -5,7 +5,7 @@
  */
 #include "launch/exact.h"
 #include "launch/launch.h"
-#include "launch/parts.h"
+#include "launch/internal.h"
 #include "wire/built.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * Merged profiles: shards of processes add up to the profile of all, in whatever order and groups;
  * what cannot be added is refused in a sentence that names both files.
  */
-#include "profile/merging.h"
+#include "profile/internal.h"
 #include "profile/profile.h"
 
 #include <math.h>
