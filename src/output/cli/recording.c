@@ -166,7 +166,7 @@ static enum base_status import_timed(struct recording *recording, struct importi
         skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
                                         blocks->unhooked[i].reason};
     snprintf(recording->error, sizeof recording->error,
-             "cannot import the recorded times: out of memory.");
+             "cannot import what was timed: out of memory.");
     if (skips)
         status = import_blocks(recording->log_path, blocks->region, &importing->run, skips,
                                blocks->unhooked_count, &importing->symbols, place, progress_step,
