@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the options of several verbs are, each once; and sentences that several manual pages have.
- * For the tables of the verbs' own files.
+ * What the options of several verbs are, each once; and sentences that several manual pages have. For the
+ * tables of the verbs' own files.
  */
 #ifndef HEADROOM_CLI_COMMON_H
 #define HEADROOM_CLI_COMMON_H

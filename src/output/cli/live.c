@@ -196,7 +196,7 @@ static void tell_elsewhere(struct recording *recording)
 
 static void tell_lost(struct recording *recording)
 {
-    static char sentence[192];
+    static char sentence[224];
     unsigned long long lost = recording->result.lost_processes;
     if (!lost)
         return;

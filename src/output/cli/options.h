@@ -90,14 +90,14 @@ struct verb {
     const struct option_spec *options;
     int usage_code; /* exit code of a usage error                      */
     enum operand_kind operands;
-    unsigned operands_most;   /* that make sense; 0: any number                  */
+    unsigned operands_most; /* that make sense; 0: any number                  */
     const void *own_defaults; /* of its own settings; NULL: all 0, or it has none */
     size_t own_bytes;         /* of these, SETTINGS_OWN_BYTES at most             */
     int (*run)(const struct settings *settings, int count, char **operands);
 };
 
 extern const struct verb *const verbs[]; /* NULL ends it */
-extern const struct verb top;            /* `headroom` without a verb */
+extern const struct verb top;     /* `headroom` without a verb */
 
 const struct verb *find_verb(const char *name);
 

@@ -16,9 +16,9 @@ enum { PLACES = 4 };
 /* Zeroed before places_begin. */
 struct places {
     bool begun;
-    int directory;                    /* the output's, whatever it is called now             */
-    char absolute[LAUNCH_PATH_BYTES]; /* of the output, as it was; "": not known             */
-    char refuge[LAUNCH_PATH_BYTES];   /* a new directory for temporary files; "": none yet   */
+    int directory;                       /* the output's, whatever it is called now             */
+    char absolute[LAUNCH_PATH_BYTES];    /* of the output, as it was; "": not known             */
+    char refuge[LAUNCH_PATH_BYTES];      /* a new directory for temporary files; "": none yet   */
     unsigned next;
     struct {
         dev_t device;
@@ -30,9 +30,8 @@ struct places {
 void places_begin(struct places *places, const char *output);
 
 /*
- * Where the output may be written, best place first: under its name, in its directory under the
- * name that this has now, under the absolute name that it had, in a new directory for temporary
- * files. False: there are no more.
+ * Where the output may be written, best place first: under its name, in its directory under the name that this
+ * has now, under the absolute name that it had, in a new directory for temporary files. False: there are no more.
  */
 bool places_next(struct places *places, const char *output, char path[LAUNCH_PATH_BYTES]);
 

@@ -26,11 +26,11 @@ struct recording {
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     struct places places;
-    char written[LAUNCH_PATH_BYTES];  /* where the profile is, mostly `output`        */
-    char rescued[LAUNCH_PATH_BYTES];  /* copy of a raw log that has lost its name; "" */
-    const struct wire_config *config; /* the raw log's; NULL: there is none           */
-    const char *event;                /* counted in place of cycles, or NULL           */
-    FILE *report;                     /* from --report, or NULL                          */
+    char written[LAUNCH_PATH_BYTES];     /* where the profile is, mostly `output`        */
+    char rescued[LAUNCH_PATH_BYTES];     /* copy of a raw log that has lost its name; "" */
+    const struct wire_config *config;    /* the raw log's; NULL: there is none           */
+    const char *event; /* counted in place of cycles, or NULL           */
+    FILE *report; /* from --report, or NULL                          */
     const char *degraded[DEGRADED_AT_MOST + 1];
     size_t degraded_count;
     char error[LAUNCH_ERROR_BYTES];
@@ -46,8 +46,7 @@ void recording_note(void *context, const char *sentence);
 
 int recording_check_output(struct recording *recording);
 
-/* The last steps: the report's file, the raw log, if one is needed; says what is degraded so far.
- */
+/* The last steps: the report's file, the raw log, if one is needed; says what is degraded so far. */
 int recording_open(struct recording *recording);
 
 /* Says recording->error. */
@@ -55,8 +54,7 @@ int recording_refuse(const struct recording *recording, enum launch_outcome outc
 
 /* ---- after it has ended -------------------------------------------------------------- */
 
-/* From raw log or region to profile and report. False: there is no profile, and a raw log must
- * stay. */
+/* From raw log or region to profile and report. False: there is no profile, and a raw log must stay. */
 bool recording_finish(struct recording *recording, const char *engine);
 
 /* keep: the raw log stays. */
@@ -73,15 +71,14 @@ int check_engine(const struct settings *settings, const char *verb, int operands
 /* A whole live recording of kinds (enum wire_kind_bits). Returns the exit code. */
 int live_run(const struct settings *settings, const char *verb, uint32_t kinds, char **command);
 
-/* Of programs that the agent observes: path and shell, or why it cannot; after it has ended what
-   was degraded, then profile and report. False: the raw log must stay. */
+/* Of programs that the agent observes: path and shell, or why it cannot; after it has ended what was degraded, then
+   profile and report. False: the raw log must stay. */
 int live_check_program(struct recording *recording, bool *shell);
 bool live_conclude(struct recording *recording);
 
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 
-/* A whole recording under the exact engine, of settings->kinds or of reuse. Returns the exit code.
- */
+/* A whole recording under the exact engine, of settings->kinds or of reuse. Returns the exit code. */
 int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command);
 
 #endif

@@ -12,9 +12,7 @@
 #include "binary/binary.h"
 #include "report/report.h"
 
-extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb,
-    fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb,
-    doctor_verb, help_verb;
+extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb, fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb, doctor_verb, help_verb;
 
 /* Not for people: gcc runs its steps by `headroom WORD ...`. */
 bool is_compile_step(const char *word);
@@ -86,12 +84,12 @@ uint64_t output_most_bytes(uint64_t profile_bytes);
 /* Writers end early at ferror. They are called again when it is much that they write. */
 typedef enum base_status output_writer(void *context, FILE *out);
 
-/* What `write` writes goes to `out` if it is whole: without a failure, and no more than that many
-   bytes (BASE_TOO_LARGE). BASE_IO: errno tells. */
+/* What `write` writes goes to `out` if it is whole: without a failure, and no more than that many bytes
+   (BASE_TOO_LARGE). BASE_IO: errno tells. */
 enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes);
 
-/* Seconds of processor time that verbs may take for files of that size, of which NULLs and what
-   cannot be looked at count for nothing. */
+/* Seconds of processor time that verbs may take for files of that size, of which NULLs and what cannot
+   be looked at count for nothing. */
 unsigned time_limit_seconds(int count, const char *const *paths);
 
 /* Ends headroom after so many with a sentence and READER_FAILED. */
