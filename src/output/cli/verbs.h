@@ -10,7 +10,9 @@
 
 #include "base/base.h"
 #include "binary/binary.h"
-#include "report/report.h"
+#include "compare/check.h"
+#include "compare/diff.h"
+#include "show/report.h"
 
 /* Each returns the exit code. */
 int waste_run(const struct settings *settings, int count, char **operands);
