@@ -2,7 +2,6 @@
 /* A profile's findings as `compare` takes them, and its figures. */
 #include "compare/side.h"
 
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
