@@ -273,9 +273,8 @@ static void before(void *context, pid_t child)
     if (!service->sampling_refused || service->request->functions_count > 0)
         return;
     snprintf(sentence, sizeof sentence,
-             "hot functions are not found by themselves, because the kernel refuses samples (%s); "
-             "calls of "
-             "library functions are timed, and what --functions names.",
+             "hot functions cannot be found, because the kernel refuses samples (%s); calls to "
+             "library functions are timed, and functions named by --functions.",
              strerror(service->sampling_refused));
     launch_service_note(service, sentence);
 }
@@ -296,7 +295,7 @@ static void begun(void *context, pid_t child)
     service->region->wait = 0;
     launch_service_note(service,
                         "functions of the program cannot be hooked, because there is no memory for "
-                        "another thread; calls of library functions are timed.");
+                        "another thread; calls to library functions are timed.");
 }
 
 /* Processes that outlive the program go on by themselves. */
@@ -323,7 +322,7 @@ static bool check(const struct launch_blocks_request *request, char *error)
         if (launch_blocks_key(request->keys[i], &argument))
             continue;
         snprintf(error, LAUNCH_ERROR_BYTES,
-                 "'%.100s' is no key: FUNCTION:ARGUMENT is wanted, with an argument from 0 to 5.",
+                 "'%.100s' is not a key: use FUNCTION:ARGUMENT, with an argument from 0 to 5.",
                  request->keys[i]);
         return false;
     }
