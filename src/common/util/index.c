@@ -49,26 +49,32 @@ static struct util_slot *search(const struct util_index *index, uint32_t hash, u
     }
 }
 
-uint32_t util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal,
-                          const void *items, const void *key, uint32_t next)
+bool util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal, const void *items,
+                      const void *key, uint32_t next, uint32_t *item, bool *found)
 {
     assert(next != UTIL_NONE);
     if (index->count * 2 >= index->capacity && !grow(index))
-        return UTIL_NONE;
+        return false;
     struct util_slot *slot = search(index, fold(hash), equal, items, key);
-    if (!slot->item) {
+    *found = slot->item != 0;
+    if (!*found) {
         *slot = (struct util_slot){fold(hash), next + 1};
         index->count++;
     }
-    return slot->item - 1;
+    *item = slot->item - 1;
+    return true;
 }
 
-uint32_t util_index_find(const struct util_index *index, uint64_t hash, util_equal *equal,
-                         const void *items, const void *key)
+bool util_index_find(const struct util_index *index, uint64_t hash, util_equal *equal,
+                     const void *items, const void *key, uint32_t *item)
 {
     if (!index->count)
-        return UTIL_NONE;
-    return search(index, fold(hash), equal, items, key)->item - 1; /* 0 - 1: UTIL_NONE */
+        return false;
+    const struct util_slot *slot = search(index, fold(hash), equal, items, key);
+    if (!slot->item)
+        return false;
+    *item = slot->item - 1;
+    return true;
 }
 
 void util_index_clear(struct util_index *index)

@@ -45,31 +45,32 @@ static bool reserve(struct util_strings *strings, size_t bytes)
     return true;
 }
 
-uint32_t util_strings_find(const struct util_strings *strings, const char *text, size_t bytes)
+bool util_strings_find(const struct util_strings *strings, const char *text, size_t bytes,
+                       uint32_t *number)
 {
     return util_index_find(&strings->index, base_hash_bytes(text, bytes, 0), equal_text,
-                           strings->texts, &(struct key){text, bytes});
+                           strings->texts, &(struct key){text, bytes}, number);
 }
 
-uint32_t util_strings_add(struct util_strings *strings, const char *text, size_t bytes)
+bool util_strings_add(struct util_strings *strings, const char *text, size_t bytes,
+                      uint32_t *number)
 {
-    assert(!bytes || !memchr(text, 0, bytes));
-    uint32_t number = util_strings_find(strings, text, bytes);
-    if (number != UTIL_NONE)
-        return number;
+    uint32_t next = (uint32_t)strings->count;
+    bool found;
+    assert(!memchr(text, 0, bytes));
+    if (util_strings_find(strings, text, bytes, number))
+        return true;
     if (bytes > SIZE_MAX / 2 || !reserve(strings, bytes + 1) ||
-        !UTIL_GROW(strings->texts, strings->capacity, strings->count))
-        return UTIL_NONE;
-    number = util_index_enter(&strings->index, base_hash_bytes(text, bytes, 0), equal_text,
-                              strings->texts, &(struct key){text, bytes}, (uint32_t)strings->count);
-    if (number == UTIL_NONE)
-        return UTIL_NONE;
+        !UTIL_GROW(strings->texts, strings->capacity, strings->count) ||
+        !util_index_enter(&strings->index, base_hash_bytes(text, bytes, 0), equal_text,
+                          strings->texts, &(struct key){text, bytes}, next, number, &found))
+        return false;
     struct util_block *block = strings->blocks;
     char *copy = memcpy(block->text + block->used, text, bytes);
     copy[bytes] = 0;
     block->used += bytes + 1;
     strings->texts[strings->count++] = copy;
-    return number;
+    return true;
 }
 
 void util_strings_free(struct util_strings *strings)
@@ -88,8 +89,11 @@ bool util_strings_check(const struct util_strings *strings)
     if (!util_index_check(&strings->index) || strings->index.count != strings->count ||
         strings->count > strings->capacity)
         return false;
-    for (size_t i = 0; i < strings->count; i++)
-        if (util_strings_find(strings, strings->texts[i], strlen(strings->texts[i])) != i)
+    for (size_t i = 0; i < strings->count; i++) {
+        uint32_t number;
+        if (!util_strings_find(strings, strings->texts[i], strlen(strings->texts[i]), &number) ||
+            number != i)
             return false;
+    }
     return true;
 }

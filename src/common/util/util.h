@@ -73,19 +73,19 @@ struct util_index {
 typedef bool util_equal(const void *items, uint32_t item, const void *key);
 
 /*
- * The number of the item with that key; if there is none, `next`, which then is in the index: the
- * caller appends that item before the next search. next: in no item of the index, below UTIL_NONE.
- * UTIL_NONE: no memory. hash: of the key, any of whose 64 bits may differ (base_mix64,
- * base_hash_bytes).
+ * *item: the number of the item with that key; if there is none, `next`, which then is in the
+ * index: the caller appends that item before the next search. *found: was there one? next: in no
+ * item of the index, below UTIL_NONE. hash: of the key; any of its 64 bits may tell keys apart
+ * (base_mix64, base_hash_bytes). False: no memory.
  *
- * Room for the item is best made before, so that nothing can fail once its number is entered.
+ * Memory for the item is best made before, so that nothing can fail once its number is entered.
  */
-uint32_t util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal,
-                          const void *items, const void *key, uint32_t next);
+bool util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal, const void *items,
+                      const void *key, uint32_t next, uint32_t *item, bool *found);
 
-/* The number of the item with that key. UTIL_NONE: there is none. */
-uint32_t util_index_find(const struct util_index *index, uint64_t hash, util_equal *equal,
-                         const void *items, const void *key);
+/* The number of the item with that key. False: there is none. */
+bool util_index_find(const struct util_index *index, uint64_t hash, util_equal *equal,
+                     const void *items, const void *key, uint32_t *item);
 
 /* Empty again, with the memory kept. */
 void util_index_clear(struct util_index *index);
@@ -109,11 +109,13 @@ struct util_strings {
 };
 
 /* The number of the text of `bytes` bytes, none of them 0; copied and ended by a 0 when it is new.
-   UTIL_NONE: no memory. */
-uint32_t util_strings_add(struct util_strings *strings, const char *text, size_t bytes);
+   False: no memory. */
+bool util_strings_add(struct util_strings *strings, const char *text, size_t bytes,
+                      uint32_t *number);
 
-/* The number of that text. UTIL_NONE: it was never added. */
-uint32_t util_strings_find(const struct util_strings *strings, const char *text, size_t bytes);
+/* The number of that text. False: it was never added. */
+bool util_strings_find(const struct util_strings *strings, const char *text, size_t bytes,
+                       uint32_t *number);
 
 void util_strings_free(struct util_strings *strings);
 
