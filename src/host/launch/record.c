@@ -11,7 +11,6 @@
  * the program gets mask and dispositions exactly as headroom got them.
  */
 #include "launch/internal.h"
-#include "launch/calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -160,7 +159,7 @@ struct recording {
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
-    struct launch_calls calls;
+    struct inject_calls calls;
     uint64_t corrupt;
     bool told_failure;
 };
@@ -200,7 +199,8 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
         launch_tables_serve(recording->tables);
-        launch_calls_serve(&recording->calls, recording->region, recording->companion);
+        inject_calls_serve(&recording->calls, recording->region, recording->companion->hush,
+                           recording->companion->context);
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
@@ -277,7 +277,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
         companion->ended(companion->context);
     finish(recording, &measured);
     launch_tables_end(recording->tables);
-    launch_calls_end(&recording->calls);
+    inject_calls_end(&recording->calls);
     *result = measured;
     return LAUNCH_OK;
 }
