@@ -34,14 +34,14 @@ static void tell_sleep(const struct interference_result *result,
                        const char *awake)
 {
     if (!result->input->switches)
-        tell(writer, "Whether it slept or ran meanwhile is not known: context switches were not "
-                     "watched.");
+        tell(writer,
+             "Whether it slept or ran meanwhile is unknown: context switches were not recorded.");
     else if (score->asleep_share >= 0.95)
         tell(writer, "The thread was asleep nearly all of that time.");
     else if (score->asleep_share < 0.05)
         tell(writer, "The thread hardly ever slept: it %s.", awake);
     else
-        tell(writer, "%.0f %% of that time the thread was asleep, else it %s.",
+        tell(writer, "The thread was asleep %.0f %% of that time; otherwise it %s.",
              percent(score->asleep_share), awake);
 }
 
@@ -53,13 +53,13 @@ static void tell_spread(const struct interference_score *score, struct writer *w
         score->most_share - score->least_share > 0.02)
         tell(writer,
              "Thread %" PRIu32 " spends %.0f %% of its time here, thread %" PRIu32
-             " %.0f %%: the one that waits least has most to do.",
+             " %.0f %%: the one that waits least has the most to do.",
              score->most_thread + 1, percent(score->most_share), score->least_thread + 1,
              percent(score->least_share));
     else
         tell(writer,
-             "All threads spend about as much of their time here (%.0f to %.0f %%): who is late "
-             "changes from time to time.",
+             "All threads spend about the same share of their time here (%.0f to %.0f %%): which "
+             "of them is late varies.",
              percent(score->least_share), percent(score->most_share));
 }
 
@@ -81,7 +81,7 @@ static void tell_oversubscribed(const struct interference_result *result, struct
     if (result->input->switches && share >= 0.1)
         tell(writer,
              "Threads of the program were preempted %.0f %% of their time: the one that it waited "
-             "for may have been.",
+             "for may have been among them.",
              percent(share));
 }
 
@@ -101,8 +101,9 @@ static void tell_relation(const struct interference_score *score, struct writer 
              relation->spearman > 0 ? "grows" : "shrinks", value, relation->spearman,
              relation->samples, left);
     else if (relation->explained >= 0.25)
-        tell(writer, "Calls with the same value of %s take more alike: %s (%" PRIu32 " samples).",
-             value, left, relation->samples);
+        tell(writer,
+             "Calls with the same value of %s take similar times: %s (%" PRIu32 " samples).", value,
+             left, relation->samples);
 }
 
 static void tell_nested(const struct interference_block *block,
@@ -117,19 +118,18 @@ static void tell_nested(const struct interference_block *block,
 
 const char interference_shared_sentence[] =
     "It runs slower at times, on the CPU, with no wait in it: shared data (true or false sharing), "
-    "memory bandwidth or varying work. These are not told apart without counters; 'headroom "
-    "sharing' will tell.";
+    "memory bandwidth or varying work. Without hardware counters these are not distinguished.";
 
 static void tell_code(const struct interference_score *score, struct writer *writer)
 {
     if (score->cause == INTERFERENCE_SHARED) {
         tell(writer, "%s", interference_shared_sentence);
         if (!score->related)
-            tell(writer, "No argument and no result in the samples goes along with its duration.");
+            tell(writer, "Its duration depends on no sampled argument or result.");
     } else if (score->asleep_share >= 0.5) {
         tell(writer,
-             "%.0f %% of that time the thread was asleep, in nothing that is hooked: page "
-             "faults or system calls of its own.",
+             "The thread was asleep %.0f %% of that time, in nothing that is hooked: page faults "
+             "or its own system calls.",
              percent(score->asleep_share));
     } else if (score->cause == INTERFERENCE_UNKNOWN) {
         tell(writer, "The program had one thread, so no other thread of it is to blame: varying "
@@ -140,7 +140,7 @@ static void tell_code(const struct interference_score *score, struct writer *wri
 static void tell_flags(const struct interference_block *block, struct writer *writer)
 {
     if (block->flags & BLOCKS_REST)
-        tell(writer, "Its keys and shapes were too many to be told apart: different work may be "
+        tell(writer, "It has more keys and shapes than are kept apart: different work may be "
                      "compared here.");
 }
 
@@ -177,8 +177,8 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
         break;
     case INTERFERENCE_VARYING: tell_relation(score, &writer); break;
     case INTERFERENCE_PREEMPTION:
-        tell(&writer, "It is slow where it was preempted: it comes back to cold caches, or "
-                      "waits for others that were.");
+        tell(&writer, "It is slow around preemptions: it comes back to cold caches, or waits for "
+                      "threads that were preempted.");
         break;
     default:
         tell_nested(block, score, &writer);

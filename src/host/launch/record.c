@@ -53,8 +53,9 @@ static void raise_limits(struct launch_inherited *program)
 
 /*
  * Sealed against resizing: a program that found the descriptor in /proc could otherwise
- * kill headroom with SIGBUS. Allocated now, so that a full tmpfs shows here and not as a
- * SIGBUS in the program.
+ * kill headroom with SIGBUS. Allocated before use, so that a lack of memory shows here and not as
+ * a SIGBUS in the program; but most chunks only when they may be needed (extend_pool), since to
+ * allocate and free them costs more than all else that a program of some milliseconds makes us do.
  */
 static struct wire_region *make_region(const struct wire_config *config, int *descriptor)
 {
@@ -63,7 +64,8 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     size_t bytes = sizeof(struct wire_region);
     void *region = MAP_FAILED;
-    if (ftruncate(file, (off_t)bytes) == 0 && fallocate(file, 0, 0, (off_t)bytes) == 0 &&
+    if (ftruncate(file, (off_t)bytes) == 0 &&
+        fallocate(file, 0, 0, (off_t)wire_pool_bytes(WIRE_CHUNKS_FIRST)) == 0 &&
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         region = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (region == MAP_FAILED) {
@@ -73,9 +75,19 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     }
     wire_region_init(region, config);
+    wire_pool_limit(region, WIRE_CHUNKS_FIRST);
     atomic_store(&((struct wire_region *)region)->executing, 1);
     *descriptor = file;
     return region;
+}
+
+/* A program that runs for longer than a tick, or in many threads, gets all chunks. Without memory
+   for them it goes on with those it has, and samples that find none are counted as dropped. */
+static void extend_pool(struct wire_region *region, int file)
+{
+    off_t there = (off_t)wire_pool_bytes(WIRE_CHUNKS_FIRST);
+    if (fallocate(file, 0, there, (off_t)sizeof *region - there) == 0)
+        wire_pool_extend(region, WIRE_CHUNKS_FIRST);
 }
 
 /* ---- which processes live --------------------------------------------------------------- */
@@ -142,7 +154,7 @@ static bool somebody_lives(struct wire_region *region, struct life *life)
 {
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
         const struct wire_thread_slot *slot = &region->threads[i];
-        if (atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
+        if (wire_owner(region, i) && atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
             is_alive(life, slot->pid))
             return true;
     }
@@ -156,6 +168,8 @@ struct recording {
     const struct launch_companion *companion;
     struct wire_config config;
     struct wire_region *region;
+    int region_file;
+    bool extended; /* the pool of chunks */
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
@@ -179,6 +193,15 @@ static void drain(struct recording *recording)
     }
 }
 
+static void serve_pool(struct recording *recording, uint64_t passed_ns)
+{
+    bool low = atomic_load_explicit(&recording->region->pool_low, memory_order_relaxed);
+    if (recording->extended || (!low && passed_ns < TICK_MS * UINT64_C(1000000)))
+        return;
+    extend_pool(recording->region, recording->region_file);
+    recording->extended = true;
+}
+
 static void reap(struct recording *recording)
 {
     memset(recording->life.cache, 0, sizeof recording->life.cache);
@@ -194,7 +217,7 @@ static void sleep_on_doorbell(struct wire_region *region, uint32_t seen, int lim
 /* False: it was left before the program had ended. */
 static bool loop(struct recording *recording, struct launch_signals *signals, pid_t child)
 {
-    uint64_t reaped = launch_now_ns(CLOCK_MONOTONIC);
+    uint64_t begun = launch_now_ns(CLOCK_MONOTONIC), reaped = begun;
     for (;;) {
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
@@ -204,6 +227,7 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
         uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
+        serve_pool(recording, now - begun);
         if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
             reap(recording);
             reaped = now;
@@ -283,7 +307,7 @@ static enum launch_outcome run(struct recording *recording, char *const *environ
 }
 
 /* Everything that can fail before the program runs. False: error is set. */
-static bool prepare(struct recording *recording, int *region_file, char ***environment, char *error)
+static bool prepare(struct recording *recording, char ***environment, char *error)
 {
     struct wire_config *config = &recording->config;
     const struct launch_companion *companion = recording->companion;
@@ -293,13 +317,14 @@ static bool prepare(struct recording *recording, int *region_file, char ***envir
         launch_fail(error, "writing the raw log", recording->log.failure);
         return false;
     }
-    recording->region = make_region(config, region_file);
+    recording->region = make_region(config, &recording->region_file);
     if (!recording->region) {
         launch_fail_region(error);
         return false;
     }
     recording->tables = malloc(sizeof *recording->tables);
-    *environment = launch_environment(environ, config->agent_path, getpid(), *region_file);
+    *environment =
+        launch_environment(environ, config->agent_path, getpid(), recording->region_file);
     if (!recording->tables || !*environment) {
         launch_fail(error, "memory", ENOMEM);
         return false;
@@ -312,18 +337,17 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
                                          struct launch_result *result, char *error)
 {
     enum launch_outcome outcome = LAUNCH_FAILED;
-    int region_file = -1;
     char **environment = NULL;
     struct launch_signals signals;
     struct recording recording = {
-        .request = request, .companion = companion, .config = request->config};
+        .request = request, .companion = companion, .config = request->config, .region_file = -1};
     /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
     prctl(PR_SET_DUMPABLE, 1);
     bool prepared = launch_signals_prepare(&signals);
     if (!prepared)
         launch_fail(error, "signals", errno);
     raise_limits(&signals.program);
-    if (prepared && prepare(&recording, &region_file, &environment, error))
+    if (prepared && prepare(&recording, &environment, error))
         outcome = run(&recording, environment, &signals, result, error);
     launch_signals_end(&signals, outcome == LAUNCH_OK);
     if (outcome != LAUNCH_OK)
@@ -332,8 +356,8 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
     free(recording.tables);
     if (recording.region)
         munmap(recording.region, sizeof *recording.region);
-    if (region_file >= 0)
-        close(region_file);
+    if (recording.region_file >= 0)
+        close(recording.region_file);
     return outcome;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `headroom diff`: two profiles in, what changed out. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "profile/profile.h"
@@ -58,7 +59,7 @@ static int show_diff(const struct settings *settings, struct profile *profiles[2
     return DIFF_FAILED;
 }
 
-int diff_run(const struct settings *settings, int count, char **operands)
+static int diff_run(const struct settings *settings, int count, char **operands)
 {
     struct profile *profiles[2] = {NULL, NULL};
     char error[8704] = "unknown failure.";
@@ -76,3 +77,39 @@ int diff_run(const struct settings *settings, int count, char **operands)
     profile_free(profiles[1]);
     return code;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec diff_options[] = {
+    OPTION_FORMAT,
+    {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
+     .help = "Show the N largest changes of each kind; 0 shows all. Default: 10 in text, all in "
+             "JSON."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb diff_verb = {
+    .name = "diff",
+    .summary = "show what changed between two profiles",
+    .arguments = "BEFORE AFTER",
+    .description =
+        "Matches the findings of profiles BEFORE and AFTER by kind and by the functions of "
+        "both calling contexts, even if lines have moved or the program was rebuilt, and lists "
+        "which appeared, vanished, grew or shrank, together with the figures of the whole run. "
+        "Both must come from the same verb and the same engine.\n\n"
+        "For exact recordings and counted paths, every difference is listed. Samples differ by "
+        "chance: their shares are tested, allowing for the number of comparisons (--level), "
+        "and only significant differences are listed. Blocks of 'headroom interference' are "
+        "shown side by side without a test.",
+    .exit_status = "0 on success, with or without differences; 1 if a file cannot be read or "
+                   "the profiles cannot be compared, 2 for wrong options.",
+    .options = diff_options,
+    .usage_code = 2,
+    .operands = OPERANDS_PROFILES,
+    .operands_most = 2,
+    .run = diff_run,
+};

@@ -3,6 +3,7 @@
  * `headroom doctor`: tries what a recording needs, one check after the other, and says
  * what would allow more. Nothing is concluded from settings that can be tried instead.
  */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
@@ -268,7 +269,8 @@ static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     if (servers && *servers)
-        add(examination, "debuginfod", STATE_OK, "%.400s, asked with --debuginfod only", servers);
+        add(examination, "debuginfod", STATE_OK,
+            "%.400s, asked for missing debug information unless --no-debuginfod is given", servers);
     else
         add(examination, "debuginfod", STATE_OK,
             "not configured (DEBUGINFOD_URLS); debug information is taken from files only");
@@ -330,7 +332,7 @@ static bool print_json(const struct examination *examination, bool works)
     return written;
 }
 
-int doctor_run(const struct settings *settings, int count, char **operands)
+static int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
         check_kernel,    check_paranoid, check_watchpoints, check_kernel_accesses,
@@ -355,3 +357,25 @@ int doctor_run(const struct settings *settings, int count, char **operands)
     }
     return works ? 0 : 1;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec doctor_options[] = {
+    OPTION_FORMAT,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb doctor_verb = {
+    .name = "doctor",
+    .summary = "test what this machine allows",
+    .arguments = "",
+    .description = "Tries everything that a recording needs and prints what works, what it "
+                   "costs and which command would allow more.",
+    .exit_status = "0 if 'headroom waste' works here, 1 if not, 2 for wrong options.",
+    .options = doctor_options,
+    .usage_code = 2,
+    .run = doctor_run,
+};

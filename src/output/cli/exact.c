@@ -134,8 +134,6 @@ static int prepare(struct exact *exact)
     if (settings->trace && settings->follow)
         recording_degraded(recording, "with --trace children and the programs that the command "
                                       "executes are not observed");
-    if (settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     int code = check_program(exact);
     if (!code)
         code = recording_check_output(recording);

@@ -4,11 +4,23 @@
  * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
  * missing from the report and told there; only the agent itself must work.
  */
+#include "cli/common.h"
 #include "cli/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+struct interference_settings {
+    const char *patterns;   /* of functions, divided by commas; NULL: chosen while it runs */
+    uint64_t every, stacks; /* 0: not given */
+    int patch, switches;
+};
+
+static const struct interference_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
 
 enum { PATTERNS_AT_MOST = 256 };
 
@@ -43,7 +55,7 @@ static char *pattern_end(char *at)
 /* 0, or the exit code. */
 static int split_functions(struct timed *timed)
 {
-    const char *text = timed->recording.settings->patterns;
+    const char *text = own(timed->recording.settings)->patterns;
     size_t count = 0;
     timed->patterns = text ? strdup(text) : NULL;
     for (char *at = timed->patterns, *end; at; at = end) {
@@ -84,8 +96,6 @@ static int prepare(struct timed *timed)
     if (!code)
         code =
             recording_refuse(recording, launch_agent(program->config.agent_path, recording->error));
-    if (!code && recording->settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     if (!code)
         code = recording_open(recording);
     program->log = recording->log;
@@ -102,10 +112,10 @@ static void fill_request(struct timed *timed)
         .note = recording_note,
         .config = {.follow = (uint32_t)settings->follow},
     };
-    timed->request.hooks.no_patch = !settings->patch;
-    timed->request.hooks.every = (uint32_t)settings->every;
-    timed->request.stack_period = (uint32_t)settings->stacks;
-    timed->request.no_switches = !settings->switches;
+    timed->request.hooks.no_patch = !own(settings)->patch;
+    timed->request.hooks.every = (uint32_t)own(settings)->every;
+    timed->request.stack_period = (uint32_t)own(settings)->stacks;
+    timed->request.no_switches = !own(settings)->switches;
     timed->request.hooks.keys = settings->keys.texts;
     timed->request.hooks.keys_count = settings->keys.count;
 }
@@ -163,7 +173,7 @@ static int record(struct timed *timed)
     return code;
 }
 
-int interference_run(const struct settings *settings, int count, char **operands)
+static int interference_run(const struct settings *settings, int count, char **operands)
 {
     struct timed timed = {
         .recording = {.settings = settings,
@@ -186,3 +196,60 @@ int interference_run(const struct settings *settings, int count, char **operands
     free(timed.patterns);
     return code;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
+
+static const struct option_spec interference_options[] = {
+    OPTION_OUTPUT("interference"),
+    {"functions", 0, OPTION_TEXT, OWN(interference_settings, patterns), .argument = "GLOB,...",
+     .help = "Time the functions of the program and its libraries whose names match GLOB, besides "
+             "library functions that wait, do input and output or allocate. Without this option, "
+             "the functions that take more than 1 % of the time are found while COMMAND runs."},
+    {"every", 0, OPTION_NUMBER, OWN(interference_settings, every), .low = 1, .high = 1e9,
+     .argument = "N",
+     .help =
+         "Time one execution in N. Default: every execution, or fewer once that costs too much."},
+    {"no-patch", 0, OPTION_FLAG, OWN(interference_settings, patch), .value = 0,
+     .help = "Do not change the program's code: time only calls from one module to another, and "
+             "functions that were compiled to be timed."},
+    {"stacks", 0, OPTION_NUMBER, OWN(interference_settings, stacks), .low = 1, .high = 4e9,
+     .argument = "N",
+     .help = "Take the call stack of one in N executions of a block, including the first. Default: "
+             "10000."},
+    {"no-switches", 0, OPTION_FLAG, OWN(interference_settings, switches), .value = 0,
+     .help = "Do not record context switches: preemption then counts as slowness, and whether a "
+             "thread slept is unknown."},
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_BLOCKS,
+    OPTIONS_LAST,
+};
+
+const struct verb interference_verb = {
+    .name = "interference",
+    .summary = "find the code that loses time to other threads",
+    .arguments = "[--] COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND and times executions of functions: those that take most of its time, and "
+        "those of libraries that lock, wait, do input and output or allocate. An execution "
+        "that takes longer than the fastest one of the same work was held up, mostly by "
+        "another thread. The report ranks blocks of code by the time lost in this way, and "
+        "states for each what the evidence says about the cause: locks and who held them, "
+        "waits for other threads, input and output, the allocator, preemption, work that "
+        "varies with an argument, or an unknown cause.\n\n"
+        "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+        "dynamically linked x86-64 program, or a script run by one. Run at most one thread per "
+        "processor: otherwise threads also lose time waiting for a processor. Its input, "
+        "output and exit status are its own; the report goes to standard error when it has "
+        "ended. Options end at the first word that is not an option." COMMAND_END,
+    .exit_status = COMMAND_STATUS,
+    .options = interference_options,
+    .usage_code = 125,
+    .operands = OPERANDS_COMMAND,
+    .run = interference_run,
+    .own_defaults = &own_defaults,
+    .own_bytes = sizeof own_defaults,
+};

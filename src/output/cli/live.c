@@ -104,8 +104,6 @@ static int check_machine(struct live *live)
             recording, "the kernel's accesses are seen only where the program itself calls read, "
                        "write and the like, so buffers of stdio may look dead; as root: sysctl "
                        "kernel.perf_event_paranoid=1");
-    if (recording->settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     return 0;
 }
 

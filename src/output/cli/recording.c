@@ -73,6 +73,8 @@ int recording_open(struct recording *recording)
                                                           &recording->log, recording->error);
     if (outcome != LAUNCH_OK)
         return recording_refuse(recording, outcome);
+    if (recording->settings->debuginfod == DEBUGINFOD_DEMANDED && !getenv("DEBUGINFOD_URLS"))
+        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     /* Said now, when nothing can be refused any more, and again in every report. */
     for (size_t i = 0; i < recording->degraded_count && !recording->settings->quiet; i++)
         say("%s", recording->degraded[i]);

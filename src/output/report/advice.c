@@ -129,22 +129,22 @@ static const char *dead_advice(const struct advice_facts *facts)
         return "The kernel fills this buffer before anything reads what the program stored there: "
                "the first store can usually be left out.";
     if (clears(&facts->first))
-        return "Memory is cleared and then written before it is read: leave the clearing out, or "
-               "clear only the part that is not written anyway.";
+        return "Memory is cleared and then written before it is read: do not clear it, or clear "
+               "only the part that is not written anyway.";
     if (copies(&facts->first) && copies(&facts->second))
-        return "Data are copied and copied over before they are read: copy once, at the end.";
+        return "Data is copied, then overwritten before it is read: copy once, at the end.";
     if (opens_function(&facts->first))
-        return "The line opens a function, where registers are saved: the saved values are "
-               "overwritten by the next call's. Calls this frequent usually gain from inlining the "
-               "function (static, a header, or -flto).";
+        return "This line is the start of a function, where registers are saved: the next call "
+               "overwrites the saved values. A function called this often is usually worth "
+               "inlining (static, in a header, or with -flto).";
     if (facts->same_place && stores_elements(facts->first.source))
         return "The line fills the same memory again before anything reads what it wrote: usually "
                "a table or buffer that is rebuilt more often than it is used. Rebuild it when it "
                "is needed, or only the part that is.";
     if (facts->same_place)
         return "The same line overwrites its own result: if it runs in a loop, keep the value in a "
-               "local variable and store it once afterwards (when the compiler does not, it cannot "
-               "rule out aliasing: restrict, or a local copy, tells it); if a buffer is rebuilt, "
+               "local variable and store it once afterwards (where the compiler does not, it "
+               "cannot rule out aliasing: use restrict or a local copy); if a buffer is rebuilt, "
                "rebuild it only when it is read.";
     if (facts->same_function)
         return "Two lines of one function store to the same place and nothing reads it in "
@@ -163,19 +163,21 @@ static bool is_call(const struct advice_side *side)
 static const char *silent_advice(const struct advice_facts *facts)
 {
     if (is_call(&facts->second))
-        return "The call pushes the same return address as the one before: small functions are "
-               "called very often from here. Inline them, or call them less: in a search, an index "
-               "or a larger hash table.";
+        return "The call pushes the same return address as the call before it: small functions are "
+               "called very often from here. Inline them, or call them less often: in a search, "
+               "use an index or a larger hash table.";
     if (clears(&facts->second))
-        return "Memory is cleared that still holds zeroes: clear only what was used since.";
+        return "The memory that is cleared still holds zeroes: clear only what has been used "
+               "since.";
     if (copies(&facts->second))
-        return "The copy writes what is there already: copy only when the source has changed.";
+        return "The copy writes values that are already there: copy only when the source has "
+               "changed.";
     if (opens_function(&facts->second))
-        return "The line opens a function, where registers are saved: each call saves the same "
-               "values again. Calls this frequent usually gain from inlining the function.";
+        return "This line is the start of a function, where registers are saved: each call saves "
+               "the same values again. A function called this often is usually worth inlining.";
     if (facts->same_place)
-        return "The line writes the values that are there already: usually a table or field is "
-               "filled again though its inputs have not changed. Update it only when they do.";
+        return "The line writes values that are already there: usually a table or field is "
+               "refilled although its inputs have not changed. Update it only when they do.";
     if (facts->same_function || facts->nested)
         return "Both places store the same value: usually one of the two updates is redundant, or "
                "the result of the first could be kept.";
@@ -200,16 +202,16 @@ static const char *load_advice(const struct advice_facts *facts)
                "list or tree. A hash table, an index, or a remembered position avoids it.";
     if (facts->same_place && (loops(facts->second.source) || indexes(facts->second.source)))
         return "The line goes over the same unchanged data again: if it searches, an index or a "
-               "hash table avoids it; if it recomputes, keep the result; if the index does not "
+               "hash table avoids that; if it recomputes, keep the result; if the index does not "
                "change in the loop, keep the value in a local variable.";
     if (facts->same_place)
-        return "The line loads a value it has loaded before: if it is constant in a loop, keep it "
-               "in a local variable (when the compiler does not, a store in the loop may alias "
-               "it); if the loop searches a table, an index avoids the search.";
+        return "The line loads a value that it has loaded before: if it is constant in a loop, "
+               "keep it in a local variable (where the compiler does not, a store in the loop may "
+               "alias it); if the loop searches a table, an index avoids the search.";
     if (facts->same_function)
         return "Two lines of one function load the same unchanged value: keep it in a local "
-               "variable; when the compiler does not, a store or call in between may change it "
-               "for all it knows.";
+               "variable; where the compiler does not, it must assume that a store or call in "
+               "between changes it.";
     if (facts->nested)
         return "Caller and callee load the same unchanged value: pass it on as an argument, or let "
                "the compiler see both at once by inlining.";

@@ -82,7 +82,7 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
     if (share && !limit->relative && limit->value > 1) {
         snprintf(
             error, error_bytes,
-            "'%s' is always kept, because %s is a share of 1; write %g%% if per cent are meant",
+            "'%s' cannot be exceeded, because %s is a fraction of 1; write %g%% for a percentage",
             limit->text, limit->metric, limit->value);
         return false;
     }
@@ -322,8 +322,7 @@ static bool few_remark(const struct report_check *check, unsigned *index,
         if ((!few[0] && !few[1]) || (*index)-- > 0)
             continue;
         snprintf(out, CHECK_SENTENCE_BYTES,
-                 "%s is of too few samples%s to be relied upon: record longer, or everything "
-                 "(--exact).",
+                 "%s rests on too few samples%s: record longer, or record every access (--exact).",
                  result->figure.name, few[1] ? "" : " in the baseline");
         return true;
     }

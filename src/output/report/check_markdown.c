@@ -30,7 +30,8 @@ static void put_number(enum diff_unit unit, double value, FILE *out)
 
 static void put_table(const struct report_check *check, FILE *out)
 {
-    static const char *const states[] = {"within", "**exceeded**", "exceeded by little"};
+    static const char *const states[] = {"within", "**exceeded**",
+                                         "exceeded, by less than the minimum"};
     fprintf(out, "| figure |%s value | allowed | |\n|---|%s---:|---:|---|\n",
             check->has_baseline ? " baseline |" : "", check->has_baseline ? "---:|" : "");
     for (size_t i = 0; i < check->results_count; i++) {

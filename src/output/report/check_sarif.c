@@ -113,7 +113,7 @@ static void tool_member(struct json *json, const struct report_check *check)
         const struct diff_figure *figure = &check->results[i].figure;
         if (!is_first_of_rule(check, i))
             continue;
-        snprintf(text, sizeof text, "%s is beyond its limit", figure->name);
+        snprintf(text, sizeof text, "%s exceeds its limit", figure->name);
         sarif_rule(json, figure->name, text);
     }
     sarif_tool_end(json);

@@ -31,7 +31,7 @@ static void print_shape(struct printer *printer, const struct paths_contexts *co
     print_figure(printer, "callees", text);
     paths_name(printer, contexts->most_replicated, CHAIN_NAME, name);
     snprintf(text, sizeof text, "%s: %s", print_grouped(contexts->max_replication, a), name);
-    print_figure(printer, "most of one function", text);
+    print_figure(printer, "most of any function", text);
     if (contexts->call_sites == 0)
         return;
     snprintf(text, sizeof text, "%s, of which %s were used", print_grouped(contexts->call_sites, a),

@@ -127,7 +127,7 @@ static void print_machine(struct printer *printer, const struct reuse_figures *f
         print_add(line, sizeof line, " miss %s%s", i ? "" : "this machine's ",
                   print_cache(cache, name));
     }
-    print_add(line, sizeof line, "; %s%s are first touches, which every cache misses.",
+    print_add(line, sizeof line, "; %s%s are first touches, which miss in every cache.",
               figures->sampled ? "about " : "",
               ratio_text(figures, accesses > 0 ? figures->misses / accesses : 0, ratio_name));
     fprintf(printer->out, "\n  ");
@@ -174,8 +174,9 @@ static void print_what_ifs(struct printer *printer, const struct reuse_figures *
         print_what_if(printer, figures, &profile->what_ifs[i]);
     if (!comparable) {
         fprintf(printer->out, "  ");
-        print_wrap(printer, DIM, 2, 2,
-                   "(of touches of lines; the curve counts other locations and does not compare)");
+        print_wrap(
+            printer, DIM, 2, 2,
+            "(simulated on cache lines; the curve counts other locations and cannot be compared)");
     }
 }
 
@@ -184,18 +185,16 @@ static void print_what_ifs(struct printer *printer, const struct reuse_figures *
 static void print_assumptions(struct printer *printer, const struct reuse_figures *figures)
 {
     char line[TEXT_BYTES] = "";
-    print_add(line, sizeof line,
-              "(fully associative, least recently used replaced; first touches included%s",
+    print_add(line, sizeof line, "(fully associative, LRU replacement; first touches included%s",
               figures->totals.stack ? "" : "; by the model");
     if (figures->sampled)
         print_add(line, sizeof line,
-                  ". The intervals hold %sthe chance of sampling, not the "
-                  "model's own error",
+                  ". The intervals cover %sthe sampling error, not the model's own",
                   figures->paced ? "the pace and " : "");
     /* Neighbours on a line that are used in turn, some time apart: that is where it shows. */
     if (figures->sampled && figures->totals.unit_bytes > 1)
         print_add(line, sizeof line,
-                  ", nor reuse of a %s by bytes that were not watched: misses may be fewer",
+                  ", nor reuse of a %s through bytes that were not followed: misses may be fewer",
                   print_unit(&figures->totals, 1));
     print_add(line, sizeof line, ")");
     fprintf(printer->out, "  ");

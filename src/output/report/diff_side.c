@@ -11,7 +11,8 @@
 const char *const diff_kind_names[DIFF_KINDS] = {"dead",  "silent", "load",
                                                  "reuse", "path",   "block"};
 const char *const diff_kind_headings[DIFF_KINDS] = {
-    "Dead stores", "Silent stores", "Redundant loads", "Reuses", "Paths", "Time lost"};
+    "Dead stores", "Stores of an unchanged value (silent)", "Redundant loads", "Reuses", "Paths",
+    "Time lost"};
 
 enum { FIRST_CACHE = 4 << 10, MOST_FIGURES = 128, MOST_BUILDS = 1 << 24, LEAST_ADDRESS = 65536 };
 

@@ -64,14 +64,14 @@ static void print_method(struct page *page)
         snprintf(line, sizeof line, "Everything was counted: any difference is real.");
     else if (strcmp(verb, "interference") == 0)
         snprintf(line, sizeof line,
-                 "How much these times vary from run to run is not known from one run each: no "
+                 "One run each does not show how much these times vary from run to run: no "
                  "difference is called significant.");
     else
-        snprintf(line, sizeof line,
-                 "Samples: a difference is told if it is significant. Of comparisons in which "
-                 "nothing has changed at most %.3g %% tell any (Fisher's exact test, Holm's "
-                 "correction).",
-                 100 * page->options->level);
+        snprintf(
+            line, sizeof line,
+            "Samples: only significant differences are listed. Of comparisons in which nothing has "
+            "changed, at most %.3g %% list any (Fisher's exact test, Holm's correction).",
+            100 * page->options->level);
     fprintf(page->printer->out, "  ");
     print_wrap(page->printer, DIM, 2, 2, line);
 }
@@ -89,7 +89,7 @@ static const char *figure_verdict(const struct diff *diff, const struct diff_fig
             return change->verdict == COMPARE_SAME ? "not significant" : "significant";
     }
     if (figures[0].band && (figures[0].high < figures[1].low || figures[1].high < figures[0].low))
-        return "bands are apart";
+        return "intervals do not overlap";
     return figures[0].band ? "not significant" : "";
 }
 
@@ -283,7 +283,7 @@ static size_t print_kind(struct page *page, uint32_t kind)
     }
     if (shown < all)
         fprintf(page->printer->out, "\n  %s%zu %s%s\n", print_on(page->printer, DIM), all - shown,
-                small ? "of less than 0.05 % of all each (--limit 0 shows them)" : "more",
+                small ? "of less than 0.05 % of the total each (--limit 0 shows them)" : "more",
                 print_off(page->printer));
     return all;
 }

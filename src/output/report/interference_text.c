@@ -36,10 +36,10 @@ static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_IMBALANCE] = "waits at barriers for slower threads",
     [INTERFERENCE_IO] = "input and output",
     [INTERFERENCE_ALLOCATOR] = "the allocator",
-    [INTERFERENCE_PREEMPTION] = "code that is slow around being preempted",
-    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work (not told apart)",
+    [INTERFERENCE_PREEMPTION] = "code that is slow around preemptions",
+    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work (not distinguished)",
     [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "blocks that call blocks, beside what these lose",
+    [INTERFERENCE_NESTED] = "blocks that call other blocks, without what those lose",
     [INTERFERENCE_WAITING] = "idle waits",
 };
 
@@ -142,7 +142,7 @@ static void print_beside(struct printer *printer, const struct interference_figu
     for (size_t i = 0; i < BASE_COUNT(rows); i++)
         if (share(rows[i].ns, result->threads_ns) >= least_share / 2)
             print_add(line, sizeof line, "%s%s %.1f %%",
-                      line[0] ? ", " : "Not counted as such: ", rows[i].words,
+                      line[0] ? ", " : "Not counted as interference: ", rows[i].words,
                       100 * share(rows[i].ns, result->threads_ns));
     if (!line[0])
         return;
@@ -153,8 +153,8 @@ static void print_beside(struct printer *printer, const struct interference_figu
         return;
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2,
-               "More threads were ready than there are processors. Figures are only as good as "
-               "the guess that a fast execution was not disturbed: run with fewer threads.");
+               "More threads were ready than there are processors, so even the fastest executions "
+               "may have been disturbed: run at most one thread per processor.");
 }
 
 static size_t findings_shown(const struct printer *printer,
@@ -289,7 +289,7 @@ static bool print_threads(struct printer *printer, const struct interference_fig
         for (size_t i = 0; i < shown; i++)
             print_thread(printer, figures, order[i]);
         if (shown < count)
-            fprintf(printer->out, "  %s%zu more, that lost less%s\n", print_on(printer, DIM),
+            fprintf(printer->out, "  %s%zu more, which lost less%s\n", print_on(printer, DIM),
                     count - shown, print_off(printer));
     }
     free(order);
@@ -329,8 +329,7 @@ static void print_stacks(struct printer *printer, const struct interference_figu
         const struct profile_block_stack *stack = &profile->block_stacks[i];
         char remark[TEXT_BYTES] = "";
         if (rows->stacks_end - rows->stacks > 1)
-            snprintf(remark, sizeof remark,
-                     "%.0f %% of the loss and %.0f %% of the calls looked at",
+            snprintf(remark, sizeof remark, "%.0f %% of the loss and %.0f %% of the calls sampled",
                      100 * share(stack->lost_ns, lost),
                      100 * share((double)stack->taken, (double)taken));
         print_make_chain(printer, printer->ranking.place_of[stack->context], chain);
@@ -352,8 +351,7 @@ static void print_holders(struct printer *printer, const struct interference_fig
         waited += profile->block_holders[i].waited_ns;
     for (size_t i = rows->holders; i < rows->holders_end && i - rows->holders < MOST_HOLDERS; i++) {
         const struct profile_block_holder *holder = &profile->block_holders[i];
-        char line[2 * TEXT_BYTES], name[NAME_BYTES] = "a place that is not known",
-                                   place[TEXT_BYTES] = "";
+        char line[2 * TEXT_BYTES], name[NAME_BYTES] = "an unknown location", place[TEXT_BYTES] = "";
         char times[32];
         if (holder->context) {
             const struct profile_frame *frame =
@@ -418,13 +416,14 @@ static void print_gain(struct printer *printer, const struct interference_score 
 {
     char line[TEXT_BYTES];
     snprintf(line, sizeof line,
-             "were every execution as fast as the fastest, its threads would take %.1f %% less "
-             "time, the program at most %.1f %%",
+             "Potential gain: if every execution were as fast as the fastest, its threads would "
+             "take %.1f %% less time, the program at most %.1f %%",
              100 * score->sci, 100 * score->gain);
     if (score->sci - score->sci_p1 > 0.01)
-        print_add(line, sizeof line, " (against the fastest hundredth: %.1f %%)",
+        print_add(line, sizeof line, " (as fast as the 1st percentile: %.1f %%)",
                   100 * score->sci_p1);
-    print_labelled(printer, DIM, "to gain", line);
+    fprintf(printer->out, "%*s", INDENT, "");
+    print_wrap(printer, DIM, INDENT, INDENT, line);
 }
 
 static void print_rekeyed(struct printer *printer, const struct interference_figures *figures,
@@ -438,7 +437,7 @@ static void print_rekeyed(struct printer *printer, const struct interference_fig
         if (rekeyed->value != INTERFERENCE_RESULT)
             snprintf(value, sizeof value, "argument %" PRIu32, rekeyed->value);
         if (rekeyed->regrouped.samples == 0) {
-            snprintf(line, sizeof line, "by %s: no value has enough samples to tell", value);
+            snprintf(line, sizeof line, "by %s: no value has enough samples", value);
             print_labelled(printer, PLAIN, "other key", line);
             continue;
         }
@@ -474,7 +473,7 @@ static void print_block(struct printer *printer, const struct interference_figur
     char title[TEXT_BYTES], place[TEXT_BYTES], time[32], nested[64] = "";
     block_title(figures, block, NAME + 16, title);
     if (score->own_ns < 0.9 * score->lost_ns)
-        snprintf(nested, sizeof nested, ", %.1f %% without what it calls",
+        snprintf(nested, sizeof nested, ", %.1f %% excluding what it calls",
                  100 * share(score->own_ns, score->threads_ns));
     print_place(printer, function->file, function->line, place);
     fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n      %s%s%s%s%s\n",
@@ -636,7 +635,7 @@ static void print_idle(struct printer *printer, const struct interference_figure
     size_t shown = listed(printer, count);
     if (shown == 0)
         return;
-    print_heading(printer, "Idle waits: for something to happen, no interference");
+    print_heading(printer, "Idle waits: waiting for something to happen, not interference");
     for (size_t i = 0; i < shown; i++) {
         char caller[TEXT_BYTES];
         caller_of(printer, figures, result->idle[i], caller);
@@ -659,8 +658,8 @@ static void print_few(struct printer *printer, const struct interference_figures
     uint64_t least = figures->input.least ? figures->input.least : INTERFERENCE_LEAST;
     print_heading(printer, "Too few executions for a score");
     snprintf(line, sizeof line,
-             "With less than %" PRIu64 " even the fastest may have been disturbed. These take the "
-             "time shown; whether it is lost is not known.",
+             "With fewer than %" PRIu64 " even the fastest may have been disturbed. The time shown "
+             "is what they took; whether it was lost is unknown.",
              least);
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
@@ -706,13 +705,13 @@ static void print_cost(struct printer *printer, const struct interference_figure
              print_grouped(figures->events, events),
              print_time(share(figures->cost_ns, (double)figures->events), each));
     if (figures->skipped)
-        print_add(line, sizeof line, " %s executions were let pass%s",
+        print_add(line, sizeof line, " %s executions were not timed%s",
                   print_grouped(figures->skipped, skipped), figures->highest_every > 1 ? "" : ".");
     if (figures->skipped && figures->highest_every > 1)
-        print_add(line, sizeof line, ": threads timed one in %" PRIu64 " at the least.",
+        print_add(line, sizeof line, ": threads timed at least one in %" PRIu64 ".",
                   figures->highest_every);
     if (figures->unhooked)
-        print_add(line, sizeof line, " %s were not seen for want of room.",
+        print_add(line, sizeof line, " %s were not seen: table full.",
                   print_grouped(figures->unhooked, skipped));
     if (figures->switches_lost)
         print_add(line, sizeof line, " %s context switches were overwritten before they were read.",
@@ -741,8 +740,8 @@ static void print_keys(struct printer *printer, const struct interference_figure
             continue;
         name_clean(printer->options->keys[k], clean, sizeof clean);
         snprintf(line, sizeof line,
-                 "No block with a score has the key '%s': FUNCTION:N, with N out of 0, 1, 2 and "
-                 "result, and the function's name as it is shown here.",
+                 "No block with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
+                 "or result, and FUNCTION a name as shown here.",
                  clean);
         fprintf(printer->out, "\n  ");
         print_wrap(printer, PLAIN, 2, 2, line);

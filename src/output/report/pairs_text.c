@@ -82,7 +82,7 @@ static void print_head(struct printer *printer, const struct reuse_figures *figu
     print_add(line, sizeof line, "; ");
     add_distances(printer, figures, pair, line, sizeof line);
     if (figures->sampled && pair->count < FEW_REUSES)
-        print_add(line, sizeof line, "; seen %" PRIu64 " time%s only", pair->count,
+        print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
                   print_plural(pair->count));
     print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
 }
@@ -100,7 +100,7 @@ static void add_loop(const struct printer *printer, uint32_t id, const char *fun
     print_place(printer, loop->file, loop->line, place);
     print_function(printer, &frame, name);
     if (!place[0])
-        print_add(line, bytes, "a loop of %s", name);
+        print_add(line, bytes, "a loop in %s", name);
     else if (loop->function && function && strcmp(loop->function, function) != 0)
         print_add(line, bytes, "the loop at %s in %s", place, name);
     else
@@ -209,7 +209,7 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
     if (!line[0])
         return;
     char whole[TEXT_BYTES + 80];
-    snprintf(whole, sizeof whole, "With all of them near, misses would fall at best%s.", line);
+    snprintf(whole, sizeof whole, "If all of them were near, misses would fall at best%s.", line);
     fprintf(printer->out, "      ");
     print_wrap(printer, DIM, 6, 6, whole);
 }

@@ -239,7 +239,7 @@ void paths_print_source(struct printer *printer, const struct profile_path *path
         print_mark(printer, pieces ? "↳ begins at a loop head, or where paths were cut"
                                    : "↳ begins at a loop head");
     if (rows->count == 0)
-        print_mark(printer, "  lines are not known");
+        print_mark(printer, "  lines unknown");
     else if (any_quotable(printer, rows))
         print_rows(printer, function, rows);
     else

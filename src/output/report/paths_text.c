@@ -122,11 +122,11 @@ static void print_totals(struct printer *printer, const struct paths_figures *fi
                   metric_word(printer, (enum report_metric)(printer->options->metric - 1), word),
                   metric_word(printer, figures->metric, word));
     if (figures->measured[REPORT_EVENTS] && !(figures->totals[REPORT_EVENTS] > 0))
-        print_add(text, sizeof text, "%s%s did not happen in any path that was measured.",
+        print_add(text, sizeof text, "%s%s did not occur in any path that was measured.",
                   text[0] ? " " : "", metric_word(printer, REPORT_EVENTS, word));
     if (!figures->density)
         print_add(text, sizeof text,
-                  "%sDense and sparse hot paths are told apart by cycles or misses only.",
+                  "%sOnly cycles or misses distinguish dense from sparse hot paths.",
                   text[0] ? " " : "");
     if (figures->measured[REPORT_MISSES])
         add_cache(figures, text, sizeof text);
@@ -261,7 +261,8 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
         fprintf(printer->out, "%s, %s%s", print_on(printer, DIM), classes[figures->classes[id]],
                 print_off(printer));
         if (path->instructions)
-            fprintf(printer->out, " %s(%s an instruction, %s on average)%s", print_on(printer, DIM),
+            fprintf(printer->out, " %s(%s per instruction, %s on average)%s",
+                    print_on(printer, DIM),
                     print_quantity(metric / (double)path->instructions, here),
                     print_quantity(figures->average, average), print_off(printer));
     }
@@ -405,7 +406,7 @@ static void print_skipped(struct printer *printer)
         char words[TEXT_BYTES];
         if (counts[r] == 0)
             continue;
-        snprintf(words, sizeof words, "left alone (%.150s)", why[r]);
+        snprintf(words, sizeof words, "left out (%.150s)", why[r]);
         print_group(printer, counts[r], words, NULL, r);
     }
 }
@@ -428,8 +429,8 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
                      100 * counted);
         else
             snprintf(text, sizeof text,
-                     "The paths' own cycles are more than the CPU time: paths had to wait for the "
-                     "processor, and that is in their cycles.");
+                     "The paths' own cycles exceed the CPU time: they include the time that paths "
+                     "waited for the processor.");
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2, text);
     }
@@ -439,13 +440,12 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, text);
     print_group(printer, figures->truncated,
-                "truncated (too many paths: what was recorded are pieces of them)", is_truncated,
-                0);
+                "truncated (too many paths: pieces of them were recorded)", is_truncated, 0);
     print_group(printer, hashed, "counted in hash tables (many paths)", is_hashed, 0);
     print_skipped(printer);
     if (figures->assembly == 0)
         return;
-    snprintf(text, sizeof text, "%s instruction%s of inline assembly were left alone",
+    snprintf(text, sizeof text, "%s instruction%s of inline assembly were left as they are",
              print_grouped(figures->assembly, a), print_plural(figures->assembly));
     fprintf(printer->out, "  - ");
     print_wrap(printer, PLAIN, 4, 4, text);

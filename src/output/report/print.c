@@ -258,7 +258,7 @@ static const char *access_words(uint32_t flags)
         return " (a call's return address)";
     if (flags & PROFILE_FRAME_RETURN)
         return " (a return)";
-    return flags & PROFILE_FRAME_IMPRECISE ? " (instruction not known)" : "";
+    return flags & PROFILE_FRAME_IMPRECISE ? " (instruction unknown)" : "";
 }
 
 static void print_frame(struct printer *printer, const struct profile_frame *frame,
@@ -300,7 +300,7 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
                 const char *label, const char *remark)
 {
     if (chain->count == 0) {
-        fprintf(printer->out, "      %-*sunknown place\n", LABEL_COLUMNS, label);
+        fprintf(printer->out, "      %-*sunknown location\n", LABEL_COLUMNS, label);
         return;
     }
     const struct profile_frame *leaf = print_frame_at(printer, chain, chain->count - 1);

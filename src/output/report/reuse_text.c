@@ -137,11 +137,12 @@ static void print_totals(struct printer *printer, const struct reuse_figures *fi
     if (totals->unit_bytes > 1)
         print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
                   print_bytes(totals->locations * totals->unit_bytes, bytes));
-    print_add(line, sizeof line, "; %s%s of them never reused",
-              totals->never_reused < 0.5 ? "" : about,
-              totals->never_reused < 0.5 ? "none"
-              : figures->sampled         ? print_short(totals->never_reused, number)
-                                         : count_text(totals->never_reused, number));
+    if (totals->never_reused < 0.5)
+        print_add(line, sizeof line, "; all of them reused");
+    else
+        print_add(line, sizeof line, "; %s%s of them never reused", about,
+                  figures->sampled ? print_short(totals->never_reused, number)
+                                   : count_text(totals->never_reused, number));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
@@ -158,7 +159,7 @@ static void print_kept(struct printer *printer, const struct profile_reuse *tota
               print_grouped(totals->kept_locations, number),
               print_unit(totals, (double)totals->kept_locations), 100 * totals->share_last);
     if (totals->share_first > totals->share_last)
-        print_add(line, sizeof line, " (%.3g %% at first, less for want of room)",
+        print_add(line, sizeof line, " (%.3g %% at first, fewer once the table was full)",
                   100 * totals->share_first);
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
@@ -175,20 +176,19 @@ static void print_basis(struct printer *printer, const struct reuse_figures *fig
               print_grouped(figures->totals.kept_accesses, number));
     if (figures->paced) {
         name_clean(pace->calibration, clean, 400);
-        print_add(
-            line, sizeof line,
-            "CPU time between use and reuse was measured; distances in accesses follow from it "
-            "at about %.2g accesses a nanosecond (%.2g – %.2g, %s). ",
-            pace->accesses_per_ns, pace->low, pace->high, clean);
         print_add(line, sizeof line,
-                  "Times below %s are not told apart; %s were taken off for each trap. ",
+                  "CPU time between use and reuse was measured; distances in accesses follow from "
+                  "it at about %.2g accesses per nanosecond (%.2g – %.2g, %s). ",
+                  pace->accesses_per_ns, pace->low, pace->high, clean);
+        print_add(line, sizeof line,
+                  "Times below %s are not distinguished; %s were subtracted for each trap. ",
                   print_time(pace->floor_ns, number), print_time(pace->trap_ns, trap));
     }
     print_add(line, sizeof line, "Reuse by another thread is not seen.");
     if (figures->totals.unit_bytes > 1)
         print_add(line, sizeof line,
-                  " A watchpoint covers a part of a %s: reuse of the other bytes is seen as far as "
-                  "it was foreseen, a few instructions ahead.",
+                  " A watchpoint covers part of a %s: reuse of its other bytes is seen only within "
+                  "the few instructions looked ahead.",
                   print_unit(&figures->totals, 1));
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
@@ -269,8 +269,7 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
         all_elapsed(figures, elapsed);
         print_quantile_row(printer, "CPU time", figures, elapsed, time_text);
     }
-    print_quantile_row(printer,
-                       figures->paced ? "about so many accesses" : "time distance, accesses",
+    print_quantile_row(printer, figures->paced ? "accesses, estimated" : "time distance, accesses",
                        figures, figures->time, distance_text);
     snprintf(label, sizeof label, "%s, %s", totals->stack ? "stack distance" : "stack, by model",
              print_unit(totals, 2));
@@ -490,12 +489,13 @@ static void print_model(struct printer *printer, const struct reuse_figures *fig
     double agreement = mrc_similarity(figures->from_time, figures->expected);
     if (figures->totals.stack) {
         snprintf(line, sizeof line,
-                 "Stack distances derived from the time distances alone would agree to %.1f %%.",
+                 "Stack distances derived from the time distances alone would agree with these to "
+                 "%.1f %%.",
                  100 * figures_agreement(figures));
     } else if (agreement < sure_agreement) {
         snprintf(line, sizeof line,
-                 "Two models of the stack distances agree to %.0f %% only: accesses depend on each "
-                 "other, take these figures with care.",
+                 "Two models of the stack distances agree to only %.0f %%: accesses depend on each "
+                 "other; treat these figures with caution.",
                  100 * agreement);
     } else {
         return;
@@ -519,7 +519,7 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
     if (printer->few_reuses) {
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2,
-                   "So few samples tell little: take these figures with care.");
+                   "So few samples say little: treat these figures with caution.");
     }
     print_quantiles(printer, figures);
     print_elapsed(printer, figures);
@@ -531,10 +531,9 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
 
 bool print_reuse(struct printer *printer)
 {
-    static const char nothing[] =
-        "\n%sReuse distances%s\n\n"
-        "  No access was sampled: too little CPU time. More samples come with --rate, all of\n"
-        "  the accesses with --exact.\n";
+    static const char nothing[] = "\n%sReuse distances%s\n\n"
+                                  "  No access was sampled: too little CPU time. --rate takes more "
+                                  "samples, --exact\n  observes every access.\n";
     if (printer->profile->reuses_count == 0) {
         if (strcmp(printer->profile->run.verb, "reuse") == 0)
             fprintf(printer->out, nothing, print_on(printer, STRONG), print_off(printer));

@@ -32,8 +32,8 @@ struct words {
 static const struct words kind_words[PROFILE_KINDS] = {
     [PROFILE_DEAD] = {"Dead stores", "dead stores", "of the bytes stored were overwritten unread",
                       "dead bytes", "stored", "overwritten"},
-    [PROFILE_SILENT] = {"Silent stores", "silent stores", "of the bytes stored were there already",
-                        "silent bytes", "stored", "stored again"},
+    [PROFILE_SILENT] = {"Stores of an unchanged value (silent)", "silent stores",
+                        "of the bytes stored", "silent bytes", "stored", "stored again"},
     [PROFILE_LOAD] = {"Redundant loads", "redundant loads",
                       "of the bytes loaded were loaded before, unchanged", "redundant bytes",
                       "loaded", "loaded again"},
@@ -108,7 +108,7 @@ static void print_rate(const struct profile_run *run, char *line, size_t bytes)
 {
     char digits[32];
     if (run->interval_ns)
-        print_add(line, bytes, ", %.0f samples per CPU second and thread",
+        print_add(line, bytes, ", %.0f samples per thread and second of CPU time",
                   1e9 / (double)run->interval_ns);
     else if (run->period)
         print_add(line, bytes, ", a sample every %s accesses", print_grouped(run->period, digits));
@@ -129,11 +129,11 @@ static void describe_built(const struct printer *printer, char *line, size_t byt
     snprintf(line, bytes, "engine built, every execution of instrumented code was counted");
     if (run && run->cycles_per_read > 0)
         print_add(line, bytes,
-                  "; cycles are a sample of about one path in 64, without the %.0f that reading "
-                  "the counter costs",
+                  "; cycles were sampled on about one path in 64, less the %.0f that reading the "
+                  "counter costs",
                   run->cycles_per_read);
     if (run && run->event)
-        print_add(line, bytes, "; events are a sample of about one path in 64");
+        print_add(line, bytes, "; events were sampled on about one path in 64");
 }
 
 static void describe_blocks(const struct printer *printer, char *line, size_t bytes)
@@ -263,7 +263,7 @@ static void print_summary(struct printer *printer)
     else if (printer->ranking.kinds_count || (strcmp(printer->profile->run.verb, "reuse") != 0 &&
                                               !is_paths(printer) && !is_interference(printer)))
         fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
-                "", "wasted", "95 % interval", "samples", "watched", "verdicts",
+                "", "wasted", "95 % interval", "samples", "followed", "decided",
                 print_off(printer));
     for (size_t i = 0; i < printer->ranking.kinds_count; i++)
         (exact ? print_exact_row : print_summary_row)(printer, &printer->ranking.kinds[i]);
@@ -337,7 +337,7 @@ static void print_pair_head(struct printer *printer, const struct rank_kind *kin
     uint64_t traps = pair->waste_traps + pair->use_traps;
     fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
     if (kind->too_few)
-        fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " verdicts of waste%s", pair->waste_traps,
+        fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " decided as waste%s", pair->waste_traps,
                 kind->totals->waste_traps, print_off(printer));
     else
         fprintf(printer->out, "%.1f %%%s of the %s", 100 * pair->share.share, print_off(printer),
@@ -347,11 +347,11 @@ static void print_pair_head(struct printer *printer, const struct rank_kind *kin
     else if (!kind->too_few)
         fprintf(printer->out, " (%.0f – %.0f %%)", 100 * pair->share.low, 100 * pair->share.high);
     if (!kind->too_few && !printer->ranking.exact && pair->waste_traps < FEW_TRAPS)
-        print_add(remarks, sizeof remarks, "; %" PRIu64 " verdict%s only", pair->waste_traps,
-                  print_plural(pair->waste_traps));
+        print_add(remarks, sizeof remarks, "; weak evidence: seen %" PRIu64 " time%s",
+                  pair->waste_traps, print_plural(pair->waste_traps));
     /* Where both places agree the likely one is as good as certain. */
     if (pair->likely_traps * 4 > traps && pair->first_place != pair->second_place)
-        print_add(remarks, sizeof remarks, "; second place likely, not certain");
+        print_add(remarks, sizeof remarks, "; second line approximate");
     if (pair->float_traps * 2 > traps)
         print_add(remarks, sizeof remarks, "; values equal within %.3g %%",
                   100 * printer->profile->run.fp_tolerance);
@@ -381,7 +381,7 @@ static void print_rest(struct printer *printer, const struct rank_kind *kind, si
     fprintf(printer->out, "\n  %s%zu %s", print_on(printer, DIM), kind->pairs_count - shown,
             shown                    ? "more"
             : printer->ranking.exact ? "of less than 0.5 % each"
-                                     : "with a single verdict each");
+                                     : "seen once each");
     if (!kind->too_few)
         fprintf(printer->out, ", together %.1f %%", 100 * rest);
     fprintf(printer->out, "%s\n", print_off(printer));
@@ -397,10 +397,9 @@ static bool print_kind(struct printer *printer, const struct rank_kind *kind)
             print_off(printer));
     if (kind->too_few) {
         uint64_t traps = kind->totals->waste_traps + kind->totals->use_traps;
-        fprintf(printer->out, "  too few samples for figures (%" PRIu64 " verdict%s)\n", traps,
-                print_plural(traps));
+        fprintf(printer->out, "  too few samples for figures (%" PRIu64 " decided)\n", traps);
     } else if (!kind->fraction.known) {
-        fprintf(printer->out, "  nothing to judge: no byte was accessed twice in this way\n");
+        fprintf(printer->out, "  nothing to decide: no byte was accessed twice in this way\n");
     } else {
         fprintf(printer->out, "  %.1f %% %s\n", 100 * kind->fraction.share, words->meaning);
     }
@@ -426,15 +425,14 @@ static void print_dropped(struct printer *printer)
     char attempted[32], stored[32], count[32], line[TEXT_BYTES * 4] = "", meaning[TEXT_BYTES];
     if (profile->run.attempted == 0)
         return;
-    snprintf(line, sizeof line, "Of %s samples attempted %s were stored (%.0f %%)",
+    snprintf(line, sizeof line, "Of %s attempted samples, %s were taken (%.0f %%)",
              print_grouped(profile->run.attempted, attempted),
              print_grouped(profile->run.stored, stored),
              100.0 * (double)profile->run.stored / (double)profile->run.attempted);
     for (size_t i = 0; i < profile->drops_count; i++) {
         name_clean(profile->drops[i].meaning, meaning, 120);
         print_add(line, sizeof line, "%s%s × %s",
-                  i ? ", " : "; not stored: ", print_grouped(profile->drops[i].count, count),
-                  meaning);
+                  i ? ", " : "; dropped: ", print_grouped(profile->drops[i].count, count), meaning);
     }
     print_add(line, sizeof line, ".");
     fprintf(printer->out, "  ");
@@ -457,7 +455,7 @@ static void print_blind_spots(struct printer *printer)
     fprintf(printer->out, "  ");
     print_add(line, sizeof line, " of the samples.");
     char whole[TEXT_BYTES * 2];
-    snprintf(whole, sizeof whole, "Longest stretch of samples that could not be watched: %s", line);
+    snprintf(whole, sizeof whole, "Longest run of samples that could not be followed: %s", line);
     print_wrap(printer, PLAIN, 2, 2, whole);
 }
 
@@ -469,7 +467,7 @@ static void print_not_judged(struct printer *printer)
     if (!printer->ranking.kinds_count || !(total.fresh_load_bytes || total.fresh_store_bytes))
         return;
     snprintf(line, sizeof line,
-             "Not judged, because no former access is known: %s loaded, %s stored.",
+             "Undecided, because no earlier access was seen: %s loaded, %s stored.",
              print_bytes((double)total.fresh_load_bytes, loaded),
              print_bytes((double)total.fresh_store_bytes, stored));
     fprintf(printer->out, "  ");

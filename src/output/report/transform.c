@@ -190,41 +190,42 @@ static bool is_indirect(const char *source)
 /* ---- rules ----------------------------------------------------------------------------------- */
 
 static const struct transform transforms[TRANSFORM_KINDS] = {
-    [TRANSFORM_FUSION] = {TRANSFORM_FUSION, "fusion",
-                          "Fusion: two loops of one function go over the same data, and the first "
-                          "has moved them out of the cache before the second begins. Fuse them, "
-                          "or run both on a block that fits the cache before the next block."},
-    [TRANSFORM_BLOCKING] = {TRANSFORM_BLOCKING, "blocking",
-                            "Blocking: one call goes over the data, a later one over the same data "
-                            "again. Give both a block that fits the cache at a time, and loop over "
-                            "the blocks outside of them."},
-    [TRANSFORM_TIME_TILING] = {TRANSFORM_TIME_TILING, "time tiling",
-                               "Time tiling: the reuse comes in the next round of the loop around "
-                               "both. Let each block of the data go through several rounds while "
-                               "it is in the cache, as far as rounds depend on neighbouring blocks "
-                               "only."},
+    [TRANSFORM_FUSION] =
+        {TRANSFORM_FUSION, "fusion",
+         "Fusion: two loops of one function go over the same data, and the first evicts it from "
+         "the cache before the second begins. Fuse the loops, or run both on a block that fits the "
+         "cache before going on to the next block."},
+    [TRANSFORM_BLOCKING] =
+        {TRANSFORM_BLOCKING, "blocking",
+         "Blocking: one call goes over the data, and a later call goes over it again. Pass both "
+         "one cache-sized block at a time, and loop over the blocks in their caller."},
+    [TRANSFORM_TIME_TILING] =
+        {TRANSFORM_TIME_TILING, "time tiling",
+         "Time tiling: the reuse comes in the next iteration of the loop around both. Run several "
+         "iterations on each block of the data while it is in the cache, as far as an iteration "
+         "depends on neighbouring blocks only."},
     [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling",
-                          "Tiling: the inner loop walks through data that a loop around it comes "
-                          "back to when they have left the cache. Cut the inner loop into blocks "
-                          "that fit, and move the loop over the blocks outside."},
-    [TRANSFORM_INTERCHANGE] = {TRANSFORM_INTERCHANGE, "interchange",
-                               "Interchange: the innermost loop steps from row to row, so each "
-                               "step takes another line, and the next element of a line comes a "
-                               "whole walk later. Make the loop that steps along the row the "
-                               "innermost."},
-    [TRANSFORM_BATCHING] = {TRANSFORM_BATCHING, "batching",
-                            "Batching: each call from the loop around it walks through the same "
-                            "data. Hand over several calls' work at once, so that one walk serves "
-                            "them all, or make all calls for one block of the data before the "
-                            "next."},
-    [TRANSFORM_RECURSION] = {TRANSFORM_RECURSION, "recursive blocking",
-                             "Recursive blocking: a recursive function and the calls it makes go "
-                             "over the same data. Once a part fits the cache, finish it with all "
-                             "levels below before the next part is begun."},
+                          "Tiling: the inner loop goes through data that a loop around it comes "
+                          "back to after it has left the cache. Cut the inner loop into blocks "
+                          "that fit, and move the loop over the blocks outwards."},
+    [TRANSFORM_INTERCHANGE] =
+        {TRANSFORM_INTERCHANGE, "interchange",
+         "Interchange: the innermost loop steps from row to row, so each step touches another "
+         "cache line, and the next element of a line is used a whole pass later. Make the loop "
+         "that steps along the row the innermost."},
+    [TRANSFORM_BATCHING] =
+        {TRANSFORM_BATCHING, "batching",
+         "Batching: each call from the loop around it goes through the same data. Pass the work of "
+         "several calls at once, so that one pass over the data serves them all, or make all calls "
+         "for one block of the data before the next."},
+    [TRANSFORM_RECURSION] =
+        {TRANSFORM_RECURSION, "recursive blocking",
+         "Recursive blocking: a recursive function and the calls it makes go over the same data. "
+         "Once a part fits the cache, finish all levels below it before beginning the next part."},
     [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering",
-                              "Reordering: where the access goes comes from other data. Store what "
-                              "is used together side by side (sort or renumber it), or collect the "
-                              "accesses and make them block by block."},
+                              "Reordering: the address accessed depends on other data. Place data "
+                              "that is used together side by side (sort or renumber it), or "
+                              "collect the accesses and make them block by block."},
 };
 
 static enum transform_kind between_loops(const struct transform_facts *facts)
