@@ -275,10 +275,10 @@ static bool prepare(struct inject_service *service, struct inject_process *proce
         rewrite->to = to;
         if (patch_emit_jump(entry, to, rewrite->after))
             return true;
-        reason = "something else is there than in its file";
+        reason = "its code differs from its file";
         break;
     case FOUND_ORIGINAL: reason = place(process, hook, entry, rewrite); break;
-    case FOUND_OTHER: reason = "something else is there than in its file"; break;
+    case FOUND_OTHER: reason = "its code differs from its file"; break;
     }
     if (reason)
         leave(service, process, index, reason);
@@ -453,9 +453,9 @@ static void unhook_often(struct inject_service *service, struct inject_process *
             atomic_load(&function->often) == BLOCKS_OFTEN_NOT ||
             !(loaded = find_loaded(process, hook->module)))
             continue;
-        leave(service, process, i,
-              "it is executed so often, and so short, that even counting it would take too much "
-              "time");
+        leave(
+            service, process, i,
+            "it is so short and executed so often that even counting it would take too much time");
         if (write_original(process, hook, hook->plan.entry + loaded->bias))
             atomic_store(&function->often, BLOCKS_OFTEN_UNHOOKED);
     }
@@ -629,11 +629,10 @@ static void refuse_patching(struct inject_service *service, int reason)
     if (service->patching_refused)
         return;
     service->patching_refused = reason;
-    snprintf(
-        sentence, sizeof sentence,
-        "functions of a process cannot be hooked, because the kernel does not let headroom write "
-        "to it (%s); calls of library functions are timed all the same.",
-        strerror(reason));
+    snprintf(sentence, sizeof sentence,
+             "functions of a process cannot be hooked, because the kernel does not let headroom "
+             "write to it (%s); calls to library functions are still timed.",
+             strerror(reason));
     inject_service_note(service, sentence);
 }
 

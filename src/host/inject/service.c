@@ -210,9 +210,8 @@ void inject_watch(struct inject_service *service, pid_t child)
     if (!service->sampling_refused || service->request->functions_count > 0)
         return;
     snprintf(sentence, sizeof sentence,
-             "hot functions are not found by themselves, because the kernel refuses samples (%s); "
-             "calls of "
-             "library functions are timed, and what --functions names.",
+             "hot functions cannot be found, because the kernel refuses samples (%s); calls to "
+             "library functions are timed, and functions named by --functions.",
              strerror(service->sampling_refused));
     inject_service_note(service, sentence);
 }
@@ -226,7 +225,7 @@ void inject_begin(struct inject_service *service)
     service->region->wait = 0;
     inject_service_note(service,
                         "functions of the program cannot be hooked, because there is no memory for "
-                        "another thread; calls of library functions are timed.");
+                        "another thread; calls to library functions are timed.");
 }
 
 void inject_end(struct inject_service *service)

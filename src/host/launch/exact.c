@@ -42,7 +42,7 @@ static void tell_log_failure(struct run *run)
     if (run->told_failure || !run->words.log_failure[0])
         return;
     snprintf(sentence, sizeof sentence,
-             "the raw log cannot be written any further (%s); the program goes on, the profile "
+             "the raw log cannot be written any further (%s); the program goes on, and the profile "
              "will not cover all of it.",
              run->words.log_failure);
     if (program->note)

@@ -130,8 +130,8 @@ static void drain(struct recording *recording)
     if (recording->log.failure && !recording->told_failure) {
         char sentence[256];
         snprintf(sentence, sizeof sentence,
-                 "the raw log cannot be written any further (%s); the program goes on, the "
-                 "profile will cover its first part only.",
+                 "the raw log cannot be written any further (%s); the program goes on, and the "
+                 "profile will cover only its first part.",
                  strerror(recording->log.failure));
         if (recording->request->note)
             recording->request->note(recording->request->context, sentence);

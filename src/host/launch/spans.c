@@ -161,7 +161,7 @@ static bool check(const struct inject_request *request, char *error)
         if (inject_key(request->keys[i], &argument))
             continue;
         snprintf(error, LAUNCH_ERROR_BYTES,
-                 "'%.100s' is no key: FUNCTION:ARGUMENT is wanted, with an argument from 0 to 5.",
+                 "'%.100s' is not a key: use FUNCTION:ARGUMENT, with an argument from 0 to 5.",
                  request->keys[i]);
         return false;
     }

@@ -503,7 +503,7 @@ static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES]
     const char *disagree = NULL;
     enum base_status status = merge_settle(profile, &disagree);
     if (status == BASE_MALFORMED)
-        differ(why, "they tell different things of the same code (table %s)", disagree);
+        differ(why, "they contradict each other on the same code (table %s)", disagree);
     if (status != BASE_OK)
         return status;
     find_exit(profile);

@@ -83,7 +83,7 @@ static enum base_status judge_header(const unsigned char *header, const char *pa
         return BASE_TOO_NEW;
     }
     if (found == 0 || found > PROFILE_VERSION) {
-        snprintf(error, error_bytes, "'%s' is damaged: it names no valid format version.", path);
+        snprintf(error, error_bytes, "'%s' is damaged: it states no valid format version.", path);
         return BASE_MALFORMED;
     }
     *version = (int)found;
@@ -453,8 +453,8 @@ static enum base_status fail_read(const struct reader *reader, const char *path,
 {
     if (reader->too_deep) {
         snprintf(error, error_bytes,
-                 "cannot read '%s': its calling contexts are more than %d frames deep, which those "
-                 "of no recording are.",
+                 "cannot read '%s': its calling contexts are more than %d frames deep, deeper than "
+                 "those of any recording.",
                  path, PROFILE_MOST_DEPTH);
         return BASE_TOO_LARGE;
     }

@@ -253,8 +253,7 @@ static enum base_status write_database(const struct profile *profile, const char
         return BASE_OK;
     if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
         say(error, error_bytes,
-            "cannot write '%s': it would be more than four times as large as what it is made of.",
-            shown);
+            "cannot write '%s': it would be more than four times as large as its input.", shown);
         return BASE_TOO_LARGE;
     }
     if (result == SQLITE_FULL || reason == ENOSPC || reason == EDQUOT) {

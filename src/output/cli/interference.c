@@ -136,7 +136,7 @@ static void collect_degraded(struct timed *timed)
     const struct launch_spans_result *blocks = &timed->blocks;
     if (blocks->hooks.sampling_refused) {
         snprintf(timed->sampling_text, sizeof timed->sampling_text,
-                 "no functions of the program were chosen by itself (%s): name them with "
+                 "no functions of the program were chosen automatically (%s): name them with "
                  "--functions",
                  permission(blocks->hooks.sampling_refused));
         recording_degraded(recording, timed->sampling_text);
@@ -149,7 +149,7 @@ static void collect_degraded(struct timed *timed)
     }
     if (blocks->hooks.unhooked_more) {
         snprintf(timed->more_text, sizeof timed->more_text,
-                 "%llu more functions were not hooked than are listed",
+                 "%llu more functions were not hooked and are not listed",
                  (unsigned long long)blocks->hooks.unhooked_more);
         recording_degraded(recording, timed->more_text);
     }

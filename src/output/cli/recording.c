@@ -111,7 +111,7 @@ static void interruptible(const char *path)
                         "'headroom report' reads it.\n",
                         path)
              : snprintf(interrupt_text, sizeof interrupt_text,
-                        "\nheadroom: writing the profile; interrupt again to give it up.\n");
+                        "\nheadroom: writing the profile; interrupt again to abandon it.\n");
     launch_signals_release();
     for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
         struct sigaction old, action = {.sa_handler = on_interrupt};
@@ -275,8 +275,8 @@ static bool import_recording(struct recording *recording, const char *engine)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
     else
-        say("%s The recording is lost: it cannot be kept in another place either (%s).",
-            recording->error, strerror(errno));
+        say("%s The recording is lost: it cannot be kept elsewhere either (%s).", recording->error,
+            strerror(errno));
     return false;
 }
 
@@ -316,8 +316,8 @@ int recording_exit_code(const struct recording *recording)
 bool recording_finish(struct recording *recording, const char *engine)
 {
     if (recording->result.detached) {
-        say("asked to end again, and '%s' goes on: it is not observed any more, the profile covers "
-            "its time until now.",
+        say("asked a second time to end, and '%s' goes on: it is no longer observed, and the "
+            "profile covers its time until now.",
             recording->command[0]);
         recording_degraded(recording, "the recording was ended before the program, which went on");
     }
@@ -330,7 +330,7 @@ bool recording_finish(struct recording *recording, const char *engine)
 static void remove_file(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
-        say("cannot remove the raw log '%s': %s; nobody needs it any more.", path, strerror(errno));
+        say("cannot remove the raw log '%s': %s; it is no longer needed.", path, strerror(errno));
 }
 
 /* The log itself, whatever it is called by now, and not what another program put in its place. */
