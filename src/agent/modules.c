@@ -13,16 +13,23 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { NOTES_BYTES = 512, MOST_SEGMENTS = 128 };
+enum {
+    NOTES_BYTES = 512,
+    MOST_SEGMENTS = 128,
+    TABLE_PATIENCE_NS = 400000000,
+    TABLE_STEP_NS = 20000000, /* headroom wakes those that wait; and may be killed meanwhile */
+};
 
 static struct agent_module modules[AGENT_MODULES];
 static _Atomic uint32_t module_count, unloads;
+static _Atomic(bool) impatient; /* tables are not waited for any more */
 
 static bool read_string(uint64_t address, char *out, size_t capacity)
 {
@@ -149,9 +156,7 @@ static struct agent_module *add_module(const struct dl_find_object *found,
     identify_file(module);
     find_headers(module, map->l_ld);
     find_text(module);
-    module->table_slot = wire_table_want(agent.region, module->path, module->device, module->inode);
-    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
-    os_futex_wake(&agent.region->doorbell);
+    module->table_slot = wire_table_name(agent.region, module->path, module->device, module->inode);
     atomic_store_explicit(&module->state, AGENT_MODULE_LIVE, memory_order_release);
     return module;
 }
@@ -235,10 +240,44 @@ uint32_t modules_unloads(void)
 
 /* ---- unwind tables ----------------------------------------------------------------- */
 
+static void ask_for_table(uint32_t slot)
+{
+    if (!wire_table_need(agent.region, slot))
+        return;
+    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
+    os_futex_wake(&agent.region->doorbell);
+}
+
+/*
+ * headroom makes a table when the first walk gets to its module, and the walk waits for it: most
+ * modules of a program are in no calling context that is sampled, and to make a table for each of
+ * them takes longer than a short program runs. A table that takes too long is waited for once; from
+ * then on walks go without until tables are there, as incomplete contexts that are counted.
+ */
+static void await_table(uint32_t slot)
+{
+    const struct wire_table_slot *table = &agent.region->tables[slot];
+    uint32_t state = atomic_load_explicit(&table->state, memory_order_acquire);
+    if (state >= WIRE_TABLE_READY)
+        return;
+    ask_for_table(slot);
+    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + TABLE_PATIENCE_NS;
+    while ((state = atomic_load_explicit(&table->state, memory_order_acquire)) < WIRE_TABLE_READY) {
+        struct timespec pause = {.tv_nsec = TABLE_STEP_NS};
+        if (atomic_load(&impatient) || atomic_load(&agent.region->stopping))
+            return;
+        if (os_now_ns(CLOCK_MONOTONIC) > deadline || !agent_headroom_lives())
+            atomic_store(&impatient, true);
+        else
+            os_syscall(__NR_futex, &table->state, FUTEX_WAIT, state, &pause, NULL, 0);
+    }
+}
+
 static void map_table(struct agent_module *module)
 {
     if (module->table_slot == WIRE_NONE)
         return;
+    await_table(module->table_slot);
     struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
     uint32_t expected = AGENT_TABLE_NONE;
     if (atomic_load_explicit(&slot->state, memory_order_acquire) != WIRE_TABLE_READY ||
@@ -259,10 +298,29 @@ static void map_table(struct agent_module *module)
     atomic_store_explicit(&module->table_state, AGENT_TABLE_MAPPED, memory_order_release);
 }
 
+/* Another thread maps it at this moment: it is there in some microseconds. */
+static void await_mapping(const struct agent_module *module)
+{
+    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + TABLE_PATIENCE_NS;
+    while (atomic_load_explicit(&module->table_state, memory_order_acquire) ==
+               AGENT_TABLE_MAPPING &&
+           os_now_ns(CLOCK_MONOTONIC) < deadline)
+        os_syscall(__NR_sched_yield);
+}
+
+void modules_after_fork(void)
+{
+    for (uint32_t i = 0; i < known_modules(); i++) {
+        uint32_t mapping = AGENT_TABLE_MAPPING; /* by a thread that is not here */
+        atomic_compare_exchange_strong(&modules[i].table_state, &mapping, AGENT_TABLE_NONE);
+    }
+}
+
 static const struct unwind_table *table_of(struct agent_module *module)
 {
     if (atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_NONE)
         map_table(module);
+    await_mapping(module);
     return atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_MAPPED
                ? &module->table
                : NULL;
@@ -287,20 +345,11 @@ uint64_t modules_function_start(uint64_t ip)
     return vaddr ? vaddr + module->bias : 0;
 }
 
-void modules_wait(uint64_t nanoseconds)
+void modules_wait(void)
 {
-    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + nanoseconds;
-    for (uint32_t i = 0; i < known_modules(); i++) {
-        struct agent_module *module = &modules[i];
-        if (module->table_slot == WIRE_NONE)
-            continue;
-        struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
-        while (atomic_load_explicit(&slot->state, memory_order_acquire) < WIRE_TABLE_READY) {
-            if (os_now_ns(CLOCK_MONOTONIC) > deadline)
-                return;
-            struct timespec pause = {.tv_nsec = 500000};
-            os_syscall(__NR_nanosleep, &pause, NULL);
-        }
-        table_of(module);
-    }
+    for (uint32_t i = 0; i < known_modules(); i++)
+        if (modules[i].table_slot != WIRE_NONE)
+            ask_for_table(modules[i].table_slot);
+    for (uint32_t i = 0; i < known_modules(); i++)
+        table_of(&modules[i]);
 }

@@ -194,10 +194,10 @@ static void drain(struct recording *recording)
     }
 }
 
-static void serve_pool(struct recording *recording, uint64_t passed_ns)
+static void serve_pool(struct recording *recording, bool long_enough)
 {
     bool low = atomic_load_explicit(&recording->region->pool_low, memory_order_relaxed);
-    if (recording->extended || (!low && passed_ns < TICK_MS * UINT64_C(1000000)))
+    if (recording->extended || (!low && !long_enough))
         return;
     extend_pool(recording->region, recording->region_file);
     recording->extended = true;
@@ -222,12 +222,13 @@ static bool loop(struct recording *recording, struct launch_signals *signals, pi
     for (;;) {
         uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
         bool ended = launch_program_ended(child);
-        launch_tables_serve(recording->tables);
+        uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
+        bool long_enough = now - begun >= TICK_MS * UINT64_C(1000000);
+        launch_tables_serve(recording->tables, long_enough);
+        serve_pool(recording, long_enough);
         launch_calls_serve(&recording->calls, recording->region, recording->companion);
         if (recording->companion->tick)
             recording->companion->tick(recording->companion->context);
-        uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
-        serve_pool(recording, now - begun);
         if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
             reap(recording);
             reaped = now;
