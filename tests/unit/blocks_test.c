@@ -7,7 +7,7 @@
 #include "blocks_fixture.h"
 #include "import/import.h"
 #include "profile/profile.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

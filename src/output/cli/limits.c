@@ -9,7 +9,7 @@
  */
 #include "cli/verbs.h"
 
-#include "report/collect.h"
+#include "show/collect.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -10,7 +10,9 @@
 
 #include "base/base.h"
 #include "binary/binary.h"
-#include "report/report.h"
+#include "compare/check.h"
+#include "compare/diff.h"
+#include "show/report.h"
 
 extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb, fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb, doctor_verb, help_verb;
 

@@ -3,8 +3,8 @@
  * default one. */
 #include "export/walk.h"
 
-#include "interference/interference.h"
-#include "report/interference.h"
+#include "sci/interference.h"
+#include "show/interference.h"
 
 #include <inttypes.h>
 

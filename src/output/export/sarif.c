@@ -9,7 +9,7 @@
  */
 #include "export/walk.h"
 
-#include "report/sarif.h"
+#include "show/sarif.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

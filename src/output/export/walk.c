@@ -2,7 +2,7 @@
 /* Strings, places, stacks and metrics of a profile: what all formats are written from. */
 #include "export/walk.h"
 
-#include "report/names.h"
+#include "show/names.h"
 
 #include <math.h>
 #include <stdlib.h>

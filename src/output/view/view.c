@@ -7,7 +7,7 @@
  */
 #include "view/internal.h"
 
-#include "report/collect.h"
+#include "show/collect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
