@@ -36,6 +36,10 @@ uninstall: | setup-build
 	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
+# The Debian package, in build-deb.
+deb: | setup-deb
+	@tools/deb build-deb
+
 check-format: | setup-test
 	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
 
@@ -84,10 +88,10 @@ bench: all | setup-bench
 	@bench/build subjects
 	@bench/overhead $(BUILD)/headroom subjects
 
-setup-build setup-test setup-bench: setup-%:
+setup-build setup-test setup-bench setup-deb: setup-%:
 	@tools/setup $*
 
 clean:
-	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
+	rm -rf $(BUILD) build-sanitize build-clang build-fuzz build-deb
 
-.PHONY: all run test install uninstall check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench
+.PHONY: all run test install uninstall deb check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench setup-deb
