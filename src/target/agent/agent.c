@@ -381,13 +381,12 @@ static uint32_t find_parent(void)
 {
     uint32_t parent = WIRE_NONE, ppid = (uint32_t)os_syscall(__NR_getppid);
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
-        const struct wire_thread_slot *slot = &agent.region->threads[i];
-        if (atomic_load_explicit(&slot->state, memory_order_relaxed) == WIRE_SLOT_FREE)
+        uint32_t owner = wire_owner(agent.region, i);
+        if (owner == 0 || (owner != agent.pid && owner != ppid))
             continue;
-        if (slot->pid == agent.pid)
-            return slot->process;
-        if (slot->pid == ppid)
-            parent = slot->process;
+        parent = agent.region->threads[i].process;
+        if (owner == agent.pid)
+            return parent;
     }
     return parent;
 }
