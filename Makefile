@@ -14,16 +14,16 @@ TESTS_AT_ONCE = $(shell expr $$(nproc) + 1)
 RUN_TESTS = meson test --no-rebuild --print-errorlogs --num-processes $(TESTS_AT_ONCE) -C
 
 all: | setup-build
-	@tools/configure $(BUILD) --prefix=$(PREFIX) -Dtests=false
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 	@ninja -C $(BUILD)
 
 everything: | setup-test
-	@tools/configure $(BUILD) --prefix=$(PREFIX) -Dtests=true
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=true
 	@ninja -C $(BUILD)
 
 # A real program, built from its Debian source package, under `headroom waste`. Builds no more than that needs.
 run: | setup-run
-	@tools/run_example $(BUILD) --prefix=$(PREFIX) -Dtests=false
+	@tools/run_example $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 
 # Everything but the long versions; ends with "N passed, N failed".
 test: everything
@@ -39,9 +39,16 @@ test-full: everything
 	    $(MAKE) fuzz FUZZ_SECONDS=60; fuzz=$$?; \
 	    tools/summarize $(BUILD) build-sanitize build-clang --step sanitize=$$sanitize clang=$$clang fuzz=$$fuzz
 
+# An empty PREFIX is the root, as in GNU's makefiles.
 install: all
-	meson configure $(BUILD) -Dprefix=$(PREFIX)
-	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
+	@meson install -C $(BUILD) --destdir="$(DESTDIR)"
+
+# Removes the files that `make install` with the same PREFIX and DESTDIR installs.
+uninstall: | setup-build
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
+	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 check-format: | setup-test
 	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
@@ -99,5 +106,5 @@ setup-run setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang
 
-.PHONY: all everything run test test-full install check-format sanitize build-clang clang fuzz faults mutants bench torture-matrix torture-system torture-long \
+.PHONY: all everything run test test-full install uninstall check-format sanitize build-clang clang fuzz faults mutants bench torture-matrix torture-system torture-long \
     clean setup-run setup-build setup-test setup-bench

@@ -4,9 +4,10 @@
  * (a simulation of recordings of one program, and of a program that changed), limits, suppressions;
  * and hostile names in everything that is printed.
  */
-#include "compare/compare.h"
+#include "compare/check.h"
+#include "compare/diff.h"
 #include "profile/profile.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

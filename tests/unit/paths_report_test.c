@@ -3,7 +3,7 @@
  * Reports of paths and calling contexts: a profile small enough to work everything out by hand; the
  * JSON is read by a library, the text compared with what a person should see.
  */
-#include "report/paths.h"
+#include "paths/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

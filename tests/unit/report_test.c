@@ -4,7 +4,7 @@
  * was put in; the text is compared with what a person should read.
  */
 #include "distance/distance.h"
-#include "report/parts.h"
+#include "show/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

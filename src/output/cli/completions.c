@@ -35,8 +35,8 @@ static void choices(FILE *out, const struct option_spec *spec, const char *betwe
 
 static void verb_names(FILE *out)
 {
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        fprintf(out, "%s%s", verb == verbs ? "" : " ", verb->name);
+    for (const struct verb *const *at = verbs; *at; at++)
+        fprintf(out, "%s%s", at == verbs ? "" : " ", (*at)->name);
 }
 
 static void option_names(FILE *out, const struct option_spec *options)
@@ -212,7 +212,8 @@ static void bash_facts(FILE *out)
     verb_names(out);
     fputs("'\n    options= valued= operands= most=0\n    case $1 in\n    ''", out);
     bash_verb(out, &top);
-    for (const struct verb *verb = verbs; verb->name; verb++) {
+    for (const struct verb *const *at = verbs; *at; at++) {
+        const struct verb *verb = *at;
         fprintf(out, "    %s", verb->name);
         bash_verb(out, verb);
     }
@@ -238,7 +239,8 @@ static void bash_value(FILE *out, const struct option_spec *spec)
 static void bash_values(FILE *out)
 {
     fputs("_headroom_value()\n{\n    case $1 in\n", out);
-    for (const struct verb *verb = verbs; verb->name; verb++) {
+    for (const struct verb *const *at = verbs; *at; at++) {
+        const struct verb *verb = *at;
         for (const struct option_spec *spec = verb->options; spec->name; spec++) {
             if (!spec->help || !takes_value(spec))
                 continue;
@@ -346,8 +348,8 @@ void completions_zsh(FILE *out)
 {
     fputs(zsh_fixed, out);
     fputs("_headroom_verbs() {\n    local -a verbs=(\n", out);
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        fprintf(out, "        '%s:%s'\n", verb->name, verb->summary);
+    for (const struct verb *const *at = verbs; *at; at++)
+        fprintf(out, "        '%s:%s'\n", (*at)->name, (*at)->summary);
     fputs("    )\n    _describe verb verbs\n}\n\n"
           "_headroom() {\n    if (( CURRENT == 2 )); then\n        _arguments -S",
           out);
@@ -355,7 +357,8 @@ void completions_zsh(FILE *out)
     fputs(" \\\n            '1:verb:_headroom_verbs'\n        return\n    fi\n"
           "    local verb=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $verb in\n",
           out);
-    for (const struct verb *verb = verbs; verb->name; verb++) {
+    for (const struct verb *const *at = verbs; *at; at++) {
+        const struct verb *verb = *at;
         fprintf(out, "    %s)\n        _arguments -S%s", verb->name,
                 takes_command(verb) ? " -A '-*'" : "");
         zsh_options(out, verb->options);
@@ -437,11 +440,12 @@ static const char fish_fixed[] =
 static void fish_facts(FILE *out)
 {
     fputs("set -g __headroom_commands", out);
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        if (takes_command(verb))
-            fprintf(out, " %s", verb->name);
+    for (const struct verb *const *at = verbs; *at; at++)
+        if (takes_command(*at))
+            fprintf(out, " %s", (*at)->name);
     fputs("\n\nfunction __headroom_valued --argument-names verb\n    switch $verb\n", out);
-    for (const struct verb *verb = verbs; verb->name; verb++) {
+    for (const struct verb *const *at = verbs; *at; at++) {
+        const struct verb *verb = *at;
         fprintf(out, "        case %s\n            string split -n ' ' -- '", verb->name);
         valued_names(out, verb->options);
         fputs("'\n", out);
@@ -509,10 +513,11 @@ void completions_fish(FILE *out)
     fputs(fish_fixed, out);
     fputs("complete -c headroom -f\n", out);
     fish_options(out, first, top.options);
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        fprintf(out, "complete -c headroom -n '%s' -a %s -d '%s'\n", first, verb->name,
-                verb->summary);
-    for (const struct verb *verb = verbs; verb->name; verb++) {
+    for (const struct verb *const *at = verbs; *at; at++)
+        fprintf(out, "complete -c headroom -n '%s' -a %s -d '%s'\n", first, (*at)->name,
+                (*at)->summary);
+    for (const struct verb *const *at = verbs; *at; at++) {
+        const struct verb *verb = *at;
         snprintf(condition, sizeof condition, "__headroom_options %s", verb->name);
         fish_options(out, condition, verb->options);
         fish_operands(out, verb);

@@ -70,11 +70,11 @@ static void print_options(const struct option_spec *options, FILE *out)
 static void print_verbs(FILE *out)
 {
     int longest = 0;
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        longest = (int)strlen(verb->name) > longest ? (int)strlen(verb->name) : longest;
+    for (const struct verb *const *at = verbs; *at; at++)
+        longest = (int)strlen((*at)->name) > longest ? (int)strlen((*at)->name) : longest;
     fputs("\nVerbs:\n", out);
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        fprintf(out, "  %-*s  %s\n", longest, verb->name, verb->summary);
+    for (const struct verb *const *at = verbs; *at; at++)
+        fprintf(out, "  %-*s  %s\n", longest, (*at)->name, (*at)->summary);
 }
 
 void print_help(const struct verb *verb, FILE *out)
@@ -167,8 +167,8 @@ static void generate_man(const struct verb *verb, FILE *out)
     roff_section(out, "DESCRIPTION", verb->description);
     if (whole) {
         fputs(".SH VERBS\n", out);
-        for (const struct verb *each = verbs; each->name; each++)
-            fprintf(out, ".TP\n\\fBheadroom\\-%s\\fR(1)\n%s\n", each->name, each->summary);
+        for (const struct verb *const *at = verbs; *at; at++)
+            fprintf(out, ".TP\n\\fBheadroom\\-%s\\fR(1)\n%s\n", (*at)->name, (*at)->summary);
     }
     roff_options(out, verb->options);
     roff_section(out, "EXIT STATUS", verb->exit_status);

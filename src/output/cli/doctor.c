@@ -3,6 +3,7 @@
  * `headroom doctor`: tries what a recording needs, one check after the other, and says
  * what would allow more. Nothing is concluded from settings that can be tried instead.
  */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
@@ -94,7 +95,7 @@ static void advise_permission(struct check *check, int reason)
     if (reason == EACCES || reason == EPERM)
         advise(check, "sudo sysctl kernel.perf_event_paranoid=1");
     else if (reason == ENOSPC || reason == EBUSY)
-        advise(check, "end the debugger or profiler that holds the debug registers");
+        advise(check, "stop the debugger or profiler that holds the debug registers");
 }
 
 static void check_watchpoints(struct examination *examination)
@@ -106,10 +107,10 @@ static void check_watchpoints(struct examination *examination)
     }
     struct check *check;
     if (found->registers == 0 && found->armed > 0) {
-        check = add(examination, "watchpoints", STATE_FAILED,
-                    "%u can be armed but none fires: the hypervisor does not pass debug registers "
-                    "on",
-                    found->armed);
+        check =
+            add(examination, "watchpoints", STATE_FAILED,
+                "%u can be armed but none fires: the hypervisor does not support debug registers",
+                found->armed);
     } else if (found->registers == 0) {
         check = add(examination, "watchpoints", STATE_FAILED, "none can be armed: %s",
                     strerror(found->refused));
@@ -157,7 +158,7 @@ static void check_counters(struct examination *examination)
     switch (launch_try_counters(&config)) {
     case BASE_OK:
         add(examination, "counters", STATE_OK,
-            "precise memory events can be opened; the clock source is used nevertheless");
+            "precise memory events can be opened; the clock source is still the default");
         return;
     case BASE_DENIED:
         advise(add(examination, "counters", STATE_LIMITED, "precise memory events are refused"),
@@ -331,7 +332,7 @@ static bool print_json(const struct examination *examination, bool works)
     return written;
 }
 
-int doctor_run(const struct settings *settings, int count, char **operands)
+static int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
         check_kernel,    check_paranoid, check_watchpoints, check_kernel_accesses,
@@ -356,3 +357,25 @@ int doctor_run(const struct settings *settings, int count, char **operands)
     }
     return works ? 0 : 1;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec doctor_options[] = {
+    OPTION_FORMAT,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb doctor_verb = {
+    .name = "doctor",
+    .summary = "test what this machine allows",
+    .arguments = "",
+    .description = "Tries everything that a recording needs and prints what works, what it "
+                   "costs and which command would allow more.",
+    .exit_status = "0 if 'headroom waste' works here, 1 if not, 2 for wrong options.",
+    .options = doctor_options,
+    .usage_code = 2,
+    .run = doctor_run,
+};
