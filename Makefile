@@ -46,7 +46,7 @@ install: all
 
 # Removes the files that `make install` with the same PREFIX and DESTDIR installs.
 uninstall: | setup-build
-	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
