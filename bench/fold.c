@@ -3,7 +3,7 @@
  * What one symbol costs in fold: the least of several rounds, in nanoseconds, for streams as
  * programs make them.
  *
- *   gcc -O2 -Isrc bench/fold.c src/fold/?*.c src/base/?*.c -o fold && ./fold
+ *   gcc -O2 -Isrc/common -Isrc/target -Isrc/engine bench/fold.c src/target/fold/?*.c src/common/base/?*.c -o fold && ./fold
  */
 #include "fold/fold.h"
 

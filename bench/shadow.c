@@ -4,7 +4,7 @@
  * patterns that are common in programs. Prints nanoseconds and time-stamp cycles per access,
  * the least of several rounds; `call` is a helper that does nothing.
  *
- *   gcc -O2 -Isrc bench/shadow.c src/shadow/*.c src/detect/*.c src/base/*.c -o shadow && ./shadow
+ *   gcc -O2 -Isrc/common -Isrc/target -Isrc/engine bench/shadow.c src/engine/shadow/*.c src/target/detect/*.c src/common/base/*.c -o shadow && ./shadow
  */
 #include "shadow/fast.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* JSON. Numbers that do not exist (0/0) are null. */
-#include "reuse/reuse.h"
+#include "mrc/mrc.h"
 #include "simulate.h"
 
 #include <math.h>
@@ -155,7 +155,7 @@ static void write_true_reuse(FILE *out, const struct truth *truth, const struct 
             write_similarity(out, "model", bins[unit].stack, bins[unit].modelled);
             fputs(",", out);
             number(out, "model_s_octaves",
-                   reuse_similarity(truth->stack_bins[unit], bins[unit].model));
+                   mrc_similarity(truth->stack_bins[unit], bins[unit].model));
         }
         fputs(",", out);
         write_pairs(out, nodes, &truth->ranked_reuses[unit]);
@@ -278,7 +278,7 @@ static void write_histograms(FILE *out, const struct sampler *sampler, enum meth
     fputs(",", out);
     write_similarity(out, "time", right[unit].time, time);
     fputs(",", out);
-    number(out, "time_s_octaves", reuse_similarity(truth->time_bins[unit], fine));
+    number(out, "time_s_octaves", mrc_similarity(truth->time_bins[unit], fine));
     if (unit == UNIT_WORD && truth->distances[UNIT_LINE]) {
         fputs(",", out);
         write_similarity(out, "line_time", right[UNIT_LINE].time, time);

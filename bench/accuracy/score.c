@@ -4,7 +4,7 @@
  * comparison of the pairs that make up 90 % of the waste (§7.1: edit distance of the
  * orders, difference of the sets, weights).
  */
-#include "reuse/reuse.h"
+#include "mrc/mrc.h"
 #include "simulate.h"
 
 #include <math.h>
@@ -246,9 +246,9 @@ bool score_top(const struct ranked *truth, const struct tally *estimate, enum me
 void score_stack_model(const double *time, double touches, double first_touches, double *stack)
 {
     static double scaled[DISTANCE_BINS];
-    double sum = reuse_sum(time);
+    double sum = mrc_sum(time);
     double scale = sum > 0 ? fmax(touches - first_touches, 0) / sum : 0;
     for (unsigned i = 0; i < DISTANCE_BINS; i++)
         scaled[i] = time[i] * scale;
-    reuse_stack_from_time(scaled, first_touches, first_touches, stack);
+    mrc_stack_from_time(scaled, first_touches, first_touches, stack);
 }

@@ -16,8 +16,8 @@ execFileSync(process.execPath, [path.join(root, "web/build.mjs"), directory]);
 const names = ["app.js", "app.css"];
 console.log(`1..${names.length}`);
 names.forEach((name, index) => {
-  const same = readFileSync(path.join(directory, name)).equals(readFileSync(path.join(root, "src/view", name)));
-  console.log(`${same ? "ok" : "not ok"} ${index + 1} - src/view/${name} is what web/ gives (node web/build.mjs)`);
+  const same = readFileSync(path.join(directory, name)).equals(readFileSync(path.join(root, "src/output/view", name)));
+  console.log(`${same ? "ok" : "not ok"} ${index + 1} - src/output/view/${name} is what web/ gives (node web/build.mjs)`);
   if (!same) process.exitCode = 1;
 });
 rmSync(directory, { recursive: true });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reading an access trace (src/wire/trace.h) from a file; what cannot be read ends the test. */
+/* Reading an access trace (src/common/wire/trace.h) from a file; what cannot be read ends the test. */
 #ifndef HEADROOM_TESTS_TRACE_FILE_H
 #define HEADROOM_TESTS_TRACE_FILE_H
 

@@ -4,8 +4,8 @@
  * must give a status or an answer, and every table that compiles must pass the
  * reader's thorough check.
  *
- *   clang-14 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc \
- *       tests/fuzz/binary_fuzz.c src/{binary,unwind,base}/[a-z]*.c \
+ *   clang-14 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc/common -Isrc/code \
+ *       tests/fuzz/binary_fuzz.c src/code/{binary,unwind}/[a-z]*.c src/common/base/[a-z]*.c \
  *       -ldw -lelf -liberty -ldl -o /tmp/binary_fuzz
  *   mkdir /tmp/corpus && cp small-elf-files /tmp/corpus
  *   /tmp/binary_fuzz -max_len=65536 /tmp/corpus

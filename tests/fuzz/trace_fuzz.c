@@ -5,8 +5,8 @@
  * event breaks what trace.h promises, or if a trace that was read does not come back after writing
  * it.
  *
- * clang -fsanitize=fuzzer,address,undefined -Isrc tests/fuzz/trace_fuzz.c src/wire/trace.c
- * src/wire/trace_read.c src/base/base.c
+ * clang -fsanitize=fuzzer,address,undefined -Isrc/common -Isrc/target -Isrc/engine tests/fuzz/trace_fuzz.c src/common/wire/trace.c
+ * src/common/wire/trace_read.c src/common/base/base.c
  */
 #include "wire/trace.h"
 

@@ -5,8 +5,8 @@
  * of overwrites of a region. Aborts if a record or frame that passed its check is not what the
  * check promises.
  *
- * clang -fsanitize=fuzzer,address,undefined -Isrc tests/fuzz/wire_fuzz.c src/wire/wire.c
- * src/base/base.c
+ * clang -fsanitize=fuzzer,address,undefined -Isrc/common -Isrc/target -Isrc/engine tests/fuzz/wire_fuzz.c src/common/wire/wire.c
+ * src/common/base/base.c
  */
 #include "wire/wire.h"
 

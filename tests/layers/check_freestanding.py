@@ -45,6 +45,7 @@ FAULTS = {
 class Linker:
     def __init__(self, compiler, src, scratch):
         self.compiler, self.src, self.scratch = compiler, src, scratch
+        self.roots = [flag for wing in sorted(p for p in src.iterdir() if p.is_dir()) for flag in ("-I", wing)]
         self.objects = {}
         (scratch / "stubs.c").write_text(STUBS)
         self.stubs = self.compile(scratch / "stubs.c")[0]
@@ -57,11 +58,11 @@ class Linker:
         """(object, problems)"""
         out = self.scratch / (str(path).replace("/", "_") + ".o")
         flags = FLAGS + ROOM_FLAGS.get(pathlib.Path(path).parent.name, [])
-        return out, self.run(flags + ["-I", self.src, "-c", path, "-o", out])
+        return out, self.run(flags + self.roots + ["-c", path, "-o", out])
 
     def room(self, name):
         if name not in self.objects:
-            built = [self.compile(path) for path in sorted((self.src / name).glob("*.[cS]"))]
+            built = [self.compile(path) for path in sorted(self.src.glob(f"*/{name}/*.[cS]"))]
             self.objects[name] = ([o for o, _ in built], [p for _, problems in built for p in problems])
         return self.objects[name]
 

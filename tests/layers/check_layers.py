@@ -27,8 +27,9 @@ SYSTEM_PREFIX = KERNEL + ("sys/", "bits/", "x86intrin.h", "immintrin.h", "cpuid.
 
 
 class Room:
-    def __init__(self, name, properties, may):
+    def __init__(self, name, wing, properties, may):
         self.name = name
+        self.wing = wing
         self.may = may
         self.free = "F" in properties
         self.entry = "entry" in properties
@@ -39,13 +40,18 @@ class Room:
 
 
 def parse(text, problems):
-    rooms = {}
+    rooms, wings = {}, []
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split("#")[0].split()
         if not words:
             continue
         at = words.index(":") if ":" in words else len(words)
         name, properties, may = words[0], words[1:at], words[at + 1:]
+        if name == "wing":
+            if len(properties) != 1 or may or properties[0] in wings:
+                problems.append(f"layers.txt:{number}: wing needs a name of its own")
+            wings += properties[:1]
+            continue
         if name in ("allow", "names"):
             if len(properties) != 1 or properties[0] not in rooms:
                 problems.append(f"layers.txt:{number}: {name} needs one listed room")
@@ -59,7 +65,9 @@ def parse(text, problems):
         for word in properties:
             if not re.fullmatch(r"F|entry|-|lib:\S+|public:\S+\.h", word):
                 problems.append(f"layers.txt:{number}: unknown property {word}")
-        room = Room(name, properties, may)
+        if not wings:
+            problems.append(f"layers.txt:{number}: {name} belongs to no wing")
+        room = Room(name, wings[-1] if wings else ".", properties, may)
         for other in may:
             if other not in rooms:
                 problems.append(f"layers.txt:{number}: {name} may include {other}, not listed above it")
@@ -105,10 +113,10 @@ def check_system(room, header, rooms):
 
 def check_project(room, path, header, rooms, src):
     other, _, file = header.partition("/")
-    if not file or ".." in header.split("/") or not (src / header).is_file():
-        return f'"{header}" is not a room/file.h of this tree'
     if other not in rooms:
-        return f"{other} is not a listed room"
+        return f'"{header}" is not a room/file.h of this tree'
+    if not file or ".." in header.split("/") or not (src / rooms[other].wing / header).is_file():
+        return f'"{header}" is not a room/file.h of this tree'
     if other == room.name:
         if path.name in room.public and file not in room.public:
             return f"public header includes the private {header}"
@@ -127,13 +135,15 @@ def check_tree(src):
     rooms = parse((src / "layers.txt").read_text(), problems)
     if not rooms:
         problems.append("layers.txt lists no room")
-    folders = {p.name for p in src.iterdir() if p.is_dir()}
-    problems += [f"{name}: folder is not listed in layers.txt" for name in sorted(folders - rooms.keys())]
-    problems += [f"{name}: listed in layers.txt, but no folder" for name in sorted(rooms.keys() - folders)]
-    problems += [f"{p.name}: code outside of any room" for p in src.glob("*.[chS]")]
-    for path in sorted(src.glob("*/**/*.[chS]")):
-        room = rooms.get(path.relative_to(src).parts[0])
-        if room is None:
+    folders = {f"{p.parent.name}/{p.name}" for p in src.glob("*/*") if p.is_dir()}
+    listed = {f"{room.wing}/{room.name}" for room in rooms.values()}
+    problems += [f"{name}: folder is not listed in layers.txt" for name in sorted(folders - listed)]
+    problems += [f"{name}: listed in layers.txt, but no folder" for name in sorted(listed - folders)]
+    problems += [f"{p.relative_to(src)}: code outside of any room" for p in [*src.glob("*.[chS]"), *src.glob("*/*.[chS]")]]
+    for path in sorted(src.glob("*/*/**/*.[chS]")):
+        wing, name = path.relative_to(src).parts[:2]
+        room = rooms.get(name)
+        if room is None or room.wing != wing:
             continue
         for number, what in includes(path):
             quoted = re.match(r'"([^"]+)"', what)
@@ -152,25 +162,25 @@ def check_tree(src):
 # ---- planted faults ---------------------------------------------------------------------
 
 SOUND = {
-    "layers.txt": "# comment\nbase F\nmid F lib:Fancy : base\nagent F entry : base mid\n"
-                  "allow agent : dlfcn.h\nhost lib:sqlite3 public:extra.h : base\n"
+    "layers.txt": "# comment\nwing low\nbase F\nmid F lib:Fancy : base\nagent F entry : base mid\n"
+                  "allow agent : dlfcn.h\nwing high\nhost lib:sqlite3 public:extra.h : base\n"
                   "top entry : base host mid\n",
-    "base/base.h": "#include <stdint.h>\n",
-    "base/base.c": '#include "base/base.h"\n#include <string.h>\n#include <linux/futex.h>\n',
-    "mid/mid.h": '#include "base/base.h"\n',
-    "mid/inner.h": "#include <stddef.h>\n",
-    "mid/mid.c": '#include "mid/mid.h"\n#include "mid/inner.h"\n#include <Fancy/Fancy.h>\n',
-    "agent/agent.c": '#include "mid/mid.h"\n#include <dlfcn.h>\n',
-    "host/host.h": "#include <stdio.h>\n",
-    "host/extra.h": "#include <stdio.h>\n",
-    "host/host.c": '#include "base/base.h"\n#include <sqlite3.h>\n'
+    "low/base/base.h": "#include <stdint.h>\n",
+    "low/base/base.c": '#include "base/base.h"\n#include <string.h>\n#include <linux/futex.h>\n',
+    "low/mid/mid.h": '#include "base/base.h"\n',
+    "low/mid/inner.h": "#include <stddef.h>\n",
+    "low/mid/mid.c": '#include "mid/mid.h"\n#include "mid/inner.h"\n#include <Fancy/Fancy.h>\n',
+    "low/agent/agent.c": '#include "mid/mid.h"\n#include <dlfcn.h>\n',
+    "high/host/host.h": "#include <stdio.h>\n",
+    "high/host/extra.h": "#include <stdio.h>\n",
+    "high/host/host.c": '#include "base/base.h"\n#include <sqlite3.h>\n'
                    '/* #include "mid/mid.h" */ // #include <Fancy/Fancy.h>\n',
-    "top/top.c": '#include "host/host.h"\n#include "host/extra.h"\n#include <sys/wait.h>\n',
+    "high/top/top.c": '#include "host/host.h"\n#include "host/extra.h"\n#include <sys/wait.h>\n',
 }
 
 # name, file, what is appended to it (or, for layers.txt, what replaces it), expected complaint
 FAULTS = [
-    ("an unlisted room", "stray/stray.c", "\n", "stray: folder is not listed"),
+    ("an unlisted room", "low/stray/stray.c", "\n", "stray: folder is not listed"),
     ("a listed room without folder", "layers.txt", SOUND["layers.txt"] + "ghost F\n", "no folder"),
     ("a room listed twice", "layers.txt", SOUND["layers.txt"] + "base F\n", "listed twice"),
     ("an unknown property", "layers.txt", SOUND["layers.txt"].replace("base F\n", "base G\n"),
@@ -186,28 +196,34 @@ FAULTS = [
      SOUND["layers.txt"].replace("top entry : base", "top entry : agent base"), "agent, an entry room"),
     ("a freestanding room on a host room", "layers.txt",
      SOUND["layers.txt"] + "late F : host\n", "late is freestanding, host is not"),
-    ("an include of a room below", "base/base.c", '#include "mid/mid.h"\n', "base may not include mid"),
-    ("an include of a room not named", "host/host.c", '#include "mid/mid.h"\n', "host may not include mid"),
-    ("an include of an entry room", "top/top.c", '#include "agent/agent.h"\n', "entry room agent"),
-    ("another room's private header", "top/top.c", '#include "mid/inner.h"\n', "mid/inner.h is private to mid"),
-    ("a private header behind a public one", "mid/mid.h", '#include "mid/inner.h"\n',
+    ("an include of a room below", "low/base/base.c", '#include "mid/mid.h"\n', "base may not include mid"),
+    ("an include of a room not named", "high/host/host.c", '#include "mid/mid.h"\n', "host may not include mid"),
+    ("an include of an entry room", "high/top/top.c", '#include "agent/agent.h"\n', "entry room agent"),
+    ("another room's private header", "high/top/top.c", '#include "mid/inner.h"\n', "mid/inner.h is private to mid"),
+    ("a private header behind a public one", "low/mid/mid.h", '#include "mid/inner.h"\n',
      "public header includes the private"),
-    ("a header without its room", "mid/mid.c", '#include "inner.h"\n', "not a room/file.h"),
-    ("a path around the room", "top/top.c", '#include "../mid/inner.h"\n', "not a room/file.h"),
-    ("a path back into a room", "top/top.c", '#include "base/../mid/inner.h"\n', "not a room/file.h"),
-    ("a header that does not exist", "mid/mid.c", '#include "base/none.h"\n', "not a room/file.h"),
-    ("a library outside its room", "top/top.c", "#include <sqlite3.h>\n", "sqlite3 belongs to another room"),
-    ("a library directory outside its room", "base/base.c", "# include <Fancy/Other.h>\n", "Fancy belongs"),
-    ("a library nobody declares", "host/host.c", "#include <jansson.h>\n", "neither the C library's"),
-    ("libc in a freestanding room", "mid/inner.h", "#include <stdlib.h>\n", "<stdlib.h> in a freestanding"),
-    ("libc beyond the allow-list", "agent/agent.c", "#include <stdio.h>\n", "<stdio.h> in a freestanding"),
-    ("an include by macro", "mid/mid.c", "#include HEADER\n", "cannot tell"),
-    ("code outside of any room", "loose.c", "\n", "outside of any room"),
+    ("a header without its room", "low/mid/mid.c", '#include "inner.h"\n', "not a room/file.h"),
+    ("a path around the room", "high/top/top.c", '#include "../mid/inner.h"\n', "not a room/file.h"),
+    ("a path back into a room", "high/top/top.c", '#include "base/../mid/inner.h"\n', "not a room/file.h"),
+    ("a header that does not exist", "low/mid/mid.c", '#include "base/none.h"\n', "not a room/file.h"),
+    ("a library outside its room", "high/top/top.c", "#include <sqlite3.h>\n", "sqlite3 belongs to another room"),
+    ("a library directory outside its room", "low/base/base.c", "# include <Fancy/Other.h>\n", "Fancy belongs"),
+    ("a library nobody declares", "high/host/host.c", "#include <jansson.h>\n", "neither the C library's"),
+    ("libc in a freestanding room", "low/mid/inner.h", "#include <stdlib.h>\n", "<stdlib.h> in a freestanding"),
+    ("libc beyond the allow-list", "low/agent/agent.c", "#include <stdio.h>\n", "<stdio.h> in a freestanding"),
+    ("an include by macro", "low/mid/mid.c", "#include HEADER\n", "cannot tell"),
+    ("code outside of any room", "low/loose.c", "\n", "outside of any room"),
+    ("code outside of any wing", "loose.c", "\n", "outside of any room"),
+    ("a room in another wing than listed", "high/mid/mid.c", "\n", "high/mid: folder is not listed"),
+    ("a wing that is opened twice", "layers.txt", SOUND["layers.txt"] + "wing low\nlate : base\n", "wing needs a name of its own"),
+    ("a room without a wing", "layers.txt", SOUND["layers.txt"].replace("wing low\n", ""), "base belongs to no wing"),
+    ("a wing that uses a later one", "layers.txt", SOUND["layers.txt"].replace("mid F lib:Fancy : base", "mid F lib:Fancy : base host"),
+     "mid may include host, not listed above"),
 ]
 
 
 def plant(root, fault):
-    files = dict(SOUND, **{"agent/agent.h": "\n"})
+    files = dict(SOUND, **{"low/agent/agent.h": "\n"})
     if fault:
         _, file, text, _ = fault
         files[file] = text if file == "layers.txt" else files.get(file, "") + text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Damages raw logs (src/wire/wire.h): bytes as they come, and records and frames whose checksums are made right again."""
+"""Damages raw logs (src/common/wire/wire.h): bytes as they come, and records and frames whose checksums are made right again."""
 import struct
 
 from elf import extreme, flip

@@ -22,7 +22,7 @@
 #include "binary/binary.h"
 #include "cli/verbs.h"
 #include "detect/detect.h"
-#include "graph/graph.h"
+#include "pathgraph/pathgraph.h"
 #include "import/import.h"
 
 #include <elf.h>
@@ -80,7 +80,7 @@ static int read_plans(char **words)
 /* What the exact engine asks for while a program runs. */
 static int read_graphs(char **words)
 {
-    return finish(graph_write(words[0], words[1]), words[0]);
+    return finish(pathgraph_write(words[0], words[1]), words[0]);
 }
 
 static void look_at(struct binary *binary, uint64_t start, uint64_t end)

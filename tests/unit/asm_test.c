@@ -6,7 +6,7 @@
  */
 #include "asm/asm.h"
 #include "binary/object.h"
-#include "flow/flow.h"
+#include "cfg/cfg.h"
 
 #include <gelf.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static char directory[] = "/tmp/headroom-asm-XXXXXX";
 
 static int start(void **state)
 {
-    return !mkdtemp(directory) || flow_start() != BASE_OK;
+    return !mkdtemp(directory) || cfg_start() != BASE_OK;
 }
 
 static int end(void **state)
@@ -172,7 +172,7 @@ static unsigned blocks_with(const struct taken *taken, const struct asm_function
 }
 
 /* "F1 T2|R|J0": edges of each block; a letter and the block it goes to. */
-static const char *graph_of(const struct taken *taken, const struct asm_function *function)
+static const char *pathgraph_of(const struct taken *taken, const struct asm_function *function)
 {
     static char text[1024];
     static const char letters[] = "FTJSGRAaX"; /* S: of a switch; A, a: tail */
@@ -369,7 +369,7 @@ static void expect_graph(const char *text, const char *expected)
     struct taken taken = take_text(text);
     const struct asm_function *function = function_of(&taken, "f");
     assert_int_equal(function->problem, ASM_FINE);
-    assert_string_equal(graph_of(&taken, function), expected);
+    assert_string_equal(pathgraph_of(&taken, function), expected);
     give_back(&taken);
 }
 
@@ -403,7 +403,7 @@ static void tables_of_switch(void **state)
         take_text(HEAD("f") "leaq .L4(%rip), %rdx\nmovslq (%rdx,%rdi,4), %rax\naddq %rdx, %rax\n"
                             "notrack jmp *%rax\n" TABLE ".L1: nop\n.L2: ret\n" TAIL("f"));
     const struct asm_function *function = function_of(&taken, "f");
-    assert_string_equal(graph_of(&taken, function), "S1 S2|F2|R");
+    assert_string_equal(pathgraph_of(&taken, function), "S1 S2|F2|R");
     const struct asm_edge *edge = &taken.file->edges[blocks_of(&taken, function)->first_edge];
     assert_int_equal(edge[0].entries, 2);
     assert_int_equal(edge[1].entries, 1);
@@ -589,7 +589,7 @@ static void calls_that_do_not_return(void **state)
         char text[1024];
         snprintf(text, sizeof text, "%s%s%s", begin, cases[i].directives, end);
         struct taken taken = take_text(text);
-        assert_string_equal(graph_of(&taken, function_of(&taken, "f")), cases[i].graph);
+        assert_string_equal(pathgraph_of(&taken, function_of(&taken, "f")), cases[i].graph);
         give_back(&taken);
     }
 }
@@ -601,11 +601,11 @@ static void names_of_functions_that_do_not_return(void **state)
     static const char own[] = HEAD("err") "ret\n" TAIL("err");
     char text[256];
     struct taken taken = take_text(caller);
-    assert_string_equal(graph_of(&taken, function_of(&taken, "f")), "X|R");
+    assert_string_equal(pathgraph_of(&taken, function_of(&taken, "f")), "X|R");
     give_back(&taken);
     snprintf(text, sizeof text, "%s%s", caller, own);
     taken = take_text(text);
-    assert_string_equal(graph_of(&taken, function_of(&taken, "f")), "R");
+    assert_string_equal(pathgraph_of(&taken, function_of(&taken, "f")), "R");
     give_back(&taken);
 }
 
@@ -632,8 +632,8 @@ static void functions_of_a_compiler(void **state)
     assert_int_equal(edges_of(&taken, function, ASM_TAIL), 1);
     assert_true(function->flags & ASM_LEAF);
     function = function_of(&taken, "indirect");
-    assert_string_equal(graph_of(&taken, function), "A");
-    assert_string_equal(graph_of(&taken, function_of(&taken, "cold")), "F1 T2|R|X");
+    assert_string_equal(pathgraph_of(&taken, function), "A");
+    assert_string_equal(pathgraph_of(&taken, function_of(&taken, "cold")), "F1 T2|R|X");
     function = function_of(&taken, "region");
     assert_int_equal(function->inline_insns, 4);
     assert_int_equal(blocks_with(&taken, function, ASM_BLOCK_INLINE), 1);
@@ -708,7 +708,7 @@ static void landing_pads(void **state, const char *compiler)
                                    &reference, 1) >= 1);
     }
     free(stack);
-    assert_string_equal(graph_of(&taken, function_of(&taken, "_Z4callP1V")), "A");
+    assert_string_equal(pathgraph_of(&taken, function_of(&taken, "_Z4callP1V")), "A");
     give_back(&taken);
 }
 
@@ -1152,11 +1152,11 @@ static size_t pairs_of_asm(const struct taken *taken, const struct asm_function 
     return count;
 }
 
-static size_t pairs_of_flow(const struct flow *flow, uint64_t (*pairs)[2])
+static size_t pairs_of_flow(const struct cfg *flow, uint64_t (*pairs)[2])
 {
     size_t count = 0;
     for (uint32_t i = 0; i < flow->edges_count; i++) {
-        if (flow->edges[i].kind == FLOW_FALL || !flow->edges[i].to)
+        if (flow->edges[i].kind == CFG_FALL || !flow->edges[i].to)
             continue;
         pairs[count][0] = flow->blocks[flow->edges[i].from].last;
         pairs[count++][1] = flow->blocks[flow->edges[i].to].start;
@@ -1185,15 +1185,15 @@ static unsigned compare_flows(const struct taken *taken)
         uint64_t from = library.address[blocks_of(taken, function)[0].first];
         uint64_t to =
             library.address[function->end - 1] + taken->file->insns[last->insns].isa.length;
-        struct flow_code code = {
+        struct cfg_code code = {
             .count = (size_t)(to - from), .start = from, .data = {read_library, &library}};
         uint8_t *copy = malloc(code.count);
         assert_true(from && read_library(&library, from, copy, code.count));
         code.bytes = copy;
-        struct flow *flow;
-        assert_int_equal(flow_of_code(&code, &flow), BASE_OK);
-        if (!(flow->flags & (FLOW_LARGE | FLOW_OVERLAPPING)) &&
-            !(flow->flags & FLOW_INCOMPLETE && edges_of(taken, function, ASM_TABLE))) {
+        struct cfg *flow;
+        assert_int_equal(cfg_of_code(&code, &flow), BASE_OK);
+        if (!(flow->flags & (CFG_LARGE | CFG_OVERLAPPING)) &&
+            !(flow->flags & CFG_INCOMPLETE && edges_of(taken, function, ASM_TABLE))) {
             uint64_t(*pairs[2])[2];
             size_t room = flow->edges_count + 16 * (size_t)function->blocks + 4096;
             pairs[0] = malloc(room * sizeof *pairs[0]);
@@ -1207,7 +1207,7 @@ static unsigned compare_flows(const struct taken *taken)
             free(pairs[0]);
             free(pairs[1]);
         }
-        flow_free(flow);
+        cfg_free(flow);
         free(copy);
     }
     elf_end(library.elf);

@@ -3,7 +3,7 @@
  * Caches against ones that keep the time of each line's last use and search for everything; by
  * hand; and against each other, as the same cache is kept in two ways.
  */
-#include "cache/parts.h"
+#include "cache/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* compile: what is read from command lines, response files and drivers' answers. Compilers are run
  * in tests/cli. */
-#include "compile/parts.h"
+#include "compile/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

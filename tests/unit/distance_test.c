@@ -3,7 +3,7 @@
  * Against an LRU stack that is searched from the top, for many traces; with few slots, so
  * that they are compacted all the time; against a sum tree over time for large ones.
  */
-#include "distance/parts.h"
+#include "distance/internal.h"
 
 #include "cache/cache.h"
 #include <math.h>

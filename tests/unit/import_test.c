@@ -9,7 +9,7 @@
 #include "import/import.h"
 #include "import/reuses.h"
 #include "profile/profile.h"
-#include "reuse/reuse.h"
+#include "mrc/mrc.h"
 #include "wire/wire.h"
 
 #include <setjmp.h>
@@ -940,7 +940,7 @@ static void exact_counts_add_up(void **state)
     assert_true(total.loads == 2000 && total.store_bytes == 80 && total.fresh_store_bytes == 48);
     assert_true(total.ids == 100 && total.contexts == 50 && total.kernel_store_bytes == 4);
     assert_int_equal(profile->threads[0].cpu_ns, 1000);
-    assert_true(is_degraded(profile, "more calling contexts than can be told apart"));
+    assert_true(is_degraded(profile, "more calling contexts than can be kept apart"));
     assert_false(is_degraded(profile, "counters"));
     assert_false(is_degraded(profile, "killed"));
     profile_free(profile);
@@ -1047,7 +1047,7 @@ static void exact_images_find_their_parents(void **state)
     assert_string_equal(profile->arguments[1].text, "100");
     assert_string_equal(profile->run.engine, "exact");
     assert_string_equal(profile->run.verb, "waste");
-    assert_true(is_degraded(profile, "1 program was killed before handing in counts"));
+    assert_true(is_degraded(profile, "1 program was killed before delivering counts"));
     assert_int_equal(profile->run.lost_processes, 1);
     profile_free(profile);
     log_free(&log);
@@ -1782,7 +1782,7 @@ static void intervals_follow_what_is_known(void **state)
     uint32_t first = distance_bin(64), end = distance_bin(1024);
     struct import_interval intervals[] = {{first, end, 6}, {first, distance_bin(256), 4}};
     import_spread(histogram, intervals, 2);
-    double sum = reuse_sum(histogram), upper = 0;
+    double sum = mrc_sum(histogram), upper = 0;
     for (uint32_t bin = distance_bin(512); bin < end; bin++)
         upper += histogram[bin];
     assert_float_equal(sum, 10, 1e-9);
@@ -1790,7 +1790,7 @@ static void intervals_follow_what_is_known(void **state)
     /* Known ones inside draw them all the more. */
     known[distance_bin(100)] = 50;
     import_spread(known, intervals, 2);
-    assert_float_equal(reuse_sum(known), 60, 1e-9);
+    assert_float_equal(mrc_sum(known), 60, 1e-9);
     assert_true(known[distance_bin(100)] > 57);
     assert_float_equal(import_interval_mean(known, first, end), 100, 20);
     assert_true(import_interval_mean((double[DISTANCE_BINS]){0}, 5, 7) == 5);
@@ -2025,12 +2025,12 @@ static struct simulation_result simulate(unsigned samples, uint64_t seed, bool u
     double reused = 0;
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
         reused += simulated.truth[bin];
-    result.time = reuse_similarity(time, simulated.truth);
-    result.elapsed = reuse_similarity(elapsed, simulated.truth);
+    result.time = mrc_similarity(time, simulated.truth);
+    result.elapsed = mrc_similarity(elapsed, simulated.truth);
     result.never = reuse->locations / reuse->accesses - (1 - reused / samples);
     for (unsigned bin = distance_bin(4096); bin < DISTANCE_BINS; bin++)
         time[bin] = simulated.truth[bin] = 0;
-    result.short_ones = reuse_similarity(time, simulated.truth);
+    result.short_ones = mrc_similarity(time, simulated.truth);
     profile_free(profile);
     log_free(&log);
     return result;

@@ -631,7 +631,7 @@ static void test_keys(void **state)
     struct launch_result result;
     char error[LAUNCH_ERROR_BYTES] = "";
     assert_int_equal(launch_blocks(&request, &blocks, &result, error), LAUNCH_FAILED);
-    assert_non_null(strstr(error, "'write' is no key"));
+    assert_non_null(strstr(error, "'write' is not a key"));
 }
 
 /* ---- tests of hooks ---- */

@@ -8,7 +8,7 @@
  * than two traces do.
  */
 #include "distance/distance.h"
-#include "reuse/reuse.h"
+#include "mrc/mrc.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -78,7 +78,7 @@ static double three_classes(uint32_t i)
 /*
  * 1 and more deviations: that is a bias that shows. Of locations that have a tenth of all accesses
  * (zipf) the histogram does not tell which distances are theirs, and of 64 locations the number
- * met is not normally distributed (src/reuse/reuse.c).
+ * met is not normally distributed (src/host/mrc/reuse.c).
  */
 static struct source sources[] = {
     {"uniform 64", 64, even, 0, 4, NULL},
@@ -167,9 +167,9 @@ struct noise {
 
 static void add_trace(struct noise *noise, const struct measured *measured)
 {
-    double stack[DISTANCE_BINS], sum = reuse_sum(measured->stack);
-    reuse_stack_from_time(measured->time, measured->totals.locations, measured->totals.locations,
-                          stack);
+    double stack[DISTANCE_BINS], sum = mrc_sum(measured->stack);
+    mrc_stack_from_time(measured->time, measured->totals.locations, measured->totals.locations,
+                        stack);
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
         double truth = measured->stack[bin] / sum;
         noise->truth[bin] += truth;
@@ -289,8 +289,8 @@ static void evenly_drawn_locations_are_as_on_paper(void **state)
         double time[DISTANCE_BINS], stack[DISTANCE_BINS], derived[DISTANCE_BINS];
         struct measured measured;
         measure(source, 5, 0, &measured);
-        reuse_stack_from_time(measured.time, measured.totals.locations, measured.totals.locations,
-                              derived);
+        mrc_stack_from_time(measured.time, measured.totals.locations, measured.totals.locations,
+                            derived);
         expected_evenly(source->population, time, stack);
         double of_time = deviations(time, measured.time);
         double of_stack = deviations(stack, measured.stack);

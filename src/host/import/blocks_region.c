@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reads the region of timed blocks: which functions there are, and the threads' pieces. Where no
+ * piece begins, the next page is tried, so that one that was overwritten hides no others.
+ */
+#include "import/blocks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The head fits into one read (built_source_read). */
+_Static_assert(sizeof(struct blocks_region) < 1 << 18, "the head of the region is read at once");
+
+static const uint64_t longest_ticks = UINT64_C(1) << 53; /* a month, with 4 GHz */
+
+bool blocks_function_ok(const struct blocks_import *import, uint32_t number)
+{
+    return number > 0 && number < import->functions &&
+           import->region->function[number].state == BLOCKS_READY;
+}
+
+/* ---- the head ---------------------------------------------------------------------------------
+ */
+
+static double rate_of(uint64_t ticks_start, uint64_t ns_start, uint64_t ticks_end, uint64_t ns_end)
+{
+    double ticks = (double)ticks_end - (double)ticks_start, ns = (double)ns_end - (double)ns_start;
+    double rate = ticks > 0 && ns > 0 ? ns / ticks : 0;
+    return rate >= 0.02 && rate <= 100 ? rate : 0; /* of 50 GHz, of 10 MHz */
+}
+
+enum base_status blocks_region_open(struct blocks_import *import, int file, char *error,
+                                    size_t error_bytes)
+{
+    enum base_status status =
+        built_source_attach(&import->source, file, sizeof(struct blocks_region));
+    import->region = status == BASE_OK ? calloc(1, sizeof *import->region) : NULL;
+    if (status == BASE_OK && !import->region)
+        status = BASE_NO_MEMORY;
+    if (status == BASE_OK &&
+        !built_source_read(&import->source, 0, import->region, sizeof *import->region))
+        status = BASE_IO;
+    if (status != BASE_OK) {
+        snprintf(error, error_bytes, "cannot read the recorded times: %s.",
+                 status == BASE_NO_MEMORY ? "out of memory"
+                 : import->source.failure ? strerror(import->source.failure)
+                                          : "it is not there");
+        return status;
+    }
+    struct blocks_region *region = import->region;
+    import->damaged += region->magic != BLOCKS_MAGIC || region->version != BLOCKS_VERSION;
+    import->functions = region->functions < BLOCKS_FUNCTIONS ? region->functions : BLOCKS_FUNCTIONS;
+    import->damaged += region->functions > BLOCKS_FUNCTIONS;
+    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+        region->function[i].name[BLOCKS_NAME - 1] = 0;
+    import->ns_per_tick =
+        rate_of(region->ticks_start, region->ns_start, region->ticks_end, region->ns_end);
+    return BASE_OK;
+}
+
+/* ---- pieces -----------------------------------------------------------------------------------
+ */
+
+static uint64_t plausible(struct blocks_import *import, uint64_t value, uint64_t most)
+{
+    if (value <= most)
+        return value;
+    import->damaged++;
+    return 0;
+}
+
+static uint32_t blocks_in(struct blocks_import *import, const struct blocks_thread *head)
+{
+    uint64_t room =
+        (head->piece.bytes - offsetof(struct blocks_thread, block)) / sizeof(struct blocks_block);
+    room = room < BLOCKS_THREAD_BLOCKS ? room : BLOCKS_THREAD_BLOCKS;
+    import->damaged += head->blocks > room;
+    return head->blocks < room ? head->blocks : (uint32_t)room;
+}
+
+/* Without times: how long a tick is may not be known yet, and when the process ended. */
+static bool add_thread(struct blocks_import *import, const struct blocks_thread *head,
+                       uint32_t *index)
+{
+    *index = (uint32_t)import->profile->block_threads_count;
+    struct profile_block_thread *thread = profile_add_block_threads(import->profile);
+    if (!thread || !import_room((void **)&import->owners, &import->owners_capacity, *index,
+                                sizeof *import->owners))
+        return false;
+    uint64_t most = UINT64_C(1) << 48;
+    *thread = (struct profile_block_thread){
+        .process = head->piece.process,
+        .owners = head->threads,
+        .highest_every = head->highest_every,
+        .cost_ns = (double)plausible(import, head->cost_ticks, longest_ticks),
+        .preempted_ns = (double)plausible(import, head->preempted, longest_ticks),
+        .asleep_ns = (double)plausible(import, head->asleep, longest_ticks),
+        .preemptions = plausible(import, head->preemptions, most),
+        .sleeps = plausible(import, head->sleeps, most),
+        .events = plausible(import, head->events, most),
+        .skipped = plausible(import, head->skipped, most),
+        .unhooked = plausible(import, head->unhooked, most / 2) +
+                    plausible(import, head->nested_signals, most / 2),
+        .switches_lost = plausible(import, head->switches_lost, most),
+    };
+    import->owners[*index] = (struct blocks_owner){
+        .begun = head->begun,
+        .ticks = plausible(import, head->ticks, longest_ticks),
+        .process = head->piece.process,
+        .live = head->live,
+    };
+    import->sequences_full += head->sequences_full != 0;
+    if (import->ns_per_tick == 0)
+        import->ns_per_tick = rate_of(import->region->ticks_start, import->region->ns_start,
+                                      head->begun, head->begun_ns);
+    return true;
+}
+
+static bool read_thread(struct blocks_import *import, uint64_t offset, struct blocks_thread *head,
+                        struct blocks_block *block)
+{
+    uint32_t thread;
+    if (!built_source_read(&import->source, offset, head,
+                           offsetof(struct blocks_thread, events_ring)))
+        return true;
+    uint32_t count = blocks_in(import, head);
+    if (!add_thread(import, head, &thread))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t at = offset + offsetof(struct blocks_thread, block) + i * sizeof *block;
+        if (!built_source_read(&import->source, at, block, sizeof *block))
+            break;
+        if (!blocks_merge(import, head->piece.process, thread, block))
+            return false;
+    }
+    return true;
+}
+
+static bool piece_ok(const struct blocks_import *import, const struct blocks_piece *piece,
+                     uint64_t offset)
+{
+    uint64_t least = piece->kind == BLOCKS_PIECE_THREAD ? offsetof(struct blocks_thread, block)
+                                                        : sizeof(struct blocks_process);
+    return (piece->kind == BLOCKS_PIECE_THREAD || piece->kind == BLOCKS_PIECE_PROCESS) &&
+           piece->bytes >= least && piece->bytes % BLOCKS_PAGE == 0 &&
+           piece->bytes <= import->source.bytes - offset;
+}
+
+static bool read_pieces(struct blocks_import *import, struct blocks_thread *head,
+                        struct blocks_block *block)
+{
+    uint64_t offset = (sizeof(struct blocks_region) + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t end = import->source.bytes;
+    while ((offset = built_source_data(&import->source, offset, end)) < end) {
+        struct blocks_piece piece;
+        offset -= offset % BLOCKS_PAGE;
+        if (!built_source_read(&import->source, offset, &piece, sizeof piece))
+            break;
+        if (!piece_ok(import, &piece, offset)) {
+            offset += BLOCKS_PAGE;
+            continue;
+        }
+        /* The thread's own head is read anew: what it says of its size must be what was looked at.
+         */
+        head->piece = piece;
+        if (piece.kind == BLOCKS_PIECE_THREAD && !read_thread(import, offset, head, block))
+            return false;
+        offset += piece.bytes;
+    }
+    return true;
+}
+
+bool blocks_region_read(struct blocks_import *import)
+{
+    struct blocks_thread *head = calloc(1, sizeof *head);
+    struct blocks_block *block = calloc(1, sizeof *block);
+    bool good = head && block && read_pieces(import, head, block);
+    free(head);
+    free(block);
+    return good;
+}

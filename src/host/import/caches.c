@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/* The caches of this machine, for recordings that ask which cache would hold the data. */
+#include "import/internal.h"
+
+#include "machine/machine.h"
+
+#include <string.h>
+
+bool import_caches(struct profile *profile)
+{
+    enum { MOST_CACHES = 8 };
+    struct machine_cache caches[MOST_CACHES];
+    size_t count =
+        strcmp(profile->run.verb, "reuse") == 0 ? machine_caches("", caches, MOST_CACHES) : 0;
+    for (size_t i = 0; i < count; i++) {
+        struct profile_cache *added = profile_add_caches(profile);
+        if (!added)
+            return false;
+        *added = (struct profile_cache){.level = caches[i].level,
+                                        .ways = caches[i].ways,
+                                        .line_bytes = caches[i].line_bytes,
+                                        .sharers = caches[i].sharers,
+                                        .bytes = caches[i].bytes};
+    }
+    return true;
+}

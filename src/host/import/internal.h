@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
+ * exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
+ * (names.c), telling about the run (run.c). Paths come another way: built.c reads what instrumented programs
+ * left, routes.c puts what any engine counted in the profile's order.
+ */
+#ifndef HEADROOM_IMPORT_INTERNAL_H
+#define HEADROOM_IMPORT_INTERNAL_H
+
+#include "distance/distance.h"
+#include "import/import.h"
+#include "profile/profile.h"
+#include "wire/wire.h"
+
+/* ---- progress ----------------------------------------------------------------------------- */
+
+struct import_teller {
+    import_progress *progress;
+    void *context;
+    uint64_t last_ns;
+};
+
+/* Passes on at most some eight times a second. */
+void import_tell(struct import_teller *teller, const char *step, uint64_t done, uint64_t total);
+
+/* ---- hash index: item numbers by key, items kept by the caller ------------------------------ */
+
+/* Side by side: a look-up in a large index costs one miss of the cache. */
+struct import_slot {
+    uint64_t hash;
+    uint32_t item; /* + 1; 0: empty */
+};
+
+struct import_index {
+    struct import_slot *slots;
+    size_t count, capacity; /* capacity: power of two */
+};
+
+typedef bool import_equal(const void *items, uint32_t item, const void *key);
+
+/* Number of the item with that key, or of `next` if there is none (*found tells); then the
+   caller appends item `next`. False: no memory. */
+bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
+                        const void *items, const void *key, uint32_t next, uint32_t *item,
+                        bool *found);
+/* Number of the item with that key. False: there is none. */
+bool import_index_find(const struct import_index *index, uint64_t hash, import_equal *equal,
+                       const void *items, const void *key, uint32_t *item);
+void import_index_free(struct import_index *index);
+
+static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
+{
+    return base_mix64(base_mix64(base_mix64(a + 1) ^ b) ^ c);
+}
+
+/* ---- numbers by id: what a thread or process numbered from 1 on (ids.c) -------------------------------- */
+
+enum { IMPORT_IDS_MOST = (1 << 28) - 1 };
+
+struct import_ids {
+    uint32_t **pieces;
+    size_t capacity;
+    uint32_t *filled; /* pieces that there are */
+    size_t filled_count, filled_capacity;
+};
+
+/* 0: not set, or set to 0. */
+uint32_t import_ids_get(const struct import_ids *ids, uint32_t id);
+/* False: no memory, or id > IMPORT_IDS_MOST. */
+bool import_ids_set(struct import_ids *ids, uint32_t id, uint32_t number);
+void import_ids_clear(struct import_ids *ids);
+void import_ids_free(struct import_ids *ids);
+
+/* ---- strings ------------------------------------------------------------------------------ */
+
+/* Texts of a profile, each kept once. */
+struct import_strings {
+    struct import_index index;
+    const char **texts;
+    size_t count, capacity;
+};
+
+/* The profile's copy of text; over-long names are cut. NULL for NULL, and if *good is false; *good becomes
+   false: no memory. */
+const char *import_keep(struct import_strings *strings, struct profile *profile, const char *text,
+                        bool *good);
+void import_strings_free(struct import_strings *strings);
+
+/* ---- log ------------------------------------------------------------------------------------ */
+
+struct import_frame {
+    uint32_t process, thread, sequence, offset;
+    uint32_t payload_bytes;
+    uint64_t position; /* of the payload in the file */
+};
+
+struct import_log {
+    int file;
+    bool own;      /* opened here */
+    bool beheaded; /* nothing is left of its header: config is the recording's */
+    int failure;   /* errno of a read that failed; 0: none                       */
+    uint64_t size;
+    struct import_window {
+        uint64_t offset;
+        size_t bytes;
+        unsigned char *data;
+    } window;
+    struct wire_config config;
+    struct import_frame *frames; /* by process, thread, sequence, offset */
+    size_t frames_count, frames_capacity;
+    uint64_t damaged; /* stretches without a valid frame, frames seen twice */
+    uint64_t missing; /* chunks that are not in the log                     */
+    uint64_t torn;    /* frames whose records do not add up, last visit     */
+    _Alignas(8) unsigned char payload[WIRE_CHUNK_BYTES]; /* of the current frame */
+};
+
+/* run may be NULL; else run->log is read, if it is there, and `path` names it in sentences only. */
+enum base_status import_log_open(const char *path, const struct import_run *run,
+                                 struct import_log *log, struct import_teller *teller, char *error,
+                                 size_t error_bytes);
+void import_log_close(struct import_log *log);
+
+/* Called for every record whose type is in `types` (bits) and that passes wire_record_check.
+   False stops. */
+typedef bool import_visit(void *context, const struct import_frame *frame,
+                          const struct wire_record *record);
+
+/* Visits all records in order. False if the visitor stopped it. *corrupt is added to. */
+bool import_log_visit(struct import_log *log, unsigned types, import_visit *visit, void *context,
+                      struct import_teller *teller, uint64_t *corrupt);
+
+/* ---- what is gathered ------------------------------------------------------------------------ */
+
+/* A context of all threads and processes; node 0 is the root. Parents precede children. */
+struct import_node {
+    uint32_t parent, module,
+        flags;        /* module: id in profile->modules; flags: enum wire_node_flags */
+    uint32_t context; /* set by import_name: id of its innermost stored context      */
+    uint64_t vaddr;
+};
+
+/* Module `module` of image `process` is profile->modules[id]. */
+struct import_mapping {
+    uint32_t process, module, id;
+    uint64_t start, end, bias; /* address = ELF virtual address + bias */
+};
+
+struct import_module { /* beside profile->modules */
+    uint64_t device, inode;
+};
+
+struct import_thread { /* beside profile->threads */
+    bool has_counters;
+    struct wire_counters counters;
+    uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
+};
+
+/* A node of the log that something outside of it names: a stack of a block. */
+struct import_wanted {
+    uint32_t process, thread, id; /* as in the log                                  */
+    uint32_t node;                /* IMPORT_UNKNOWN_NODE if there is no record of it */
+};
+
+/* A node that no finding names and that is to be named all the same. */
+struct import_place {
+    uint32_t node;
+    uint32_t context; /* set by import_name */
+};
+
+/* What the traps of a pair claim; see share_by_chance. */
+struct import_share {
+    double attributed; /* Σ samples the agent attributed */
+    double claimed;    /* Σ 1 / chance */
+};
+
+/* ---- live reuse: what lives.c keeps of the records ---- */
+
+/* Where samples of kind reuse were taken; sums of their weights. */
+struct import_use {
+    uint32_t process, node;
+    uint64_t samples;
+    double watchable; /* not foreseen: those were offered to the registers */
+    double density;   /* Σ accesses per instruction, of the `dense` samples that know it */
+    uint64_t dense;
+};
+
+/* A sample that was foreseen or watched: struct wire_reuse. */
+struct import_watch {
+    uint32_t use;    /* index into uses */
+    uint32_t reuse;  /* node; 0: none   */
+    uint32_t thread; /* index into profile->threads */
+    uint32_t flags, waited, traps;
+    float weight, entry, chance;
+    uint64_t elapsed_ns, accesses;
+};
+
+/* What one trap cost: struct wire_sample.trap_ns. */
+struct import_delivery {
+    uint32_t thread, ns;
+};
+
+struct import_lives {
+    struct import_use *uses;
+    size_t uses_count, uses_capacity;
+    struct import_index uses_by_key;
+    struct import_watch *watches;
+    size_t watches_count, watches_capacity;
+    struct import_delivery *deliveries;
+    size_t deliveries_count, deliveries_capacity;
+};
+
+/* Beside profile->reuses. */
+struct import_distances {
+    double weights[PROFILE_DISTANCES][DISTANCE_BINS];
+};
+
+struct import_gather {
+    struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
+                                nodes until import_name replaces them by contexts */
+    struct import_log *log;
+    bool exact;              /* the log is the exact engine's */
+    uint32_t *parent_pids;   /* beside profile->processes */
+    size_t parent_pids_capacity;
+    uint64_t first_start_ns; /* of the image whose command the profile has */
+    struct import_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
+    struct import_index nodes_by_key, pairs_by_key, sampled_by_key;
+    struct import_index exacts_by_process, reuses_by_process, reuse_pairs_by_key;
+    struct import_mapping *mappings;
+    size_t mappings_count, mappings_capacity;
+    struct import_module *modules; /* items as many as profile->modules_capacity allows */
+    size_t modules_capacity;
+    struct import_thread *threads;
+    size_t threads_capacity;
+    struct import_node *nodes;
+    size_t nodes_count, nodes_capacity;
+    struct import_share *shares; /* beside profile->pairs */
+    size_t shares_capacity;
+    struct import_distances *distances;
+    size_t distances_capacity;
+    struct import_lives lives;
+    struct import_exact_paths *paths; /* NULL: none */
+    bool blocks; /* what was timed is in a region beside the log (import_blocks)    */
+    struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
+    size_t wanted_count;
+    struct import_place *places; /* set before import_name */
+    size_t places_count;
+    uint64_t merged; /* pairs that the exact engine, or the import, put under coarser nodes */
+    uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
+    struct import_ids node_map; /* the current thread's node ids to nodes, + 1; 0: unknown */
+    const struct import_frame *current_frame;
+    uint32_t current_thread; /* index of its thread */
+    uint64_t corrupt;
+    bool out_of_memory;
+};
+
+bool import_gather(struct import_gather *gather, struct import_teller *teller);
+void import_gather_free(struct import_gather *gather);
+
+/* False, for the callers' use: memory ran out. */
+bool import_no_memory(struct import_gather *gather);
+
+/* Node of the current thread's id; IMPORT_UNKNOWN_NODE if its record was lost. */
+#define IMPORT_UNKNOWN_NODE UINT32_MAX
+uint32_t import_node_of(const struct import_gather *gather, uint32_t id);
+
+/* A node for a place that no record of the log has, entered if new. False: no memory. */
+bool import_add_node(struct import_gather *gather, const struct import_node *node, uint32_t *item);
+
+/* Of the wanted nodes; NULL: it is none of them. */
+struct import_wanted *import_wanted_find(const struct import_gather *gather, uint32_t process,
+                                         uint32_t thread, uint32_t id);
+
+/* The mapping that holds the address in that image, or in the parent that it was forked from; NULL. */
+const struct import_mapping *import_mapping_at(const struct import_gather *gather,
+                                               uint32_t process, uint64_t address);
+
+/* Item of profile->pairs, entered if new; key's kind, first and second count. False: no memory. */
+bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item);
+
+/* Item of profile->reuse_pairs, entered if new; use and reuse are nodes. False: no memory. */
+bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item);
+
+/* Was that kind recorded? */
+bool import_known_kind(const struct import_gather *gather, unsigned kind);
+
+/* ---- live reuse --------------------------------------------------------------------------- */
+
+/* Keeps what records of kind reuse say; node: where the sample was taken. False: no memory. */
+bool import_lives_sample(struct import_gather *gather, uint32_t process, uint32_t node,
+                         const struct wire_sample *record);
+bool import_lives_reuse(struct import_gather *gather, uint32_t process,
+                        const struct wire_reuse *record);
+void import_lives_free(struct import_lives *lives);
+
+/*
+ * After import_describe, which repairs the threads' counters: the rows of reuse, its histograms,
+ * pairs and paces. run may be NULL: nothing is known.
+ */
+bool import_lives_finish(struct import_gather *gather, const struct import_run *run);
+
+/* ---- exact engine ------------------------------------------------------------------------- */
+
+/* Adds a record of the exact engine up. False: no memory. */
+bool import_exact_visit(struct import_gather *gather, const struct import_frame *frame,
+                        const struct wire_record *record);
+
+/* Puts the images in the order of time and finds the parents that the tool could not know. */
+bool import_exact_images(struct import_gather *gather);
+
+/*
+ * Between two frames: where many processes have left more pairs than the profile is to have, the least are merged. begins:
+ * the frame is another process's; then nodes that nothing names any more go. False: no memory.
+ */
+bool import_exact_bound(struct import_gather *gather, bool begins);
+
+/* After the last record: rows in the order of the profile. */
+bool import_exact_finish(struct import_gather *gather);
+
+/* Paths and their contexts (exact_paths.c). After import_name: puts them into the profile. */
+struct import_exact_paths;
+bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
+                              const struct wire_record *record);
+bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
+                               struct import_teller *teller);
+void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
+
+/* Has it a PROCESS record? */
+bool import_knows_process(const struct import_gather *gather, uint32_t process);
+
+/* Module `module` of the image, in the profile; 0: none. */
+uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
+
+/* What the engine could not do. */
+bool import_exact_tell(struct import_gather *gather);
+
+/* Makes room for index `count` in an array. False: no memory. */
+bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+/* Frames and contexts of the profile from the nodes; pairs and sampled then name contexts.
+   Also the modules' build-ids and details, and what to say about missing detail. */
+bool import_name(struct import_gather *gather, const struct binary_options *symbols,
+                 uint64_t start_ns, struct import_teller *teller);
+
+/* ---- run ------------------------------------------------------------------------------------- */
+
+bool import_describe(struct import_gather *gather, const struct import_run *run);
+
+/* Of it, what needs no log: how the run went, the machine. */
+bool import_describe_run(struct profile *profile, const struct import_run *run);
+void import_describe_machine(struct profile *profile);
+
+/* Adds the caches of this machine to a recording of reuse (caches.c). False: no memory. */
+bool import_caches(struct profile *profile);
+
+/* Adds a sentence to profile->degraded unless it is there. */
+__attribute__((format(printf, 2, 3))) bool import_degraded(struct profile *profile,
+                                                           const char *format, ...);
+
+#endif

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops around the instructions that findings name. They come function by function in
+ * the order of addresses, so one function's flow is held at a time; of its loops only those asked
+ * for, and what is around them, enter the profile.
+ *
+ * Where a loop stands in the source is a guess at what people would call its line: the debug
+ * information knows lines of instructions only. Optimisers move the condition to the end, merge it
+ * with what is around and leave single instructions with lines from elsewhere.
+ */
+#include "import/loops.h"
+
+#include "cfg/cfg.h"
+#include "import/internal.h"
+#include "pathgraph/pathgraph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_INLINED = 32,
+    MOST_SAMPLES = 24,     /* places of a loop's head and ends whose source is asked for */
+    MOST_BRANCHES = 16,    /* the same, of branches that close or leave it               */
+    MOST_BLOCKS = 1 << 13, /* before and after the head, looked through for such         */
+    STEP_BYTES = 3,        /* between samples: less than most instructions               */
+    INSTANCE_PERCENT = 70, /* see choose_instance                                        */
+    LONGEST_TEXT_BYTES = 16384,
+};
+
+#define MOST_CODE_BYTES (UINT64_C(24) << 20) /* of all functions: about a second */
+
+struct import_loops {
+    struct profile *profile;
+    bool wanted;
+    struct binary *binary;
+    uint32_t module;
+    uint64_t start, end; /* of the function at hand; equal: none */
+    struct cfg *flow;    /* NULL: nothing is known of it         */
+    uint32_t *ids;       /* in the profile, by loop; 0: not yet  */
+    uint64_t code_bytes;
+    uint64_t left_out; /* functions */
+    struct pathgraph_returns returns;
+};
+
+struct import_loops *import_loops_new(struct profile *profile)
+{
+    struct import_loops *loops = calloc(1, sizeof *loops);
+    if (!loops)
+        return NULL;
+    loops->profile = profile;
+    loops->wanted = strcmp(profile->run.verb, "reuse") == 0 && cfg_start() == BASE_OK;
+    return loops;
+}
+
+static void leave_function(struct import_loops *loops)
+{
+    cfg_free(loops->flow);
+    free(loops->ids);
+    loops->flow = NULL;
+    loops->ids = NULL;
+    loops->start = loops->end = 0;
+}
+
+void import_loops_free(struct import_loops *loops)
+{
+    if (loops)
+        leave_function(loops);
+    free(loops);
+}
+
+/* ---- source ---------------------------------------------------------------------------------- */
+
+/* Source of one address, innermost frame first. */
+struct place {
+    struct binary_frame frames[MOST_INLINED];
+    size_t count;
+    bool head;   /* in the loop's head, not in its ends */
+    bool branch; /* one that closes or leaves the loop  */
+};
+
+struct places {
+    struct place items[MOST_SAMPLES + MOST_BRANCHES];
+    size_t count, samples, branches;
+};
+
+/* Line 0: made by the compiler, from no line. Constants and copies, which it puts where it likes,
+   keep the line on which the function begins, or that of its brace. */
+static bool tells_line(const struct binary_frame *frame, bool branch)
+{
+    return frame->line > (branch || !frame->declared ? 0 : frame->declared + 1);
+}
+
+static bool add_place(struct import_loops *loops, struct places *places, uint64_t address,
+                      bool head, bool branch)
+{
+    size_t *count = branch ? &places->branches : &places->samples;
+    if (*count >= (branch ? MOST_BRANCHES : MOST_SAMPLES))
+        return false;
+    struct place *place = &places->items[places->count];
+    memset(place->frames, 0, sizeof place->frames);
+    place->count = binary_frames(loops->binary, address, place->frames, MOST_INLINED);
+    place->head = head;
+    place->branch = branch;
+    if (place->count == 0 || !tells_line(&place->frames[0], branch))
+        return true;
+    places->count++;
+    (*count)++;
+    return true;
+}
+
+static void add_block(struct import_loops *loops, struct places *places,
+                      const struct cfg_block *block, bool head)
+{
+    for (uint64_t at = block->start; at < block->end; at += STEP_BYTES)
+        if (!add_place(loops, places, at, head, false))
+            return;
+}
+
+/* A block that is left behind its last instruction alone has no branch. */
+static void add_exits(struct import_loops *loops, struct places *places, uint32_t loop)
+{
+    const struct cfg *flow = loops->flow;
+    uint32_t head = flow->loops[loop].head;
+    uint32_t i = head < MOST_BLOCKS ? 0 : head - MOST_BLOCKS;
+    for (; i < flow->blocks_count && i < head + MOST_BLOCKS; i++) {
+        const struct cfg_block *block = &flow->blocks[i];
+        bool leaves = false;
+        if (block->loop != loop)
+            continue;
+        for (uint32_t e = 0; e < block->edges && block->edges > 1; e++)
+            leaves = leaves || !cfg_loop_holds(flow, loop, flow->edges[block->first_edge + e].to);
+        if (leaves && !add_place(loops, places, block->last, false, true))
+            return;
+    }
+}
+
+static void add_ends(struct import_loops *loops, struct places *places, uint32_t loop)
+{
+    const struct cfg *flow = loops->flow;
+    uint32_t number = flow->loops[loop].head;
+    const struct cfg_block *head = &flow->blocks[number];
+    for (uint32_t i = 0; i < head->into; i++) {
+        uint32_t from = flow->edges[flow->into[head->first_into + i]].from;
+        if (!cfg_loop_holds(flow, loop, from))
+            continue;
+        if (from != number)
+            add_block(loops, places, &flow->blocks[from], false);
+        add_place(loops, places, flow->blocks[from].last, false, true);
+    }
+}
+
+/* The frame at a level; 0 is the function that really exists. */
+static const struct binary_frame *level_of(const struct place *place, size_t level)
+{
+    return &place->frames[place->count - 1 - level];
+}
+
+/* Are both in the same function at this level, inlined at the same calls? */
+static bool same_instance(const struct place *a, const struct place *b, size_t level)
+{
+    if (a->count <= level || b->count <= level)
+        return false;
+    for (size_t i = 0; i <= level; i++) {
+        const struct binary_frame *left = level_of(a, i), *right = level_of(b, i);
+        if (!profile_same_text(left->function, right->function))
+            return false;
+        if (i < level && (left->line != right->line || left->column != right->column))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The function, perhaps inlined, in which the loop stands: the innermost one around a closing
+ * branch that holds most of its head and ends. Not all, for single instructions are moved in from
+ * outside; and the branch alone may belong to what its condition calls (operator!=).
+ */
+static size_t choose_instance(const struct places *places, const struct place *guide)
+{
+    for (size_t level = guide->count - 1; level > 0; level--) {
+        size_t inside = 0;
+        for (size_t i = 0; i < places->count; i++)
+            inside += same_instance(guide, &places->items[i], level);
+        if (inside * 100 >= places->count * INSTANCE_PERCENT)
+            return level;
+    }
+    return 0;
+}
+
+/* The line at the level, 0: elsewhere. */
+static uint32_t line_at(const struct place *guide, const struct place *place, size_t level)
+{
+    if (!same_instance(guide, place, level))
+        return 0;
+    const struct binary_frame *frame = level_of(place, level);
+    return profile_same_text(frame->file, level_of(guide, level)->file) ? frame->line : 0;
+}
+
+/*
+ * Loops with their condition at the top have it where they are closed or left: its line is the
+ * smallest of those branches, and no larger than that of the head, if that is not all there is.
+ * What is closed further down than it begins (do, for without condition) is called by its first
+ * line.
+ */
+static uint32_t choose_line(const struct places *places, const struct place *guide, size_t level)
+{
+    uint32_t closing = 0, first = 0, smallest = 0;
+    for (size_t i = 0; i < places->count; i++) {
+        const struct place *place = &places->items[i];
+        uint32_t line = line_at(guide, place, level);
+        if (line && place->branch && (!closing || line < closing))
+            closing = line;
+        if (line && place->head && !first)
+            first = line;
+        if (line && place->head && (!smallest || line < smallest))
+            smallest = line;
+    }
+    if (!closing || (first && first < closing))
+        return smallest ? smallest : closing;
+    return closing;
+}
+
+/* The frame to call the loop by; its line may be 0. */
+static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
+{
+    struct places *places = calloc(1, sizeof *places);
+    struct binary_frame found = {0};
+    if (!places)
+        return found;
+    const struct cfg_block *head = &loops->flow->blocks[loops->flow->loops[loop].head];
+    if (binary_detail(loops->binary) != BINARY_DETAIL_LINES) {
+        struct binary_frame frames[MOST_INLINED];
+        if (binary_frames(loops->binary, head->start, frames, MOST_INLINED))
+            found = frames[0];
+        free(places);
+        return found;
+    }
+    add_block(loops, places, head, true);
+    add_ends(loops, places, loop);
+    add_exits(loops, places, loop);
+    const struct place *guide = places->items;
+    for (size_t i = 0; i < places->count; i++)
+        if (places->items[i].branch) {
+            guide = &places->items[i];
+            break;
+        }
+    if (places->count) {
+        size_t level = choose_instance(places, guide);
+        found = *level_of(guide, level);
+        found.line = choose_line(places, guide, level);
+    }
+    free(places);
+    return found;
+}
+
+/* ---- functions ------------------------------------------------------------------------------- */
+
+static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
+{
+    return binary_read_loaded(context, address, out, bytes) == BASE_OK;
+}
+
+/* False: no memory. */
+static bool read_function(struct import_loops *loops)
+{
+    size_t count = (size_t)(loops->end - loops->start);
+    uint8_t *bytes = count <= CFG_MOST_BYTES ? malloc(count) : NULL;
+    enum base_status status = count <= CFG_MOST_BYTES ? BASE_NO_MEMORY : BASE_UNSUPPORTED;
+    if (bytes)
+        status = binary_read(loops->binary, loops->start, bytes, count);
+    struct cfg_code code = {.bytes = bytes,
+                            .count = count,
+                            .start = loops->start,
+                            .data = {read_data, loops->binary},
+                            .returns = pathgraph_returns_of,
+                            .context = &loops->returns};
+    if (status == BASE_OK)
+        status = cfg_of_code(&code, &loops->flow);
+    free(bytes);
+    if (status != BASE_OK)
+        return status != BASE_NO_MEMORY;
+    loops->ids = calloc(loops->flow->loops_count, sizeof *loops->ids);
+    loops->left_out += (loops->flow->flags & (CFG_LARGE | CFG_COMPLEX)) != 0;
+    return loops->ids != NULL;
+}
+
+/* The function that holds an address becomes the one at hand. False: no memory. */
+static bool enter_function(struct import_loops *loops, uint64_t address)
+{
+    uint64_t start, end;
+    leave_function(loops);
+    if (binary_function(loops->binary, address, &start, &end) != BASE_OK || end <= start)
+        return true;
+    loops->start = start;
+    loops->end = end;
+    if (end - start > MOST_CODE_BYTES - loops->code_bytes) {
+        loops->left_out++;
+        return true;
+    }
+    loops->code_bytes += end - start;
+    return read_function(loops);
+}
+
+static bool keep(struct import_loops *loops, const char *text, const char **kept)
+{
+    char cut[LONGEST_TEXT_BYTES];
+    *kept = NULL;
+    if (!text)
+        return true;
+    strncpy(cut, text, sizeof cut - 1);
+    cut[sizeof cut - 1] = 0;
+    *kept = profile_keep(loops->profile, cut);
+    return *kept != NULL;
+}
+
+/* Back edges that are all jumps through tables. */
+static bool is_dispatch(const struct cfg *flow, uint32_t loop)
+{
+    const struct cfg_block *head = &flow->blocks[flow->loops[loop].head];
+    for (uint32_t i = 0; i < head->into; i++) {
+        const struct cfg_edge *edge = &flow->edges[flow->into[head->first_into + i]];
+        if (edge->kind != CFG_TABLE && cfg_loop_holds(flow, loop, edge->from))
+            return false;
+    }
+    return true;
+}
+
+/*
+ * The innermost loop that people would see: interpreters that jump from each operation to the next
+ * through a table have ways from everywhere to everywhere, which nest as deep as there are
+ * operations.
+ */
+static uint32_t visible(const struct cfg *flow, uint32_t loop)
+{
+    for (uint32_t parent; (parent = flow->loops[loop].parent) != 0; loop = parent) {
+        bool both = flow->loops[loop].flags & flow->loops[parent].flags & CFG_IRREDUCIBLE;
+        if (!both && !is_dispatch(flow, loop))
+            break;
+    }
+    return loop;
+}
+
+/* Enters a loop of the function at hand and those around it into the profile. False: no memory. */
+static bool enter_loop(struct import_loops *loops, uint32_t loop)
+{
+    const struct cfg *flow = loops->flow;
+    uint32_t chain[64], depth = 0;
+    for (; loop && !loops->ids[loop] && depth < BASE_COUNT(chain);
+         loop = visible(flow, flow->loops[loop].parent))
+        chain[depth++] = loop;
+    while (depth) {
+        loop = chain[--depth];
+        struct binary_frame place = place_of(loops, loop);
+        const char *function, *file;
+        struct profile_loop *added = profile_add_loops(loops->profile);
+        if (!added || !keep(loops, place.function, &function) || !keep(loops, place.file, &file))
+            return false;
+        *added =
+            (struct profile_loop){.parent = loops->ids[visible(flow, flow->loops[loop].parent)],
+                                  .module = loops->module,
+                                  .address = flow->blocks[flow->loops[loop].head].start,
+                                  .function = function,
+                                  .file = place.line ? file : NULL,
+                                  .line = place.line};
+        loops->ids[loop] = (uint32_t)loops->profile->loops_count - 1;
+    }
+    return true;
+}
+
+bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, uint32_t module,
+                            uint64_t look_up, uint32_t first, uint32_t count)
+{
+    if (!loops->wanted || !binary || loops->profile->frames[first].flags & PROFILE_FRAME_IMPRECISE)
+        return true;
+    if (module != loops->module) {
+        leave_function(loops);
+        loops->binary = binary;
+        loops->module = module;
+        pathgraph_returns_begin(&loops->returns, binary);
+    }
+    if ((look_up < loops->start || look_up >= loops->end) && !enter_function(loops, look_up))
+        return false;
+    uint32_t loop = loops->flow ? visible(loops->flow, cfg_loop_at(loops->flow, look_up)) : 0;
+    if (loop == 0)
+        return true;
+    if (!enter_loop(loops, loop))
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct profile_frame_loop *row = profile_add_frame_loops(loops->profile);
+        if (!row)
+            return false;
+        *row = (struct profile_frame_loop){first + i, loops->ids[loop]};
+    }
+    return true;
+}
+
+bool import_loops_tell(const struct import_loops *loops)
+{
+    return loops->left_out == 0 ||
+           import_degraded(loops->profile, "loops of %llu function%s are unknown: too much code",
+                           (unsigned long long)loops->left_out, loops->left_out == 1 ? "" : "s");
+}

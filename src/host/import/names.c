@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Names the nodes: one look-up for every different (module, address), in order of
+ * addresses, so that a module is opened once and its units are read once. Inlined
+ * frames become contexts of their own between caller and leaf.
+ */
+#include "import/loops.h"
+#include "import/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MOST_INLINED = 64, NAMED_MODULES = 3 };
+
+/* What a node asks for. Equal queries get the same frames. */
+struct query {
+    uint32_t module, node, flags; /* flags: enum profile_frame_flags */
+    uint64_t look_up, vaddr;
+};
+
+/* Frames of a node: profile->frames[first .. first + count), innermost first. */
+struct frames {
+    uint32_t first, count;
+};
+
+struct namer {
+    struct import_gather *gather;
+    struct profile *profile;
+    const struct binary_options *symbols;
+    struct query *queries; /* of the nodes that findings name, and their callers */
+    size_t queries_count;
+    struct frames *frames; /* by node; count 0: nothing names it */
+    struct import_loops *loops;
+    bool *leads;   /* module stands in a finding's innermost frame */
+    bool *refused; /* module is there and could not be read */
+    struct import_strings strings;
+};
+
+static const char *keep(struct namer *namer, const char *text, bool *good)
+{
+    return import_keep(&namer->strings, namer->profile, text, good);
+}
+
+/* ---- queries -------------------------------------------------------------------------------- */
+
+static uint32_t frame_flags(uint32_t node_flags)
+{
+    return (node_flags & WIRE_NODE_KERNEL ? PROFILE_FRAME_KERNEL : 0U) |
+           (node_flags & WIRE_NODE_BROKEN ? PROFILE_FRAME_INCOMPLETE : 0U) |
+           (node_flags & WIRE_NODE_IMPRECISE ? PROFILE_FRAME_IMPRECISE : 0U) |
+           (node_flags & WIRE_NODE_CALL ? PROFILE_FRAME_CALL : 0U) |
+           (node_flags & WIRE_NODE_RETURN ? PROFILE_FRAME_RETURN : 0U);
+}
+
+static int compare_queries(const void *left, const void *right)
+{
+    const struct query *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    if (a->look_up != b->look_up)
+        return a->look_up < b->look_up ? -1 : 1;
+    if (a->vaddr != b->vaddr)
+        return a->vaddr < b->vaddr ? -1 : 1;
+    return (a->flags > b->flags) - (a->flags < b->flags);
+}
+
+static void mark(const struct import_gather *gather, bool *used, uint32_t node)
+{
+    for (; !used[node]; node = gather->nodes[node].parent)
+        used[node] = true;
+}
+
+/* Contexts that only samples without a finding have are kept: their samples were counted. */
+static void mark_used(const struct namer *namer, bool *used)
+{
+    const struct profile *profile = namer->profile;
+    used[0] = true;
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        mark(namer->gather, used, profile->pairs[i].first);
+        mark(namer->gather, used, profile->pairs[i].second);
+    }
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        mark(namer->gather, used, profile->reuse_pairs[i].use);
+        mark(namer->gather, used, profile->reuse_pairs[i].reuse);
+    }
+    for (size_t i = 0; i < profile->sampled_count; i++)
+        mark(namer->gather, used, profile->sampled[i].context);
+    for (size_t i = 0; i < namer->gather->places_count; i++)
+        mark(namer->gather, used, namer->gather->places[i].node);
+}
+
+static void mark_leads(const struct namer *namer)
+{
+    const struct import_node *nodes = namer->gather->nodes;
+    for (size_t i = 0; i < namer->profile->pairs_count; i++) {
+        const struct profile_pair *pair = &namer->profile->pairs[i];
+        namer->leads[nodes[pair->first].module] = true;
+        namer->leads[nodes[pair->second].module] = true;
+    }
+    for (size_t i = 0; i < namer->profile->reuse_pairs_count; i++) {
+        const struct profile_reuse_pair *pair = &namer->profile->reuse_pairs[i];
+        namer->leads[nodes[pair->use].module] = true;
+        namer->leads[nodes[pair->reuse].module] = true;
+    }
+    for (size_t i = 0; i < namer->gather->places_count; i++)
+        namer->leads[nodes[namer->gather->places[i].node].module] = true;
+}
+
+static bool make_queries(struct namer *namer)
+{
+    const struct import_gather *gather = namer->gather;
+    bool *used = calloc(gather->nodes_count, sizeof *used);
+    namer->queries = calloc(gather->nodes_count, sizeof *namer->queries);
+    namer->frames = calloc(gather->nodes_count, sizeof *namer->frames);
+    namer->leads = calloc(namer->profile->modules_count, sizeof *namer->leads);
+    namer->refused = calloc(namer->profile->modules_count, sizeof *namer->refused);
+    if (!used || !namer->queries || !namer->frames || !namer->leads || !namer->refused) {
+        free(used);
+        return false;
+    }
+    mark_used(namer, used);
+    mark_leads(namer);
+    for (size_t i = 1; i < gather->nodes_count; i++) {
+        const struct import_node *node = &gather->nodes[i];
+        bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
+        if (used[i])
+            namer->queries[namer->queries_count++] =
+                (struct query){.module = node->module,
+                               .node = (uint32_t)i,
+                               .flags = frame_flags(node->flags),
+                               .look_up = here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1,
+                               .vaddr = node->vaddr};
+    }
+    free(used);
+    qsort(namer->queries, namer->queries_count, sizeof *namer->queries, compare_queries);
+    return true;
+}
+
+/* ---- look-ups ------------------------------------------------------------------------------- */
+
+static bool add_frame(struct namer *namer, const struct query *query,
+                      const struct binary_frame *source, bool innermost, bool outermost)
+{
+    bool good = true;
+    const char *function = keep(namer, source->function, &good);
+    const char *file = keep(namer, source->file, &good);
+    struct profile_frame *frame = good ? profile_add_frames(namer->profile) : NULL;
+    if (!frame)
+        return false;
+    /* The kernel's access is made by the innermost frame, callers are missing above the
+       outermost one. */
+    uint32_t flags = query->flags & ~(uint32_t)(innermost ? 0 : PROFILE_FRAME_KERNEL) &
+                     ~(uint32_t)(outermost ? 0 : PROFILE_FRAME_INCOMPLETE);
+    *frame = (struct profile_frame){
+        .function = function,
+        .file = file,
+        .address = query->vaddr,
+        .module = query->module,
+        .line = source->line,
+        .column = source->column,
+        .flags = flags | (source->inlined && !outermost ? PROFILE_FRAME_INLINED : 0U)};
+    return true;
+}
+
+static bool name_query(struct namer *namer, const struct query *query, struct binary *binary)
+{
+    struct binary_frame found[MOST_INLINED] = {{0}};
+    size_t count = binary ? binary_frames(binary, query->look_up, found, MOST_INLINED) : 0;
+    if (count == 0)
+        count = 1; /* module and address are all there is to say */
+    struct frames frames = {(uint32_t)namer->profile->frames_count, (uint32_t)count};
+    for (size_t i = 0; i < count; i++)
+        if (!add_frame(namer, query, &found[i], i == 0, i + 1 == count))
+            return false;
+    namer->frames[query->node] = frames;
+    return import_loops_of_frames(namer->loops, binary, query->module, query->look_up, frames.first,
+                                  frames.count);
+}
+
+/* All queries of one module, [from, to). */
+static bool name_module(struct namer *namer, size_t from, size_t to, struct binary *binary,
+                        struct import_teller *teller)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct query *query = &namer->queries[i];
+        if (i > from && compare_queries(query - 1, query) == 0)
+            namer->frames[query->node] = namer->frames[query[-1].node];
+        else if (!name_query(namer, query, binary))
+            return false;
+        import_tell(teller, "naming addresses", i + 1, namer->queries_count);
+    }
+    return true;
+}
+
+static bool name_all(struct namer *namer, struct import_teller *teller)
+{
+    size_t total = namer->queries_count;
+    bool good = true;
+    for (size_t from = 0, to; from < total && good; from = to) {
+        struct profile_module *module = &namer->profile->modules[namer->queries[from].module];
+        struct binary *binary = NULL;
+        for (to = from; to < total && namer->queries[to].module == namer->queries[from].module;)
+            to++;
+        enum base_status status =
+            module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
+        if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
+            namer->refused[namer->queries[from].module] = true;
+        if (status == BASE_OK) {
+            module->detail = (uint32_t)binary_detail(binary);
+            module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
+        }
+        good = name_module(namer, from, to, binary, teller);
+        if (binary)
+            binary_close(binary);
+    }
+    return good;
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* Findings name nodes until their contexts are known. */
+static void name_contexts(struct profile *profile, const struct import_node *nodes)
+{
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        struct profile_pair *pair = &profile->pairs[i];
+        pair->first = nodes[pair->first].context;
+        pair->second = nodes[pair->second].context;
+    }
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
+        pair->use = nodes[pair->use].context;
+        pair->reuse = nodes[pair->reuse].context;
+    }
+    for (size_t i = 0; i < profile->sampled_count; i++)
+        profile->sampled[i].context = nodes[profile->sampled[i].context].context;
+}
+
+/*
+ * Of a context that would be too deep the outer callers are left out, and it says so. Their place
+ * is one context for all. 0: no memory.
+ */
+static uint32_t cut_context(struct profile *profile, uint32_t *cut)
+{
+    if (*cut)
+        return *cut;
+    struct profile_frame *frame = profile_add_frames(profile);
+    struct profile_context *context = frame ? profile_add_contexts(profile) : NULL;
+    if (!context)
+        return 0;
+    frame->flags = PROFILE_FRAME_INCOMPLETE;
+    context->frame = (uint32_t)profile->frames_count - 1;
+    return *cut = (uint32_t)profile->contexts_count - 1;
+}
+
+/* Of a node's frames, one below the other; *parent becomes the innermost one's. */
+static bool add_contexts(struct namer *namer, struct frames frames, uint32_t *parent)
+{
+    for (uint32_t f = frames.count; f > 0; f--) {
+        struct profile_context *context = profile_add_contexts(namer->profile);
+        if (!context)
+            return false;
+        context->parent = *parent;
+        context->frame = frames.first + f - 1;
+        *parent = (uint32_t)namer->profile->contexts_count - 1;
+    }
+    return true;
+}
+
+/* Nodes differ in (parent, module, address, flags), so that contexts that are not cut never
+ * coincide. */
+static bool make_contexts(struct namer *namer)
+{
+    struct import_gather *gather = namer->gather;
+    uint32_t cut = 0, *depths = calloc(gather->nodes_count + 1, sizeof *depths);
+    bool good = depths != NULL;
+    for (size_t i = 1; good && i < gather->nodes_count; i++) {
+        struct import_node *node = &gather->nodes[i];
+        uint32_t parent = gather->nodes[node->parent].context;
+        depths[i] = depths[node->parent] + namer->frames[i].count;
+        if (depths[i] > PROFILE_MOST_DEPTH) {
+            parent = cut_context(namer->profile, &cut);
+            depths[i] = 1 + namer->frames[i].count;
+            good = parent != 0;
+        }
+        good = good && add_contexts(namer, namer->frames[i], &parent);
+        node->context = parent;
+    }
+    free(depths);
+    if (!good)
+        return false;
+    name_contexts(namer->profile, gather->nodes);
+    for (size_t i = 0; i < gather->places_count; i++)
+        gather->places[i].context = gather->nodes[gather->places[i].node].context;
+    return true;
+}
+
+/* In the order of the profile's keys: a b-tree that is filled in order is several times faster. */
+static int compare_pairs(const void *left, const void *right)
+{
+    const struct profile_pair *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->first != b->first)
+        return a->first < b->first ? -1 : 1;
+    return (a->second > b->second) - (a->second < b->second);
+}
+
+static int compare_sampled(const void *left, const void *right)
+{
+    const struct profile_sampled *a = left, *b = right;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+static int compare_reuse_pairs(const void *left, const void *right)
+{
+    const struct profile_reuse_pair *a = left, *b = right;
+    if (a->use != b->use)
+        return a->use < b->use ? -1 : 1;
+    return (a->reuse > b->reuse) - (a->reuse < b->reuse);
+}
+
+static void sort_findings(struct profile *profile)
+{
+    if (profile->pairs_count)
+        qsort(profile->pairs, profile->pairs_count, sizeof *profile->pairs, compare_pairs);
+    if (profile->sampled_count)
+        qsort(profile->sampled, profile->sampled_count, sizeof *profile->sampled, compare_sampled);
+    if (profile->reuse_pairs_count)
+        qsort(profile->reuse_pairs, profile->reuse_pairs_count, sizeof *profile->reuse_pairs,
+              compare_reuse_pairs);
+}
+
+/* ---- what was missing ------------------------------------------------------------------------ */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A file of the program's: not what Valgrind loads beside it. */
+static bool is_file(const char *path)
+{
+    return path[0] == '/' && strncmp(base_name(path), "vgpreload_", 10) != 0;
+}
+
+/* "a, b, c and 4 more" of the modules for which `chosen` is set. */
+static size_t list_modules(const struct namer *namer, const bool *chosen, char *out, size_t bytes)
+{
+    size_t count = 0, used = 0;
+    out[0] = 0;
+    for (size_t i = 1; i < namer->profile->modules_count; i++) {
+        if (!chosen[i])
+            continue;
+        if (count++ >= NAMED_MODULES || used >= bytes)
+            continue;
+        int printed = snprintf(out + used, bytes - used, "%s%.80s", count > 1 ? ", " : "",
+                               base_name(namer->profile->modules[i].path));
+        used += printed > 0 ? (size_t)printed : 0;
+    }
+    if (count > NAMED_MODULES && used < bytes)
+        snprintf(out + used, bytes - used, " and %zu more", count - NAMED_MODULES);
+    return count;
+}
+
+/* Only modules that stand in findings: nobody misses the lines of others. */
+static bool tell_details(struct namer *namer, uint64_t start_ns)
+{
+    enum { NO_LINES, NO_SYMBOLS, CHANGED, TELLINGS };
+    static const char *const before[TELLINGS] = {
+        [NO_LINES] = "no line information for ", [NO_SYMBOLS] = "", [CHANGED] = ""};
+    static const char *const after[TELLINGS] = {
+        [NO_LINES] = (": functions are named, lines are not (compile with -g, or install the debug "
+                      "symbols)"),
+        [NO_SYMBOLS] = " could not be read or carries no symbols: shown as module and offset",
+        [CHANGED] = " changed after the recording began: names and lines may be wrong",
+    };
+    bool *chosen = calloc(namer->profile->modules_count * TELLINGS, sizeof *chosen), good = true;
+    if (!chosen)
+        return false;
+    for (size_t i = 1; i < namer->profile->modules_count; i++) {
+        const struct profile_module *module = &namer->profile->modules[i];
+        struct stat info;
+        if (!namer->refused[i] && (!namer->leads[i] || !is_file(module->path)))
+            continue;
+        chosen[NO_LINES * namer->profile->modules_count + i] =
+            module->detail == PROFILE_DETAIL_SYMBOLS || module->detail == PROFILE_DETAIL_EXPORTS;
+        chosen[NO_SYMBOLS * namer->profile->modules_count + i] =
+            module->detail == PROFILE_DETAIL_NONE;
+        chosen[CHANGED * namer->profile->modules_count + i] =
+            start_ns && stat(module->path, &info) == 0 &&
+            (uint64_t)info.st_mtim.tv_sec > start_ns / 1000000000 + 1;
+    }
+    for (int telling = 0; telling < TELLINGS && good; telling++) {
+        char list[512];
+        if (!list_modules(namer, chosen + (size_t)telling * namer->profile->modules_count, list,
+                          sizeof list))
+            continue;
+        good = import_degraded(namer->profile, "%s%s%s", before[telling], list, after[telling]);
+    }
+    free(chosen);
+    return good;
+}
+
+bool import_name(struct import_gather *gather, const struct binary_options *symbols,
+                 uint64_t start_ns, struct import_teller *teller)
+{
+    struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
+    namer.loops = import_loops_new(gather->profile);
+    bool good = namer.loops && make_queries(&namer) && name_all(&namer, teller) &&
+                make_contexts(&namer) && tell_details(&namer, start_ns) &&
+                import_loops_tell(namer.loops);
+    sort_findings(gather->profile);
+    import_strings_free(&namer.strings);
+    import_loops_free(namer.loops);
+    free(namer.queries);
+    free(namer.frames);
+    free(namer.leads);
+    free(namer.refused);
+    return good;
+}

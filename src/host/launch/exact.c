@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A run under the exact engine, a Valgrind tool. The tool appends to the raw log by itself; what
+ * is left to do here is to start it so that the program notices as little as possible, to
+ * wait, and to turn what Valgrind says into sentences: Valgrind talks to a pipe of ours, because
+ * standard error is the program's.
+ *
+ * Signals ring an eventfd, beside the pipe in one poll (signals.c).
+ */
+#include "launch/exact.h"
+
+#include "launch/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { TICK_MS = 200 };
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+struct run {
+    const struct launch_exact_request *request;
+    struct launch_signals signals;
+    struct exact_words words;
+    int messages[2]; /* pipe: ours, Valgrind's */
+    bool told_failure;
+    struct exact_graphs graphs;
+};
+
+static void tell_log_failure(struct run *run)
+{
+    char sentence[LAUNCH_MESSAGE_BYTES + 128];
+    const struct launch_request *program = &run->request->program;
+    if (run->told_failure || !run->words.log_failure[0])
+        return;
+    snprintf(sentence, sizeof sentence,
+             "the raw log cannot be written any further (%s); the program goes on, and the profile "
+             "will not cover all of it.",
+             run->words.log_failure);
+    if (program->note)
+        program->note(program->context, sentence);
+    run->told_failure = true;
+}
+
+static void take_messages(struct run *run)
+{
+    char text[4096];
+    ssize_t got;
+    while ((got = read(run->messages[0], text, sizeof text)) > 0)
+        exact_words_take(&run->words, text, (size_t)got);
+    tell_log_failure(run);
+}
+
+/* False: it was left before the program had ended. */
+static bool await(struct run *run, pid_t child)
+{
+    struct pollfd files[] = {{launch_signals_file(), POLLIN, 0}, {run->messages[0], POLLIN, 0}};
+    while (!launch_program_ended(child)) {
+        if (launch_signals_serve(&run->signals))
+            return false;
+        poll(files, BASE_COUNT(files), launch_signals_wait_ms(&run->signals, TICK_MS));
+        take_messages(run);
+    }
+    return true;
+}
+
+/* ---- the log --------------------------------------------------------------------------------- */
+
+static bool is_alive(uint32_t pid)
+{
+    char path[32], text[512];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t count = read(file, text, sizeof text - 1);
+    close(file);
+    text[count > 0 ? count : 0] = 0;
+    const char *name_end = strrchr(text, ')');
+    return name_end && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
+}
+
+/* A process image and whether its counts have arrived. */
+struct image {
+    uint32_t process, pid;
+    bool counted;
+};
+
+struct images {
+    struct image *list;
+    size_t count;
+};
+
+/* The image's place; a new one if it has none. NULL: no memory. */
+static struct image *image_of(struct images *images, uint32_t process)
+{
+    for (size_t i = images->count; i-- > 0;) /* most processes end before many others begin */
+        if (images->list[i].process == process)
+            return &images->list[i];
+    if ((images->count & (images->count - 1)) == 0) {
+        size_t room = images->count ? 2 * images->count : 1;
+        struct image *list = realloc(images->list, room * sizeof *list);
+        if (!list)
+            return NULL;
+        images->list = list;
+    }
+    images->list[images->count] = (struct image){.process = process};
+    return &images->list[images->count++];
+}
+
+static bool take_frame(struct images *images, const struct wire_frame *frame)
+{
+    const char *payload = (const char *)(frame + 1);
+    for (uint32_t at = 0; at < frame->payload_bytes;) {
+        const struct wire_record *record = (const struct wire_record *)(payload + at);
+        if (wire_record_check(record, frame->payload_bytes - at) != BASE_OK)
+            return false;
+        bool counts = record->type == WIRE_TOTALS;
+        if (counts || record->type == WIRE_PROCESS) {
+            struct image *image = image_of(images, frame->process);
+            if (image) {
+                image->pid = frame->pid;
+                image->counted = image->counted || counts;
+            }
+        }
+        at += record->bytes;
+    }
+    return true;
+}
+
+static ssize_t read_log_at(int log, void *out, size_t bytes, off_t at)
+{
+    ssize_t got;
+    do
+        got = pread(log, out, bytes, at);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+/* What was recorded. A torn last frame: the disk was full, or a process was killed in mid-write. */
+static void read_log(int log, struct images *images, struct launch_result *result)
+{
+    static _Alignas(8) char buffer[sizeof(struct wire_frame) + WIRE_CHUNK_BYTES];
+    off_t at = sizeof(struct wire_log_header);
+    ssize_t got;
+    while ((got = read_log_at(log, buffer, sizeof buffer, at)) > 0) {
+        size_t total;
+        if (wire_frame_check(buffer, (size_t)got, &total) != BASE_OK) {
+            result->log_truncated = true;
+            return;
+        }
+        result->corrupt_records += !take_frame(images, (const struct wire_frame *)buffer);
+        at += (off_t)total;
+    }
+    result->log_truncated = result->log_truncated || got < 0;
+}
+
+/* An image without counts lives on, or was killed, or executed another program in that moment. */
+static void take_images(int log, pid_t root, struct launch_result *result)
+{
+    struct images images = {0};
+    read_log(log, &images, result);
+    for (size_t i = 0; i < images.count; i++) {
+        const struct image *image = &images.list[i];
+        bool alive = !image->counted && image->pid != (uint32_t)root && is_alive(image->pid);
+        result->outlived = result->outlived || alive;
+        result->counted += image->counted;
+        result->lost_processes += !image->counted && !alive;
+    }
+    result->images = images.count;
+    free(images.list);
+}
+
+/* ---- all together ---------------------------------------------------------------------------- */
+
+static void take_words(const struct exact_words *words, struct launch_result *result)
+{
+    bool unknown = !result->exited && result->signal == SIGILL && words->unknown[0];
+    snprintf(result->message, sizeof result->message, "%s",
+             unknown ? words->unknown : words->trouble);
+    result->log_truncated = result->log_truncated || words->log_failure[0];
+    if (words->unobserved_child)
+        result->degraded |= WIRE_DEGRADED_UNOBSERVED_CHILD;
+}
+
+static bool memory_is_limited(void)
+{
+    struct rlimit space, data;
+    return getrlimit(RLIMIT_AS, &space) == 0 && getrlimit(RLIMIT_DATA, &data) == 0 &&
+           (space.rlim_cur != RLIM_INFINITY || data.rlim_cur != RLIM_INFINITY);
+}
+
+/* The tool announces the program before it runs: without that, an exit status is Valgrind's. */
+static bool never_started(const struct launch_result *result)
+{
+    return result->images == 0 && result->exited && !result->log_truncated;
+}
+
+static enum launch_outcome run_tool(struct run *run, char **command, char **environment,
+                                    struct launch_result *result, char *error)
+{
+    /* What launch_start executes is the tool; no file of no format, so never the shell. */
+    struct launch_request tool = {.path = run->request->engine->tool, .command = command};
+    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
+    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
+    pid_t child;
+    int reason;
+    if (!launch_start(&tool, environment, &run->signals.program, &child, &reason)) {
+        launch_fail(error, "the exact engine", reason);
+        return LAUNCH_FAILED;
+    }
+    launch_signals_begin(&run->signals, NULL, child);
+    bool ended = await(run, child);
+    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
+    if (ended)
+        launch_take_status(child, &measured);
+    else
+        launch_take_leave(child, run->signals.wish, &measured);
+    measured.peak_bytes = 0; /* Valgrind's own memory is in it */
+    take_messages(run);
+    take_images(run->request->program.log, ended ? child : 0, &measured);
+    take_words(&run->words, &measured);
+    if (never_started(&measured)) {
+        snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s' under the exact engine: %s.",
+                 run->request->program.path,
+                 measured.message[0] ? measured.message : "Valgrind ended before it began");
+        return LAUNCH_FAILED;
+    }
+    *result = measured;
+    return LAUNCH_OK;
+}
+
+/* Everything that can fail before the tool runs. False: error is set. */
+static bool prepare(struct run *run, char ***command, char ***environment, char *error)
+{
+    const struct launch_exact_request *request = run->request;
+    struct launch_log log;
+    char messages_path[64], log_path[64];
+    if (!launch_log_begin(&log, request->program.log, &request->program.config)) {
+        launch_fail(error, "writing the raw log", log.failure);
+        return false;
+    }
+    if (pipe2(run->messages, O_CLOEXEC) != 0 || fcntl(run->messages[0], F_SETFL, O_NONBLOCK) != 0) {
+        launch_fail(error, "a pipe", errno);
+        return false;
+    }
+    snprintf(log_path, sizeof log_path, "/proc/%d/fd/%d", getpid(), request->program.log);
+    snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
+    if (!exact_graphs_begin(&run->graphs, request)) {
+        launch_fail(error, "a folder for control-flow graphs", errno);
+        return false;
+    }
+    run->words.ask = exact_graphs_answer;
+    run->words.context = &run->graphs;
+    *command = exact_command(request, log_path, messages_path, run->graphs.folder);
+    *environment = exact_environment(environ, request->engine);
+    if (!*command || !*environment) {
+        launch_fail(error, "memory", ENOMEM);
+        return false;
+    }
+    return true;
+}
+
+/* keep: what launch_record leaves changed in this process after a recording. */
+static enum launch_outcome start(const struct launch_exact_request *request, bool keep,
+                                 struct launch_result *result, char *error)
+{
+    struct run run = {.request = request, .messages = {-1, -1}};
+    enum launch_outcome outcome = LAUNCH_FAILED;
+    char **command = NULL, **environment = NULL;
+    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
+    prctl(PR_SET_DUMPABLE, 1);
+    bool prepared = launch_signals_prepare(&run.signals);
+    if (!prepared)
+        launch_fail(error, "signals", errno);
+    launch_lift_limits(&run.signals.program);
+    if (prepared && prepare(&run, &command, &environment, error))
+        outcome = run_tool(&run, command, environment, result, error);
+    keep = keep && outcome == LAUNCH_OK;
+    launch_signals_end(&run.signals, keep);
+    if (!keep)
+        launch_restore_limits(&run.signals.program);
+    exact_graphs_end(&run.graphs);
+    exact_command_free(command);
+    free(environment);
+    for (int i = 0; i < 2; i++)
+        if (run.messages[i] >= 0)
+            close(run.messages[i]);
+    return outcome;
+}
+
+/* ---- trying ---------------------------------------------------------------------------------- */
+
+/* Valgrind's first words, before it knows its options, go to standard error. */
+static int redirect_errors(int to)
+{
+    int before = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (before >= 0)
+        dup2(to, STDERR_FILENO);
+    return before;
+}
+
+static void restore_errors(int before)
+{
+    if (before >= 0) {
+        dup2(before, STDERR_FILENO);
+        close(before);
+    }
+}
+
+static bool take_words_of_trial(int file, struct exact_words *words)
+{
+    char text[4096];
+    ssize_t got;
+    off_t at = 0;
+    while ((got = pread(file, text, sizeof text, at)) > 0) {
+        exact_words_take(words, text, (size_t)got);
+        at += got;
+    }
+    return words->trouble[0] != 0;
+}
+
+enum launch_outcome launch_exact_try(const struct launch_exact_request *like, char *error)
+{
+    const struct launch_exact_engine *engine = like->engine;
+    char *command[] = {(char *)engine->start, NULL};
+    struct launch_exact_request request = *like;
+    struct launch_result result = {0};
+    struct exact_words words = {0};
+    char why[LAUNCH_ERROR_BYTES] = "";
+    int log = memfd_create("headroom-log", MFD_CLOEXEC);
+    int errors = memfd_create("headroom-errors", MFD_CLOEXEC);
+    request.program = (struct launch_request){
+        .path = engine->start, .command = command, .config = like->program.config, .log = log};
+    request.trace = NULL;
+    enum launch_outcome outcome = LAUNCH_FAILED;
+    if (log >= 0 && errors >= 0) {
+        int before = redirect_errors(errors);
+        outcome = start(&request, false, &result, why);
+        restore_errors(before);
+    }
+    bool good =
+        outcome == LAUNCH_OK && result.images == 1 && result.exited && result.exit_code == 0;
+    if (!good && outcome != LAUNCH_OK && why[0] && !memory_is_limited())
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s", why);
+    else if (!good)
+        snprintf(error, LAUNCH_ERROR_BYTES, "the exact engine does not work here: %s.",
+                 memory_is_limited() ? "the memory limit (ulimit -v or -d) is too small for it"
+                 : take_words_of_trial(errors, &words) ? words.trouble
+                 : result.message[0]                   ? result.message
+                                     : "a program that does nothing cannot be run under it");
+    if (log >= 0)
+        close(log);
+    if (errors >= 0)
+        close(errors);
+    return good ? LAUNCH_OK : LAUNCH_FAILED;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+enum launch_outcome launch_exact(const struct launch_exact_request *request,
+                                 struct launch_result *result, char *error)
+{
+    /* Valgrind does not say properly that it has too little memory to start with. */
+    if (memory_is_limited() && launch_exact_try(request, error) != LAUNCH_OK)
+        return LAUNCH_FAILED;
+    return start(request, true, result, error);
+}

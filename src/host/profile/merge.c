@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Merges profiles: one is appended to the other with its ids shifted, then all is put in order and
+ * what is equal becomes one (merge_settle.c, by the rules in merge_rules.c).
+ *
+ * Sizes: profiles of processes of one program have mostly equal rows, so that the result stays
+ * about as large as one of them, but for what each process and thread has of its own.
+ */
+#include "profile/internal.h"
+
+#include <search.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, MOST_AT_ONCE = 64 };
+
+static const char *const machines_differ =
+    "the recordings were made on machines with different caches, which are left out here";
+
+/* ---- texts ----------------------------------------------------------------------------------- */
+
+static int compare_texts(const void *left, const void *right)
+{
+    return strcmp(left, right);
+}
+
+static void keep_node(void *node)
+{
+    (void)node; /* the profile's */
+}
+
+/* The strings of a profile: equal ones are kept once. */
+struct texts {
+    struct profile *profile;
+    void *root; /* of tsearch */
+};
+
+static bool add_text(struct texts *texts, const char **text)
+{
+    if (!*text)
+        return true;
+    const char **found = tfind(*text, &texts->root, compare_texts);
+    if (!found) {
+        const char *kept = profile_keep(texts->profile, *text);
+        found = kept ? tsearch(kept, &texts->root, compare_texts) : NULL;
+    }
+    if (found)
+        *text = *found;
+    return found != NULL;
+}
+
+/* Those that the profile has are its own. */
+static bool know_texts(struct texts *texts)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
+        const struct schema_table *table = schema_tables[t];
+        struct schema_items items = schema_items(texts->profile, table);
+        for (size_t c = 0; c < table->columns_count; c++)
+            for (size_t i = table->first; schema_is_text(&table->columns[c]) && i < items.count;
+                 i++) {
+                const char *const *text =
+                    (const void *)(items.items + i * table->item_bytes + table->columns[c].offset);
+                if (*text && !tsearch(*text, &texts->root, compare_texts))
+                    return false;
+            }
+    }
+    return true;
+}
+
+/* ---- one behind the other -------------------------------------------------------------------- */
+
+struct shift {
+    uint32_t none; /* ids below, and UINT32_MAX, are none of an item */
+    uint32_t by;
+};
+
+static void shift_id(void *context, uint32_t *id)
+{
+    const struct shift *shift = context;
+    if (*id >= shift->none && *id != UINT32_MAX)
+        *id += shift->by;
+}
+
+/* Ids in the items appended from `first` on grow by the number of items that were there before. */
+static void shift_references(struct profile *profile, const size_t *firsts, uint32_t processes)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
+        const struct schema_table *table = schema_tables[t];
+        for (size_t c = 0; c < table->columns_count; c++) {
+            const struct schema_column *column = &table->columns[c];
+            const struct schema_table *target = column->target;
+            struct shift shift = {0, processes};
+            if (target)
+                shift = (struct shift){(uint32_t)target->first,
+                                       (uint32_t)(firsts[target->index] - target->first)};
+            if (column->reference != SCHEMA_NO_REFERENCE)
+                merge_each_id(profile, table, column, firsts[t], shift_id, &shift);
+        }
+    }
+}
+
+static bool append_table(struct texts *texts, const struct profile *from,
+                         const struct schema_table *table)
+{
+    struct schema_items items = schema_items(from, table);
+    for (size_t i = table->first; i < items.count; i++) {
+        char *added = schema_add(texts->profile, table);
+        if (!added)
+            return false;
+        memcpy(added, items.items + i * table->item_bytes, table->item_bytes);
+        for (size_t c = 0; c < table->columns_count; c++)
+            if (schema_is_text(&table->columns[c]) &&
+                !add_text(texts, (const char **)(void *)(added + table->columns[c].offset)))
+                return false;
+    }
+    return true;
+}
+
+static bool add_table(struct texts *texts, const struct profile *from,
+                      const struct schema_table *table)
+{
+    struct schema_items items = schema_items(texts->profile, table);
+    if (table->merging == SCHEMA_WHOLE)
+        return true; /* keep_if_same */
+    if (table->merging != SCHEMA_SINGLE || items.count == 0)
+        return append_table(texts, from, table);
+    if (schema_items(from, table).count)
+        merge_combine(from, table, items.items, schema_items(from, table).items);
+    return true;
+}
+
+static uint32_t count_processes(const struct profile *profile)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < profile->merged_count; i++)
+        count += profile->merged[i].processes;
+    return count;
+}
+
+static bool append(struct profile *into, const struct profile *from)
+{
+    struct texts texts = {.profile = into};
+    size_t firsts[SCHEMA_TABLES];
+    uint32_t processes = count_processes(into);
+    bool good = know_texts(&texts) && UINT32_MAX - 1 - processes > count_processes(from);
+    for (size_t t = 0; t < SCHEMA_TABLES; t++)
+        firsts[t] = schema_items(into, schema_tables[t]).count;
+    for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
+        good = add_table(&texts, from, schema_tables[t]);
+    tdestroy(texts.root, keep_node);
+    if (good)
+        shift_references(into, firsts, processes);
+    return good;
+}
+
+/* ---- a recording's processes ------------------------------------------------------------------
+ */
+
+static int compare_ids(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
+}
+
+/* Calls `visit` with each id of a process, or UINT32_MAX for none, that stands anywhere. */
+static void each_process(struct profile *profile, void (*visit)(void *, uint32_t *), void *context)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++)
+        for (size_t c = 0; c < schema_tables[t]->columns_count; c++)
+            if (merge_is_process(&schema_tables[t]->columns[c]))
+                merge_each_id(profile, schema_tables[t], &schema_tables[t]->columns[c],
+                              schema_tables[t]->first, visit, context);
+}
+
+struct ids {
+    uint32_t *ids;
+    size_t count;
+};
+
+static void count_id(void *context, uint32_t *id)
+{
+    ((struct ids *)context)->count += *id != UINT32_MAX;
+}
+
+static void list_id(void *context, uint32_t *id)
+{
+    struct ids *ids = context;
+    if (*id != UINT32_MAX)
+        ids->ids[ids->count++] = *id;
+}
+
+static void number_id(void *context, uint32_t *id)
+{
+    const struct ids *ids = context;
+    if (*id != UINT32_MAX)
+        *id = (uint32_t)BASE_FIRST(i, ids->count, ids->ids[i] >= *id);
+}
+
+/* From 0 without gaps, in the order in which they were. False: no memory. */
+static bool number_processes(struct profile *profile, uint32_t *count)
+{
+    struct ids ids = {0};
+    each_process(profile, count_id, &ids);
+    ids.ids = calloc(ids.count + 1, sizeof *ids.ids);
+    if (!ids.ids)
+        return false;
+    ids.count = 0;
+    each_process(profile, list_id, &ids);
+    qsort(ids.ids, ids.count, sizeof *ids.ids, compare_ids);
+    size_t different = 0;
+    for (size_t i = 0; i < ids.count; i++)
+        if (different == 0 || ids.ids[different - 1] != ids.ids[i])
+            ids.ids[different++] = ids.ids[i];
+    ids.count = different;
+    each_process(profile, number_id, &ids);
+    *count = (uint32_t)different;
+    free(ids.ids);
+    return true;
+}
+
+static bool add_origin(struct profile *profile, const char *file)
+{
+    char command[COMMAND_BYTES] = "";
+    size_t used = 0;
+    uint32_t processes;
+    struct profile_merged *merged = profile_add_merged(profile);
+    if (!merged || !number_processes(profile, &processes))
+        return false;
+    for (size_t i = 0; i < profile->arguments_count && used < sizeof command; i++)
+        used += (size_t)snprintf(command + used, sizeof command - used, "%s%.*s", i ? " " : "",
+                                 COMMAND_BYTES, profile->arguments[i].text);
+    *merged = (struct profile_merged){
+        .file = profile_keep(profile, file),
+        .host = profile->run.host,
+        .command = profile->arguments_count ? profile_keep(profile, command) : NULL,
+        .start_ns = profile->run.start_ns,
+        .exit_code = profile->run.exit_code,
+        .exit_signal = profile->run.exit_signal,
+        .processes = processes,
+    };
+    return merged->file && (merged->command || profile->arguments_count == 0);
+}
+
+/* ---- what cannot be added ---------------------------------------------------------------------
+ */
+
+__attribute__((format(printf, 2, 3))) static bool differ(char why[SENTENCE_BYTES],
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, SENTENCE_BYTES, format, arguments);
+    va_end(arguments);
+    for (char *c = why; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    return true;
+}
+
+static const char *known(const char *text)
+{
+    return text ? text : "none";
+}
+
+static bool runs_differ(const struct profile_run *a, const struct profile_run *b,
+                        char why[SENTENCE_BYTES])
+{
+    if (strcmp(a->verb, b->verb) != 0)
+        return differ(why, "their verbs differ, %.40s and %.40s", a->verb, b->verb);
+    if (strcmp(a->engine, b->engine) != 0)
+        return differ(why, "their engines differ, %.40s and %.40s", a->engine, b->engine);
+    if (!profile_same_text(a->source, b->source))
+        return differ(why, "their sources of samples differ, %.40s and %.40s", known(a->source),
+                      known(b->source));
+    if (strcmp(a->weighting, b->weighting) != 0)
+        return differ(why, "one is weighted by %.40s, the other by %.40s", a->weighting,
+                      b->weighting);
+    if (a->interval_ns != b->interval_ns || a->period != b->period)
+        return differ(why, "their samples are spaced differently");
+    if (a->fp_tolerance != b->fp_tolerance)
+        return differ(why, "their floating-point tolerances differ, %g and %g", a->fp_tolerance,
+                      b->fp_tolerance);
+    return false;
+}
+
+static bool kinds_differ(const struct profile *a, const struct profile *b, char why[SENTENCE_BYTES])
+{
+    unsigned of_a = 0, of_b = 0;
+    for (size_t i = 0; i < a->kinds_count; i++)
+        of_a |= 1U << a->kinds[i].kind;
+    for (size_t i = 0; i < b->kinds_count; i++)
+        of_b |= 1U << b->kinds[i].kind;
+    return of_a != of_b && differ(why, "they were not asked for the same kinds of waste");
+}
+
+static bool reuses_differ(const struct profile *a, const struct profile *b,
+                          char why[SENTENCE_BYTES])
+{
+    if (a->reuses_count && b->reuses_count) {
+        const struct profile_reuse *left = a->reuses, *right = b->reuses;
+        if (left->unit_bytes != right->unit_bytes)
+            return differ(why, "their units of memory differ, %u and %u bytes", left->unit_bytes,
+                          right->unit_bytes);
+        if (left->stack != right->stack)
+            return differ(why, "stack distances were taken in one of them only");
+    }
+    bool same = a->what_ifs_count == b->what_ifs_count;
+    for (size_t i = 0; same && i < a->what_ifs_count; i++) {
+        const struct profile_what_if *left = &a->what_ifs[i], *right = &b->what_ifs[i];
+        same = left->bytes == right->bytes && left->ways == right->ways &&
+               left->line_bytes == right->line_bytes;
+    }
+    return !same && differ(why, "different caches were simulated");
+}
+
+static bool path_runs_differ(const struct profile *a, const struct profile *b,
+                             char why[SENTENCE_BYTES])
+{
+    if (!a->path_runs_count || !b->path_runs_count)
+        return false;
+    const struct profile_path_run *left = a->path_runs, *right = b->path_runs;
+    if (left->modes != right->modes)
+        return differ(why, "their programs do not count the same things");
+    if (left->cache_bytes != right->cache_bytes || left->cache_ways != right->cache_ways ||
+        left->cache_line != right->cache_line)
+        return differ(why, "different caches were simulated");
+    if (!profile_same_text(left->event, right->event))
+        return differ(why, "different events were counted, %.60s and %.60s", known(left->event),
+                      known(right->event));
+    return false;
+}
+
+static bool profiles_differ(const struct profile *a, const struct profile *b,
+                            char why[SENTENCE_BYTES])
+{
+    return runs_differ(&a->run, &b->run, why) || kinds_differ(a, b, why) ||
+           reuses_differ(a, b, why) || path_runs_differ(a, b, why);
+}
+
+/* ---- what stays if it is the same --------------------------------------------------------------
+ */
+
+static bool keep_if_same(struct profile *into, const struct profile *from,
+                         const struct schema_table *table)
+{
+    struct schema_items a = schema_items(into, table), b = schema_items(from, table);
+    bool same = a.count == b.count;
+    for (size_t i = 0; same && i < a.count; i++)
+        for (size_t c = 0; same && c < table->columns_count; c++)
+            same = schema_compare(&table->columns[c], a.items + i * table->item_bytes,
+                                  b.items + i * table->item_bytes) == 0;
+    if (!same)
+        schema_cut(into, table, 0);
+    return same;
+}
+
+static bool note(struct profile *profile, const char *sentence)
+{
+    struct profile_text *degraded = profile_add_degraded(profile);
+    if (degraded)
+        degraded->text = sentence;
+    return degraded != NULL;
+}
+
+/* ---- twice the same ---------------------------------------------------------------------------
+ */
+
+const char *const profile_counted_twice =
+    "a recording was merged more than once, and counts as often";
+
+/* Of one recording, however its file is called by now. */
+static bool same_origin(const struct profile_merged *a, const struct profile_merged *b)
+{
+    return a->start_ns == b->start_ns && a->processes == b->processes &&
+           profile_same_text(a->host, b->host) && profile_same_text(a->command, b->command);
+}
+
+/* Both are in the order of starts, which are known to the nanosecond: hardly any two are equal. */
+static bool share_origin(const struct profile *a, const struct profile *b)
+{
+    size_t first = 0;
+    for (size_t i = 0; i < b->merged_count; i++) {
+        const struct profile_merged *origin = &b->merged[i];
+        while (first < a->merged_count && a->merged[first].start_ns < origin->start_ns)
+            first++;
+        for (size_t j = first; j < a->merged_count && j < first + MOST_AT_ONCE; j++)
+            if (origin->start_ns && same_origin(&a->merged[j], origin))
+                return true;
+    }
+    return false;
+}
+
+/* Of the first recording that failed, or else of the first. */
+static void find_exit(struct profile *profile)
+{
+    const struct profile_merged *found = &profile->merged[0];
+    for (size_t i = profile->merged_count; i-- > 0;)
+        if (profile->merged[i].exit_code > 0 || profile->merged[i].exit_signal > 0)
+            found = &profile->merged[i];
+    profile->run.exit_code = found->exit_code;
+    profile->run.exit_signal = found->exit_signal;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------
+ */
+
+/* In order, and still what readers rely upon. */
+static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES])
+{
+    const char *disagree = NULL;
+    enum base_status status = merge_settle(profile, &disagree);
+    if (status == BASE_MALFORMED)
+        differ(why, "they contradict each other on the same code (table %s)", disagree);
+    if (status != BASE_OK)
+        return status;
+    find_exit(profile);
+    profile_total(profile);
+    if (profile_check(profile))
+        return BASE_OK;
+    differ(why, "together they hold more than a profile can, or one is inconsistent");
+    return BASE_MALFORMED;
+}
+
+enum base_status profile_merge_begin(struct profile *profile, const char *file, char *error,
+                                     size_t error_bytes)
+{
+    char why[SENTENCE_BYTES] = "out of memory";
+    enum base_status status = BASE_OK;
+    if (profile->merged_count == 0) {
+        status = add_origin(profile, file) ? merge_rename_shapes(profile) : BASE_NO_MEMORY;
+    }
+    if (status == BASE_OK)
+        status = settle(profile, why);
+    if (status != BASE_OK)
+        snprintf(error, error_bytes, "cannot merge '%s': %s.", file, why);
+    return status;
+}
+
+enum base_status profile_merge(struct profile *into, const char *into_file, struct profile *from,
+                               const char *from_file, char *error, size_t error_bytes)
+{
+    char why[SENTENCE_BYTES] = "out of memory";
+    enum base_status status = BASE_NO_MEMORY;
+    if (profiles_differ(into, from, why)) {
+        snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);
+        return BASE_UNSUPPORTED;
+    }
+    if (into->block_runs_count && from->block_runs_count &&
+        into->block_runs[0].ns_per_tick != from->block_runs[0].ns_per_tick) {
+        merge_spread_bins(into);
+        merge_spread_bins(from);
+    }
+    merge_combine(into, &schema_run, &into->run, &from->run);
+    keep_if_same(into, from, &schema_arguments);
+    into->file_bytes += from->file_bytes;
+    if ((!share_origin(into, from) || note(into, profile_counted_twice)) &&
+        (keep_if_same(into, from, &schema_caches) || note(into, machines_differ)) &&
+        append(into, from))
+        status = settle(into, why);
+    if (status != BASE_OK)
+        snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);
+    return status;
+}

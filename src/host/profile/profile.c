@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The profile in memory: lists that grow, strings in blocks, and the statistics of weighted shares.
+ */
+#include "profile/schema.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
+
+/* Strings are never freed one by one. 64 KiB holds some thousand paths; a longer string gets a
+   block of its own. */
+enum { BLOCK_BYTES = 65536 };
+
+struct profile_strings {
+    struct profile_strings *next;
+    size_t used, capacity;
+    char text[];
+};
+
+struct profile *profile_new(void)
+{
+    struct profile *profile = calloc(1, sizeof *profile);
+    if (!profile)
+        return NULL;
+    for (size_t t = 0; t < SCHEMA_TABLES; t++)
+        if (schema_tables[t]->first && !schema_add(profile, schema_tables[t])) {
+            profile_free(profile);
+            return NULL;
+        }
+    profile->modules[0].path = profile->block_functions[0].function = "";
+    profile->modules[0].detail = PROFILE_DETAIL_NONE;
+    profile->run.exit_code = profile->run.exit_signal = -1;
+    profile->run.wall_s = profile->run.cpu_s = -1;
+    return profile;
+}
+
+void profile_free(struct profile *profile)
+{
+    if (!profile)
+        return;
+    for (struct profile_strings *block = profile->strings, *next; block; block = next) {
+        next = block->next;
+        free(block);
+    }
+#define FREE_LIST(list, item) free(profile->list);
+    PROFILE_LISTS(FREE_LIST)
+#undef FREE_LIST
+    free(profile);
+}
+
+const char *profile_keep(struct profile *profile, const char *text)
+{
+    if (!text)
+        return NULL;
+    size_t bytes = strlen(text) + 1;
+    struct profile_strings *block = profile->strings;
+    if (!block || block->capacity - block->used < bytes) {
+        size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+        block = malloc(sizeof *block + capacity);
+        if (!block)
+            return NULL;
+        *block = (struct profile_strings){.next = profile->strings, .capacity = capacity};
+        profile->strings = block;
+    }
+    char *copy = block->text + block->used;
+    memcpy(copy, text, bytes);
+    block->used += bytes;
+    return copy;
+}
+
+#define DEFINE_ADDER(list, item)                                                                   \
+    struct profile_##item *profile_add_##list(struct profile *profile)                             \
+    {                                                                                              \
+        return schema_add(profile, &schema_##list);                                                \
+    }
+PROFILE_LISTS(DEFINE_ADDER)
+#undef DEFINE_ADDER
+
+uint32_t profile_depth(const struct profile *profile)
+{
+    uint32_t deepest = 0, *depths = calloc(profile->contexts_count + 1, sizeof *depths);
+    if (!depths)
+        return UINT32_MAX;
+    for (size_t i = 1; i < profile->contexts_count; i++) {
+        depths[i] = depths[profile->contexts[i].parent] + 1;
+        deepest = depths[i] > deepest ? depths[i] : deepest;
+    }
+    free(depths);
+    return deepest;
+}
+
+void profile_total(struct profile *profile)
+{
+    struct profile_kind *by_kind[PROFILE_KINDS] = {NULL};
+    for (size_t i = 0; i < profile->kinds_count; i++) {
+        struct profile_kind *kind = &profile->kinds[i];
+        kind->waste_bytes = kind->use_bytes = kind->waste_squares = kind->use_squares = 0;
+        kind->waste_traps = kind->use_traps = 0;
+        by_kind[kind->kind] = kind;
+    }
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        struct profile_kind *kind = by_kind[pair->kind];
+        kind->waste_bytes += pair->waste_bytes;
+        kind->use_bytes += pair->use_bytes;
+        kind->waste_squares += pair->waste_squares;
+        kind->use_squares += pair->use_squares;
+        kind->waste_traps += pair->waste_traps;
+        kind->use_traps += pair->use_traps;
+    }
+}
+
+struct profile_exact profile_exact_total(const struct profile *profile)
+{
+    struct profile_exact total = {0};
+    for (size_t i = 0; i < profile->exacts_count; i++) {
+        const struct profile_exact *exact = &profile->exacts[i];
+        total.threads += exact->threads;
+        total.loads += exact->loads;
+        total.stores += exact->stores;
+        total.load_bytes += exact->load_bytes;
+        total.store_bytes += exact->store_bytes;
+        total.fresh_load_bytes += exact->fresh_load_bytes;
+        total.fresh_store_bytes += exact->fresh_store_bytes;
+        total.kernel_load_bytes += exact->kernel_load_bytes;
+        total.kernel_store_bytes += exact->kernel_store_bytes;
+        total.ids += exact->ids;
+        total.contexts += exact->contexts;
+        total.instructions += exact->instructions;
+    }
+    return total;
+}
+
+struct profile_reuse profile_reuse_total(const struct profile *profile)
+{
+    struct profile_reuse total = {0};
+    for (size_t i = 0; i < profile->reuses_count; i++) {
+        const struct profile_reuse *reuse = &profile->reuses[i];
+        total.unit_bytes = reuse->unit_bytes;
+        total.stack = (i == 0 || total.stack) && reuse->stack;
+        total.accesses += reuse->accesses;
+        total.reuses += reuse->reuses;
+        total.locations += reuse->locations;
+        total.never_reused += reuse->never_reused;
+        total.share_first = fmax(total.share_first, reuse->share_first);
+        total.share_last = i == 0 ? reuse->share_last : fmin(total.share_last, reuse->share_last);
+        total.kept_accesses += reuse->kept_accesses;
+        total.kept_locations += reuse->kept_locations;
+    }
+    return total;
+}
+
+/* ---- statistics ------------------------------------------------------------------------- */
+
+struct profile_share profile_share(double part, double whole, double whole_squares)
+{
+    static const double z = 1.959963984540054; /* 97.5 % quantile of the normal distribution */
+    struct profile_share result = {0};
+    if (!(whole > 0) || !(whole_squares > 0))
+        return result;
+    double n = whole * whole / whole_squares;
+    double p = part / whole;
+    p = p > 1 ? 1 : p;
+    double centre = (p + z * z / (2 * n)) / (1 + z * z / n);
+    double half = z / (1 + z * z / n) * sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+    result = (struct profile_share){.share = p, .effective = n, .known = isfinite(n)};
+    /* Rounding must not put the share outside its own interval. */
+    result.low = fmax(0, fmin(p, centre - half));
+    result.high = fmin(1, fmax(p, centre + half));
+    return result;
+}

@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: MIT
+/*
+ * profile: what one recording found, in memory and as one SQLite file
+ * (`*.headroom`, docs/formats/profile.md). The only room that includes sqlite3.
+ *
+ * A struct profile is filled by `import` (profile_new, profile_add_*) and written
+ * once with profile_write, or read whole with profile_read. Files are hostile
+ * input: profile_read checks every id, count and number, so that readers of a
+ * struct profile may use all of them without further checks.
+ *
+ * Ids are indices into the arrays below. Id 0 of modules, frames, contexts, loops, path_functions, vertices
+ * and block_functions is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
+ * those items. Parents precede children: contexts[i].parent < i.
+ *
+ * Host side; a struct profile belongs to one thread at a time.
+ */
+#ifndef HEADROOM_PROFILE_H
+#define HEADROOM_PROFILE_H
+
+#include "base/base.h"
+
+#include <string.h>
+
+enum { PROFILE_VERSION = 6, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+
+/*
+ * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
+ * debug information makes several inlined frames of one: 2048 are eight for each of 256, four for each of
+ * 512. `import` cuts what is deeper, so that a file with deeper ones is none that headroom wrote.
+ */
+enum { PROFILE_MOST_DEPTH = 2048 };
+
+/* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
+enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
+extern const char *const profile_kind_names[PROFILE_KINDS]; /* "dead", "silent", "load", "reuse" */
+
+/* Same values as enum binary_detail. */
+enum profile_detail {
+    PROFILE_DETAIL_LINES,
+    PROFILE_DETAIL_SYMBOLS,
+    PROFILE_DETAIL_EXPORTS,
+    PROFILE_DETAIL_NONE,
+    PROFILE_DETAILS
+};
+
+struct profile_module {
+    const char *path; /* never NULL                                */
+    uint8_t build_id[PROFILE_BUILD_ID_BYTES];
+    uint32_t build_id_bytes; /* 0: none, or module not looked into        */
+    uint32_t detail;         /* enum profile_detail                       */
+};
+
+enum profile_frame_flags {
+    PROFILE_FRAME_INLINED = 1,    /* inlined into its parent context's frame                   */
+    PROFILE_FRAME_KERNEL = 2,     /* the kernel made the access, in the system call made here  */
+    PROFILE_FRAME_INCOMPLETE = 4, /* no code: outer callers are missing above this point       */
+    PROFILE_FRAME_IMPRECISE = 8,  /* function known, instruction not                           */
+    PROFILE_FRAME_CALL = 16,      /* the access is the return address that a call pushes       */
+    PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops       */
+};
+
+struct profile_frame {
+    const char *function; /* NULL: unknown                                    */
+    const char *file;     /* NULL: unknown                                    */
+    uint64_t address;     /* ELF virtual address in module (leaf: the instruction; caller: the
+                             return address), absolute if module is 0         */
+    uint32_t module;      /* id; 0: none                                      */
+    uint32_t line;        /* 0: unknown                                       */
+    uint32_t column;      /* 0: unknown                                       */
+    uint32_t flags;       /* enum profile_frame_flags                         */
+};
+
+struct profile_context {
+    uint32_t parent, frame; /* ids */
+};
+
+/* What was found for (kind, first context, second context). Weights are samples × bytes; under the
+   exact engine bytes: then squares, samples and traps are 0, but for kernel_traps, which is 1 if the
+   second access is the kernel's. */
+struct profile_pair {
+    uint32_t kind;          /* enum profile_kind_id                                       */
+    uint32_t first, second; /* context ids: where watched, where touched again            */
+    double waste_bytes, use_bytes;
+    double waste_squares, use_squares; /* Σ of the squared weights of single traps        */
+    double samples;                    /* samples the traps stand for                     */
+    uint64_t waste_traps, use_traps;
+    uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf        */
+    uint64_t likely_traps; /* second instruction is likely, not certain                   */
+    uint64_t float_traps;  /* compared with the floating-point tolerance                  */
+};
+
+/* Samples taken in a context, whether watched or not. */
+struct profile_sampled {
+    uint32_t kind, context;
+    uint64_t samples, armed;
+    double weight;
+};
+
+/* Totals of one recorded kind. waste/use are sums over the pairs, not stored in the file. */
+struct profile_kind {
+    uint32_t kind; /* enum profile_kind_id */
+    uint64_t samples, armed, traps, ignored, evicted, abandoned, blind_longest;
+    double waste_bytes, use_bytes, waste_squares, use_squares;
+    uint64_t waste_traps, use_traps;
+};
+
+struct profile_drop {
+    const char *reason;  /* "kernel", "no_access", ... */
+    const char *meaning; /* for people                 */
+    uint64_t count;
+};
+
+struct profile_process {
+    uint32_t id, parent; /* ids of the recording; parent UINT32_MAX: none */
+    uint32_t pid, forked;
+    const char *exe; /* may be NULL */
+    uint64_t start_ns;
+};
+
+struct profile_thread {
+    uint32_t id, process, tid;
+    const char *name; /* may be NULL */
+    uint64_t cpu_ns, attempted, stored;
+};
+
+/* A named counter of a thread; zero counters are left out. */
+struct profile_counter {
+    uint32_t thread; /* index into threads */
+    const char *name;
+    uint64_t value;
+};
+
+struct profile_text {
+    const char *text;
+};
+
+/* What the exact engine counted in one process image. Since version 2. */
+struct profile_exact {
+    uint32_t process, threads;      /* process: id as in profile_process; ascending      */
+    uint64_t loads, stores;         /* accesses by the program                           */
+    uint64_t load_bytes, store_bytes;
+    uint64_t fresh_load_bytes, fresh_store_bytes; /* of these: no former access is known */
+    uint64_t kernel_load_bytes, kernel_store_bytes;
+    uint64_t ids, contexts;         /* accesses in their contexts, calling contexts      */
+    uint64_t instructions;          /* 0: not counted                                    */
+};
+
+/*
+ * Reuse of one process image. Counts of locations and accesses stand for all, whatever share of
+ * the locations was kept. Since version 2. In live recordings all of them are estimates from samples;
+ * docs/formats/profile.md tells how good. There kept_accesses are the stored samples and kept_locations their
+ * effective number: late traps stand for many, so it is what intervals have to go by.
+ */
+struct profile_reuse {
+    uint32_t process;               /* ascending                                         */
+    uint32_t unit_bytes;            /* of a location; a power of two, the same in all    */
+    uint32_t stack;                 /* 1: stack distances were taken                     */
+    double accesses;                /* touches of locations                              */
+    double reuses;                  /* of these, of a location touched before            */
+    double locations;               /* different ones                                    */
+    double never_reused;            /* of these, touched once                            */
+    double share_first, share_last; /* of the locations kept, (0, 1]                     */
+    uint64_t kept_accesses, kept_locations;
+};
+
+/* PROFILE_ELAPSED: nanoseconds of the thread's CPU time between use and reuse. Since version 3. */
+enum profile_distance { PROFILE_TIME, PROFILE_STACK, PROFILE_ELAPSED, PROFILE_DISTANCES };
+
+/* Reuses with distances in [lo, hi). By process, which, bin; bins do not overlap. Since version 2. */
+struct profile_bin {
+    uint32_t process;
+    uint32_t which; /* enum profile_distance */
+    uint32_t bin;   /* number in headroom's binning */
+    uint64_t lo, hi;
+    double weight;
+};
+
+/* Reuses by (context of the use, context of the reuse). Since version 2. */
+struct profile_reuse_pair {
+    uint32_t use, reuse;          /* context ids                          */
+    uint64_t count;               /* seen                                 */
+    double weight;                /* they stand for                       */
+    double time, time_squares;    /* Σ weight × distance, × distance²     */
+    double stack, stack_squares;
+};
+
+/*
+ * How distances in accesses follow from CPU time, for a live recording that could not count
+ * accesses; none where they were counted. Time distances in `bins` and `reuse_pairs` are then estimates by
+ * accesses_per_ns, but for the short ones, which were seen by looking ahead. Since version 3.
+ */
+struct profile_pace {
+    uint32_t process;       /* ascending; has a row in `reuses`                                   */
+    double accesses_per_ns; /* > 0                                                                */
+    double low, high;       /* interval meant to hold the truth for nine programs of ten          */
+    double trap_ns;         /* what one trap adds to a measured time; taken off already           */
+    double floor_ns;        /* times below cannot be told apart                                   */
+    const char *calibration; /* how accesses_per_ns was found, for people; never NULL             */
+};
+
+/* A cache of the machine on which the recording was made, smallest first. Since version 3. */
+struct profile_cache {
+    uint32_t level;
+    uint32_t ways;       /* 0: unknown or fully associative */
+    uint32_t line_bytes;
+    uint32_t sharers;    /* logical CPUs that share it      */
+    uint64_t bytes;
+};
+
+/* What a simulated cache would have missed, all processes together. Since version 3. */
+struct profile_what_if {
+    uint64_t bytes;
+    uint32_t ways; /* 0: fully associative */
+    uint32_t line_bytes;
+    uint64_t accesses, misses; /* touches of lines */
+};
+
+/* A natural loop in the code, id = index from 1; id 0 is none. Since version 3. */
+struct profile_loop {
+    uint32_t parent;   /* the loop around it in the same function, < own id; 0: outermost */
+    uint32_t module;
+    uint64_t address;  /* of its head: ELF virtual address */
+    const char *function; /* in which its head lies in the source, perhaps inlined; NULL: unknown */
+    const char *file;  /* of the head; NULL: unknown */
+    uint32_t line;     /* 0: unknown */
+};
+
+/* The innermost loop around a frame's instruction; frames without a row: none, or unknown. Since version 3. */
+struct profile_frame_loop {
+    uint32_t frame, loop; /* ids; ascending by frame */
+};
+
+enum profile_path_modes { /* same values as enum built_modes */
+    PROFILE_PATHS = 1,
+    PROFILE_CONTEXTS = 2,
+    PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
+    PROFILE_CYCLES = 8,
+    PROFILE_COUNT = 16,
+    PROFILE_PMU = 32,
+    PROFILE_PATH_MODES = 63,
+};
+
+enum profile_path_table { /* same values as enum built_table */
+    PROFILE_TABLE_NONE,   /* nothing was counted                */
+    PROFILE_TABLE_ARRAY,
+    PROFILE_TABLE_HASH,   /* many potential paths               */
+    PROFILE_TABLES
+};
+
+/* Beginning of enum built_reason; larger numbers: not instrumented, and `why` tells. */
+enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_PATH_REASONS = 256 };
+
+/*
+ * Functions whose paths or calling contexts were counted, or why not. Since version 4.
+ * id = index from 1; id 0 is none.
+ */
+struct profile_path_function {
+    const char *function; /* NULL: unknown                                                   */
+    const char *file;     /* of its entry; NULL: unknown                                     */
+    uint64_t address;     /* of its entry: ELF virtual address in module                     */
+    uint32_t module;
+    uint32_t line;        /* 0: unknown                                                      */
+    uint32_t table_kind;  /* enum profile_path_table                                         */
+    uint32_t reason;      /* enum profile_path_reason                                        */
+    const char *why;      /* the reason for people, a clause; NULL only if whole             */
+    uint32_t blocks, call_sites, inline_assembly;
+    uint64_t potential;   /* number of potential paths before any were truncated; 0: not known, or
+                             more than INT64_MAX                                             */
+    double potential_log2; /* its logarithm to base 2, whether known or not                  */
+};
+
+/* Blocks of these functions that some executed path runs through; id = index, by function, block. */
+struct profile_path_block {
+    uint32_t function; /* id                                                                 */
+    uint32_t block;    /* number within the function                                         */
+    uint64_t address;  /* of its first instruction                                           */
+    uint32_t instructions, loads, stores;
+    uint32_t first_line, lines; /* path_lines[first_line ...]: its lines in order of addresses, may be
+                                   none; the blocks' lines follow one another without gaps   */
+};
+
+/* Lines of blocks; neighbours in a block differ. */
+struct profile_path_line {
+    const char *file;     /* NULL: unknown                                                   */
+    const char *function; /* from which it was inlined; NULL: it is the function's own       */
+    uint32_t line;        /* 0: unknown                                                      */
+};
+
+enum profile_path_flags { /* same values as enum numbering_ends */
+    PROFILE_PATH_FROM_ROOT = 1, /* begins at a landing pad                                   */
+    PROFILE_PATH_FROM_CUT = 2,  /* begins where a back edge leads                            */
+    PROFILE_PATH_TO_CUT = 4,    /* ends at a back edge, else leaves the function             */
+};
+
+/* One executed path, summed over threads, processes and contexts. id = index, by function, number. */
+struct profile_path {
+    uint32_t function;
+    uint32_t flags;       /* enum profile_path_flags                                         */
+    uint64_t number;      /* unique in the function                                          */
+    uint64_t count;       /* > 0                                                             */
+    uint64_t instructions, loads, stores; /* count times what one execution does             */
+    double cycles;        /* own, without callees; negative: not measured                    */
+    uint64_t measured;    /* executions that the cycles of all were reckoned from            */
+    double misses;        /* simulated misses of the first-level data cache; negative: not measured */
+    double events;        /* of the pmu metric; negative: not measured                       */
+    uint32_t first_step, steps; /* path_steps[first_step ...]: its blocks in order, at least one; the
+                                   paths' steps follow one another without gaps              */
+};
+
+struct profile_path_step {
+    uint32_t block; /* id in path_blocks */
+};
+
+/* Vertex of a calling-context tree: a procedure in a context. id = index from 1; 0: the root. Parents precede
+   children. Each thread of the program has a tree; here equal contexts of all threads are one. */
+struct profile_vertex {
+    uint32_t parent;
+    uint32_t function;   /* id in path_functions; 0: a root for a thread or a signal handler */
+    uint32_t site;       /* call site in the parent's function from 0; UINT32_MAX: not distinguished, unknown */
+    uint32_t site_line;  /* 0: unknown                                                       */
+    uint64_t count;      /* activations                                                      */
+    uint64_t bytes;      /* of its record in the program, the largest if there were several  */
+    uint64_t call_sites; /* in the function                                                  */
+    uint64_t call_sites_used, call_sites_one_path; /* of these: called something here; reached by
+                            one executed path only, known with paths                         */
+    double instructions, cycles, misses; /* own; negative: not measured                      */
+    uint64_t measured;   /* activations, or paths of them, that cycles were reckoned from    */
+};
+
+/* Path counts by context: which vertex executed which path (ids) how often. By vertex, path. */
+struct profile_vertex_path {
+    uint32_t vertex, path;
+    uint64_t count;
+};
+
+/* How the counting was done and what it cost. At most one row. */
+struct profile_path_run {
+    uint32_t modes;          /* enum profile_path_modes                                      */
+    uint64_t cache_bytes;    /* geometry of the simulated cache; 0: none                     */
+    uint32_t cache_ways, cache_line;
+    double cycles_per_read;  /* taken off each execution of a path; 0: not measured          */
+    double cycles_per_ns;    /* 0: not known                                                 */
+    uint64_t lost_pieces;    /* of recording memory that could not be had                    */
+    const char *event;       /* pmu metric; NULL: none                                       */
+};
+
+/* ---- blocks: `headroom interference`, since version 5 ----------------------------------------- */
+
+/* A hooked function, or a marker. id = index from 1; id 0 is none. */
+struct profile_block_function {
+    const char *function; /* never NULL                                                       */
+    const char *file;     /* of its entry; NULL: unknown                                      */
+    uint32_t line;        /* 0: unknown                                                       */
+    uint32_t module;
+    uint64_t address; /* of its entry: ELF virtual address in module; 0: not known        */
+    uint32_t class;   /* enum blocks_class (wire/blocks.h)                                */
+    uint32_t entry;   /* enum blocks_entry: how it was hooked                             */
+    uint32_t key;     /* enum blocks_key                                                  */
+    uint32_t key_argument;
+    uint32_t every; /* one execution in so many was recorded, at least; 0: none was     */
+};
+
+/* What one thread after the other did in one stretch of memory: sums go on when a thread ended and
+   another took it over. id = index. */
+struct profile_block_thread {
+    uint32_t process;       /* id as in profile_process                                         */
+    uint32_t tid;           /* 0: not known, or of several                                      */
+    const char *name;       /* NULL: not known                                                  */
+    uint32_t owners;        /* threads                                                          */
+    uint32_t highest_every; /* it recorded one execution in so many, at the most              */
+    double duration_ns;
+    double cost_ns; /* estimated, of recording                                          */
+    double preempted_ns, asleep_ns; /* whole thread                                           */
+    uint64_t preemptions, sleeps;
+    uint64_t events;        /* executions recorded                                              */
+    uint64_t skipped;       /* executions let pass                                              */
+    uint64_t unhooked;      /* executions not seen for want of room                             */
+    uint64_t switches_lost; /* context switches overwritten before they were read             */
+};
+
+/* A block, all threads and processes together. id = index; its rows in the tables below follow one
+   another. Times of executions are without preemption. */
+struct profile_block {
+    uint32_t function; /* id in block_functions; 0 if a sequence                           */
+    uint32_t flags;    /* enum blocks_flags                                                */
+    uint64_t key, shape;
+    double max_ns;
+    double first_ns, last_ns; /* of its executions, from the beginning of the recording       */
+    uint64_t preemptions, sleeps;
+};
+
+enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: BLOCKS_SEQUENCE                              */
+
+struct profile_block_part { /* by block, thread                                              */
+    uint32_t block, thread;
+    uint64_t count, recorded; /* recorded <= count                                            */
+    double sum_ns, min_ns, within_ns, preempted_ns, asleep_ns; /* of the recorded             */
+};
+
+struct profile_block_bin { /* executions with low <= duration < high; by block, low           */
+    uint32_t block;
+    double low_ns, high_ns;
+    uint64_t count;
+};
+
+struct profile_block_child { /* what it called, in order; by block                           */
+    uint32_t block, function;
+    uint32_t times;
+    uint64_t shape;
+};
+
+struct profile_block_stack { /* where it was called, by block                                */
+    uint32_t block, context;
+    uint64_t taken;
+    double lost_ns;
+};
+
+struct profile_block_holder { /* who had the lock, by block; context 0: not known            */
+    uint32_t block, context;
+    uint64_t times;
+    double waited_ns;
+};
+
+struct profile_block_sample { /* an execution, by block                                      */
+    uint32_t block, weight;   /* weight: executions it stands for                            */
+    double ns;
+    uint64_t argument0, argument1, argument2, result;
+};
+
+struct profile_block_skip { /* functions that were to be hooked and are not                   */
+    const char *function;   /* never NULL                                                    */
+    const char *module;     /* path; NULL: not known                                         */
+    const char *why;        /* a clause, never NULL                                          */
+};
+
+/* How it was recorded. At most one row. */
+struct profile_block_run {
+    double ns_per_tick; /* of the time stamp counter                                      */
+    double step_ns;     /* least difference that it shows                                 */
+    double wall_ns;     /* from before the program began to after it ended                */
+    uint32_t stack_period, switches, automatic; /* as in struct blocks_region                 */
+    uint64_t lost_pieces; /* of memory that could not be had                                */
+    uint64_t no_switches; /* threads whose context switches could not be watched            */
+    uint64_t no_areas;    /* modules near which there was no room for code                  */
+};
+
+/*
+ * A recording that went into this profile by merging, in the order of their starts; none in a profile
+ * that is itself a recording. The first one's processes have the ids 0, 1, ... below its number of
+ * them, the second one's follow, and so on. Since version 6.
+ */
+struct profile_merged {
+    const char *file;    /* the recording's profile, as it was named when merging; never NULL */
+    const char *host;    /* NULL: unknown                                                     */
+    const char *command; /* in one text; NULL: unknown                                        */
+    uint64_t start_ns;   /* CLOCK_REALTIME; 0: unknown                                        */
+    int64_t exit_code, exit_signal; /* -1: none                                               */
+    uint32_t processes;
+};
+
+struct profile_run {
+    const char *verb;                /* "waste", "reuse", "paths", "interference" */
+    const char *engine;              /* "live", "exact", "built", "static"        */
+    const char *source;              /* "pmu", "clock", "count"; NULL             */
+    const char *weighting;           /* "accesses", "cpu-time"                    */
+    const char *version;             /* of the headroom that wrote the profile    */
+    const char *host, *kernel, *cpu; /* NULL: unknown                   */
+    int64_t exit_code, exit_signal;  /* -1: none                        */
+    double wall_s, cpu_s;            /* negative: unknown               */
+    double fp_tolerance;
+    uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown                 */
+    uint64_t interval_ns; /* clock: mean CPU time between samples; 0    */
+    uint64_t period;      /* pmu, count: accesses between samples; 0    */
+    uint64_t registers, watch_kernel;
+    uint64_t processes, threads;
+    uint64_t attempted, stored; /* attempted = stored + Σ drops.count   */
+    uint64_t corrupt_records, lost_threads, lost_processes;
+    uint64_t handler_ns; /* CPU time spent observing                    */
+};
+
+/* list, item type; in the order of the tables in the file, which schema.c declares */
+#define PROFILE_LISTS(X)                                                                           \
+    X(modules, module)                                                                             \
+    X(frames, frame)                                                                               \
+    X(contexts, context)                                                                           \
+    X(kinds, kind)                                                                                 \
+    X(pairs, pair)                                                                                 \
+    X(sampled, sampled)                                                                            \
+    X(drops, drop)                                                                                 \
+    X(processes, process)                                                                          \
+    X(threads, thread)                                                                             \
+    X(counters, counter)                                                                           \
+    X(arguments, text)                                                                             \
+    X(degraded, text)                                                                              \
+    X(exacts, exact)                                                                               \
+    X(reuses, reuse)                                                                               \
+    X(bins, bin)                                                                                   \
+    X(reuse_pairs, reuse_pair)                                                                     \
+    X(paces, pace)                                                                                 \
+    X(caches, cache)                                                                               \
+    X(what_ifs, what_if)                                                                           \
+    X(loops, loop)                                                                                 \
+    X(frame_loops, frame_loop)                                                                     \
+    X(path_functions, path_function)                                                               \
+    X(path_blocks, path_block)                                                                     \
+    X(path_lines, path_line)                                                                       \
+    X(paths, path)                                                                                 \
+    X(path_steps, path_step)                                                                       \
+    X(vertices, vertex)                                                                            \
+    X(vertex_paths, vertex_path)                                                                   \
+    X(path_runs, path_run)                                                                         \
+    X(block_functions, block_function)                                                             \
+    X(block_threads, block_thread)                                                                 \
+    X(timed_blocks, block)                                                                         \
+    X(block_parts, block_part)                                                                     \
+    X(block_bins, block_bin)                                                                       \
+    X(block_children, block_child)                                                                 \
+    X(block_stacks, block_stack)                                                                   \
+    X(block_holders, block_holder)                                                                 \
+    X(block_samples, block_sample)                                                                 \
+    X(block_skips, block_skip)                                                                     \
+    X(block_runs, block_run)                                                                       \
+    X(merged, merged)
+
+struct profile {
+    struct profile_run run;
+#define PROFILE_MEMBER(list, item)                                                                 \
+    struct profile_##item *list;                                                                   \
+    size_t list##_count, list##_capacity;
+    PROFILE_LISTS(PROFILE_MEMBER)
+#undef PROFILE_MEMBER
+    struct profile_strings *strings;
+    uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
+};
+
+/* An empty profile, or NULL without memory. profile_free(NULL) does nothing. */
+struct profile *profile_new(void);
+void profile_free(struct profile *profile);
+
+/* A copy of text that lives as long as the profile. NULL without memory, or for NULL. */
+const char *profile_keep(struct profile *profile, const char *text);
+
+/* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end
+   of the list, or NULL without memory. Earlier pointers into the list become invalid. */
+#define PROFILE_ADDER(list, item)                                                                  \
+    struct profile_##item *profile_add_##list(struct profile *profile);
+PROFILE_LISTS(PROFILE_ADDER)
+#undef PROFILE_ADDER
+
+/* True if everything that readers rely upon holds (ids, order, finite numbers). */
+bool profile_check(const struct profile *profile);
+
+/* Frames in the deepest context; parents must precede children. UINT32_MAX: no memory. */
+uint32_t profile_depth(const struct profile *profile);
+
+/* Adds the pairs up into the kinds. profile_read has done it. */
+void profile_total(struct profile *profile);
+
+/* Sums over the processes. reuse: unit_bytes and stack are the processes' own, share_first is the
+   largest and share_last the smallest of theirs; all zero if there are none. */
+struct profile_exact profile_exact_total(const struct profile *profile);
+struct profile_reuse profile_reuse_total(const struct profile *profile);
+
+/*
+ * Can a profile be written at path? Takes what exists there into account (a
+ * symlink or anything but a regular file is refused) and the directory's
+ * permissions. For use before a recording. error: one sentence.
+ */
+enum base_status profile_output_check(const char *path, char *error, size_t error_bytes);
+
+/*
+ * Writes a new file, mode 0600: first beside path under a temporary name, then
+ * an existing profile is renamed to `path.old`, then the new one put in place.
+ * On failure what was there stays. error: one sentence. BASE_TOO_LARGE: it was read from files
+ * (file_bytes), and would take more than four times as many bytes.
+ */
+enum base_status profile_write(const struct profile *profile, const char *path, char *error,
+                               size_t error_bytes);
+
+/*
+ * Reads a profile whole. BASE_NOT_FOUND, BASE_DENIED, BASE_IO; BASE_MALFORMED: not
+ * a profile, or damaged; BASE_TOO_NEW; BASE_TOO_LARGE: contexts deeper than PROFILE_MOST_DEPTH.
+ * error: one sentence.
+ */
+enum base_status profile_read(const char *path, struct profile **profile, char *error,
+                              size_t error_bytes);
+
+/* Of strings in a profile, which are NULL if they are not known: two unknown ones are the same. */
+static inline bool profile_same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* ---- merging ------------------------------------------------------------------------------ */
+
+/*
+ * Makes profile a merged one, in which one recording went, that of file; one that is already merged
+ * stays so. Ids and the order of rows change. error: one sentence. After a failure the profile is
+ * good for profile_free only.
+ */
+enum base_status profile_merge_begin(struct profile *profile, const char *file, char *error,
+                                     size_t error_bytes);
+
+/*
+ * Adds `from` to `into`; both are merged ones (profile_merge_begin). Neither the order nor the groups
+ * in which profiles are merged matter to what comes out, but for the last digits of sums that are not
+ * whole numbers. into_file, from_file: for the sentence in error. BASE_UNSUPPORTED: what they
+ * hold cannot be added, and `into` is as it was; after other failures it is good for
+ * profile_free only. `from` is good for profile_free only, whatever came of it.
+ */
+enum base_status profile_merge(struct profile *into, const char *into_file, struct profile *from,
+                               const char *from_file, char *error, size_t error_bytes);
+
+/* What is then degraded if both hold one and the same recording. */
+extern const char *const profile_counted_twice;
+
+/* ---- statistics ------------------------------------------------------------------------- */
+
+/* A share with its 95 % interval. */
+struct profile_share {
+    double share, low, high; /* 0..1 */
+    double effective;        /* effective number of samples behind it */
+    bool known;              /* false: nothing was seen, the rest is meaningless */
+};
+
+/*
+ * part / whole, both sums of weights; whole_squares: Σ of the squared weights in
+ * whole. The interval is Wilson's with the effective sample size (Σw)²/Σw²
+ * (Kish), because traps do not weigh the same.
+ */
+struct profile_share profile_share(double part, double whole, double whole_squares);
+
+#endif

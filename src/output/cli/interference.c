@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+/*
+ * `headroom interference`: a live recording in which executions of functions are timed instead of
+ * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
+ * missing from the report and told there; only the agent itself must work.
+ */
+#include "cli/common.h"
+#include "cli/recording.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct interference_settings {
+    const char *patterns;   /* of functions, divided by commas; NULL: chosen while it runs */
+    uint64_t every, stacks; /* 0: not given */
+    int patch, switches;
+};
+
+static const struct interference_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
+
+enum { PATTERNS_AT_MOST = 256 };
+
+struct timed {
+    struct recording recording;
+    struct launch_blocks_request request;
+    struct launch_blocks_result blocks;
+    bool keep;      /* the raw log */
+    char *patterns; /* copy of --functions, cut at its commas */
+    const char *functions[PATTERNS_AT_MOST];
+    char sampling_text[192], patching_text[192], more_text[128];
+};
+
+/* ---- before the program starts --------------------------------------------------------------- */
+
+/* Commas within brackets, parentheses and template arguments belong to a name:
+ * "f(int,*),std::map<int,*>::*". */
+static char *pattern_end(char *at)
+{
+    int depth = 0;
+    for (; *at; at++) {
+        if (strchr("([<{", *at))
+            depth++;
+        else if (strchr(")]>}", *at) && depth > 0)
+            depth--;
+        else if (*at == ',' && depth == 0)
+            break;
+    }
+    return at;
+}
+
+/* 0, or the exit code. */
+static int split_functions(struct timed *timed)
+{
+    const char *text = own(timed->recording.settings)->patterns;
+    size_t count = 0;
+    timed->patterns = text ? strdup(text) : NULL;
+    for (char *at = timed->patterns, *end; at; at = end) {
+        end = pattern_end(at);
+        end = *end ? (*end = 0, end + 1) : NULL;
+        if (!*at)
+            continue;
+        if (count == PATTERNS_AT_MOST)
+            return say_usage("interference", "--functions takes %d patterns at most",
+                             PATTERNS_AT_MOST);
+        timed->functions[count++] = at;
+    }
+    if (text && count == 0)
+        return say_usage("interference", "--functions names no function");
+    timed->request.functions = timed->functions;
+    timed->request.functions_count = count;
+    return 0;
+}
+
+static int check_keys(const struct settings *settings)
+{
+    uint8_t argument;
+    for (size_t i = 0; i < settings->keys.count; i++)
+        if (!launch_blocks_key(settings->keys.texts[i], &argument))
+            return say_usage("interference",
+                             "--key does not take '%s': expected FUNCTION:N, with N from 0 to 5",
+                             settings->keys.texts[i]);
+    return 0;
+}
+
+static int prepare(struct timed *timed)
+{
+    struct recording *recording = &timed->recording;
+    struct launch_request *program = &timed->request.program;
+    int code = live_check_program(recording, &program->shell);
+    if (!code)
+        code = recording_check_output(recording);
+    if (!code)
+        code =
+            recording_refuse(recording, launch_agent(program->config.agent_path, recording->error));
+    if (!code)
+        code = recording_open(recording);
+    program->log = recording->log;
+    recording->config = &program->config;
+    return code;
+}
+
+static void fill_request(struct timed *timed)
+{
+    const struct settings *settings = timed->recording.settings;
+    timed->request.program = (struct launch_request){
+        .path = timed->recording.path,
+        .command = timed->recording.command,
+        .note = recording_note,
+        .config = {.follow = (uint32_t)settings->follow},
+    };
+    timed->request.no_patch = !own(settings)->patch;
+    timed->request.every = (uint32_t)own(settings)->every;
+    timed->request.stack_period = (uint32_t)own(settings)->stacks;
+    timed->request.no_switches = !own(settings)->switches;
+    timed->request.keys = settings->keys.texts;
+    timed->request.keys_count = settings->keys.count;
+}
+
+/* ---- after it has ended ------------------------------------------------------------------------
+ */
+
+static const char *permission(int number)
+{
+    return number == EACCES || number == EPERM
+               ? "the kernel forbids it; as root: sysctl kernel.perf_event_paranoid=1"
+               : strerror(number);
+}
+
+static void collect_degraded(struct timed *timed)
+{
+    struct recording *recording = &timed->recording;
+    const struct launch_blocks_result *blocks = &timed->blocks;
+    if (blocks->sampling_refused) {
+        snprintf(timed->sampling_text, sizeof timed->sampling_text,
+                 "no functions of the program were chosen automatically (%s): name them with "
+                 "--functions",
+                 permission(blocks->sampling_refused));
+        recording_degraded(recording, timed->sampling_text);
+    }
+    if (blocks->patching_refused) {
+        snprintf(timed->patching_text, sizeof timed->patching_text,
+                 "functions of a process could not be hooked: its memory cannot be written (%s)",
+                 strerror(blocks->patching_refused));
+        recording_degraded(recording, timed->patching_text);
+    }
+    if (blocks->unhooked_more) {
+        snprintf(timed->more_text, sizeof timed->more_text,
+                 "%llu more functions were not hooked and are not listed",
+                 (unsigned long long)blocks->unhooked_more);
+        recording_degraded(recording, timed->more_text);
+    }
+}
+
+static int record(struct timed *timed)
+{
+    struct recording *recording = &timed->recording;
+    int code = prepare(timed);
+    if (code)
+        return code;
+    code = recording_refuse(recording, launch_blocks(&timed->request, &timed->blocks,
+                                                     &recording->result, recording->error));
+    if (code)
+        return code;
+    recording->blocks = &timed->blocks;
+    recording->region = timed->blocks.region;
+    code = recording_exit_code(recording);
+    collect_degraded(timed);
+    timed->keep = !live_conclude(recording);
+    return code;
+}
+
+static int interference_run(const struct settings *settings, int count, char **operands)
+{
+    struct timed timed = {
+        .recording = {.settings = settings,
+                      .verb = "interference",
+                      .output = settings->output ? settings->output : "interference.headroom",
+                      .command = operands,
+                      .log = -1,
+                      .region = -1},
+    };
+    if (count == 0)
+        return say_usage("interference", "no command to run was given");
+    fill_request(&timed);
+    int code = check_keys(settings);
+    if (!code)
+        code = split_functions(&timed);
+    if (!code)
+        code = record(&timed);
+    recording_close(&timed.recording, timed.keep);
+    launch_blocks_free(&timed.blocks);
+    free(timed.patterns);
+    return code;
+}
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
+
+static const struct option_spec interference_options[] = {
+    OPTION_OUTPUT("interference"),
+    {"functions", 0, OPTION_TEXT, OWN(interference_settings, patterns), .argument = "GLOB,...",
+     .help = "Time the functions of the program and its libraries whose names match GLOB, besides "
+             "library functions that wait, do input and output or allocate. Without this option, "
+             "the functions that take more than 1 % of the time are found while COMMAND runs."},
+    {"every", 0, OPTION_NUMBER, OWN(interference_settings, every), .low = 1, .high = 1e9,
+     .argument = "N",
+     .help =
+         "Time one execution in N. Default: every execution, or fewer once that costs too much."},
+    {"no-patch", 0, OPTION_FLAG, OWN(interference_settings, patch), .value = 0,
+     .help = "Do not change the program's code: time only calls from one module to another, and "
+             "functions that were compiled to be timed."},
+    {"stacks", 0, OPTION_NUMBER, OWN(interference_settings, stacks), .low = 1, .high = 4e9,
+     .argument = "N",
+     .help = "Take the call stack of one in N executions of a block, including the first. Default: "
+             "10000."},
+    {"no-switches", 0, OPTION_FLAG, OWN(interference_settings, switches), .value = 0,
+     .help = "Do not record context switches: preemption then counts as slowness, and whether a "
+             "thread slept is unknown."},
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_BLOCKS,
+    OPTIONS_LAST,
+};
+
+const struct verb interference_verb = {
+    .name = "interference",
+    .summary = "find the code that loses time to other threads",
+    .arguments = "[--] COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND and times executions of functions: those that take most of its time, and "
+        "those of libraries that lock, wait, do input and output or allocate. An execution "
+        "that takes longer than the fastest one of the same work was held up, mostly by "
+        "another thread. The report ranks blocks of code by the time lost in this way, and "
+        "states for each what the evidence says about the cause: locks and who held them, "
+        "waits for other threads, input and output, the allocator, preemption, work that "
+        "varies with an argument, or an unknown cause.\n\n"
+        "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+        "dynamically linked x86-64 program, or a script run by one. Run at most one thread per "
+        "processor: otherwise threads also lose time waiting for a processor. Its input, "
+        "output and exit status are its own; the report goes to standard error when it has "
+        "ended. Options end at the first word that is not an option." COMMAND_END,
+    .exit_status = COMMAND_STATUS,
+    .options = interference_options,
+    .usage_code = 125,
+    .operands = OPERANDS_COMMAND,
+    .run = interference_run,
+    .own_defaults = &own_defaults,
+    .own_bytes = sizeof own_defaults,
+};

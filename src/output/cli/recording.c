@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What all recordings share, see recording.h. Everything that can be refused is refused before
+ * the program starts; from then on the exit status is the program's, whatever happens to the
+ * recording.
+ */
+#include "cli/recording.h"
+
+#include "import/import.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void recording_degraded(struct recording *recording, const char *sentence)
+{
+    if (recording->degraded_count < DEGRADED_AT_MOST)
+        recording->degraded[recording->degraded_count++] = sentence;
+}
+
+void recording_note(void *context, const char *sentence)
+{
+    (void)context;
+    say("%s", sentence);
+}
+
+/* ---- before the program starts --------------------------------------------------------------- */
+
+int recording_refuse(const struct recording *recording, enum launch_outcome outcome)
+{
+    if (outcome != LAUNCH_OK)
+        say("%s", recording->error);
+    return (int)outcome;
+}
+
+int recording_check_output(struct recording *recording)
+{
+    if (profile_output_check(recording->output, recording->error, sizeof recording->error) !=
+        BASE_OK) {
+        say("%s", recording->error);
+        return LAUNCH_FAILED;
+    }
+    places_begin(&recording->places, recording->output);
+    return 0;
+}
+
+/* Not truncated before there is something to put into it; may be a pipe or /dev/stdout. */
+static int open_report(struct recording *recording)
+{
+    const char *path = recording->settings->report;
+    if (!path)
+        return 0;
+    recording->report = fopen(path, "ae");
+    if (!recording->report) {
+        say("cannot write the report to '%s': %s.", path, strerror(errno));
+        return LAUNCH_FAILED;
+    }
+    return 0;
+}
+
+int recording_open(struct recording *recording)
+{
+    int code = open_report(recording);
+    if (code)
+        return code;
+    enum launch_outcome outcome = recording->built
+                                      ? LAUNCH_OK
+                                      : launch_log_create(recording->output, recording->log_path,
+                                                          &recording->log, recording->error);
+    if (outcome != LAUNCH_OK)
+        return recording_refuse(recording, outcome);
+    if (recording->settings->debuginfod == DEBUGINFOD_DEMANDED && !getenv("DEBUGINFOD_URLS"))
+        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
+    /* Said now, when nothing can be refused any more, and again in every report. */
+    for (size_t i = 0; i < recording->degraded_count && !recording->settings->quiet; i++)
+        say("%s", recording->degraded[i]);
+    return 0;
+}
+
+/* ---- after it has ended -------------------------------------------------------------- */
+
+static volatile sig_atomic_t interrupt_bytes, lives_in_memory;
+static char interrupt_text[LAUNCH_PATH_BYTES + 256];
+
+/* Whoever interrupts the import keeps the recording, or is asked whether that is meant. */
+static void on_interrupt(int signal)
+{
+    ssize_t ignored = write(STDERR_FILENO, interrupt_text, (size_t)interrupt_bytes);
+    (void)ignored;
+    if (!lives_in_memory)
+        _exit(128 + signal);
+    lives_in_memory = 0;
+    interrupt_bytes = 0;
+}
+
+/* path: where the recording is kept; NULL: in memory only. */
+static void interruptible(const char *path)
+{
+    static const int numbers[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before);
+    lives_in_memory = !path;
+    interrupt_bytes =
+        path ? snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: interrupted; the recording is kept in '%s', "
+                        "'headroom report' reads it.\n",
+                        path)
+             : snprintf(interrupt_text, sizeof interrupt_text,
+                        "\nheadroom: writing the profile; interrupt again to abandon it.\n");
+    launch_signals_release();
+    for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
+        struct sigaction old, action = {.sa_handler = on_interrupt};
+        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &action, NULL);
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* A log without a name gets one, in another directory: until there is a profile it is all there is.
+ */
+static bool name_log(struct recording *recording)
+{
+    if (places_name(recording->log, recording->log_path))
+        return true;
+    if (!places_rescue(&recording->places, recording->log, recording->log_path, recording->rescued))
+        return false;
+    strcpy(recording->log_path, recording->rescued);
+    return true;
+}
+
+/* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
+static bool save_blocks(struct recording *recording)
+{
+    struct launch_blocks_result *blocks = recording->blocks;
+    char saved[LAUNCH_PATH_BYTES];
+    if (!blocks)
+        return true;
+    if (!launch_blocks_save(blocks->region, recording->log_path, saved))
+        return false;
+    /* Under another name than before, if the log has been renamed meanwhile. */
+    if (blocks->saved[0] && !same_file(blocks->saved, saved))
+        unlink(blocks->saved);
+    strcpy(blocks->saved, saved);
+    return true;
+}
+
+struct importing {
+    struct import_run run;
+    struct binary_options symbols;
+    struct progress progress;
+    struct wire_config config;
+};
+
+static enum base_status import_timed(struct recording *recording, struct importing *importing,
+                                     const char *place)
+{
+    const struct launch_blocks_result *blocks = recording->blocks;
+    struct import_skip *skips = calloc(blocks->unhooked_count + 1, sizeof *skips);
+    enum base_status status = BASE_NO_MEMORY;
+    for (size_t i = 0; skips && i < blocks->unhooked_count; i++)
+        skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
+                                        blocks->unhooked[i].reason};
+    snprintf(recording->error, sizeof recording->error,
+             "cannot import what was timed: out of memory.");
+    if (skips)
+        status = import_blocks(recording->log_path, blocks->region, &importing->run, skips,
+                               blocks->unhooked_count, &importing->symbols, place, progress_step,
+                               &importing->progress, recording->error, sizeof recording->error);
+    free(skips);
+    return status;
+}
+
+static enum base_status import_to(struct recording *recording, struct importing *importing,
+                                  const char *place)
+{
+    enum base_status status;
+    progress_begin(&importing->progress, recording->settings->quiet);
+    if (recording->built)
+        status = import_built(recording->region, &importing->run, &importing->symbols, place,
+                              progress_step, &importing->progress, recording->error,
+                              sizeof recording->error);
+    else if (recording->blocks)
+        status = import_timed(recording, importing, place);
+    else
+        status = import_log(recording->log_path, &importing->run, &importing->symbols, place,
+                            progress_step, &importing->progress, recording->error,
+                            sizeof recording->error);
+    progress_end(&importing->progress);
+    return status;
+}
+
+static bool is_of_place(enum base_status status)
+{
+    return status == BASE_IO || status == BASE_DENIED || status == BASE_NOT_FOUND;
+}
+
+/* Where it was to be, or else where it can be. The error that is left is that of the first place.
+ */
+static enum base_status import_somewhere(struct recording *recording, struct importing *importing)
+{
+    static char first[LAUNCH_ERROR_BYTES];
+    enum base_status status = BASE_IO;
+    while (is_of_place(status) &&
+           places_next(&recording->places, recording->output, recording->written)) {
+        status =
+            profile_output_check(recording->written, recording->error, sizeof recording->error);
+        if (status == BASE_OK)
+            status = import_to(recording, importing, recording->written);
+        if (is_of_place(status) && !first[0])
+            snprintf(first, sizeof first, "%s", recording->error);
+    }
+    first[strlen(first) > 0 ? strlen(first) - 1 : 0] = 0;
+    if (status == BASE_OK && first[0])
+        say("%s; the profile is in '%s' instead.", first, recording->written);
+    else if (is_of_place(status))
+        snprintf(recording->error, sizeof recording->error, "%s.", first);
+    return status;
+}
+
+static struct import_run describe_run(const struct recording *recording, const char *engine)
+{
+    const struct launch_result *result = &recording->result;
+    return (struct import_run){
+        .verb = recording->verb,
+        .engine = engine,
+        .command = recording->command,
+        .exited = result->exited,
+        .exit_code = result->exited ? result->exit_code : -1,
+        .signal = result->exited || result->detached ? -1 : result->signal,
+        .wall_s = result->wall_s,
+        .cpu_s = result->cpu_s,
+        .start_ns = result->start_ns,
+        .degraded = recording->degraded,
+        .corrupt_records = result->corrupt_records,
+        .lost_threads = result->lost_threads,
+        .lost_processes = result->lost_processes,
+        .log_truncated = result->log_truncated,
+        .outlived = result->outlived || result->detached,
+        .accesses_per_ns = recording->settings->access_rate,
+        .event = recording->event,
+        .lost_events = result->lost_events,
+        .peak_bytes = result->peak_bytes,
+        .log = &recording->log,
+    };
+}
+
+static bool import_recording(struct recording *recording, const char *engine)
+{
+    struct importing importing = {.run = describe_run(recording, engine),
+                                  .symbols = symbol_options(recording->settings)};
+    if (recording->config) {
+        importing.config = *recording->config;
+        if (recording->result.source)
+            importing.config.source = recording->result.source;
+        importing.run.config = &importing.config;
+    }
+    /* What programs counted by themselves is in memory: of that nothing can be kept. */
+    bool named = !recording->built && name_log(recording) && save_blocks(recording);
+    /* Whoever has asked twice is waiting for the profile, and may well ask again. */
+    if (!recording->result.detached)
+        interruptible(named ? recording->log_path : NULL);
+    enum base_status status = import_somewhere(recording, &importing);
+    if (status == BASE_OK)
+        return true;
+    if (recording->built)
+        say("%s", recording->error);
+    else if (named)
+        say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
+            recording->log_path);
+    else
+        say("%s The recording is lost: it cannot be kept elsewhere either (%s).", recording->error,
+            strerror(errno));
+    return false;
+}
+
+static void report_recording(struct recording *recording)
+{
+    const struct settings *settings = recording->settings;
+    if (settings->quiet && !recording->report)
+        return;
+    FILE *out = recording->report ? recording->report : stderr;
+    struct stat info;
+    if (recording->report && fstat(fileno(out), &info) == 0 && S_ISREG(info.st_mode) &&
+        info.st_nlink == 0) {
+        say("'%s' was deleted while the program ran; 'headroom report %s' shows the report.",
+            settings->report, recording->written);
+        return;
+    }
+    if (recording->report && ftruncate(fileno(out), 0) != 0 && errno != EINVAL) {
+        say("cannot write the report to '%s': %s.", settings->report, strerror(errno));
+        return;
+    }
+    enum base_status status = show_profile(recording->written, recording->written, settings, out,
+                                           fileno(out), recording->error, sizeof recording->error);
+    if (status != BASE_OK)
+        say("%s", recording->error);
+    else if (fflush(out) != 0 && recording->report)
+        say("cannot write the report to '%s': %s.", settings->report, strerror(errno));
+}
+
+int recording_exit_code(const struct recording *recording)
+{
+    const struct launch_result *result = &recording->result;
+    if (result->detached)
+        return 128 + result->detached;
+    return result->exited ? result->exit_code : 128 + result->signal;
+}
+
+bool recording_finish(struct recording *recording, const char *engine)
+{
+    if (recording->result.detached) {
+        say("asked a second time to end, and '%s' goes on: it is no longer observed, and the "
+            "profile covers its time until now.",
+            recording->command[0]);
+        recording_degraded(recording, "the recording was ended before the program, which went on");
+    }
+    if (!import_recording(recording, engine))
+        return false;
+    report_recording(recording);
+    return true;
+}
+
+static void remove_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        say("cannot remove the raw log '%s': %s; it is no longer needed.", path, strerror(errno));
+}
+
+/* The log itself, whatever it is called by now, and not what another program put in its place. */
+static void remove_log(struct recording *recording)
+{
+    if (recording->blocks && recording->blocks->saved[0])
+        remove_file(recording->blocks->saved);
+    if (recording->rescued[0])
+        remove_file(recording->rescued);
+    else if (places_name(recording->log, recording->log_path))
+        remove_file(recording->log_path);
+}
+
+void recording_close(struct recording *recording, bool keep)
+{
+    if (recording->log >= 0) {
+        if (!keep)
+            remove_log(recording);
+        close(recording->log);
+    }
+    if (recording->region >= 0)
+        close(recording->region);
+    if (recording->report)
+        fclose(recording->report);
+    places_end(&recording->places);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/*
+ * SARIF 2.1.0 (OASIS), for what shows findings beside source lines. Findings between the same two
+ * lines are one result, whatever called them; its stacks are those of the heaviest. The result
+ * stands at the first context's line, the second's is a related location.
+ *
+ * Only waste and lost time are something to be mended, so only these are warnings or errors; reuse,
+ * paths and contexts are notes.
+ */
+#include "export/walk.h"
+
+#include "show/sarif.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* Code scanning services show no more; what is left out is told in the run's properties. */
+enum { MOST_RESULTS = 5000 };
+
+struct key { /* what one result is */
+    uint32_t kind, detail, first_function, first_line, second_function, second_line;
+};
+
+struct result {
+    uint64_t value, heaviest;
+    size_t sample; /* the heaviest */
+    uint32_t key;
+    uint32_t metric; /* of walk->metrics */
+    double share;
+};
+
+struct results {
+    const struct walk *walk;
+    struct json json;
+    struct numbered keys;
+    struct result *items; /* by key, then by share */
+    size_t capacity;
+    uint32_t *places;
+};
+
+/* Where the code of a finding is: its ends, UINT32_MAX if there is none. */
+struct ends {
+    uint32_t first, second;
+    size_t inner, depth; /* of the stack in results->places */
+};
+
+/* ---- grouping ------------------------------------------------------------------------------- */
+
+static uint32_t code_end(const struct walk *walk, const uint32_t *places, size_t count)
+{
+    while (count && walk_place(walk, places[count - 1])->named)
+        count--;
+    return count ? places[count - 1] : UINT32_MAX;
+}
+
+static struct ends find_ends(const struct results *results, const struct walk_sample *sample)
+{
+    const struct walk *walk = results->walk;
+    struct ends ends;
+    bool two = walk_kinds[sample->kind].separator;
+    ends.depth = walk_stack(walk, sample, results->places, &ends.inner);
+    ends.inner = two ? ends.inner : 0;
+    ends.first = code_end(walk, results->places + ends.inner, ends.depth - ends.inner);
+    ends.second = two ? code_end(walk, results->places, ends.inner - 1) : UINT32_MAX;
+    return ends;
+}
+
+/* The column by which findings of the sample's kind are weighed: its first one that is written. */
+static size_t weighed_by(const struct walk *walk, const struct walk_sample *sample)
+{
+    for (size_t c = 0; c < walk->columns_count; c++)
+        if (walk->columns[c] - sample->metric < sample->count)
+            return c;
+    return 0;
+}
+
+/* Accesses that did something are no finding, nor are samples that were taken. */
+static bool is_finding(const struct walk *walk, const struct walk_sample *sample, size_t column)
+{
+    uint32_t metric = walk->columns[column] - sample->metric;
+    return sample->kind != WALK_SAMPLED && walk_value(walk, sample, column) &&
+           (sample->kind > WALK_LOAD || metric == 0);
+}
+
+static bool make_room(struct results *results)
+{
+    if (results->keys.count <= results->capacity)
+        return true;
+    struct result *moved =
+        reallocarray(results->items, results->keys.capacity, sizeof *results->items);
+    if (!moved)
+        return false;
+    memset(moved + results->capacity, 0,
+           (results->keys.capacity - results->capacity) * sizeof *moved);
+    results->items = moved;
+    results->capacity = results->keys.capacity;
+    return true;
+}
+
+static bool add_sample(struct results *results, size_t index)
+{
+    const struct walk *walk = results->walk;
+    const struct walk_sample *sample = &walk->samples[index];
+    size_t column = weighed_by(walk, sample);
+    if (!is_finding(walk, sample, column))
+        return true;
+    struct ends ends = find_ends(results, sample);
+    struct key key = {.kind = sample->kind, .detail = sample->detail};
+    key.first_function = key.second_function = UINT32_MAX;
+    if (ends.first != UINT32_MAX) {
+        key.first_function = walk_place(walk, ends.first)->function;
+        key.first_line = walk_place(walk, ends.first)->line;
+    }
+    if (ends.second != UINT32_MAX) {
+        key.second_function = walk_place(walk, ends.second)->function;
+        key.second_line = walk_place(walk, ends.second)->line;
+    }
+    uint32_t id = numbered_id(&results->keys, &key);
+    if (id == UINT32_MAX || !make_room(results))
+        return false;
+    struct result *result = &results->items[id];
+    uint64_t value = walk_value(walk, sample, column);
+    if (value > result->heaviest) {
+        result->heaviest = value;
+        result->sample = index;
+    }
+    result->value += value;
+    result->key = id;
+    result->metric = walk->columns[column];
+    return true;
+}
+
+static int by_share(const void *left, const void *right)
+{
+    const struct result *a = left, *b = right;
+    if (a->share != b->share)
+        return a->share < b->share ? 1 : -1;
+    return a->key < b->key ? -1 : a->key > b->key;
+}
+
+static bool find_results(struct results *results)
+{
+    const struct walk *walk = results->walk;
+    for (size_t i = 0; i < walk->samples_count; i++)
+        if (!add_sample(results, i))
+            return false;
+    for (size_t i = 0; i < results->keys.count; i++) {
+        struct result *result = &results->items[i];
+        result->share = (double)result->value / (double)walk->metrics[result->metric].total;
+    }
+    if (results->keys.count)
+        qsort(results->items, results->keys.count, sizeof *results->items, by_share);
+    return true;
+}
+
+/* ---- locations ------------------------------------------------------------------------------ */
+
+static void location_members(struct json *json, const struct walk *walk, uint32_t place)
+{
+    const char *file = walk_file(walk, place);
+    uint32_t line = walk_place(walk, place)->line;
+    if (*file) {
+        json_begin(json, "physicalLocation", '{');
+        json_begin(json, "artifactLocation", '{');
+        sarif_uri(json, file);
+        json_close(json, '}');
+        if (line && line <= INT32_MAX) {
+            json_begin(json, "region", '{');
+            json_count(json, "startLine", line);
+            json_close(json, '}');
+        }
+        json_close(json, '}');
+    }
+    json_begin(json, "logicalLocations", '[');
+    json_begin_item(json);
+    json_text(json, "fullyQualifiedName", walk_name(walk, place));
+    json_text(json, "kind", "function");
+    json_close(json, '}');
+    json_close(json, ']');
+}
+
+/* The stack in places, leaf first. */
+static void stack_object(struct json *json, const struct walk *walk, const char *what,
+                         const uint32_t *places, size_t count)
+{
+    json_begin_item(json);
+    sarif_message(json, what);
+    json_begin(json, "frames", '[');
+    for (size_t i = count; i-- > 0;) {
+        json_begin_item(json);
+        json_begin(json, "location", '{');
+        location_members(json, walk, places[i]);
+        json_close(json, '}');
+        if (*walk_module(walk, places[i]))
+            json_text(json, "module", walk_module(walk, places[i]));
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+/* ---- results -------------------------------------------------------------------------------- */
+
+static const char *level_of(const struct result *result, enum walk_kind kind)
+{
+    bool mendable = kind <= WALK_LOAD || kind == WALK_BLOCK;
+    return !mendable || result->share < 0.01 ? "note" : result->share < 0.1 ? "warning" : "error";
+}
+
+static void message_of(struct results *results, const struct result *result,
+                       const struct walk_sample *sample, const struct ends *ends)
+{
+    const struct walk *walk = results->walk;
+    const struct walk_metric *metric = &walk->metrics[result->metric];
+    unsigned tenths = (unsigned)(result->share * 1000 + 0.5);
+    char numbers[160], *text = NULL;
+    snprintf(numbers, sizeof numbers, "%" PRIu64 " of %" PRIu64 " %s (%u.%u %%)", result->value,
+             metric->total, metric->name, tenths / 10, tenths % 10);
+    bool second = ends->second != UINT32_MAX;
+    const char *detail = walk->strings[sample->detail];
+    int printed =
+        asprintf(&text, "%s %s: %s%s%s%s%s%s.", walk_kinds[sample->kind].finding, numbers,
+                 ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "an unknown location",
+                 second ? ", and the second in " : "", second ? walk_name(walk, ends->second) : "",
+                 *detail ? " (" : "", detail, *detail ? ")" : "");
+    sarif_message(&results->json, printed < 0 ? numbers : text);
+    if (printed >= 0)
+        free(text);
+}
+
+static void locations_members(struct json *json, const struct walk *walk, const struct ends *ends)
+{
+    json_begin(json, "locations", '[');
+    if (ends->first != UINT32_MAX) {
+        json_begin_item(json);
+        location_members(json, walk, ends->first);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    if (ends->second == UINT32_MAX)
+        return;
+    json_begin(json, "relatedLocations", '[');
+    json_begin_item(json);
+    json_count(json, "id", 1);
+    location_members(json, walk, ends->second);
+    sarif_message(json, "The second access or execution.");
+    json_close(json, '}');
+    json_close(json, ']');
+}
+
+/* What stays when lines move: kind and names. */
+static void fingerprint_member(struct json *json, const struct walk *walk,
+                               const struct walk_sample *sample, const struct ends *ends)
+{
+    const char *kind = walk_kinds[sample->kind].name;
+    uint64_t hash = base_hash_bytes(kind, strlen(kind), 0);
+    for (unsigned side = 0; side < 2; side++) {
+        uint32_t place = side ? ends->second : ends->first;
+        const char *name = place != UINT32_MAX ? walk_name(walk, place) : "";
+        hash = base_hash_bytes(name, strlen(name), hash);
+    }
+    char text[20];
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    json_begin(json, "partialFingerprints", '{');
+    json_text(json, "headroomFunctions/v1", text);
+    json_close(json, '}');
+}
+
+static void result_object(struct results *results, const struct result *result)
+{
+    const struct walk *walk = results->walk;
+    const struct walk_sample *sample = &walk->samples[result->sample];
+    struct json *json = &results->json;
+    struct ends ends = find_ends(results, sample);
+    json_begin_item(json);
+    json_text(json, "ruleId", walk_kinds[sample->kind].name);
+    json_count(json, "ruleIndex", sample->kind);
+    json_text(json, "level", level_of(result, sample->kind));
+    message_of(results, result, sample, &ends);
+    locations_members(json, walk, &ends);
+    json_begin(json, "stacks", '[');
+    stack_object(json, walk, "first", results->places + ends.inner, ends.depth - ends.inner);
+    if (ends.inner)
+        stack_object(json, walk, "second", results->places, ends.inner - 1);
+    json_close(json, ']');
+    fingerprint_member(json, walk, sample, &ends);
+    json_begin(json, "properties", '{');
+    json_text(json, "metric", walk->metrics[result->metric].name);
+    json_count(json, "value", result->value);
+    json_decimal(json, "share", result->share, 6);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+static void tool_member(struct json *json, const struct profile *profile)
+{
+    sarif_tool_begin(json, profile->run.version);
+    for (unsigned i = 0; i < WALK_KINDS; i++)
+        sarif_rule(json, walk_kinds[i].name, walk_kinds[i].finding);
+    sarif_tool_end(json);
+}
+
+static void properties_member(struct json *json, const struct results *results)
+{
+    const struct walk *walk = results->walk;
+    uint64_t left_out[WALK_METRICS] = {0};
+    for (size_t i = MOST_RESULTS; i < results->keys.count; i++)
+        left_out[results->items[i].metric] += results->items[i].value;
+    json_begin(json, "properties", '{');
+    json_count(json, "resultsTotal", results->keys.count);
+    json_begin(json, "totals", '{');
+    for (size_t c = 0; c < walk->columns_count; c++)
+        json_count(json, walk->metrics[walk->columns[c]].name,
+                   walk->metrics[walk->columns[c]].total);
+    json_close(json, '}');
+    json_begin(json, "leftOut", '{');
+    for (size_t m = 0; m < walk->metrics_count; m++)
+        if (left_out[m])
+            json_count(json, walk->metrics[m].name, left_out[m]);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
+bool write_sarif(struct walk *walk, FILE *out)
+{
+    struct results results = {
+        .walk = walk, .json = {.out = out}, .keys = {.bytes = sizeof(struct key)}};
+    struct json *json = &results.json;
+    results.places = malloc(WALK_STACK * sizeof *results.places);
+    bool good = results.places && find_results(&results);
+    if (good) {
+        sarif_begin(json);
+        tool_member(json, walk->profile);
+        sarif_invocations(json, walk->profile, NULL);
+        json_text(json, "columnKind", "unicodeCodePoints");
+        json_begin(json, "results", '[');
+        for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS && !ferror(out); i++)
+            result_object(&results, &results.items[i]);
+        json_close(json, ']');
+        properties_member(json, &results);
+        sarif_end(json);
+    }
+    numbered_free(&results.keys);
+    free(results.items);
+    free(results.places);
+    return good;
+}

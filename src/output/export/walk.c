@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+/* Strings, places, stacks and metrics of a profile: what all formats are written from. */
+#include "export/walk.h"
+
+#include "show/names.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const struct walk_kind_text walk_kinds[WALK_KINDS] = {
+    [WALK_DEAD] = {"dead-store", "[overwrites the unread store of]",
+                   "What was stored is overwritten before anything reads it."},
+    [WALK_SILENT] = {"silent-store", "[stores again the value of]",
+                     "The value stored was already in memory."},
+    [WALK_LOAD] = {"redundant-load", "[loads again the value of]",
+                   "The value loaded was loaded before and has not changed."},
+    [WALK_REUSE] = {"reuse", "[uses again the data of]", "Data is used again."},
+    [WALK_SAMPLED] = {"sampled", NULL, "Accesses were sampled here."},
+    [WALK_PATH] = {"path", NULL, "A path through a function was taken."},
+    [WALK_CONTEXT] = {"context", NULL, "A function was called in this context."},
+    [WALK_BLOCK] = {"block", NULL, "Executions took longer than the fastest of the same work."},
+    [WALK_HOLDER] = {"holder", "[waits for a lock held by]",
+                     "A lock was held while others waited for it."},
+};
+
+/* ---- strings and places ---------------------------------------------------------------------- */
+
+static uint32_t keep_string(struct walk *walk, char *text)
+{
+    if (walk->strings_count == walk->strings_capacity) {
+        size_t capacity = walk->strings_capacity ? 2 * walk->strings_capacity : 256;
+        char **moved = reallocarray(walk->strings, capacity, sizeof *moved);
+        if (!moved || capacity > UINT32_MAX)
+            return UINT32_MAX;
+        walk->strings = moved;
+        walk->strings_capacity = capacity;
+    }
+    walk->strings[walk->strings_count] = text;
+    return (uint32_t)walk->strings_count++;
+}
+
+uint32_t walk_string(struct walk *walk, const char *text)
+{
+    size_t bytes = text ? strlen(text) : 0;
+    if (walk->failed || bytes == 0)
+        return 0;
+    char *clean = malloc(bytes + 1);
+    uint32_t *value = NULL;
+    if (clean) {
+        name_clean(text, clean, bytes + 1);
+        uint64_t key = base_hash_bytes(clean, strlen(clean), 0);
+        for (; (value = map_at(&walk->strings_map, key)) && *value; key++)
+            if (strcmp(walk->strings[*value], clean) == 0) {
+                free(clean);
+                return *value;
+            }
+    }
+    uint32_t id = value ? keep_string(walk, clean) : UINT32_MAX;
+    if (id == UINT32_MAX) {
+        free(clean);
+        walk->failed = true;
+        return 0;
+    }
+    return *value = id;
+}
+
+static uint32_t add_place(struct walk *walk, const struct walk_function *function,
+                          struct walk_place *place)
+{
+    place->function = walk->failed ? UINT32_MAX : numbered_id(&walk->functions, function);
+    uint32_t id = place->function == UINT32_MAX ? UINT32_MAX : numbered_id(&walk->places, place);
+    if (id != UINT32_MAX)
+        return id;
+    walk->failed = true;
+    return 0;
+}
+
+uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
+                        uint64_t address, uint32_t line, uint32_t inlined)
+{
+    char unknown[300]; /* names of files have 255 bytes at most */
+    if (!function || !*function) {
+        const char *path = module ? walk->profile->modules[module].path : "";
+        snprintf(unknown, sizeof unknown, "%.255s+0x%llx", module ? name_base(path) : "unknown",
+                 (unsigned long long)address);
+        function = unknown;
+    }
+    struct walk_function made = {walk_string(walk, function), walk_string(walk, file), module};
+    struct walk_place place = {.address = address, .line = line, .inlined = inlined};
+    return add_place(walk, &made, &place);
+}
+
+uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module)
+{
+    struct walk_function made = {walk_string(walk, name), walk_string(walk, file), module};
+    struct walk_place place = {.named = 1};
+    return add_place(walk, &made, &place);
+}
+
+static void add_frames(struct walk *walk)
+{
+    const struct profile *profile = walk->profile;
+    for (size_t i = 0; i < profile->frames_count; i++) {
+        const struct profile_frame *frame = &profile->frames[i];
+        walk->frame_places[i] =
+            frame->flags & PROFILE_FRAME_INCOMPLETE
+                ? walk_add_name(walk, "[callers not known]", NULL, 0)
+                : walk_add_place(walk, frame->function, frame->file, frame->module, frame->address,
+                                 frame->line, (frame->flags & PROFILE_FRAME_INLINED) != 0);
+    }
+}
+
+static uint32_t vertex_place(struct walk *walk, uint32_t vertex, uint32_t line)
+{
+    uint32_t id = walk->profile->vertices[vertex].function;
+    const struct profile_path_function *function = &walk->profile->path_functions[id];
+    if (id == 0)
+        return walk_add_name(walk, "[thread or handler]", NULL, 0);
+    return walk_add_place(walk, function->function, function->file, function->module,
+                          function->address, line ? line : function->line, 0);
+}
+
+static void add_vertices(struct walk *walk)
+{
+    for (uint32_t i = 1; i < walk->profile->vertices_count; i++) {
+        const struct profile_vertex *vertex = &walk->profile->vertices[i];
+        walk->vertex_places[i] = vertex_place(walk, i, 0);
+        if (vertex->parent)
+            walk->call_places[i] = vertex_place(walk, vertex->parent, vertex->site_line);
+    }
+}
+
+/* ---- metrics and samples -------------------------------------------------------------------- */
+
+uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
+{
+    walk->metrics[walk->metrics_count] = (struct walk_metric){name, unit, what, 0, 0};
+    return (uint32_t)walk->metrics_count++;
+}
+
+/* More is no number of anything, and would not fit the formats' signed integers. */
+#define MOST_TOTAL 4e18
+
+static uint64_t rounded(struct walk_metric *metric, double value)
+{
+    metric->sum = fmin(MOST_TOTAL, metric->sum + fmax(0, value));
+    uint64_t total = (uint64_t)nearbyint(metric->sum), before = metric->total;
+    metric->total = total;
+    return total - before;
+}
+
+void walk_add(struct walk *walk, struct walk_sample sample, const double *values)
+{
+    uint64_t any = 0;
+    for (uint32_t i = 0; i < sample.count; i++) {
+        sample.values[i] = rounded(&walk->metrics[sample.metric + i], values[i]);
+        any |= sample.values[i];
+    }
+    if (!any || walk->failed)
+        return;
+    if (walk->samples_count == walk->samples_capacity) {
+        size_t capacity = walk->samples_capacity ? 2 * walk->samples_capacity : 256;
+        struct walk_sample *moved = reallocarray(walk->samples, capacity, sizeof *moved);
+        if (!moved) {
+            walk->failed = true;
+            return;
+        }
+        walk->samples = moved;
+        walk->samples_capacity = capacity;
+    }
+    walk->samples[walk->samples_count++] = sample;
+}
+
+static void say_metrics(const struct walk *walk, const char *wanted, char *error,
+                        size_t error_bytes)
+{
+    char names[512] = "none";
+    size_t used = 0;
+    for (size_t i = 0; i < walk->metrics_count; i++)
+        if (walk->metrics[i].total && used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     walk->metrics[i].name);
+    snprintf(error, error_bytes, "the profile has no metric '%.64s'; it has: %s.", wanted, names);
+}
+
+/* What is 0 everywhere was not recorded. Of nothing at all the first metric is left, for its name.
+ */
+static enum base_status choose_columns(struct walk *walk, const char *wanted, char *error,
+                                       size_t error_bytes)
+{
+    for (uint32_t i = 0; i < walk->metrics_count; i++)
+        if (wanted ? strcmp(walk->metrics[i].name, wanted) == 0 : walk->metrics[i].total > 0)
+            walk->columns[walk->columns_count++] = i;
+    if (walk->columns_count)
+        return BASE_OK;
+    if (wanted) {
+        say_metrics(walk, wanted, error, error_bytes);
+        return BASE_NOT_FOUND;
+    }
+    if (!walk->metrics_count) {
+        snprintf(error, error_bytes, "the profile holds nothing that could be exported.");
+        return BASE_NOT_FOUND;
+    }
+    walk->columns_count = 1;
+    return BASE_OK;
+}
+
+static void drop_unwritten(struct walk *walk)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < walk->samples_count; i++) {
+        uint64_t any = 0;
+        for (size_t c = 0; c < walk->columns_count; c++)
+            any |= walk_value(walk, &walk->samples[i], c);
+        if (any)
+            walk->samples[kept++] = walk->samples[i];
+    }
+    walk->samples_count = kept;
+}
+
+uint64_t walk_value(const struct walk *walk, const struct walk_sample *sample, size_t column)
+{
+    uint32_t index = walk->columns[column] - sample->metric; /* wraps around below it */
+    return index < sample->count ? sample->values[index] : 0;
+}
+
+/* ---- stacks --------------------------------------------------------------------------------- */
+
+static void reverse(uint32_t *places, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        uint32_t swapped = places[i];
+        places[i] = places[count - 1 - i];
+        places[count - 1 - i] = swapped;
+    }
+}
+
+static size_t push_context(const struct walk *walk, uint32_t context, uint32_t *places)
+{
+    const struct profile *profile = walk->profile;
+    size_t count = 0;
+    for (; context && count < WALK_DEPTH; context = profile->contexts[context].parent)
+        places[count++] = walk->frame_places[profile->contexts[context].frame];
+    if (context)
+        places[count++] = walk->cut_place;
+    reverse(places, count);
+    return count;
+}
+
+static size_t push_vertex(const struct walk *walk, uint32_t vertex, uint32_t *places)
+{
+    const struct profile *profile = walk->profile;
+    size_t count = 0;
+    places[count++] = walk->vertex_places[vertex];
+    for (; profile->vertices[vertex].parent && count < WALK_DEPTH;
+         vertex = profile->vertices[vertex].parent)
+        places[count++] = walk->call_places[vertex];
+    if (profile->vertices[vertex].parent)
+        places[count++] = walk->cut_place;
+    reverse(places, count);
+    return count;
+}
+
+size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
+                  uint32_t places[WALK_STACK], size_t *inner)
+{
+    size_t count = 0;
+    if (sample->head != UINT32_MAX)
+        places[count++] = sample->head;
+    if (walk_kinds[sample->kind].separator) {
+        count += push_context(walk, sample->second, places + count);
+        places[count++] = walk->separators[sample->kind];
+    }
+    if (inner)
+        *inner = count;
+    count += sample->vertices ? push_vertex(walk, sample->first, places + count)
+                              : push_context(walk, sample->first, places + count);
+    if (sample->leaf != UINT32_MAX)
+        places[count++] = sample->leaf;
+    return count;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+static void fill(struct walk *walk)
+{
+    const struct profile *profile = walk->profile;
+    char *empty = calloc(1, 1);
+    walk->functions.bytes = sizeof(struct walk_function);
+    walk->places.bytes = sizeof(struct walk_place);
+    walk->modules = calloc(profile->modules_count + 1, sizeof *walk->modules);
+    walk->frame_places = calloc(profile->frames_count + 1, sizeof *walk->frame_places);
+    walk->vertex_places = calloc(profile->vertices_count + 1, sizeof *walk->vertex_places);
+    walk->call_places = calloc(profile->vertices_count + 1, sizeof *walk->call_places);
+    if (!empty || keep_string(walk, empty) == UINT32_MAX) {
+        free(empty);
+        walk->failed = true;
+    }
+    if (walk->failed || !walk->modules || !walk->frame_places || !walk->vertex_places ||
+        !walk->call_places) {
+        walk->failed = true;
+        return;
+    }
+    for (size_t i = 1; i < profile->modules_count; i++)
+        walk->modules[i] = walk_string(walk, profile->modules[i].path);
+    walk->cut_place = walk_add_name(walk, "[outer callers left out]", NULL, 0);
+    for (unsigned i = 0; i < WALK_KINDS; i++)
+        walk->separators[i] =
+            walk_kinds[i].separator ? walk_add_name(walk, walk_kinds[i].separator, NULL, 0) : 0;
+    add_frames(walk);
+    add_vertices(walk);
+    walk_gather(walk);
+}
+
+enum base_status walk_open(struct walk *walk, const struct profile *profile,
+                           const struct export_options *options, char *error, size_t error_bytes)
+{
+    *walk = (struct walk){.profile = profile, .options = options};
+    fill(walk);
+    enum base_status status = walk->failed ? BASE_NO_MEMORY : BASE_OK;
+    if (status != BASE_OK)
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
+    else
+        status = choose_columns(walk, options->metric, error, error_bytes);
+    if (status == BASE_OK)
+        drop_unwritten(walk);
+    else
+        walk_close(walk);
+    return status;
+}
+
+void walk_close(struct walk *walk)
+{
+    for (size_t i = 0; i < walk->strings_count; i++)
+        free(walk->strings[i]);
+    free(walk->strings);
+    map_free(&walk->strings_map);
+    numbered_free(&walk->functions);
+    numbered_free(&walk->places);
+    free(walk->modules);
+    free(walk->frame_places);
+    free(walk->vertex_places);
+    free(walk->call_places);
+    free(walk->samples);
+    *walk = (struct walk){0};
+}

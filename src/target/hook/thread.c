@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: MIT
+/* Process and threads: pieces of the region, beginning, end, fork; what recording costs. */
+#include "hook/internal.h"
+
+#include "os/os.h"
+
+#include <asm/unistd.h>
+#include <linux/membarrier.h>
+#include <linux/time.h>
+
+enum {
+    COST_LIMIT = 50, /* about one part in so many of a thread's time at most goes to recording */
+    MOST_EVERY = 4096,
+    PATCHING_MS = 1500,
+    CALIBRATION_CALLS = 64,
+    CALIBRATION_ROUNDS = 8,
+};
+
+static struct hook_thread *spare;
+static _Atomic bool spare_lock;
+
+/* ---- pieces -------------------------------------------------------------------- */
+
+static void *take_piece(uint64_t bytes)
+{
+    uint64_t whole = (bytes + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t at = atomic_fetch_add_explicit(&hook.region->next, whole, memory_order_relaxed);
+    struct blocks_piece *piece =
+        at + whole <= BLOCKS_REGION_BYTES ? hook.agent.map(at, whole) : NULL;
+    if (!piece) {
+        atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
+        return NULL;
+    }
+    piece->pid = hook.pid;
+    piece->process = hook.number;
+    piece->bytes = whole;
+    return piece;
+}
+
+static void begin_owner(struct hook_thread *self)
+{
+    struct blocks_thread *piece = self->piece;
+    piece->begun = HOOK_TICKS();
+    piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
+    piece->threads++;
+    self->checked = piece->begun;
+    self->cost = hook.cost;
+    self->measuring = 0;
+    if (hook.region->switches && switches_open(&self->ring) != 0)
+        atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
+    self->ring_seen = self->ring_position = switches_position(&self->ring);
+    atomic_store_explicit(&piece->live, self->tid, memory_order_release);
+}
+
+bool thread_piece(struct hook_thread *self)
+{
+    struct blocks_thread *piece = take_piece(sizeof *piece);
+    if (!piece) {
+        self->refused = true;
+        return false;
+    }
+    self->piece = piece;
+    self->quiet = LOOK_PERIOD;
+    self->folding = true;
+    begin_owner(self);
+    atomic_store_explicit(&piece->piece.kind, BLOCKS_PIECE_THREAD, memory_order_release);
+    return true;
+}
+
+/* ---- process ------------------------------------------------------------------- */
+
+extern const unsigned char hook_marker_begin[], hook_marker_end[];
+
+static bool process_piece(enum blocks_phase phase)
+{
+    const struct blocks_process *parent = hook.process;
+    struct blocks_process *process = take_piece(sizeof *process);
+    /* Without memory, or when headroom has been killed, a forked child keeps its parent's: int3s in
+       its code are looked up there. */
+    if (!process)
+        return false;
+    hook.process = process;
+    process->stubs = (uint64_t)hook_stubs;
+    process->stub_bytes = HOOK_STUB_BYTES;
+    process->targets = (uint64_t)hook_targets;
+    process->marker_begin = (uint64_t)hook_marker_begin;
+    process->marker_end = (uint64_t)hook_marker_end;
+    if (parent) { /* a forked child: its memory is patched as its parent's was */
+        atomic_store(&process->blocks_traps, atomic_load(&parent->blocks_traps));
+        process->areas_count = parent->areas_count;
+        for (uint32_t i = 0; i < BLOCKS_AREAS; i++)
+            process->areas[i] = parent->areas[i];
+        for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++) {
+            process->called[i].function = parent->called[i].function;
+            process->called[i].address = parent->called[i].address;
+        }
+        uint32_t traps = atomic_load(&parent->traps_count);
+        for (uint32_t i = 0; i < traps && i < BLOCKS_FUNCTIONS; i++) {
+            process->traps[i].to = parent->traps[i].to;
+            process->traps[i].address = parent->traps[i].address;
+        }
+        atomic_store(&process->traps_count, traps);
+    }
+    atomic_store(&process->phase, phase);
+    atomic_store(&hook.modules_seen, 0);
+    return true;
+}
+
+void hook_stop(void)
+{
+    atomic_store_explicit(&hook_stopped, true, memory_order_relaxed);
+}
+
+void hook_publish(void)
+{
+    if (hook.process)
+        atomic_store_explicit(&hook.process->piece.kind, BLOCKS_PIECE_PROCESS,
+                              memory_order_release);
+}
+
+struct blocks_process *hook_process(void)
+{
+    return hook.process;
+}
+
+uint64_t hook_stub(uint32_t k)
+{
+    return (uint64_t)hook_stubs + (uint64_t)k * HOOK_STUB_BYTES;
+}
+
+void hook_set_target(uint32_t k, uint64_t target)
+{
+    __atomic_store_n(&hook_targets[k], target, __ATOMIC_RELEASE);
+}
+
+uint64_t hook_target(uint32_t k)
+{
+    return __atomic_load_n(&hook_targets[k], __ATOMIC_ACQUIRE);
+}
+
+uint64_t hook_trap(uint64_t address)
+{
+    if (!hook.process)
+        return 0;
+    uint32_t count = atomic_load_explicit(&hook.process->traps_count, memory_order_acquire);
+    for (uint32_t i = 0; i < count && i < BLOCKS_FUNCTIONS; i++)
+        if (atomic_load_explicit(&hook.process->traps[i].address, memory_order_acquire) == address)
+            return hook.process->traps[i].to;
+    return 0;
+}
+
+/* As long as a batch takes at most, and a little more: headroom may have died meanwhile. */
+void hook_blocks_traps(void)
+{
+    struct {
+        int64_t seconds, nanoseconds;
+    } pause = {0, 1000000};
+    if (!hook.process)
+        return;
+    atomic_store(&hook.process->blocks_traps, 1);
+    for (int ms = 0; ms < PATCHING_MS && atomic_load(&hook.process->patching); ms++)
+        os_syscall(__NR_nanosleep, &pause, NULL);
+}
+
+/* Due work saves vector registers with xsave. */
+static bool has_xsave(void)
+{
+    uint32_t a = 1, b, c = 0, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return c & (1u << 27); /* OSXSAVE */
+}
+
+/* ---- threads ------------------------------------------------------------------- */
+
+static void lock_spare(void)
+{
+    while (atomic_exchange_explicit(&spare_lock, true, memory_order_acquire))
+        os_syscall(__NR_sched_yield);
+}
+
+static void unlock_spare(void)
+{
+    atomic_store_explicit(&spare_lock, false, memory_order_release);
+}
+
+static size_t state_bytes(void)
+{
+    return sizeof(struct hook_thread) + fold_bytes();
+}
+
+static struct hook_thread *make_state(void)
+{
+    struct hook_thread *self = os_map(state_bytes());
+    if (!self)
+        return NULL;
+    self->stack_top = self->stack + sizeof self->stack;
+    self->fold = (struct fold *)(self + 1);
+    fold_init(self->fold, block_sequence, self);
+    return self;
+}
+
+void hook_thread_begin(uint32_t tid)
+{
+    if (!hook.region || hook_self)
+        return;
+    lock_spare();
+    struct hook_thread *self = spare;
+    if (self)
+        spare = self->next;
+    unlock_spare();
+    if (!self)
+        self = make_state();
+    if (!self) {
+        atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
+        return;
+    }
+    self->tid = tid;
+    self->random = base_mix64(tid);
+    if (self->piece)
+        begin_owner(self);
+    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++)
+        self->countdown[k] = 0;
+    hook_self = self;
+    hook_countdown = self->countdown;
+}
+
+void hook_thread_end(void)
+{
+    struct hook_thread *self = hook_self;
+    if (!self)
+        return;
+    hook_self = NULL;
+    hook_countdown = hook_unobserved;
+    fold_end(self->fold);
+    self->trunk = NULL;
+    slots_release(self);
+    switches_close(&self->ring);
+    if (self->piece) {
+        self->piece->events += LOOK_PERIOD - self->quiet;
+        self->quiet = LOOK_PERIOD;
+        self->piece->ticks += HOOK_TICKS() - self->piece->begun;
+        atomic_store_explicit(&self->piece->live, 0, memory_order_release);
+    }
+    self->busy = self->due = 0;
+    lock_spare();
+    self->next = spare;
+    spare = self;
+    unlock_spare();
+}
+
+/* What the thread had is the parent's; frames that are active return as before, unseen. */
+static void forget_piece(struct hook_thread *self)
+{
+    self->trunk = NULL;
+    slot_skip(self, UINT64_MAX);
+    switches_forget(&self->ring);
+    self->piece = NULL;
+    self->refused = false;
+    self->busy = self->due = 0;
+    for (int i = 0; i < 4; i++)
+        self->switches[i] = 0;
+    for (uint32_t i = 0; i < INDEX_CELLS; i++)
+        self->index[i] = 0;
+    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+        self->function[i] = (struct hook_function){0};
+    for (uint32_t i = 0; i < FOLD_SEQUENCES; i++)
+        self->sequence_block[i] = 0;
+    unsigned char *fold = (unsigned char *)self->fold;
+    for (size_t i = 0; i < fold_bytes(); i++)
+        fold[i] = 0;
+    fold_init(self->fold, block_sequence, self);
+}
+
+void hook_after_fork(uint32_t pid, uint32_t process)
+{
+    if (!hook.region)
+        return;
+    hook.pid = pid;
+    hook.number = process;
+    atomic_store(&spare_lock, false);
+    spare = NULL;
+    slots_after_fork();
+    if (hook_self) {
+        forget_piece(hook_self);
+        hook_self->tid = pid;
+    }
+    if (process_piece(BLOCKS_PATCHED_UP))
+        hook_publish();
+}
+
+/* ---- what recording costs ------------------------------------------------------ */
+
+/* In the time of a window so many that even those that pass, some 20 ticks each, take 1/40 of it.
+ */
+static bool is_too_often(const struct hook_function *function, uint64_t elapsed)
+{
+    return (uint64_t)function->window * function->every * 20 * 40 > elapsed;
+}
+
+/* What is executed most is let pass more often: twice for each time that the cost is over the
+   limit, at most eight times as often at once. */
+void thread_costs(struct hook_thread *self)
+{
+    /* On a clock that stands still while the thread is off its processor, as far as that is seen.
+     */
+    uint64_t now = HOOK_TICKS() - self->switches[0] - self->switches[1];
+    uint64_t elapsed = now - self->checked;
+    uint64_t cost = COST_PERIOD * self->cost;
+    uint32_t more = 1;
+    self->checked = now;
+    self->piece->cost_ticks += cost;
+    while (hook.region->automatic && more < 8 && cost * COST_LIMIT > more * elapsed)
+        more *= 2;
+    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++) {
+        struct hook_function *function = &self->function[k];
+        if (function->window > COST_PERIOD / 32 && is_too_often(function, elapsed))
+            atomic_store_explicit(&hook.region->function[k].often, BLOCKS_OFTEN,
+                                  memory_order_relaxed);
+        if (function->window > COST_PERIOD / 32 && function->every * more <= MOST_EVERY)
+            function->every *= more;
+        if (function->every > self->piece->highest_every)
+            self->piece->highest_every = function->every;
+        function->window = 0;
+    }
+}
+
+/* Function number 0 does nothing: what is measured of it is what is added to every other one. */
+static void nothing(void)
+{
+    __asm__ volatile("");
+}
+
+static void calibrate(void)
+{
+    struct hook_thread *self = make_state();
+    struct blocks_thread *piece = os_map(sizeof *piece);
+    void (*stub)(void) = (void (*)(void))hook_stub(0);
+    uint64_t best = UINT64_MAX;
+    if (self && piece) {
+        self->piece = piece;
+        self->quiet = UINT32_MAX;
+        hook_self = self;
+        hook_set_target(0, (uint64_t)nothing);
+        for (int round = 0; round < CALIBRATION_ROUNDS; round++) {
+            uint64_t start = HOOK_TICKS();
+            for (int i = 0; i < CALIBRATION_CALLS; i++)
+                stub();
+            uint64_t ticks = (HOOK_TICKS() - start) / CALIBRATION_CALLS;
+            best = ticks < best ? ticks : best;
+        }
+        hook_self = NULL;
+        slots_release(self);
+        hook.cost = best;
+    }
+    if (self)
+        os_unmap(self, state_bytes());
+    if (piece)
+        os_unmap(piece, sizeof *piece);
+}
+
+bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, uint32_t pid,
+                uint32_t process)
+{
+    if (!has_xsave())
+        return false;
+    hook.agent = *agent;
+    atomic_store(&hook_stopped, false);
+    hook.pid = pid;
+    hook.number = process;
+    hook.region = region;
+    if (!process_piece(region->wait ? BLOCKS_STARTING : BLOCKS_PATCHED_UP)) {
+        hook.region = NULL;
+        return false;
+    }
+    /* Alone so far, so this costs nothing. Children of a fork do without: they may be locked in by
+     * then. */
+    hook.process->barriers =
+        os_syscall(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+    calibrate();
+    return true;
+}
