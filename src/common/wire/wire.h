@@ -160,7 +160,7 @@ struct wire_table_slot {
 
 /*
  * What an agent asks headroom to have a thread execute: a function of the agent there, between two
- * instructions of its own (launch/calls.c). A signal would do, but would be noticed: the system call in
+ * instructions of its own (inject/calls.c). A signal would do, but would be noticed: the system call in
  * which the thread waits would return EINTR.
  */
 enum wire_call_kind {
