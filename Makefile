@@ -10,7 +10,7 @@ MINUTES ?= 60
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
 
 all: | setup-build
-	@tools/configure $(BUILD) --prefix=$(PREFIX)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
 	@ninja -C $(BUILD)
 
 # A real program, built from its Debian source package, under `headroom waste`.
@@ -20,14 +20,21 @@ run: all
 # Everything but the long versions; ends with "N passed, N failed".
 test: | setup-test
 	@tools/setup-web
-	@tools/configure $(BUILD) --prefix=$(PREFIX)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
 	@ninja -C $(BUILD)
 	@meson test -C $(BUILD) --no-rebuild --print-errorlogs; status=$$?; \
 	    tools/summarize $(BUILD) && exit $$status
 
+# An empty PREFIX is the root, as in GNU's makefiles.
 install: all
-	meson configure $(BUILD) -Dprefix=$(PREFIX)
-	DESTDIR=$(DESTDIR) meson install -C $(BUILD)
+	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
+	@meson install -C $(BUILD) --destdir="$(DESTDIR)"
+
+# Removes the files that `make install` with the same PREFIX and DESTDIR installs.
+uninstall: | setup-build
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
+	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
+	@tools/uninstall $(BUILD) "$(DESTDIR)"
 
 check-format: | setup-test
 	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
@@ -83,4 +90,4 @@ setup-build setup-test setup-bench: setup-%:
 clean:
 	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
 
-.PHONY: all run test install check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench
+.PHONY: all run test install uninstall check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench

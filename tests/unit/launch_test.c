@@ -717,7 +717,7 @@ static void test_built_ends(void **state)
 
 static struct launch_exact_engine stand_in(void)
 {
-    struct launch_exact_engine engine = {.library = "/usr/libexec/valgrind"};
+    struct launch_exact_engine engine = {.library = EXACT_LIBRARY};
     strcpy(engine.tool, self);
     strcpy(engine.start, self);
     return engine;
@@ -948,7 +948,7 @@ static void test_exact_environment(void **state)
 {
     char *old[] = {(char *)"VALGRIND_LIB=/x", (char *)"A=1", (char *)"VALGRIND_LAUNCHER=/y",
                    (char *)"DEBUGINFOD_URLS=http://localhost", NULL};
-    struct launch_exact_engine engine = {.start = "/s", .library = "/usr/libexec/valgrind"};
+    struct launch_exact_engine engine = {.start = "/s", .library = EXACT_LIBRARY};
     char **made = exact_environment(old, &engine);
     assert_string_equal(made[0], "A=1");
     assert_string_equal(made[1], "DEBUGINFOD_URLS=");
