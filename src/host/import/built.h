@@ -42,7 +42,7 @@ enum base_status built_source_open(struct built_source *source, int file, char *
 enum base_status built_source_attach(struct built_source *source, int file, uint64_t least_bytes);
 void built_source_close(struct built_source *source);
 
-/* False: not all of it is in the file, or it cannot be read, which `failure` tells. */
+/* False: not all of it is in the file, or it cannot be read, as `failure` says. */
 bool built_source_read(struct built_source *source, uint64_t offset, void *out, size_t bytes);
 
 /* Notes in the profile that something could not be read, if so. False: no memory. */

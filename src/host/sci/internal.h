@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of interference: scores (interference.c), what samples tell (samples.c), which
+ * Between the files of interference: scores (interference.c), what samples show (samples.c), which
  * cause (cause.c), in words (evidence.c).
  */
 #ifndef HEADROOM_INTERFERENCE_INTERNAL_H

@@ -329,8 +329,8 @@ static bool few_remark(const struct report_check *check, unsigned *index,
     return false;
 }
 
-/* Builds are told apart by their names at times, and versions agree on most things: neither is an
-   error, but who compares by mistake should see it. */
+/* Builds are distinguished by their names at times, and versions agree on most things: neither is
+   an error, but who compares by mistake should see it. */
 bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];

@@ -12,7 +12,7 @@
 
 enum {
     COMPARE_KINDS = 8, /* of findings, at most; what they mean is the caller's      */
-    COMPARE_LINES = 4, /* numbers by which findings with the same functions are told apart */
+    COMPARE_LINES = 4, /* numbers by which findings with the same functions are distinguished */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
     COMPARE_TEXT_BYTES = 128, /* of a limit                                              */

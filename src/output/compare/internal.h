@@ -46,7 +46,7 @@ struct report_check {
 struct check_place {
     const char *function, *file;
     uint32_t line;
-    bool relative; /* file is below the root, and told without it */
+    bool relative; /* file is below the root, and printed without it */
 };
 void check_find_place(const struct report_check *check, const struct check_item *item,
                       unsigned context, struct check_place *place);

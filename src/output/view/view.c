@@ -184,7 +184,7 @@ static bool has_pairs(const struct profile *profile)
     return profile->reuses_count > 0;
 }
 
-/* Which views there are is told beside the data, so that none of it has to be read for the tabs. */
+/* The views are listed beside the data, so that none of it has to be read for the tabs. */
 static void views(const struct profile *profile, const struct view_options *options, bool has_tree,
                   FILE *out)
 {

@@ -113,8 +113,8 @@ SLOW void block_child(struct slot *parent, uint32_t function, uint64_t shape)
 }
 
 /*
- * What called much is told apart by how much, in powers of two, or each way through a loop would be
- * a block of its own with nothing to compare it with.
+ * What called much is distinguished by how much, in powers of two, or each way through a loop would
+ * be a block of its own with nothing to compare it with.
  */
 SLOW uint64_t block_shape(struct slot *slot)
 {
