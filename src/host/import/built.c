@@ -65,8 +65,7 @@ static bool file_of(struct built_import *import, const char *path, uint32_t *ind
     for (*index = 0; *index < import->files_count; (*index)++)
         if (strcmp(import->files[*index].path, path) == 0)
             return true;
-    if (!import_room((void **)&import->files, &import->files_capacity, import->files_count,
-                     sizeof *import->files))
+    if (!UTIL_GROW_ZEROED(import->files, import->files_capacity, import->files_count))
         return false;
     struct built_file *file = &import->files[import->files_count++];
     struct profile_module *module = profile_add_modules(import->profile);
@@ -99,14 +98,12 @@ static bool add_module(struct built_import *import, const struct built_found *pi
         return true;
     }
     if (!file_of(import, module.path, &file) ||
-        !import_room((void **)&import->mappings, &import->mappings_capacity, import->mappings_count,
-                     sizeof *import->mappings))
+        !UTIL_GROW_ZEROED(import->mappings, import->mappings_capacity, import->mappings_count))
         return false;
     if (!same_layout(&import->files[file], &module))
-        return import_degraded(import->profile,
-                               "%.200s could not be read as it was when it ran: what was counted "
-                               "in it is left out",
-                               module.path);
+        return import_degraded(
+            import->profile,
+            "%.200s could not be read as it was when it ran: its counts are left out", module.path);
     import->mappings[import->mappings_count++] =
         (struct built_mapping){.process = piece->process,
                                .parent = module.parent_process < piece->process
@@ -132,8 +129,7 @@ static bool add_overhead(struct built_import *import, const struct built_found *
         import->damaged++;
         return true;
     }
-    if (!import_room((void **)&import->overheads, &import->overheads_capacity,
-                     import->overheads_count, sizeof *import->overheads))
+    if (!UTIL_GROW_ZEROED(import->overheads, import->overheads_capacity, import->overheads_count))
         return false;
     import->overheads[import->overheads_count].process = piece->process;
     import->overheads[import->overheads_count].cycles_per_read = overhead.cycles_per_read;
@@ -410,8 +406,7 @@ static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uin
     if (import->numbered_function != function)
         number_function(import, function);
     if (!entry || !import->numbered ||
-        !import_room((void **)&import->route, &import->route_room, (size_t)entry->blocks + 1,
-                     sizeof *import->route))
+        !UTIL_GROW_ZEROED(import->route, import->route_capacity, (size_t)entry->blocks + 1))
         return 0;
     struct numbering_path path = {.edges = import->route};
     if (numbering_decode(import->numbered, number, &path) != BASE_OK)
@@ -545,11 +540,13 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
         damaged += import->files[i].damaged;
     profile->run.corrupt_records += damaged;
     if (damaged || unknown)
-        good = import_degraded(profile, "some of what was counted makes no sense and is left out: "
-                                        "the program may have overwritten it");
+        good = import_degraded(profile, "some of the counts make no sense and are left out: the "
+                                        "program may have overwritten them");
     if (import->source.lost)
-        good = good && import_degraded(profile, "some of what ran was not counted: there was no "
-                                                "memory left for counters");
+        good = good &&
+               import_degraded(
+                   profile,
+                   "not everything that ran was counted: there was no memory left for counters");
     good = good && built_source_tell(&import->source, profile);
     if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
@@ -566,7 +563,7 @@ static enum base_status import_all(struct built_import *import, const struct imp
         !import_routes_finish(import->routes, blocks_of, import, import->symbols, import->teller,
                               &unknown) ||
         !tell_damage(import, unknown) || !tell_event(import, run)) {
-        snprintf(error, error_bytes, "cannot import what the program counted: out of memory.");
+        snprintf(error, error_bytes, "cannot import the program's counts: out of memory.");
         return BASE_NO_MEMORY;
     }
     import_tell(import->teller, "writing the profile", 0, 1);

@@ -49,7 +49,7 @@ static char *read_text(const char *path, char *error, size_t error_bytes)
         text = strdup("");
     } else if (got > MOST_SUPPRESSIONS || fgetc(file) != EOF) {
         snprintf(error, error_bytes,
-                 "'%s' is no file of suppressions: it is too large, or no text.", path);
+                 "'%s' is not a suppressions file: it is too large, or not text.", path);
         free(text);
         text = NULL;
     }
@@ -104,7 +104,7 @@ static bool write_bounded(struct telling *telling, output_writer *write, const c
     enum base_status status = output_whole(write, telling, out, telling->most_bytes);
     if (status == BASE_TOO_LARGE)
         say("cannot write %s: it would be larger than %" PRIu64
-            " MiB, which it is of no recording of this size.",
+            " MiB, more than for any recording of this size.",
             name, telling->most_bytes >> 20);
     else if (status != BASE_OK)
         say("cannot write %s: %s.", name,
@@ -224,7 +224,7 @@ static int check_run(const struct settings *settings, int count, char **operands
     char error[COMPARE_ERROR_BYTES], directory[4096];
     size_t limits_count = 0;
     if (count != 1)
-        return say_usage("check", "one profile is needed, not %d", count);
+        return say_usage("check", "one profile is expected, not %d", count);
     if (!own(settings)->limits)
         return say_usage("check", "--limits is missing, such as "
                                   "--limits 'waste.dead.fraction=5%%'");
@@ -236,13 +236,14 @@ static int check_run(const struct settings *settings, int count, char **operands
                              limits[i].text);
     const char *overwritten = find_overwritten(settings, operands[0]);
     if (overwritten)
-        return say_usage("check",
-                         "'%s' is read, so it cannot be written: give --markdown and --sarif "
-                         "other names",
-                         overwritten);
+        return say_usage(
+            "check",
+            "'%s' is an input and cannot be overwritten: give --markdown and --sarif other names",
+            overwritten);
     if (own(settings)->markdown && own(settings)->sarif &&
         strcmp(own(settings)->markdown, own(settings)->sarif) == 0)
-        return say_usage("check", "--markdown and --sarif both write '%s': give one another name",
+        return say_usage("check",
+                         "--markdown and --sarif both write '%s': give one of them another name",
                          own(settings)->sarif);
     struct report_check_options options = {
         .limits = limits,

@@ -49,12 +49,12 @@ static int show_diff(const struct settings *settings, struct profile *profiles[2
     if (status == BASE_OK && written)
         return 0;
     if (status == BASE_TOO_LARGE)
-        say("what changed would be larger than %" PRIu64
-            " MiB, which it is of no recordings of this size; --limit N leaves out all but the N "
-            "largest changes.",
+        say("the list of changes would be larger than %" PRIu64
+            " MiB, more than for any recordings of this size; --limit N lists only the N largest "
+            "changes.",
             most_bytes >> 20);
     else
-        say("cannot write what changed: %s.",
+        say("cannot write the list of changes: %s.",
             status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
     return DIFF_FAILED;
 }
@@ -65,7 +65,7 @@ static int diff_run(const struct settings *settings, int count, char **operands)
     char error[8704] = "unknown failure.";
     int code = DIFF_FAILED;
     if (count != 2)
-        return say_usage("diff", "two profiles are needed, not %d", count);
+        return say_usage("diff", "two profiles are expected, not %d", count);
     time_limit_start(time_limit_seconds(2, (const char *const *)operands));
     if (profile_read(operands[0], &profiles[0], error, sizeof error) != BASE_OK ||
         profile_read(operands[1], &profiles[1], error, sizeof error) != BASE_OK ||

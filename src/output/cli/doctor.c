@@ -95,7 +95,7 @@ static void advise_permission(struct check *check, int reason)
     if (reason == EACCES || reason == EPERM)
         advise(check, "sudo sysctl kernel.perf_event_paranoid=1");
     else if (reason == ENOSPC || reason == EBUSY)
-        advise(check, "end the debugger or profiler that holds the debug registers");
+        advise(check, "stop the debugger or profiler that holds the debug registers");
 }
 
 static void check_watchpoints(struct examination *examination)
@@ -107,10 +107,10 @@ static void check_watchpoints(struct examination *examination)
     }
     struct check *check;
     if (found->registers == 0 && found->armed > 0) {
-        check = add(examination, "watchpoints", STATE_FAILED,
-                    "%u can be armed but none fires: the hypervisor does not pass debug registers "
-                    "on",
-                    found->armed);
+        check =
+            add(examination, "watchpoints", STATE_FAILED,
+                "%u can be armed but none fires: the hypervisor does not support debug registers",
+                found->armed);
     } else if (found->registers == 0) {
         check = add(examination, "watchpoints", STATE_FAILED, "none can be armed: %s",
                     strerror(found->refused));
@@ -158,7 +158,7 @@ static void check_counters(struct examination *examination)
     switch (launch_try_counters(&config)) {
     case BASE_OK:
         add(examination, "counters", STATE_OK,
-            "precise memory events can be opened; the clock source is used nevertheless");
+            "precise memory events can be opened; the clock source is still the default");
         return;
     case BASE_DENIED:
         advise(add(examination, "counters", STATE_LIMITED, "precise memory events are refused"),

@@ -51,12 +51,12 @@ static enum base_status write_format(const struct profile *profile, const struct
         .error_bytes = error_bytes,
     };
     uint64_t most_bytes = output_most_bytes(profile->file_bytes);
-    snprintf(error, error_bytes, "there is no memory to export the profile.");
+    snprintf(error, error_bytes, "not enough memory to export the profile.");
     enum base_status status = output_whole(write_all, &exporting, out, most_bytes);
     if (status == BASE_TOO_LARGE && !exporting.told)
         snprintf(error, error_bytes,
                  "the export would be larger than %" PRIu64
-                 " MiB, which that of no recording of this size is.",
+                 " MiB, more than for any recording of this size.",
                  most_bytes >> 20);
     else if (status == BASE_IO)
         snprintf(error, error_bytes, "the export cannot be written: %s.", strerror(errno));
@@ -89,13 +89,13 @@ static void tell_limits(const struct profile *profile, enum export_format format
 static int export_run(const struct settings *settings, int count, char **operands)
 {
     if (own(settings)->format < 0)
-        return say_usage("export", "--to tells which format to write, and is missing");
+        return say_usage("export", "--to FORMAT is missing");
     if (count > 1)
         return say_usage("export", "one profile at a time, not '%s' as well", operands[1]);
     const char *path = count ? operands[0] : "waste.headroom";
     if (export_is_binary((enum export_format)own(settings)->format) && !settings->output &&
         isatty(STDOUT_FILENO))
-        return say_usage("export", "%s is nothing for a terminal: give -o FILE or a pipe",
+        return say_usage("export", "%s is not written to a terminal: use -o FILE or a pipe",
                          export_format_names[own(settings)->format]);
     if (settings->output && same_file(path, settings->output))
         return say_usage("export", "'%s' is the profile itself: give -o another name", path);

@@ -102,7 +102,8 @@ static int merge_run(const struct settings *settings, int count, char **operands
     char error[ERROR_BYTES] = "unknown failure.";
     struct profile *merged = NULL;
     if (count < 2)
-        return say_usage("merge", count ? "one profile is nothing to merge" : "no profiles given");
+        return say_usage("merge",
+                         count ? "at least two profiles are needed to merge" : "no profiles given");
     time_limit_start(time_limit_seconds(count, (const char *const *)operands));
     enum base_status status = profile_output_check(output, error, sizeof error);
     if (status == BASE_OK)

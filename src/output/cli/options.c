@@ -150,7 +150,7 @@ static bool take_set(const struct place *place, const char *text)
         int choice = find_choice(place->spec, at, length);
         if (choice < 0) {
             list_choices(place->spec, ",", names, sizeof names);
-            snprintf(expected, sizeof expected, "a list out of %s", names);
+            snprintf(expected, sizeof expected, "a list of %s", names);
             return bad_value(place, text, expected);
         }
         set |= 1u << choice;

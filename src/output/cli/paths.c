@@ -36,8 +36,8 @@ static int prepare(struct built *built)
     if (reached != BASE_OK)
         code = LAUNCH_FAILED;
     if (!code && recording->event && built->event.type != PERF_TYPE_SOFTWARE)
-        recording_degraded(recording, "hardware events are counted by code that has not been tried "
-                                      "on hardware yet: compare them with those of perf stat");
+        recording_degraded(recording, "the code that counts hardware events has not been tested on "
+                                      "hardware yet: compare the counts with those of perf stat");
     return code ? code : recording_open(recording);
 }
 
@@ -59,7 +59,7 @@ static void conclude(struct built *built)
     }
     if (result->lost_threads) {
         snprintf(built->lost_text, sizeof built->lost_text,
-                 "for %llu tables of counts there was no memory; what belongs there is missing",
+                 "there was no memory for %llu tables of counts; their counts are missing",
                  (unsigned long long)result->lost_threads);
         recording_degraded(recording, built->lost_text);
     }

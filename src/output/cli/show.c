@@ -66,12 +66,11 @@ enum base_status show_profile(const char *path, const char *name, const struct s
     uint64_t most_bytes = output_most_bytes(profile->file_bytes);
     status = output_whole(show, &showing, out, most_bytes);
     if (status == BASE_TOO_LARGE)
-        snprintf(
-            error, error_bytes,
-            "the report of '%s' would be larger than %" PRIu64
-            " MiB, which that of no recording of this size is; --limit N leaves out all but the "
-            "N heaviest findings.",
-            path, most_bytes >> 20);
+        snprintf(error, error_bytes,
+                 "the report of '%s' would be larger than %" PRIu64
+                 " MiB, more than for any recording of this size; --limit N shows only the N "
+                 "largest findings.",
+                 path, most_bytes >> 20);
     else if (status != BASE_OK)
         snprintf(error, error_bytes, "cannot write the report of '%s': %s.", path,
                  status == BASE_IO ? strerror(errno) : base_status_text(status));

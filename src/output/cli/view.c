@@ -70,7 +70,7 @@ static bool write_page(struct profile *profile, const struct view_options *optio
     enum base_status status = view_write(profile, options, file.out, source_files);
     bool written = replace_end(&file, status == BASE_OK);
     if (status == BASE_TOO_LARGE) {
-        say("cannot write '%s': the page would be larger than that of any recording of this size.",
+        say("cannot write '%s': the page would be larger than for any recording of this size.",
             path);
         return false;
     }
@@ -136,7 +136,7 @@ static int view_file(const char *path, const char *output, const struct settings
     if (good && !settings->quiet)
         tell(output, files);
     if (good && shown != asked)
-        say("the page would be too large: only the %u heaviest findings of each kind are in it",
+        say("the page would be too large: it holds only the %u largest findings of each kind",
             shown);
     return good ? 0 : VIEW_FAILED;
 }
@@ -149,7 +149,7 @@ static int view_run(const struct settings *settings, int count, char **operands)
     char *made = settings->output ? NULL : default_output(path);
     const char *output = settings->output ? settings->output : made;
     if (!output) {
-        say("cannot name the page of '%s': %s.", path, strerror(ENOMEM));
+        say("cannot make a name for the page of '%s': %s.", path, strerror(ENOMEM));
         return VIEW_FAILED;
     }
     int code = view_file(path, output, settings);

@@ -3,6 +3,8 @@
  */
 #include "compare/internal.h"
 
+#include "util/util.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,33 +96,15 @@ static uint32_t line_of(const struct places *places, uint32_t place)
 
 /* ---- for slots ------------------------------------------------------------------------------- */
 
-/* One more item of that many bytes. NULL: no memory, which the side notes. */
-static void *add_item(struct diff_side *side, void **items, size_t *count, size_t *capacity,
-                      size_t bytes)
-{
-    if (*count == *capacity) {
-        size_t wanted = *capacity ? 2 * *capacity : 64;
-        void *moved = reallocarray(*items, wanted, bytes);
-        if (!moved) {
-            side->failed = true;
-            return NULL;
-        }
-        *items = moved;
-        *capacity = wanted;
-    }
-    return (char *)*items + bytes * (*count)++;
-}
-
 struct compare_finding *diff_add(struct diff_side *side, const struct diff_part *part,
                                  uint32_t kind, uint32_t row)
 {
-    void *findings = side->findings;
-    struct compare_finding *made =
-        add_item(side, &findings, &side->findings_count, &side->findings_capacity, sizeof *made);
-    side->findings = findings;
-    if (made)
-        *made = (struct compare_finding){.kind = part->first_kind + kind, .row = row};
-    return made;
+    const struct compare_finding made = {.kind = part->first_kind + kind, .row = row};
+    if (!UTIL_PUSH(side->findings, side->findings_count, side->findings_capacity, made)) {
+        side->failed = true;
+        return NULL;
+    }
+    return &side->findings[side->findings_count - 1];
 }
 
 struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_part *part,
@@ -144,15 +128,13 @@ struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_
 struct diff_figure *diff_add_figure(struct diff_side *side, const char *prefix, const char *name,
                                     enum diff_unit unit, double value)
 {
-    void *figures = side->figures;
-    struct diff_figure *made =
-        add_item(side, &figures, &side->figures_count, &side->figures_capacity, sizeof *made);
-    side->figures = figures;
-    if (!made)
+    struct diff_figure made = {.unit = unit, .value = value};
+    snprintf(made.name, sizeof made.name, "%s%s", prefix, name);
+    if (!UTIL_PUSH(side->figures, side->figures_count, side->figures_capacity, made)) {
+        side->failed = true;
         return NULL;
-    *made = (struct diff_figure){.unit = unit, .value = value};
-    snprintf(made->name, sizeof made->name, "%s%s", prefix, name);
-    return made;
+    }
+    return &side->figures[side->figures_count - 1];
 }
 
 /* ---- parts ----------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include "export/walk.h"
 
 #include "show/names.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -169,18 +170,12 @@ static void add_vertices(struct walk *walk)
 
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
 {
-    if (walk->metrics_count == walk->metrics_capacity) {
-        size_t capacity = walk->metrics_capacity ? 2 * walk->metrics_capacity : 32;
-        struct walk_metric *moved = reallocarray(walk->metrics, capacity, sizeof *moved);
-        if (!moved) {
-            walk->failed = true;
-            return 0;
-        }
-        walk->metrics = moved;
-        walk->metrics_capacity = capacity;
+    if (!UTIL_PUSH(walk->metrics, walk->metrics_count, walk->metrics_capacity,
+                   (struct walk_metric){name, unit, what, 0, 0})) {
+        walk->failed = true;
+        return 0;
     }
-    walk->metrics[walk->metrics_count] = (struct walk_metric){name, unit, what, 0, 0};
-    return (uint32_t)walk->metrics_count++;
+    return (uint32_t)walk->metrics_count - 1;
 }
 
 /* More is no number of anything, and would not fit the formats' signed integers. */
@@ -261,7 +256,7 @@ static enum base_status choose_columns(struct walk *walk, const char *wanted, ch
 {
     walk->columns = calloc(walk->metrics_count + 1, sizeof *walk->columns);
     if (!walk->columns) {
-        snprintf(error, error_bytes, "there is no memory to export the profile.");
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
         return BASE_NO_MEMORY;
     }
     for (uint32_t i = 0; i < walk->metrics_count; i++)
@@ -397,7 +392,7 @@ enum base_status walk_open(struct walk *walk, const struct profile *profile,
     fill(walk);
     enum base_status status = walk->failed ? BASE_NO_MEMORY : BASE_OK;
     if (status != BASE_OK)
-        snprintf(error, error_bytes, "there is no memory to export the profile.");
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
     else
         status = choose_columns(walk, options->metric, error, error_bytes);
     if (status == BASE_OK)

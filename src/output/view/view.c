@@ -125,7 +125,7 @@ static void degradations(const struct profile *profile, FILE *out)
 {
     if (!profile->degraded_count)
         return;
-    fputs("<section class=\"degraded\"><h2>What could not be done</h2><ul>\n", out);
+    fputs("<section class=\"degraded\"><h2>Limits of the recording</h2><ul>\n", out);
     for (size_t i = 0; i < profile->degraded_count; i++) {
         fputs("<li>", out);
         text_write(profile->degraded[i].text, out);

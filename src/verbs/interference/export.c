@@ -90,8 +90,8 @@ static void add_samples(struct walk *walk, const struct profile *profile,
     if (!interference_is_in(profile))
         return;
     uint32_t metric =
-        walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, but for what callees lost");
-    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, with what callees lost");
+        walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, excluding what callees lost");
+    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, including what callees lost");
     walk_add_metric(walk, "taken", "count", "stacks taken");
     walk_add_metric(walk, "waited_ns", "nanoseconds", "waited for a holder of the lock");
     if (!interference_figures(profile, &report, &figures)) {

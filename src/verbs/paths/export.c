@@ -36,7 +36,7 @@ static void path_name(const struct profile *profile, const struct profile_path *
 
 static void add_paths(struct walk *walk, const struct profile *profile)
 {
-    uint32_t metric = walk_add_metric(walk, "events", "count", "the event that was chosen");
+    uint32_t metric = walk_add_metric(walk, "events", "count", "the chosen event");
     walk_add_metric(walk, "cycles", "cycles", "time stamp cycles, without callees");
     walk_add_metric(walk, "misses", "count", "simulated misses of the first-level data cache");
     walk_add_metric(walk, "instructions", "count", "instructions executed");
