@@ -9,8 +9,6 @@
 
 #include "show/report.h"
 
-struct ranking;
-
 struct json {
     FILE *out;
     bool comma; /* a value precedes on this level */
@@ -49,15 +47,5 @@ void json_frame(struct json *json, const struct profile *profile,
                 const struct profile_frame *frame);
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context);
-
-/* ---- the verbs' members ---------------------------------------------------------------------- */
-
-/* False: no memory. */
-bool json_reuse(struct json *json, const struct ranking *ranking,
-                const struct report_options *options);
-bool json_paths(struct json *json, const struct profile *profile,
-                const struct report_options *options);
-bool json_interference(struct json *json, const struct profile *profile,
-                       const struct report_options *options);
 
 #endif

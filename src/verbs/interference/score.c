@@ -5,7 +5,7 @@
  * lose in it is not recorded, but what they took is (within_ns), and what they take at least (their
  * minima, by what the shape says was called).
  */
-#include "sci/internal.h"
+#include "interference/scoring.h"
 
 #include <math.h>
 #include <stdlib.h>

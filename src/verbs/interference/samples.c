@@ -5,7 +5,7 @@
  * all the fast ones follow a size. So what counts is how much of the loss is left among calls with
  * the same value, or nearly the same.
  */
-#include "sci/internal.h"
+#include "interference/scoring.h"
 
 #include <math.h>
 #include <stdlib.h>

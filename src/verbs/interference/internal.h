@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of the report on interference: the profile's rows as figures of the room `interference`
- * (interference_figures.c), for people (interference_text.c, interference_draw.c) and as JSON (interference_json.c).
+ * Between the files of interference: the profile's rows as what score.h takes (figures.c), for people (text.c, draw.c),
+ * as JSON (json.c), in comparisons (compare.c) and exports (export.c).
  */
-#ifndef HEADROOM_REPORT_INTERFERENCE_H
-#define HEADROOM_REPORT_INTERFERENCE_H
+#ifndef HEADROOM_INTERFERENCE_INTERNAL_H
+#define HEADROOM_INTERFERENCE_INTERNAL_H
 
-#include "sci/interference.h"
-#include "show/report.h"
+#include "interference/interference.h"
+#include "interference/score.h"
+#include "show/json.h"
+#include "show/print.h"
 
-struct printer;
-struct json;
+/* Does the profile have a report on lost time? That is, was it recorded for it. */
+bool interference_is_in(const struct profile *profile);
 
 struct interference_rows { /* of a block: indices into the profile's lists        */
     size_t parts, parts_end, bins, bins_end, children, children_end;
@@ -68,12 +70,19 @@ const char *interference_entry(uint32_t entry);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-/* False: no memory. */
-bool interference_print(struct printer *printer);
-void interference_narrow(struct printer *printer);
-
 /* A histogram of durations, one character a bin of a logarithmic axis, with its scale below. */
 void interference_draw(struct printer *printer, const struct interference_block *block,
                        const struct interference_score *score, unsigned indent);
+
+extern const struct analysis_text interference_text;
+
+/* ---- elsewhere ------------------------------------------------------------------------------- */
+
+extern const struct analysis_compare interference_compare;
+
+bool interference_json(struct json *json, const struct places *places,
+                       const struct report_options *options);
+extern const struct analysis_export interference_export;
+extern const struct analysis_view interference_view;
 
 #endif

@@ -1,43 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of report: findings merged and ranked (rank.c), histograms and caches
- * (figures.c), names made short (names.c), source lines (source.c), what a pattern usually means
- * (advice.c), where a reuse lies in the code (shape.c) and what would shorten it (transform.c);
- * json.c and text.c print.
+ * Between the files of reuse: pairs merged and ranked (rank.c), histograms and caches (figures.c), where a reuse lies in
+ * the code (shape.c) and what would shorten it (transform.c); for people (text.c, curve_text.c, pairs_text.c) and as
+ * JSON (json.c).
  */
-#ifndef HEADROOM_REPORT_PARTS_H
-#define HEADROOM_REPORT_PARTS_H
+#ifndef HEADROOM_REUSE_INTERNAL_H
+#define HEADROOM_REUSE_INTERNAL_H
 
-#include "show/names.h"
-#include "show/report.h"
 #include "mrc/mrc.h"
-
-struct source_cache;
+#include "reuse/reuse.h"
+#include "show/json.h"
+#include "show/places.h"
+#include "show/print.h"
+#include "show/source.h"
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
-/* Findings whose contexts read the same in the source, added up. */
-struct rank_pair {
-    uint32_t first, second; /* context ids of the heaviest finding: they stand for all  */
-    uint32_t first_place, second_place; /* equal place: equal source context             */
-    double waste_bytes, use_bytes, waste_squares;
-    double heaviest; /* waste of the finding that first and second come from     */
-    uint64_t waste_traps, use_traps, kernel_traps, likely_traps, float_traps;
-    double kernel_waste;        /* exact: waste that the kernel's accesses made           */
-    bool kernel;                /* the second access was the kernel's, mostly             */
-    struct profile_share share; /* of the kind's waste                                   */
-};
-
-struct rank_kind {
-    const struct profile_kind *totals;
-    struct profile_share fraction; /* waste / (waste + use)                              */
-    bool too_few;                  /* too few traps for digits; never of exact counts    */
-    struct rank_pair *pairs;       /* those with waste, largest first                    */
-    size_t pairs_count;
-};
-
 /* Reuses between contexts that read the same, added up. */
-struct rank_reuse_pair {
+struct reuse_pair {
     uint32_t use, reuse; /* context ids of the heaviest finding */
     uint32_t use_place, reuse_place;
     double heaviest;
@@ -51,41 +31,24 @@ struct rank_reuse_pair {
 };
 
 /* Without knowledge of the machine: what any first-level cache holds. */
-enum { RANK_NEAR_BYTES = 32 << 10, RANK_CACHES = 6 };
+enum { REUSE_NEAR_BYTES = 32 << 10, REUSE_CACHES = 6 };
 
-/* A source context: contexts that differ only in addresses on the same lines are one place. */
-struct rank_place {
-    uint32_t parent, class; /* class: frames that read the same; parent < own index, 0: root */
-};
-
-struct ranking {
-    const struct profile *profile;
-    bool exact; /* counts of everything: shares have no intervals */
-    struct rank_kind kinds[PROFILE_KINDS];
-    size_t kinds_count;
-    struct rank_reuse_pair *reuse_pairs; /* farthest first */
-    size_t reuse_pairs_count;
-    bool distances;    /* pairs have stack distances, measured or by the model  */
-    struct profile_cache caches[RANK_CACHES]; /* of the machine, smallest first; else one assumed,
-                                                 level 0 */
+struct reuse_ranking {
+    const struct places *places;
+    struct reuse_pair *pairs; /* farthest first */
+    size_t pairs_count;
+    bool distances;           /* pairs have stack distances, measured or by the model  */
+    struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
+                                                  level 0 */
     size_t caches_count;
     size_t near_cache; /* index into caches: far is what lies beyond it         */
-    uint32_t *classes;  /* by frame id: lowest frame id that reads the same    */
-    uint32_t *place_of; /* by context id                                       */
-    struct rank_place *places;
-    size_t places_count;
 };
 
-/* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
-enum { RANK_LEAST_TRAPS = 30 };
+/* places must outlive the ranking. False: no memory; *ranking is then untouched. */
+bool reuse_rank(const struct places *places, struct reuse_ranking *ranking);
+void reuse_rank_free(struct reuse_ranking *ranking);
 
-/* fold_recursion: a recursive call leads back to its first activation (Ammons, Ball, Larus 1997),
-   so recursion depth does not split findings. */
-enum base_status rank_profile(const struct profile *profile, uint8_t kinds, bool fold_recursion,
-                              struct ranking *ranking);
-void rank_free(struct ranking *ranking);
-
-/* ---- reuse --------------------------------------------------------------------------------- */
+/* ---- figures --------------------------------------------------------------------------------- */
 
 /* Histograms of all processes together. The model runs on each process by itself: a process's
    accesses do not lie between another one's. */
@@ -123,7 +86,7 @@ uint64_t figures_enough(const struct reuse_figures *figures);
 struct mrc_ratio figures_miss_ratio(const struct reuse_figures *figures, double bytes);
 
 /* Reuses of the pair at least that far apart, at most: see figures.c. */
-double figures_beyond(const struct reuse_figures *figures, const struct rank_reuse_pair *pair,
+double figures_beyond(const struct reuse_figures *figures, const struct reuse_pair *pair,
                       double bytes);
 
 /* A smaller change of a miss ratio would read 0.0 points. */
@@ -131,7 +94,7 @@ double figures_beyond(const struct reuse_figures *figures, const struct rank_reu
 
 /* The miss ratio if all of them became near: a bound, from below. */
 double figures_ratio_without(const struct reuse_figures *figures,
-                             const struct rank_reuse_pair *pair, double bytes);
+                             const struct reuse_pair *pair, double bytes);
 
 /* The bins of the RDX paper, [0, 4K), [4K, 8K), ...: number of a bin's, and where it begins. */
 static inline unsigned figures_paper_bin(unsigned bin)
@@ -167,7 +130,7 @@ struct shape {
     bool forward, backward;          /* in the ancestor the use stands before the reuse, or behind */
 };
 
-void shape_find(const struct ranking *ranking, const struct rank_reuse_pair *pair,
+void shape_find(const struct places *places, const struct reuse_pair *pair,
                 struct shape *shape);
 
 /* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
@@ -214,54 +177,38 @@ struct transform {
 struct transform transform_for(const struct transform_facts *facts);
 
 /* The facts of a pair and what follows from them. */
-struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
-                                struct source_cache *sources, const struct rank_reuse_pair *pair,
+struct transform transform_pair(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                                struct source_cache *sources, const struct reuse_pair *pair,
                                 const struct shape *shape);
 
-/* What `write` writes, so if ascii. Its status, or that of writing to out. */
-enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *context, FILE *out),
-                            const void *context, FILE *out);
+/* ---- reports --------------------------------------------------------------------------------- */
 
-/* ---- source lines --------------------------------------------------------------------------- */
-
-/* The file, open for reading, if its lines may be quoted: a regular one of a sane size (*bytes), not changed later; 0:
-   whenever. -1: it may not. The caller closes it. */
-int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes);
-
-/* Lines of files, read as needed. */
-struct source_cache {
-    struct source_file *files;
-    size_t count, capacity;
-    uint64_t not_newer_than_ns; /* files changed later are not quoted; 0: any */
-    bool enabled;
+struct reuse_report { /* at work on a report for people */
+    struct reuse_ranking ranking;
+    struct reuse_figures figures; /* if any process has reuses */
 };
 
-/* The line, cleaned and without indentation, in out. False if it cannot or should not be shown. */
-bool source_line(struct source_cache *cache, const char *path, uint32_t line, char *out,
-                 size_t out_bytes);
-void source_free(struct source_cache *cache);
+extern const struct analysis_text reuse_text;
 
-/* ---- advice --------------------------------------------------------------------------------- */
+void reuse_narrow(struct printer *printer, const struct reuse_ranking *ranking);
+/* The miss ratios of caches. */
+void reuse_print_curve(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures);
+/* False: no memory. */
+bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures);
 
-struct advice_side {
-    const struct profile_frame *leaf; /* innermost frame                       */
-    const char *called;               /* function of the innermost frame       */
-    const char *source;               /* its line, or NULL                     */
-};
+/* "lines" of 64 bytes, "words", "bytes" */
+const char *reuse_unit(const struct profile_reuse *totals, double count);
 
-struct advice_facts {
-    uint32_t kind;
-    struct advice_side first, second;
-    bool same_place;    /* both contexts read the same, to the line             */
-    bool same_function; /* innermost frames in one function, on different lines */
-    bool nested;        /* one is called, directly or not, by the other's function */
-    bool kernel;        /* the second access was the kernel's, mostly           */
-};
+/* "L1 (32 KiB)", or "a cache of 32 KiB" if the level is 0 */
+const char *reuse_cache(const struct profile_cache *cache, char out[64]);
 
-/* A C library function that goes through memory: memset, memcpy, strlen, ... by any of its names. */
-bool advice_walks_memory(const char *function);
+extern const struct analysis_compare reuse_compare;
+extern const struct analysis_export reuse_export;
+extern const struct analysis_view reuse_view;
 
-/* What the pattern usually means and what is usually done; NULL if nothing can be said. */
-const char *advice_for(const struct advice_facts *facts);
+bool reuse_json(struct json *json, const struct places *places,
+                const struct report_options *options);
 
 #endif

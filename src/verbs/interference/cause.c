@@ -5,7 +5,7 @@
  * follows what it was given, or stands beside preemption; what remains has no reason that could be
  * seen from outside.
  */
-#include "sci/internal.h"
+#include "interference/scoring.h"
 
 #include <math.h>
 

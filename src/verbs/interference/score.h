@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * interference: from what executions of blocks took to what threads lost by it, and why (ispot:
+ * From what executions of blocks took to what threads lost by it, and why (ispot:
  * Slowdown Caused by Interference). Pure: figures in, scores and findings out; no I/O.
  *
  * For a block executed n times, SCI = Σ(d_j - d_min) / duration of the thread (ispot §2). d_min is
@@ -10,8 +10,8 @@
  * All times are nanoseconds as double, finite and >= 0; counts are below 2^50. Input arrays are the
  * caller's and must outlive the result. One call at a time needs no other state: thread-safe.
  */
-#ifndef HEADROOM_INTERFERENCE_H
-#define HEADROOM_INTERFERENCE_H
+#ifndef HEADROOM_INTERFERENCE_SCORE_H
+#define HEADROOM_INTERFERENCE_SCORE_H
 
 #include "base/base.h"
 #include "wire/blocks.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of interference: scores (interference.c), what samples tell (samples.c), which
+ * Between the files that score: scores (score.c), what samples tell (samples.c), which
  * cause (cause.c), in words (evidence.c).
  */
-#ifndef HEADROOM_INTERFERENCE_INTERNAL_H
-#define HEADROOM_INTERFERENCE_INTERNAL_H
+#ifndef HEADROOM_INTERFERENCE_SCORING_H
+#define HEADROOM_INTERFERENCE_SCORING_H
 
-#include "sci/interference.h"
+#include "interference/score.h"
 
 /* part / whole, 0 if there is no whole. */
 static inline double share_of(double part, double whole)

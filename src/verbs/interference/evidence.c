@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What speaks for a cause, in sentences. Names of functions and holders are the report's to add. */
-#include "sci/internal.h"
+#include "interference/scoring.h"
 
 #include <inttypes.h>
 #include <math.h>
