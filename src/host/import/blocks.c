@@ -65,8 +65,7 @@ static bool want_stacks(struct blocks_import *import)
 static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *place)
 {
     struct import_gather *gather = import->gather;
-    if (!import_room((void **)&gather->places, &import->places_capacity, gather->places_count,
-                     sizeof *gather->places))
+    if (!UTIL_GROW_ZEROED(gather->places, import->places_capacity, gather->places_count))
         return false;
     *place = (uint32_t)gather->places_count;
     gather->places[gather->places_count++] = (struct import_place){.node = node};
@@ -701,7 +700,7 @@ static bool import_region(struct blocks_import *import, const struct import_run 
 static void free_import(struct blocks_import *import)
 {
     built_source_close(&import->source);
-    import_index_free(&import->by_key);
+    util_index_free(&import->by_key);
     free(import->gather->wanted);
     free(import->gather->places);
     free(import->region);

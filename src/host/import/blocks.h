@@ -60,7 +60,7 @@ struct blocks_import {
     double ns_per_tick;
     struct blocks_merged *blocks;
     size_t blocks_count, blocks_capacity;
-    struct import_index by_key;
+    struct util_index by_key;
     struct blocks_part *parts;
     size_t parts_count, parts_capacity;
     struct blocks_stack_row *stacks;

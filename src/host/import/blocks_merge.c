@@ -87,10 +87,9 @@ static bool find_merged(struct blocks_import *import, const struct blocks_block 
     bool found;
     uint64_t hash = import_hash(block->key, block->shape,
                                 (uint64_t)block->function << 8 | (block->flags & KIND));
-    if (!import_room((void **)&import->blocks, &import->blocks_capacity, import->blocks_count,
-                     sizeof *import->blocks) ||
-        !import_index_enter(&import->by_key, hash, equal_block, import->blocks, block,
-                            (uint32_t)import->blocks_count, item, &found))
+    if (!UTIL_GROW_ZEROED(import->blocks, import->blocks_capacity, import->blocks_count) ||
+        !util_index_enter(&import->by_key, hash, equal_block, import->blocks, block,
+                          (uint32_t)import->blocks_count, item, &found))
         return false;
     if (found)
         return true;
@@ -128,8 +127,7 @@ static bool add_part(struct blocks_import *import, uint32_t item, uint32_t threa
                      const struct blocks_block *block)
 {
     struct blocks_merged *merged = &import->blocks[item];
-    if (!import_room((void **)&import->parts, &import->parts_capacity, import->parts_count,
-                     sizeof *import->parts))
+    if (!UTIL_GROW_ZEROED(import->parts, import->parts_capacity, import->parts_count))
         return false;
     if (!merged->latest_part || import->parts[merged->latest_part - 1].thread != thread) {
         import->parts[import->parts_count++] =
@@ -161,8 +159,7 @@ static bool add_stacks(struct blocks_import *import, uint32_t item, uint32_t pro
             import->damaged++;
             continue;
         }
-        if (!import_room((void **)&import->stacks, &import->stacks_capacity, import->stacks_count,
-                         sizeof *import->stacks))
+        if (!UTIL_GROW_ZEROED(import->stacks, import->stacks_capacity, import->stacks_count))
             return false;
         import->stacks[import->stacks_count++] = (struct blocks_stack_row){
             .block = item,
@@ -189,8 +186,7 @@ static bool add_holders(struct blocks_import *import, uint32_t item, uint32_t pr
             import->damaged++;
             continue;
         }
-        if (!import_room((void **)&import->holders, &import->holders_capacity,
-                         import->holders_count, sizeof *import->holders))
+        if (!UTIL_GROW_ZEROED(import->holders, import->holders_capacity, import->holders_count))
             return false;
         import->holders[import->holders_count++] = (struct blocks_holder_row){
             .block = item,
@@ -215,8 +211,7 @@ static bool add_samples(struct blocks_import *import, uint32_t item,
             import->damaged++;
             continue;
         }
-        if (!import_room((void **)&import->samples, &import->samples_capacity,
-                         import->samples_count, sizeof *import->samples))
+        if (!UTIL_GROW_ZEROED(import->samples, import->samples_capacity, import->samples_count))
             return false;
         import->samples[import->samples_count++] =
             (struct blocks_sample_row){item, weight, block->samples[i]};

@@ -85,8 +85,7 @@ static bool add_thread(struct blocks_import *import, const struct blocks_thread 
 {
     *index = (uint32_t)import->profile->block_threads_count;
     struct profile_block_thread *thread = profile_add_block_threads(import->profile);
-    if (!thread || !import_room((void **)&import->owners, &import->owners_capacity, *index,
-                                sizeof *import->owners))
+    if (!thread || !UTIL_GROW_ZEROED(import->owners, import->owners_capacity, *index))
         return false;
     uint64_t most = UINT64_C(1) << 48;
     *thread = (struct profile_block_thread){

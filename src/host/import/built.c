@@ -65,8 +65,7 @@ static bool file_of(struct built_import *import, const char *path, uint32_t *ind
     for (*index = 0; *index < import->files_count; (*index)++)
         if (strcmp(import->files[*index].path, path) == 0)
             return true;
-    if (!import_room((void **)&import->files, &import->files_capacity, import->files_count,
-                     sizeof *import->files))
+    if (!UTIL_GROW_ZEROED(import->files, import->files_capacity, import->files_count))
         return false;
     struct built_file *file = &import->files[import->files_count++];
     struct profile_module *module = profile_add_modules(import->profile);
@@ -99,8 +98,7 @@ static bool add_module(struct built_import *import, const struct built_found *pi
         return true;
     }
     if (!file_of(import, module.path, &file) ||
-        !import_room((void **)&import->mappings, &import->mappings_capacity, import->mappings_count,
-                     sizeof *import->mappings))
+        !UTIL_GROW_ZEROED(import->mappings, import->mappings_capacity, import->mappings_count))
         return false;
     if (!same_layout(&import->files[file], &module))
         return import_degraded(
@@ -131,8 +129,7 @@ static bool add_overhead(struct built_import *import, const struct built_found *
         import->damaged++;
         return true;
     }
-    if (!import_room((void **)&import->overheads, &import->overheads_capacity,
-                     import->overheads_count, sizeof *import->overheads))
+    if (!UTIL_GROW_ZEROED(import->overheads, import->overheads_capacity, import->overheads_count))
         return false;
     import->overheads[import->overheads_count].process = piece->process;
     import->overheads[import->overheads_count].cycles_per_read = overhead.cycles_per_read;
@@ -409,8 +406,7 @@ static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uin
     if (import->numbered_function != function)
         number_function(import, function);
     if (!entry || !import->numbered ||
-        !import_room((void **)&import->route, &import->route_room, (size_t)entry->blocks + 1,
-                     sizeof *import->route))
+        !UTIL_GROW_ZEROED(import->route, import->route_capacity, (size_t)entry->blocks + 1))
         return 0;
     struct numbering_path path = {.edges = import->route};
     if (numbering_decode(import->numbered, number, &path) != BASE_OK)

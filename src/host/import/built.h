@@ -123,7 +123,7 @@ struct built_import {
     struct numbering *numbered;
     uint32_t numbered_function;
     uint32_t *route;
-    size_t route_room;
+    size_t route_capacity;
 };
 
 /* The mapping whose headroom_map holds the address; processes that were forked share their parents'. NULL. */

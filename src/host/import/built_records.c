@@ -48,8 +48,7 @@ static bool add_record(struct built_import *import, const struct built_found *pi
                        const struct built_record *record)
 {
     struct built_records *records = import->records;
-    if (!import_room((void **)&records->items, &records->capacity, records->count,
-                     sizeof *records->items))
+    if (!UTIL_GROW_ZEROED(records->items, records->capacity, records->count))
         return false;
     records->items[records->count++] = (struct record){
         .address = piece->address + at,

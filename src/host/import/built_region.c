@@ -80,8 +80,7 @@ static bool list_pieces(struct built_source *source)
             offset += BUILT_PAGE;
             continue;
         }
-        if (!import_room((void **)&source->pieces, &source->pieces_capacity, source->pieces_count,
-                         sizeof *source->pieces))
+        if (!UTIL_GROW_ZEROED(source->pieces, source->pieces_capacity, source->pieces_count))
             return false;
         source->pieces[source->pieces_count++] = (struct built_found){.offset = offset,
                                                                       .bytes = piece.bytes,

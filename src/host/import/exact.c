@@ -84,12 +84,12 @@ bool import_exact_images(struct import_gather *gather)
         qsort(images, count, sizeof *images, compare_images);
         find_parents(images, count);
     }
-    import_index_free(&gather->processes_by_id);
+    util_index_free(&gather->processes_by_id);
     for (size_t i = 0; i < count && good; i++) {
         profile->processes[i] = images[i].process;
-        good = import_index_enter(&gather->processes_by_id, import_hash(images[i].process.id, 0, 0),
-                                  equal_process, profile->processes, &images[i].process.id,
-                                  (uint32_t)i, &item, &found);
+        good = util_index_enter(&gather->processes_by_id, import_hash(images[i].process.id, 0, 0),
+                                equal_process, profile->processes, &images[i].process.id,
+                                (uint32_t)i, &item, &found);
     }
     free(images);
     return good || import_no_memory(gather);
@@ -130,9 +130,9 @@ static struct profile_exact *exact_of(struct import_gather *gather, uint32_t pro
     struct profile *profile = gather->profile;
     uint32_t item;
     bool found;
-    if (!import_index_enter(&gather->exacts_by_process, import_hash(process, 0, 6), equal_exact,
-                            profile->exacts, &process, (uint32_t)profile->exacts_count, &item,
-                            &found))
+    if (!util_index_enter(&gather->exacts_by_process, import_hash(process, 0, 6), equal_exact,
+                          profile->exacts, &process, (uint32_t)profile->exacts_count, &item,
+                          &found))
         return NULL;
     if (found)
         return &profile->exacts[item];
@@ -203,11 +203,10 @@ static bool reuse_of(struct import_gather *gather, uint32_t process, uint32_t *i
 {
     struct profile *profile = gather->profile;
     bool found;
-    if (!import_index_enter(&gather->reuses_by_process, import_hash(process, 0, 7), equal_reuse,
-                            profile->reuses, &process, (uint32_t)profile->reuses_count, item,
-                            &found) ||
-        !import_room((void **)&gather->distances, &gather->distances_capacity, *item,
-                     sizeof *gather->distances))
+    if (!util_index_enter(&gather->reuses_by_process, import_hash(process, 0, 7), equal_reuse,
+                          profile->reuses, &process, (uint32_t)profile->reuses_count, item,
+                          &found) ||
+        !UTIL_GROW_ZEROED(gather->distances, gather->distances_capacity, *item))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -307,9 +306,9 @@ bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reus
     struct profile *profile = gather->profile;
     struct profile_reuse_pair key = {.use = use, .reuse = reuse};
     bool found;
-    if (!import_index_enter(&gather->reuse_pairs_by_key, import_hash(use, reuse, 8),
-                            equal_reuse_pair, profile->reuse_pairs, &key,
-                            (uint32_t)profile->reuse_pairs_count, item, &found))
+    if (!util_index_enter(&gather->reuse_pairs_by_key, import_hash(use, reuse, 8), equal_reuse_pair,
+                          profile->reuse_pairs, &key, (uint32_t)profile->reuse_pairs_count, item,
+                          &found))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -475,7 +474,7 @@ static bool fold_uses(struct import_gather *gather)
         if (profile->pairs[i].waste_bytes > 0 || profile->pairs[i].use_bytes > 0)
             profile->pairs[kept++] = profile->pairs[i];
     profile->pairs_count = good ? kept : profile->pairs_count;
-    import_index_free(&gather->pairs_by_key); /* its numbers are no longer right */
+    util_index_free(&gather->pairs_by_key); /* its numbers are no longer right */
     return good || import_no_memory(gather);
 }
 

@@ -45,7 +45,7 @@ static bool merge_pairs(struct import_gather *gather, struct base_least *least)
 {
     struct profile *profile = gather->profile;
     size_t count = profile->pairs_count;
-    import_index_free(&gather->pairs_by_key);
+    util_index_free(&gather->pairs_by_key);
     profile->pairs_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_pair pair = profile->pairs[i];
@@ -69,7 +69,7 @@ static bool merge_reuse_pairs(struct import_gather *gather, struct base_least *l
 {
     struct profile *profile = gather->profile;
     size_t count = profile->reuse_pairs_count;
-    import_index_free(&gather->reuse_pairs_by_key);
+    util_index_free(&gather->reuse_pairs_by_key);
     profile->reuse_pairs_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_reuse_pair pair = profile->reuse_pairs[i];
@@ -137,7 +137,7 @@ static void mark_named(const struct import_gather *gather, uint32_t *renamed)
 static bool move_nodes(struct import_gather *gather, uint32_t *renamed)
 {
     size_t count = gather->nodes_count;
-    import_index_free(&gather->nodes_by_key);
+    util_index_free(&gather->nodes_by_key);
     gather->nodes_count = 1;
     for (size_t i = 1; i < count; i++) {
         struct import_node node = gather->nodes[i];

@@ -56,7 +56,7 @@ struct import_exact_paths {
     size_t modules_count, modules_capacity;
     struct known_function *functions;
     size_t functions_count, functions_capacity;
-    struct import_index functions_by_key;
+    struct util_index functions_by_key;
     struct known_vertex *vertices; /* of all processes */
     size_t vertices_count, vertices_capacity;
     struct state *states;
@@ -65,7 +65,7 @@ struct import_exact_paths {
     struct import_ids vertex_of, state_of; /* by id of the process; 0: none */
     struct sequence *sequences;
     size_t sequences_count, sequences_capacity;
-    struct import_index sequences_by_key;
+    struct util_index sequences_by_key;
     uint32_t *steps;
     size_t steps_count, steps_capacity;
     uint32_t *by_number; /* sequences by function, number */
@@ -95,8 +95,8 @@ void import_exact_paths_free(struct import_exact_paths *paths)
         free(paths->functions[i].sites);
     }
     import_routes_free(paths->routes);
-    import_index_free(&paths->functions_by_key);
-    import_index_free(&paths->sequences_by_key);
+    util_index_free(&paths->functions_by_key);
+    util_index_free(&paths->sequences_by_key);
     free(paths->modules);
     free(paths->functions);
     free(paths->vertices);
@@ -120,10 +120,8 @@ static struct import_exact_paths *paths_of(struct import_gather *gather)
     paths->process = UNKNOWN;
     paths->routes = import_routes_new(gather->profile);
     paths->vertices_count = paths->states_count = 1;
-    if (!paths->routes ||
-        !import_room((void **)&paths->vertices, &paths->vertices_capacity, 0,
-                     sizeof *paths->vertices) ||
-        !import_room((void **)&paths->states, &paths->states_capacity, 0, sizeof *paths->states)) {
+    if (!paths->routes || !UTIL_GROW_ZEROED(paths->vertices, paths->vertices_capacity, 0) ||
+        !UTIL_GROW_ZEROED(paths->states, paths->states_capacity, 0)) {
         import_exact_paths_free(paths);
         return NULL;
     }
@@ -139,8 +137,7 @@ static struct known_module *module_of(struct import_exact_paths *paths, uint32_t
     for (size_t i = 0; i < paths->modules_count; i++)
         if (paths->modules[i].module == module)
             return &paths->modules[i];
-    if (!import_room((void **)&paths->modules, &paths->modules_capacity, paths->modules_count,
-                     sizeof *paths->modules))
+    if (!UTIL_GROW_ZEROED(paths->modules, paths->modules_capacity, paths->modules_count))
         return NULL;
     struct known_module *added = &paths->modules[paths->modules_count++];
     struct binary_options options = {0}; /* as the graphs were made */
@@ -198,8 +195,8 @@ static bool function_of(struct import_exact_paths *paths, uint32_t module, uint6
 {
     struct known_function key = {.module = module, .entry = entry};
     bool found;
-    if (import_index_find(&paths->functions_by_key, import_hash(entry, module, 0), equal_function,
-                          paths->functions, &key, index))
+    if (util_index_find(&paths->functions_by_key, import_hash(entry, module, 0), equal_function,
+                        paths->functions, &key, index))
         return true;
     struct known_module *known = module_of(paths, module);
     struct pathgraph *graph = NULL;
@@ -211,16 +208,14 @@ static bool function_of(struct import_exact_paths *paths, uint32_t module, uint6
     enum base_status status = pathgraph_of(known->returns, entry, &graph);
     if (status != BASE_OK)
         return status != BASE_NO_MEMORY;
-    if (!import_room((void **)&paths->functions, &paths->functions_capacity, paths->functions_count,
-                     sizeof *paths->functions)) {
+    if (!UTIL_GROW_ZEROED(paths->functions, paths->functions_capacity, paths->functions_count)) {
         pathgraph_free(graph);
         return false;
     }
     key.graph = graph;
     paths->functions[paths->functions_count] = key;
-    if (!import_index_enter(&paths->functions_by_key, import_hash(entry, module, 0), equal_function,
-                            paths->functions, &key, (uint32_t)paths->functions_count, index,
-                            &found))
+    if (!util_index_enter(&paths->functions_by_key, import_hash(entry, module, 0), equal_function,
+                          paths->functions, &key, (uint32_t)paths->functions_count, index, &found))
         return false;
     paths->functions_count++;
     return describe(paths, &paths->functions[*index]);
@@ -266,8 +261,7 @@ static bool visit_vertex(struct import_exact_paths *paths, uint32_t process,
         return corrupt(gather);
     if (!known) {
         struct known_vertex vertex = {.function = function};
-        if (!import_room((void **)&paths->vertices, &paths->vertices_capacity,
-                         paths->vertices_count, sizeof vertex) ||
+        if (!UTIL_GROW_ZEROED(paths->vertices, paths->vertices_capacity, paths->vertices_count) ||
             !import_routes_vertex(paths->routes, paths->vertices[parent].vertex,
                                   paths->functions[function].id, site_of(paths, parent, record),
                                   &vertex.vertex) ||
@@ -304,8 +298,7 @@ static bool visit_state(struct import_exact_paths *paths, const struct wire_path
 {
     if (!state_ok(paths, record))
         return corrupt(paths->gather);
-    if (!import_room((void **)&paths->states, &paths->states_capacity, paths->states_count,
-                     sizeof *paths->states))
+    if (!UTIL_GROW_ZEROED(paths->states, paths->states_capacity, paths->states_count))
         return import_no_memory(paths->gather);
     uint32_t known = import_ids_get(&paths->state_of, record->state);
     if (!known) {
@@ -424,8 +417,7 @@ static bool add_sequence(struct import_exact_paths *paths, const struct sequence
                                 .first = (uint32_t)paths->steps_count,
                                 .count = key->count};
     for (uint32_t i = 0; i <= key->count; i++) {
-        if (!import_room((void **)&paths->steps, &paths->steps_capacity, paths->steps_count,
-                         sizeof *paths->steps))
+        if (!UTIL_GROW_ZEROED(paths->steps, paths->steps_capacity, paths->steps_count))
             return false;
         paths->steps[paths->steps_count++] = i < key->count ? key->blocks[i] : key->last;
     }
@@ -440,11 +432,10 @@ static bool enter_sequence(struct import_exact_paths *paths, const struct sequen
 {
     bool found;
     uint64_t hash = base_hash_bytes(key->blocks, key->count * sizeof *key->blocks, key->last);
-    if (!import_room((void **)&paths->sequences, &paths->sequences_capacity, paths->sequences_count,
-                     sizeof *paths->sequences) ||
-        !import_index_enter(&paths->sequences_by_key, import_hash(hash, key->function, key->flags),
-                            equal_sequence, paths->sequences, key, (uint32_t)paths->sequences_count,
-                            item, &found))
+    if (!UTIL_GROW_ZEROED(paths->sequences, paths->sequences_capacity, paths->sequences_count) ||
+        !util_index_enter(&paths->sequences_by_key, import_hash(hash, key->function, key->flags),
+                          equal_sequence, paths->sequences, key, (uint32_t)paths->sequences_count,
+                          item, &found))
         return false;
     return found || add_sequence(paths, key);
 }

@@ -18,92 +18,6 @@
 enum { MOST_NODES_PER_THREAD = 1 << 24, MOST_EXACT_NODES = IMPORT_IDS_MOST + 1 };
 static const uint32_t unknown_node = IMPORT_UNKNOWN_NODE;
 
-bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes)
-{
-    if (count < *capacity)
-        return true;
-    size_t larger = *capacity ? *capacity : 64;
-    while (larger <= count)
-        larger *= 2;
-    if (larger > UINT32_MAX)
-        return false;
-    void *moved = reallocarray(*items, larger, item_bytes);
-    if (!moved)
-        return false;
-    memset((char *)moved + *capacity * item_bytes, 0, (larger - *capacity) * item_bytes);
-    *items = moved;
-    *capacity = larger;
-    return true;
-}
-
-/* ---- index -------------------------------------------------------------------------------- */
-
-static bool grow_index(struct import_index *index)
-{
-    size_t capacity = index->capacity ? index->capacity * 2 : 64;
-    struct import_slot *slots = calloc(capacity, sizeof *slots);
-    if (!slots)
-        return false;
-    for (size_t i = 0; i < index->capacity; i++) {
-        if (!index->slots[i].item)
-            continue;
-        size_t slot = index->slots[i].hash & (capacity - 1);
-        while (slots[slot].item)
-            slot = (slot + 1) & (capacity - 1);
-        slots[slot] = index->slots[i];
-    }
-    free(index->slots);
-    index->slots = slots;
-    index->capacity = capacity;
-    return true;
-}
-
-/* The slot of the key, or the empty one where it belongs; the index has one. */
-static struct import_slot *find_slot(const struct import_index *index, uint64_t hash,
-                                     import_equal *equal, const void *items, const void *key)
-{
-    size_t at = hash & (index->capacity - 1);
-    for (;; at = (at + 1) & (index->capacity - 1)) {
-        struct import_slot *slot = &index->slots[at];
-        if (!slot->item || (slot->hash == hash && equal(items, slot->item - 1, key)))
-            return slot;
-    }
-}
-
-bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
-                        const void *items, const void *key, uint32_t next, uint32_t *item,
-                        bool *found)
-{
-    if (index->count * 2 >= index->capacity && !grow_index(index))
-        return false;
-    struct import_slot *slot = find_slot(index, hash, equal, items, key);
-    *found = slot->item != 0;
-    if (!*found) {
-        *slot = (struct import_slot){hash, next + 1};
-        index->count++;
-    }
-    *item = slot->item - 1;
-    return true;
-}
-
-bool import_index_find(const struct import_index *index, uint64_t hash, import_equal *equal,
-                       const void *items, const void *key, uint32_t *item)
-{
-    if (!index->capacity)
-        return false;
-    const struct import_slot *slot = find_slot(index, hash, equal, items, key);
-    if (!slot->item)
-        return false;
-    *item = slot->item - 1;
-    return true;
-}
-
-void import_index_free(struct import_index *index)
-{
-    free(index->slots);
-    *index = (struct import_index){0};
-}
-
 /* ---- first pass: processes, modules, threads ------------------------------------------------- */
 
 bool import_no_memory(struct import_gather *gather)
@@ -132,9 +46,9 @@ static bool visit_process(struct import_gather *gather, const struct wire_proces
     struct profile *profile = gather->profile;
     uint32_t item;
     bool found;
-    if (!import_index_enter(&gather->processes_by_id, import_hash(record->process, 0, 0),
-                            equal_process, profile->processes, &record->process,
-                            (uint32_t)profile->processes_count, &item, &found))
+    if (!util_index_enter(&gather->processes_by_id, import_hash(record->process, 0, 0),
+                          equal_process, profile->processes, &record->process,
+                          (uint32_t)profile->processes_count, &item, &found))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -147,8 +61,7 @@ static bool visit_process(struct import_gather *gather, const struct wire_proces
                                         .forked = record->forked != 0,
                                         .start_ns = record->start_ns & INT64_MAX};
     process->exe = profile_keep(profile, record->text);
-    if (!process->exe || !import_room((void **)&gather->parent_pids, &gather->parent_pids_capacity,
-                                      item, sizeof *gather->parent_pids))
+    if (!process->exe || !UTIL_GROW_ZEROED(gather->parent_pids, gather->parent_pids_capacity, item))
         return import_no_memory(gather);
     gather->parent_pids[item] = record->ppid;
     /* The first image was started with what the user typed. The exact engine's ids
@@ -183,14 +96,13 @@ static bool module_id(struct import_gather *gather, const struct wire_module *re
     uint64_t hash = import_hash(base_hash_bytes(record->path, strlen(record->path), 0),
                                 record->device, record->inode);
     bool found;
-    if (!import_index_enter(&gather->modules_by_path, hash, equal_module, gather, &key,
-                            (uint32_t)profile->modules_count, id, &found))
+    if (!util_index_enter(&gather->modules_by_path, hash, equal_module, gather, &key,
+                          (uint32_t)profile->modules_count, id, &found))
         return import_no_memory(gather);
     if (found)
         return true;
     struct profile_module *module = profile_add_modules(profile);
-    if (!module || !import_room((void **)&gather->modules, &gather->modules_capacity, *id,
-                                sizeof *gather->modules))
+    if (!module || !UTIL_GROW_ZEROED(gather->modules, gather->modules_capacity, *id))
         return import_no_memory(gather);
     gather->modules[*id] = (struct import_module){record->device, record->inode};
     module->detail = PROFILE_DETAIL_NONE;
@@ -214,12 +126,10 @@ static bool visit_module(struct import_gather *gather, const struct wire_module 
                                      .bias = record->bias};
     uint32_t item;
     bool found;
-    if (!import_room((void **)&gather->mappings, &gather->mappings_capacity, gather->mappings_count,
-                     sizeof mapping) ||
-        !import_index_enter(&gather->mappings_by_key,
-                            import_hash(mapping.process, mapping.module, 1), equal_mapping,
-                            gather->mappings, &mapping, (uint32_t)gather->mappings_count, &item,
-                            &found))
+    if (!UTIL_GROW_ZEROED(gather->mappings, gather->mappings_capacity, gather->mappings_count) ||
+        !util_index_enter(&gather->mappings_by_key, import_hash(mapping.process, mapping.module, 1),
+                          equal_mapping, gather->mappings, &mapping,
+                          (uint32_t)gather->mappings_count, &item, &found))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -243,11 +153,10 @@ static bool thread_of(struct import_gather *gather, const struct import_frame *f
 {
     struct profile *profile = gather->profile;
     bool found;
-    if (!import_index_enter(&gather->threads_by_id, import_hash(frame->thread, frame->process, 2),
-                            equal_thread, profile->threads, frame, (uint32_t)profile->threads_count,
-                            item, &found) ||
-        !import_room((void **)&gather->threads, &gather->threads_capacity, *item,
-                     sizeof *gather->threads))
+    if (!util_index_enter(&gather->threads_by_id, import_hash(frame->thread, frame->process, 2),
+                          equal_thread, profile->threads, frame, (uint32_t)profile->threads_count,
+                          item, &found) ||
+        !UTIL_GROW_ZEROED(gather->threads, gather->threads_capacity, *item))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -303,8 +212,8 @@ static bool visit_fact(void *context, const struct import_frame *frame,
 bool import_knows_process(const struct import_gather *gather, uint32_t process)
 {
     uint32_t item;
-    return import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                             gather->profile->processes, &process, &item);
+    return util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                           gather->profile->processes, &process, &item);
 }
 
 /* A forked child that logged no module of that id has its parent's. */
@@ -313,11 +222,11 @@ uint32_t import_module_of(const struct import_gather *gather, uint32_t process, 
     for (unsigned generations = 0; generations < 64; generations++) {
         struct import_mapping key = {.process = process, .module = module};
         uint32_t item;
-        if (import_index_find(&gather->mappings_by_key, import_hash(process, module, 1),
-                              equal_mapping, gather->mappings, &key, &item))
+        if (util_index_find(&gather->mappings_by_key, import_hash(process, module, 1),
+                            equal_mapping, gather->mappings, &key, &item))
             return gather->mappings[item].id;
-        if (!import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                               gather->profile->processes, &process, &item))
+        if (!util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                             gather->profile->processes, &process, &item))
             return 0;
         const struct profile_process *image = &gather->profile->processes[item];
         if (!image->forked || image->parent == process)
@@ -337,8 +246,8 @@ const struct import_mapping *import_mapping_at(const struct import_gather *gathe
             if (mapping->process == process && address >= mapping->start && address < mapping->end)
                 return mapping;
         }
-        if (!import_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                               gather->profile->processes, &process, &item))
+        if (!util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
+                             gather->profile->processes, &process, &item))
             return NULL;
         const struct profile_process *image = &gather->profile->processes[item];
         if (!image->forked || image->parent == process)
@@ -369,10 +278,9 @@ bool import_add_node(struct import_gather *gather, const struct import_node *nod
     uint64_t hash =
         import_hash(node->vaddr, (uint64_t)node->parent << 32 | node->module, node->flags);
     bool found;
-    if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, gather->nodes_count,
-                     sizeof *node) ||
-        !import_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, node,
-                            (uint32_t)gather->nodes_count, item, &found))
+    if (!UTIL_GROW_ZEROED(gather->nodes, gather->nodes_capacity, gather->nodes_count) ||
+        !util_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, node,
+                          (uint32_t)gather->nodes_count, item, &found))
         return import_no_memory(gather);
     if (!found)
         gather->nodes[gather->nodes_count++] = *node;
@@ -446,9 +354,9 @@ static bool visit_sample(struct import_gather *gather, const struct import_frame
         return true;
     }
     struct profile_sampled key = {.kind = record->kind, .context = node};
-    if (!import_index_enter(&gather->sampled_by_key, import_hash(key.kind, key.context, 3),
-                            equal_sampled, profile->sampled, &key, (uint32_t)profile->sampled_count,
-                            &item, &found))
+    if (!util_index_enter(&gather->sampled_by_key, import_hash(key.kind, key.context, 3),
+                          equal_sampled, profile->sampled, &key, (uint32_t)profile->sampled_count,
+                          &item, &found))
         return import_no_memory(gather);
     if (!found) {
         struct profile_sampled *added = profile_add_sampled(profile);
@@ -479,10 +387,10 @@ bool import_pair(struct import_gather *gather, const struct profile_pair *key, u
 {
     struct profile *profile = gather->profile;
     bool found;
-    if (!import_index_enter(&gather->pairs_by_key,
-                            import_hash(key->kind, (uint64_t)key->first << 32 | key->second, 4),
-                            equal_pair, profile->pairs, key, (uint32_t)profile->pairs_count, item,
-                            &found))
+    if (!util_index_enter(&gather->pairs_by_key,
+                          import_hash(key->kind, (uint64_t)key->first << 32 | key->second, 4),
+                          equal_pair, profile->pairs, key, (uint32_t)profile->pairs_count, item,
+                          &found))
         return import_no_memory(gather);
     if (found)
         return true;
@@ -536,8 +444,7 @@ static bool visit_trap(struct import_gather *gather, const struct wire_trap *rec
                                .second = second == unknown_node ? 0 : second};
     if (!import_pair(gather, &key, &item))
         return false;
-    if (!import_room((void **)&gather->shares, &gather->shares_capacity, item,
-                     sizeof *gather->shares))
+    if (!UTIL_GROW_ZEROED(gather->shares, gather->shares_capacity, item))
         return import_no_memory(gather);
     gather->threads[gather->current_thread].seen_traps[record->kind]++;
     add_to_pair(&gather->profile->pairs[item], &gather->shares[item], record);
@@ -610,9 +517,8 @@ static bool share_by_chance(struct import_gather *gather)
 
 bool import_gather(struct import_gather *gather, struct import_teller *teller)
 {
-    if (!import_room((void **)&gather->nodes, &gather->nodes_capacity, 0, sizeof *gather->nodes) ||
-        !import_room((void **)&gather->modules, &gather->modules_capacity, 0,
-                     sizeof *gather->modules))
+    if (!UTIL_GROW_ZEROED(gather->nodes, gather->nodes_capacity, 0) ||
+        !UTIL_GROW_ZEROED(gather->modules, gather->modules_capacity, 0))
         return import_no_memory(gather);
     static const unsigned live =
         1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE;
@@ -634,13 +540,13 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
 
 void import_gather_free(struct import_gather *gather)
 {
-    struct import_index *indices[] = {&gather->processes_by_id,   &gather->mappings_by_key,
-                                      &gather->modules_by_path,   &gather->threads_by_id,
-                                      &gather->nodes_by_key,      &gather->pairs_by_key,
-                                      &gather->sampled_by_key,    &gather->exacts_by_process,
-                                      &gather->reuses_by_process, &gather->reuse_pairs_by_key};
+    struct util_index *indices[] = {&gather->processes_by_id,   &gather->mappings_by_key,
+                                    &gather->modules_by_path,   &gather->threads_by_id,
+                                    &gather->nodes_by_key,      &gather->pairs_by_key,
+                                    &gather->sampled_by_key,    &gather->exacts_by_process,
+                                    &gather->reuses_by_process, &gather->reuse_pairs_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
-        import_index_free(indices[i]);
+        util_index_free(indices[i]);
     import_lives_free(&gather->lives);
     import_exact_paths_free(gather->paths);
     free(gather->mappings);

@@ -22,12 +22,10 @@ uint32_t import_ids_get(const struct import_ids *ids, uint32_t id)
 bool import_ids_set(struct import_ids *ids, uint32_t id, uint32_t number)
 {
     uint32_t piece = id / PIECE_IDS;
-    if (id > IMPORT_IDS_MOST ||
-        !import_room((void **)&ids->pieces, &ids->capacity, piece, sizeof *ids->pieces))
+    if (id > IMPORT_IDS_MOST || !UTIL_GROW_ZEROED(ids->pieces, ids->capacity, piece))
         return false;
     if (!ids->pieces[piece]) {
-        if (!import_room((void **)&ids->filled, &ids->filled_capacity, ids->filled_count,
-                         sizeof *ids->filled) ||
+        if (!UTIL_GROW_ZEROED(ids->filled, ids->filled_capacity, ids->filled_count) ||
             !(ids->pieces[piece] = calloc(PIECE_IDS, sizeof **ids->pieces)))
             return false;
         ids->filled[ids->filled_count++] = piece;

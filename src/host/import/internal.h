@@ -11,6 +11,7 @@
 #include "distance/distance.h"
 #include "import/import.h"
 #include "profile/profile.h"
+#include "util/util.h"
 #include "wire/wire.h"
 
 /* ---- progress ----------------------------------------------------------------------------- */
@@ -24,30 +25,7 @@ struct import_teller {
 /* Passes on at most some eight times a second. */
 void import_tell(struct import_teller *teller, const char *step, uint64_t done, uint64_t total);
 
-/* ---- hash index: item numbers by key, items kept by the caller ------------------------------ */
-
-/* Side by side: a look-up in a large index costs one miss of the cache. */
-struct import_slot {
-    uint64_t hash;
-    uint32_t item; /* + 1; 0: empty */
-};
-
-struct import_index {
-    struct import_slot *slots;
-    size_t count, capacity; /* capacity: power of two */
-};
-
-typedef bool import_equal(const void *items, uint32_t item, const void *key);
-
-/* Number of the item with that key, or of `next` if there is none (*found tells); then the
-   caller appends item `next`. False: no memory. */
-bool import_index_enter(struct import_index *index, uint64_t hash, import_equal *equal,
-                        const void *items, const void *key, uint32_t next, uint32_t *item,
-                        bool *found);
-/* Number of the item with that key. False: there is none. */
-bool import_index_find(const struct import_index *index, uint64_t hash, import_equal *equal,
-                       const void *items, const void *key, uint32_t *item);
-void import_index_free(struct import_index *index);
+/* ---- keys of hash indices -------------------------------------------------------------------- */
 
 static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
 {
@@ -76,7 +54,7 @@ void import_ids_free(struct import_ids *ids);
 
 /* Texts of a profile, each kept once. */
 struct import_strings {
-    struct import_index index;
+    struct util_index index;
     const char **texts;
     size_t count, capacity;
 };
@@ -203,7 +181,7 @@ struct import_delivery {
 struct import_lives {
     struct import_use *uses;
     size_t uses_count, uses_capacity;
-    struct import_index uses_by_key;
+    struct util_index uses_by_key;
     struct import_watch *watches;
     size_t watches_count, watches_capacity;
     struct import_delivery *deliveries;
@@ -223,9 +201,9 @@ struct import_gather {
     uint32_t *parent_pids;   /* beside profile->processes */
     size_t parent_pids_capacity;
     uint64_t first_start_ns; /* of the image whose command the profile has */
-    struct import_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
-    struct import_index nodes_by_key, pairs_by_key, sampled_by_key;
-    struct import_index exacts_by_process, reuses_by_process, reuse_pairs_by_key;
+    struct util_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
+    struct util_index nodes_by_key, pairs_by_key, sampled_by_key;
+    struct util_index exacts_by_process, reuses_by_process, reuse_pairs_by_key;
     struct import_mapping *mappings;
     size_t mappings_count, mappings_capacity;
     struct import_module *modules; /* items as many as profile->modules_capacity allows */
@@ -333,9 +311,6 @@ uint32_t import_module_of(const struct import_gather *gather, uint32_t process, 
 
 /* What the engine could not do. */
 bool import_exact_tell(struct import_gather *gather);
-
-/* Makes room for index `count` in an array. False: no memory. */
-bool import_room(void **items, size_t *capacity, size_t count, size_t item_bytes);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

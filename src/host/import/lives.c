@@ -24,9 +24,9 @@ static bool use_of(struct import_gather *gather, uint32_t process, uint32_t node
     struct import_lives *lives = &gather->lives;
     struct import_use key = {.process = process, .node = node};
     bool found;
-    if (!import_room((void **)&lives->uses, &lives->uses_capacity, lives->uses_count, sizeof key) ||
-        !import_index_enter(&lives->uses_by_key, import_hash(process, node, 9), equal_use,
-                            lives->uses, &key, (uint32_t)lives->uses_count, item, &found))
+    if (!UTIL_GROW_ZEROED(lives->uses, lives->uses_capacity, lives->uses_count) ||
+        !util_index_enter(&lives->uses_by_key, import_hash(process, node, 9), equal_use,
+                          lives->uses, &key, (uint32_t)lives->uses_count, item, &found))
         return import_no_memory(gather);
     if (!found)
         lives->uses[lives->uses_count++] = key;
@@ -52,8 +52,7 @@ bool import_lives_sample(struct import_gather *gather, uint32_t process, uint32_
     }
     if (!record->trap_ns)
         return true;
-    if (!import_room((void **)&lives->deliveries, &lives->deliveries_capacity,
-                     lives->deliveries_count, sizeof *lives->deliveries))
+    if (!UTIL_GROW_ZEROED(lives->deliveries, lives->deliveries_capacity, lives->deliveries_count))
         return import_no_memory(gather);
     lives->deliveries[lives->deliveries_count++] =
         (struct import_delivery){gather->current_thread, record->trap_ns};
@@ -86,8 +85,7 @@ bool import_lives_reuse(struct import_gather *gather, uint32_t process,
     gather->corrupt += (use == IMPORT_UNKNOWN_NODE) + (reuse == IMPORT_UNKNOWN_NODE);
     if (!use_of(gather, process, use == IMPORT_UNKNOWN_NODE ? 0 : use, &item))
         return false;
-    if (!import_room((void **)&lives->watches, &lives->watches_capacity, lives->watches_count,
-                     sizeof *lives->watches))
+    if (!UTIL_GROW_ZEROED(lives->watches, lives->watches_capacity, lives->watches_count))
         return import_no_memory(gather);
     lives->watches[lives->watches_count++] =
         (struct import_watch){.use = item,
@@ -108,7 +106,7 @@ bool import_lives_reuse(struct import_gather *gather, uint32_t process,
 
 void import_lives_free(struct import_lives *lives)
 {
-    import_index_free(&lives->uses_by_key);
+    util_index_free(&lives->uses_by_key);
     free(lives->uses);
     free(lives->watches);
     free(lives->deliveries);

@@ -137,8 +137,7 @@ static bool add_frame(struct import_log *log, const unsigned char *bytes, uint64
 {
     struct wire_frame frame;
     memcpy(&frame, bytes, sizeof frame);
-    if (!import_room((void **)&log->frames, &log->frames_capacity, log->frames_count,
-                     sizeof *log->frames))
+    if (!UTIL_GROW_ZEROED(log->frames, log->frames_capacity, log->frames_count))
         return false;
     log->frames[log->frames_count++] = (struct import_frame){.process = frame.process,
                                                              .thread = frame.thread,

@@ -470,7 +470,7 @@ static bool sort_lives(struct import_lives *lives)
         memcpy(lives->uses, sorted, lives->uses_count * sizeof *sorted);
     if (good && lives->watches_count)
         qsort(lives->watches, lives->watches_count, sizeof *lives->watches, compare_watches);
-    import_index_free(&lives->uses_by_key); /* its numbers are no longer right */
+    util_index_free(&lives->uses_by_key); /* its numbers are no longer right */
     free(sorted);
     free(places);
     return good;

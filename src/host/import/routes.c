@@ -49,9 +49,9 @@ void import_routes_free(struct import_routes *routes)
 {
     if (!routes)
         return;
-    import_index_free(&routes->items_by_key);
-    import_index_free(&routes->vertices_by_key);
-    import_index_free(&routes->uses_by_key);
+    util_index_free(&routes->items_by_key);
+    util_index_free(&routes->vertices_by_key);
+    util_index_free(&routes->uses_by_key);
     free(routes->functions);
     free(routes->items);
     free(routes->uses);
@@ -66,8 +66,7 @@ bool import_routes_function(struct import_routes *routes,
     struct profile *profile = routes->profile;
     struct profile_path_function *added = profile_add_path_functions(profile);
     *id = (uint32_t)profile->path_functions_count - 1;
-    if (!added || !import_room((void **)&routes->functions, &routes->functions_capacity, *id,
-                               sizeof *routes->functions))
+    if (!added || !UTIL_GROW_ZEROED(routes->functions, routes->functions_capacity, *id))
         return false;
     routes->functions[*id] = *function;
     *added = (struct profile_path_function){.address = function->address,
@@ -100,9 +99,9 @@ bool import_routes_vertex(struct import_routes *routes, uint32_t parent, uint32_
                                  .cycles = -1,
                                  .misses = -1};
     bool found;
-    if (!import_index_enter(&routes->vertices_by_key, import_hash(parent, function, site),
-                            equal_vertex, profile->vertices, &key,
-                            (uint32_t)profile->vertices_count, vertex, &found))
+    if (!util_index_enter(&routes->vertices_by_key, import_hash(parent, function, site),
+                          equal_vertex, profile->vertices, &key, (uint32_t)profile->vertices_count,
+                          vertex, &found))
         return false;
     struct profile_vertex *added = found ? NULL : profile_add_vertices(profile);
     if (added) {
@@ -141,10 +140,9 @@ static bool count_in_context(struct import_routes *routes, uint32_t vertex, uint
     struct routes_use key = {.vertex = vertex, .item = item, .cycles = -1};
     uint32_t use;
     bool found;
-    if (!import_room((void **)&routes->uses, &routes->uses_capacity, routes->uses_count,
-                     sizeof key) ||
-        !import_index_enter(&routes->uses_by_key, import_hash(vertex, item, 2), equal_use,
-                            routes->uses, &key, (uint32_t)routes->uses_count, &use, &found))
+    if (!UTIL_GROW_ZEROED(routes->uses, routes->uses_capacity, routes->uses_count) ||
+        !util_index_enter(&routes->uses_by_key, import_hash(vertex, item, 2), equal_use,
+                          routes->uses, &key, (uint32_t)routes->uses_count, &use, &found))
         return false;
     if (!found)
         routes->uses[routes->uses_count++] = key;
@@ -163,10 +161,9 @@ bool import_routes_count(struct import_routes *routes, uint32_t vertex, uint32_t
     bool found;
     if (count == 0)
         return true;
-    if (!import_room((void **)&routes->items, &routes->items_capacity, routes->items_count,
-                     sizeof key) ||
-        !import_index_enter(&routes->items_by_key, import_hash(function, number, 1), equal_item,
-                            routes->items, &key, (uint32_t)routes->items_count, &item, &found))
+    if (!UTIL_GROW_ZEROED(routes->items, routes->items_capacity, routes->items_count) ||
+        !util_index_enter(&routes->items_by_key, import_hash(function, number, 1), equal_item,
+                          routes->items, &key, (uint32_t)routes->items_count, &item, &found))
         return false;
     if (!found)
         routes->items[routes->items_count++] = key;
@@ -189,7 +186,7 @@ struct order {
     uint64_t unknown;
     uint32_t *ids;   /* by block of the function: 1: some path runs through; then its id */
     uint32_t *route; /* room for a path */
-    size_t ids_room, route_room;
+    size_t ids_capacity, route_capacity;
 };
 
 static int compare_items(const void *left, const void *right, void *context)
@@ -266,8 +263,8 @@ static bool order_function(struct order *order, const uint32_t *numbers, size_t 
     uint32_t function = routes->items[numbers[0]].function, flags;
     uint32_t room = routes->functions[function].blocks_count;
     size_t first_step = routes->profile->path_steps_count;
-    if (!import_room((void **)&order->ids, &order->ids_room, room, sizeof *order->ids) ||
-        !import_room((void **)&order->route, &order->route_room, room, sizeof *order->route))
+    if (!UTIL_GROW_ZEROED(order->ids, order->ids_capacity, room) ||
+        !UTIL_GROW_ZEROED(order->route, order->route_capacity, room))
         return false;
     memset(order->ids, 0, room * sizeof *order->ids);
     for (size_t i = 0; i < count; i++) {

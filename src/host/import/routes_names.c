@@ -19,7 +19,7 @@ struct namer {
     bool *tried;
     struct import_strings strings;
     uint64_t *starts; /* of the current function's blocks, ascending */
-    size_t starts_count, starts_room;
+    size_t starts_count, starts_capacity;
     size_t next_block; /* first row of profile->path_blocks not yet named */
 };
 
@@ -61,8 +61,7 @@ static int compare_addresses(const void *left, const void *right)
 static bool sort_starts(struct namer *namer, const struct import_routes_function *function)
 {
     namer->starts_count = function->blocks_count;
-    if (!import_room((void **)&namer->starts, &namer->starts_room, namer->starts_count,
-                     sizeof *namer->starts))
+    if (!UTIL_GROW_ZEROED(namer->starts, namer->starts_capacity, namer->starts_count))
         return false;
     for (uint32_t i = 0; i < function->blocks_count; i++)
         namer->starts[i] = function->blocks[i].address;

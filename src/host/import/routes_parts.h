@@ -26,7 +26,7 @@ struct import_routes {
     size_t items_count, items_capacity;
     struct routes_use *uses;
     size_t uses_count, uses_capacity;
-    struct import_index items_by_key, vertices_by_key, uses_by_key;
+    struct util_index items_by_key, vertices_by_key, uses_by_key;
 };
 
 /* Functions, lines of blocks and call sites; what is missing is told. */

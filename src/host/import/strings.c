@@ -25,10 +25,9 @@ const char *import_keep(struct import_strings *strings, struct profile *profile,
         cut[sizeof cut - 1] = 0;
         text = cut;
     }
-    *good = import_room((void **)&strings->texts, &strings->capacity, strings->count,
-                        sizeof *strings->texts) &&
-            import_index_enter(&strings->index, base_hash_bytes(text, strlen(text), 0), equal_text,
-                               strings->texts, text, (uint32_t)strings->count, &item, &found);
+    *good = UTIL_GROW_ZEROED(strings->texts, strings->capacity, strings->count) &&
+            util_index_enter(&strings->index, base_hash_bytes(text, strlen(text), 0), equal_text,
+                             strings->texts, text, (uint32_t)strings->count, &item, &found);
     if (*good && !found) {
         const char *copy = profile_keep(profile, text);
         *good = copy != NULL;
@@ -40,6 +39,6 @@ const char *import_keep(struct import_strings *strings, struct profile *profile,
 
 void import_strings_free(struct import_strings *strings)
 {
-    import_index_free(&strings->index);
+    util_index_free(&strings->index);
     free(strings->texts);
 }

@@ -26,8 +26,8 @@ enum { PATTERNS_AT_MOST = 256 };
 
 struct timed {
     struct recording recording;
-    struct launch_blocks_request request;
-    struct launch_blocks_result blocks;
+    struct launch_spans_request request;
+    struct launch_spans_result blocks;
     bool keep;      /* the raw log */
     char *patterns; /* copy of --functions, cut at its commas */
     const char *functions[PATTERNS_AT_MOST];
@@ -70,8 +70,8 @@ static int split_functions(struct timed *timed)
     }
     if (text && count == 0)
         return say_usage("interference", "--functions names no function");
-    timed->request.functions = timed->functions;
-    timed->request.functions_count = count;
+    timed->request.hooks.functions = timed->functions;
+    timed->request.hooks.functions_count = count;
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int check_keys(const struct settings *settings)
 {
     uint8_t argument;
     for (size_t i = 0; i < settings->keys.count; i++)
-        if (!launch_blocks_key(settings->keys.texts[i], &argument))
+        if (!inject_key(settings->keys.texts[i], &argument))
             return say_usage("interference",
                              "--key does not take '%s': expected FUNCTION:N, with N from 0 to 5",
                              settings->keys.texts[i]);
@@ -112,12 +112,12 @@ static void fill_request(struct timed *timed)
         .note = recording_note,
         .config = {.follow = (uint32_t)settings->follow},
     };
-    timed->request.no_patch = !own(settings)->patch;
-    timed->request.every = (uint32_t)own(settings)->every;
+    timed->request.hooks.no_patch = !own(settings)->patch;
+    timed->request.hooks.every = (uint32_t)own(settings)->every;
     timed->request.stack_period = (uint32_t)own(settings)->stacks;
     timed->request.no_switches = !own(settings)->switches;
-    timed->request.keys = settings->keys.texts;
-    timed->request.keys_count = settings->keys.count;
+    timed->request.hooks.keys = settings->keys.texts;
+    timed->request.hooks.keys_count = settings->keys.count;
 }
 
 /* ---- after it has ended ------------------------------------------------------------------------
@@ -133,24 +133,24 @@ static const char *permission(int number)
 static void collect_degraded(struct timed *timed)
 {
     struct recording *recording = &timed->recording;
-    const struct launch_blocks_result *blocks = &timed->blocks;
-    if (blocks->sampling_refused) {
+    const struct launch_spans_result *blocks = &timed->blocks;
+    if (blocks->hooks.sampling_refused) {
         snprintf(timed->sampling_text, sizeof timed->sampling_text,
                  "no functions of the program were chosen automatically (%s): name them with "
                  "--functions",
-                 permission(blocks->sampling_refused));
+                 permission(blocks->hooks.sampling_refused));
         recording_degraded(recording, timed->sampling_text);
     }
-    if (blocks->patching_refused) {
+    if (blocks->hooks.patching_refused) {
         snprintf(timed->patching_text, sizeof timed->patching_text,
                  "functions of a process could not be hooked: its memory cannot be written (%s)",
-                 strerror(blocks->patching_refused));
+                 strerror(blocks->hooks.patching_refused));
         recording_degraded(recording, timed->patching_text);
     }
-    if (blocks->unhooked_more) {
+    if (blocks->hooks.unhooked_more) {
         snprintf(timed->more_text, sizeof timed->more_text,
                  "%llu more functions were not hooked and are not listed",
-                 (unsigned long long)blocks->unhooked_more);
+                 (unsigned long long)blocks->hooks.unhooked_more);
         recording_degraded(recording, timed->more_text);
     }
 }
@@ -161,8 +161,8 @@ static int record(struct timed *timed)
     int code = prepare(timed);
     if (code)
         return code;
-    code = recording_refuse(recording, launch_blocks(&timed->request, &timed->blocks,
-                                                     &recording->result, recording->error));
+    code = recording_refuse(recording, launch_spans(&timed->request, &timed->blocks,
+                                                    &recording->result, recording->error));
     if (code)
         return code;
     recording->blocks = &timed->blocks;
@@ -192,7 +192,7 @@ static int interference_run(const struct settings *settings, int count, char **o
     if (!code)
         code = record(&timed);
     recording_close(&timed.recording, timed.keep);
-    launch_blocks_free(&timed.blocks);
+    launch_spans_free(&timed.blocks);
     free(timed.patterns);
     return code;
 }

@@ -136,11 +136,11 @@ static bool name_log(struct recording *recording)
 /* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
 static bool save_blocks(struct recording *recording)
 {
-    struct launch_blocks_result *blocks = recording->blocks;
+    struct launch_spans_result *blocks = recording->blocks;
     char saved[LAUNCH_PATH_BYTES];
     if (!blocks)
         return true;
-    if (!launch_blocks_save(blocks->region, recording->log_path, saved))
+    if (!launch_spans_save(blocks->region, recording->log_path, saved))
         return false;
     /* Under another name than before, if the log has been renamed meanwhile. */
     if (blocks->saved[0] && !same_file(blocks->saved, saved))
@@ -159,18 +159,20 @@ struct importing {
 static enum base_status import_timed(struct recording *recording, struct importing *importing,
                                      const char *place)
 {
-    const struct launch_blocks_result *blocks = recording->blocks;
-    struct import_skip *skips = calloc(blocks->unhooked_count + 1, sizeof *skips);
+    const struct launch_spans_result *blocks = recording->blocks;
+    struct import_skip *skips = calloc(blocks->hooks.unhooked_count + 1, sizeof *skips);
     enum base_status status = BASE_NO_MEMORY;
-    for (size_t i = 0; skips && i < blocks->unhooked_count; i++)
-        skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
-                                        blocks->unhooked[i].reason};
+    for (size_t i = 0; skips && i < blocks->hooks.unhooked_count; i++)
+        skips[i] =
+            (struct import_skip){blocks->hooks.unhooked[i].name, blocks->hooks.unhooked[i].module,
+                                 blocks->hooks.unhooked[i].reason};
     snprintf(recording->error, sizeof recording->error,
              "cannot import what was timed: out of memory.");
     if (skips)
-        status = import_blocks(recording->log_path, blocks->region, &importing->run, skips,
-                               blocks->unhooked_count, &importing->symbols, place, progress_step,
-                               &importing->progress, recording->error, sizeof recording->error);
+        status =
+            import_blocks(recording->log_path, blocks->region, &importing->run, skips,
+                          blocks->hooks.unhooked_count, &importing->symbols, place, progress_step,
+                          &importing->progress, recording->error, sizeof recording->error);
     free(skips);
     return status;
 }

@@ -3,7 +3,7 @@
  * Which functions a module takes from others: the undefined symbols of its dynamic symbol table.
  * Files are hostile input: every offset is checked against what could be read.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -40,7 +40,7 @@ static void take_symbols(int file, const Elf64_Shdr *table, const Elf64_Shdr *na
     free(text);
 }
 
-void launch_imports(const char *path, void (*take)(void *context, const char *name), void *context)
+void inject_imports(const char *path, void (*take)(void *context, const char *name), void *context)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     Elf64_Ehdr header;

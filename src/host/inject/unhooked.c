@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Functions that were not hooked, and why. */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_listed(const struct launch_unhooked_list *list, const char *name, const char *module)
+static bool is_listed(const struct inject_unhooked_list *list, const char *name, const char *module)
 {
     for (size_t i = 0; i < list->count; i++)
         if (strcmp(list->entries[i].name, name) == 0 &&
@@ -14,12 +14,12 @@ static bool is_listed(const struct launch_unhooked_list *list, const char *name,
     return false;
 }
 
-static bool make_room(struct launch_unhooked_list *list)
+static bool make_room(struct inject_unhooked_list *list)
 {
     if (list->count < list->capacity)
         return true;
     size_t capacity = list->capacity ? 2 * list->capacity : 64;
-    struct launch_unhooked *entries = realloc(list->entries, capacity * sizeof *entries);
+    struct inject_unhooked *entries = realloc(list->entries, capacity * sizeof *entries);
     if (!entries)
         return false;
     list->entries = entries;
@@ -27,14 +27,14 @@ static bool make_room(struct launch_unhooked_list *list)
     return true;
 }
 
-void launch_unhooked_add(struct launch_unhooked_list *list, const char *name, const char *module,
+void inject_unhooked_add(struct inject_unhooked_list *list, const char *name, const char *module,
                          const char *reason)
 {
     if (is_listed(list, name, module))
         return;
-    struct launch_unhooked entry = {NULL, NULL, NULL};
-    if (list->count < LAUNCH_UNHOOKED_MOST && make_room(list))
-        entry = (struct launch_unhooked){strdup(name), strdup(module), strdup(reason)};
+    struct inject_unhooked entry = {NULL, NULL, NULL};
+    if (list->count < INJECT_UNHOOKED_MOST && make_room(list))
+        entry = (struct inject_unhooked){strdup(name), strdup(module), strdup(reason)};
     if (entry.name && entry.module && entry.reason) {
         list->entries[list->count++] = entry;
         return;
@@ -45,7 +45,7 @@ void launch_unhooked_add(struct launch_unhooked_list *list, const char *name, co
     list->more++;
 }
 
-void launch_unhooked_free(struct launch_unhooked *entries, size_t count)
+void inject_unhooked_free(struct inject_unhooked *entries, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         free(entries[i].name);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * launch_blocks: this program itself plays the observed program and its agent (argv[1] "play"):
- * stubs that count, a handler of SIGTRAP that follows the table, functions with windows of all
- * kinds. Hooked at start, by samples, in modules loaded later and in forked children; and over and
- * over again while many threads execute them.
+ * inject, and launch_spans: this program itself plays the observed program and its agent (argv[1]
+ * "play"): stubs that count, a handler of SIGTRAP that follows the table, functions with windows of
+ * all kinds. Hooked at start, by samples, in modules loaded later and in forked children; and over
+ * and over again while many threads execute them.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
+#include "launch/launch.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -502,7 +503,7 @@ static int play(int count, char **arguments)
 /* ---- recordings ---------------------------------------------------------------- */
 
 struct recorded {
-    struct launch_blocks_result blocks;
+    struct launch_spans_result blocks;
     struct launch_result result;
     struct blocks_region *region;
     char said[1024];
@@ -514,7 +515,7 @@ static void note(void *context, const char *sentence)
     snprintf(recorded->said, sizeof recorded->said, "%s", sentence);
 }
 
-static void record(struct recorded *recorded, struct launch_blocks_request *like, char *play,
+static void record(struct recorded *recorded, struct launch_spans_request *like, char *play,
                    char *argument)
 {
     char *command[] = {self, (char *)"play", play, argument, NULL};
@@ -524,7 +525,7 @@ static void record(struct recorded *recorded, struct launch_blocks_request *like
     like->program = (struct launch_request){
         .path = self, .command = command, .log = log, .note = note, .context = recorded};
     snprintf(like->program.config.agent_path, WIRE_PATH_BYTES, HANDLER);
-    if (launch_blocks(like, &recorded->blocks, &recorded->result, error) != LAUNCH_OK)
+    if (launch_spans(like, &recorded->blocks, &recorded->result, error) != LAUNCH_OK)
         fail_msg("%s", error);
     close(log);
     recorded->region =
@@ -533,10 +534,11 @@ static void record(struct recorded *recorded, struct launch_blocks_request *like
     if (getenv("DBG")) {
         fprintf(stderr, "%s: exited %d code %d signal %d patched %u said %s\n", play,
                 recorded->result.exited, recorded->result.exit_code, recorded->result.signal,
-                recorded->blocks.patched, recorded->said);
-        for (size_t i = 0; i < recorded->blocks.unhooked_count; i++)
-            fprintf(stderr, "  %s %s: %s\n", recorded->blocks.unhooked[i].name,
-                    recorded->blocks.unhooked[i].module, recorded->blocks.unhooked[i].reason);
+                recorded->blocks.hooks.patched, recorded->said);
+        for (size_t i = 0; i < recorded->blocks.hooks.unhooked_count; i++)
+            fprintf(stderr, "  %s %s: %s\n", recorded->blocks.hooks.unhooked[i].name,
+                    recorded->blocks.hooks.unhooked[i].module,
+                    recorded->blocks.hooks.unhooked[i].reason);
         for (uint32_t i = 1; i < BLOCKS_FUNCTIONS; i++)
             if (recorded->region->function[i].state && recorded->region->function[i].entry)
                 fprintf(stderr, " k %u %s\n", i, recorded->region->function[i].name);
@@ -547,14 +549,14 @@ static void forget(struct recorded *recorded)
 {
     munmap(recorded->region, sizeof *recorded->region);
     close(recorded->blocks.region);
-    launch_blocks_free(&recorded->blocks);
+    launch_spans_free(&recorded->blocks);
 }
 
 static const char *reason_of(const struct recorded *recorded, const char *name)
 {
-    for (size_t i = 0; i < recorded->blocks.unhooked_count; i++)
-        if (strcmp(recorded->blocks.unhooked[i].name, name) == 0)
-            return recorded->blocks.unhooked[i].reason;
+    for (size_t i = 0; i < recorded->blocks.hooks.unhooked_count; i++)
+        if (strcmp(recorded->blocks.hooks.unhooked[i].name, name) == 0)
+            return recorded->blocks.hooks.unhooked[i].reason;
     return NULL;
 }
 
@@ -580,12 +582,12 @@ static void assert_success(const struct recorded *recorded)
 static void test_region(void **state)
 {
     static const char *const keys[] = {"write:2", "v_stack:1"};
-    struct launch_blocks_request request = {.functions = all_victims,
-                                            .functions_count = 1,
-                                            .every = 7,
-                                            .keys = keys,
-                                            .keys_count = 2,
-                                            .no_switches = true};
+    struct launch_spans_request request = {.hooks.functions = all_victims,
+                                           .hooks.functions_count = 1,
+                                           .hooks.every = 7,
+                                           .hooks.keys = keys,
+                                           .hooks.keys_count = 2,
+                                           .no_switches = true};
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
     const struct blocks_region *made = recorded.region;
@@ -618,19 +620,19 @@ static void test_region(void **state)
 static void test_keys(void **state)
 {
     uint8_t argument = 9;
-    assert_int_equal(launch_blocks_key("a::b:3", &argument), 4);
+    assert_int_equal(inject_key("a::b:3", &argument), 4);
     assert_int_equal(argument, 3);
-    assert_int_equal(launch_blocks_key("write", &argument), 0);
-    assert_int_equal(launch_blocks_key("write:", &argument), 0);
-    assert_int_equal(launch_blocks_key("write:6", &argument), 0);
-    assert_int_equal(launch_blocks_key("write:12", &argument), 0);
-    assert_int_equal(launch_blocks_key(":1", &argument), 0);
+    assert_int_equal(inject_key("write", &argument), 0);
+    assert_int_equal(inject_key("write:", &argument), 0);
+    assert_int_equal(inject_key("write:6", &argument), 0);
+    assert_int_equal(inject_key("write:12", &argument), 0);
+    assert_int_equal(inject_key(":1", &argument), 0);
     static const char *const keys[] = {"write"};
-    struct launch_blocks_request request = {.keys = keys, .keys_count = 1};
-    struct launch_blocks_result blocks;
+    struct launch_spans_request request = {.hooks.keys = keys, .hooks.keys_count = 1};
+    struct launch_spans_result blocks;
     struct launch_result result;
     char error[LAUNCH_ERROR_BYTES] = "";
-    assert_int_equal(launch_blocks(&request, &blocks, &result, error), LAUNCH_FAILED);
+    assert_int_equal(launch_spans(&request, &blocks, &result, error), LAUNCH_FAILED);
     assert_non_null(strstr(error, "'write' is not a key"));
 }
 
@@ -639,11 +641,11 @@ static void test_keys(void **state)
 static void test_named_functions_are_hooked_at_start(void **state)
 {
     static const char *const names[] = {"v_*", "get?id", "fork", "nothing_like_it"};
-    struct launch_blocks_request request = {.functions = names, .functions_count = 4};
+    struct launch_spans_request request = {.hooks.functions = names, .hooks.functions_count = 4};
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
     assert_success(&recorded);
-    assert_int_equal(recorded.blocks.patched, VICTIMS + 1); /* v_fault too */
+    assert_int_equal(recorded.blocks.hooks.patched, VICTIMS + 1); /* v_fault too */
     assert_non_null(reason_of(&recorded, "v_loop"));
     assert_int_equal(function_of(&recorded, "v_data")->entry, BLOCKS_PATCHED);
     assert_null(function_of(&recorded, "v_loop"));
@@ -655,12 +657,12 @@ static void test_named_functions_are_hooked_at_start(void **state)
 
 static void test_code_is_left_alone_if_asked_to(void **state)
 {
-    struct launch_blocks_request request = {
-        .functions = all_victims, .functions_count = 1, .no_patch = true};
+    struct launch_spans_request request = {
+        .hooks.functions = all_victims, .hooks.functions_count = 1, .hooks.no_patch = true};
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
     assert_int_equal(recorded.result.exit_code, 10); /* nothing was counted */
-    assert_int_equal(recorded.blocks.patched, 0);
+    assert_int_equal(recorded.blocks.hooks.patched, 0);
     assert_string_equal(reason_of(&recorded, "v_frame"),
                         "code that was not built for it is not changed");
     forget(&recorded);
@@ -668,15 +670,15 @@ static void test_code_is_left_alone_if_asked_to(void **state)
 
 static void test_hot_functions_are_found(void **state)
 {
-    struct launch_blocks_request request = {.every = 0};
+    struct launch_spans_request request = {.hooks.every = 0};
     struct recorded recorded;
     record(&recorded, &request, (char *)"hot", NULL);
-    if (recorded.blocks.sampling_refused) {
+    if (recorded.blocks.hooks.sampling_refused) {
         assert_non_null(strstr(recorded.said, "refuses samples"));
         skip();
     }
     assert_success(&recorded);
-    assert_true(recorded.blocks.patched >= VICTIMS / 2);
+    assert_true(recorded.blocks.hooks.patched >= VICTIMS / 2);
     assert_true(recorded.region->automatic);
     forget(&recorded);
 }
@@ -684,28 +686,29 @@ static void test_hot_functions_are_found(void **state)
 static void test_modules_loaded_later(void **state)
 {
     static const char *const names[] = {"fixture_add"};
-    struct launch_blocks_request request = {.functions = names, .functions_count = 1};
+    struct launch_spans_request request = {.hooks.functions = names, .hooks.functions_count = 1};
     struct recorded recorded;
     record(&recorded, &request, (char *)"load", (char *)FIXTURE);
     assert_success(&recorded);
-    assert_int_equal(recorded.blocks.patched, 1);
+    assert_int_equal(recorded.blocks.hooks.patched, 1);
     forget(&recorded);
 }
 
 static void test_children_forked_while_functions_are_patched(void **state)
 {
-    struct launch_blocks_request request = {.every = 0};
+    struct launch_spans_request request = {.hooks.every = 0};
     struct recorded recorded;
     record(&recorded, &request, (char *)"fork", NULL);
     assert_success(&recorded);
-    for (size_t i = 0; i < recorded.blocks.unhooked_count; i++)
-        assert_null(strstr(recorded.blocks.unhooked[i].reason, "something else"));
+    for (size_t i = 0; i < recorded.blocks.hooks.unhooked_count; i++)
+        assert_null(strstr(recorded.blocks.hooks.unhooked[i].reason, "something else"));
     forget(&recorded);
 }
 
 static void test_many_short_processes(void **state)
 {
-    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct launch_spans_request request = {.hooks.functions = all_victims,
+                                           .hooks.functions_count = 1};
     struct recorded recorded;
     record(&recorded, &request, (char *)"short", NULL);
     assert_success(&recorded);
@@ -715,18 +718,19 @@ static void test_many_short_processes(void **state)
 /* As somebody without privileges, because nothing is refused to root. */
 static int record_refused(void)
 {
-    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
-    struct launch_sampler sampler;
+    struct launch_spans_request request = {.hooks.functions = all_victims,
+                                           .hooks.functions_count = 1};
+    struct inject_sampler sampler;
     struct recorded recorded;
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         return 2;
     record(&recorded, &request, (char *)"refused", NULL);
-    if (recorded.blocks.patching_refused != EACCES || recorded.blocks.patched != 0)
+    if (recorded.blocks.hooks.patching_refused != EACCES || recorded.blocks.hooks.patched != 0)
         return 3;
     if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
         recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
         return 4;
-    return launch_sampler_open(&sampler, 1) != 0 && sampler.count == 0 && !sampler.cpus ? 0 : 5;
+    return inject_sampler_open(&sampler, 1) != 0 && sampler.count == 0 && !sampler.cpus ? 0 : 5;
 }
 
 static void test_refused(void **state)
@@ -741,7 +745,8 @@ static void test_refused(void **state)
 
 static void test_scribbled_pieces(void **state)
 {
-    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct launch_spans_request request = {.hooks.functions = all_victims,
+                                           .hooks.functions_count = 1};
     struct recorded recorded;
     record(&recorded, &request, (char *)"scribble", NULL);
     assert_success(&recorded);
@@ -750,7 +755,7 @@ static void test_scribbled_pieces(void **state)
 
 static void record_and_die(void)
 {
-    struct launch_blocks_request request = {.every = 0};
+    struct launch_spans_request request = {.hooks.every = 0};
     struct recorded recorded;
     record(&recorded, &request, (char *)"orphan", NULL);
     _exit(0);
@@ -780,29 +785,30 @@ static void test_headroom_is_killed(void **state)
 
 static void test_killed_program(void **state)
 {
-    struct launch_blocks_request request = {.functions = all_victims, .functions_count = 1};
+    struct launch_spans_request request = {.hooks.functions = all_victims,
+                                           .hooks.functions_count = 1};
     struct recorded recorded;
     record(&recorded, &request, (char *)"dead", NULL);
     assert_false(recorded.result.exited);
     assert_int_equal(recorded.result.signal, SIGKILL);
-    assert_int_equal(recorded.blocks.patched, VICTIMS + 1);
+    assert_int_equal(recorded.blocks.hooks.patched, VICTIMS + 1);
     forget(&recorded);
 }
 
 /* ---- the protocol itself ---- */
 
-/* What launch_blocks does, by hand: a program, its piece, and rewrites of its functions. */
+/* What inject does, by hand: a program, its piece, and rewrites of its functions. */
 struct subject {
     pid_t pid;
     int file;
     struct blocks_region *region;
-    struct launch_code code;
-    struct launch_sampler sampler;
+    struct inject_code code;
+    struct inject_sampler sampler;
     bool sampled;
     struct patch_module *module;
     uint64_t bias, used;
-    struct launch_batch *batch;
-    struct launch_rewrite rewrites[VICTIMS + 1];
+    struct inject_batch *batch;
+    struct inject_rewrite rewrites[VICTIMS + 1];
     size_t count;
 };
 
@@ -839,7 +845,7 @@ static void await_piece(struct subject *subject, uint64_t offset)
     assert_int_equal(piece->piece.kind, BLOCKS_PIECE_PROCESS);
     snprintf(path, sizeof path, "/proc/%d/mem", subject->pid);
     subject->code =
-        (struct launch_code){(uint32_t)subject->pid, open(path, O_RDWR | O_CLOEXEC), piece};
+        (struct inject_code){(uint32_t)subject->pid, open(path, O_RDWR | O_CLOEXEC), piece};
     subject->batch = calloc(1, sizeof *subject->batch);
     subject->batch->code = &subject->code;
     atomic_store(&piece->phase, BLOCKS_PATCHED_UP);
@@ -857,7 +863,7 @@ static void start_subject(struct subject *subject, const char *play)
         close(gate[1]);
         become_subject(subject, play, gate[0]);
     }
-    subject->sampled = launch_sampler_open(&subject->sampler, subject->pid) == 0;
+    subject->sampled = inject_sampler_open(&subject->sampler, subject->pid) == 0;
     close(gate[0]);
     close(gate[1]);
     await_piece(subject, first);
@@ -865,17 +871,17 @@ static void start_subject(struct subject *subject, const char *play)
 
 static void open_module(struct subject *subject)
 {
-    struct launch_maps maps = {NULL};
-    struct launch_mapping mapping;
+    struct inject_maps maps = {NULL};
+    struct inject_mapping mapping;
     uint64_t vaddr;
     assert_int_equal(patch_module_open(self, &subject->module), BASE_OK);
-    assert_int_equal(launch_maps_read(&maps, (uint32_t)subject->pid), 0);
-    while (launch_maps_next(&maps, &mapping) && !subject->bias)
+    assert_int_equal(inject_maps_read(&maps, (uint32_t)subject->pid), 0);
+    while (inject_maps_next(&maps, &mapping) && !subject->bias)
         if (mapping.executable && strcmp(mapping.path, self) == 0 &&
             patch_module_vaddr(subject->module, mapping.offset, &vaddr))
             subject->bias = mapping.start - vaddr;
     assert_true(subject->bias != 0);
-    launch_maps_free(&maps);
+    inject_maps_free(&maps);
 }
 
 static struct patch_plan plan_of(const struct subject *subject, const char *name)
@@ -895,12 +901,12 @@ static void add_subject(struct subject *subject, const char *name, uint32_t numb
 {
     static const uint8_t zero[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
     uint8_t body[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
-    const struct launch_code *code = &subject->code;
+    const struct inject_code *code = &subject->code;
     struct patch_plan plan = plan_of(subject, name);
     uint64_t bridge = code->piece->areas[0].start + subject->used, none = 0;
     uint64_t entry = plan.entry + subject->bias, prologue = bridge + PATCH_BRIDGE_BYTES;
-    struct launch_rewrite *rewrite = &subject->rewrites[subject->count++];
-    *rewrite = (struct launch_rewrite){.at = entry, .to = bridge};
+    struct inject_rewrite *rewrite = &subject->rewrites[subject->count++];
+    *rewrite = (struct inject_rewrite){.at = entry, .to = bridge};
     patch_emit_bridge(code->piece->stubs + number * code->piece->stub_bytes, body);
     assert_true(patch_emit_prologue(&plan, entry, prologue, body + PATCH_BRIDGE_BYTES));
     assert_true(patch_emit_jump(entry, bridge, rewrite->after));
@@ -909,22 +915,22 @@ static void add_subject(struct subject *subject, const char *name, uint32_t numb
         if (plan.starts[i] < PATCH_JUMP_BYTES)
             rewrite->danger[rewrite->dangers++] = plan.starts[i];
     assert_true(
-        launch_code_replace(code, bridge, zero, body, PATCH_BRIDGE_BYTES + plan.copy_bytes));
-    assert_true(launch_code_replace(code, code->piece->targets + number * 8, &none, &prologue, 8));
+        inject_code_replace(code, bridge, zero, body, PATCH_BRIDGE_BYTES + plan.copy_bytes));
+    assert_true(inject_code_replace(code, code->piece->targets + number * 8, &none, &prologue, 8));
     subject->used += 128;
 }
 
-static void take(void *context, const struct launch_sample *sample)
+static void take(void *context, const struct inject_sample *sample)
 {
     struct subject *subject = context;
     if (sample->pid == (uint32_t)subject->pid)
-        launch_batch_sample(subject->batch, sample->tid, sample->ip, sample->sp, sample->time_ns);
+        inject_batch_sample(subject->batch, sample->tid, sample->ip, sample->sp, sample->time_ns);
 }
 
 static void fill_batch(struct subject *subject, bool back)
 {
     for (size_t i = 0; i < subject->count; i++) {
-        struct launch_rewrite *rewrite = &subject->batch->rewrites[i];
+        struct inject_rewrite *rewrite = &subject->batch->rewrites[i];
         *rewrite = subject->rewrites[i];
         if (!back)
             continue;
@@ -940,23 +946,23 @@ static size_t rewrite_all(struct subject *subject, bool back)
 {
     size_t done = 0;
     fill_batch(subject, back);
-    const char *refused = launch_batch_begin(subject->batch);
+    const char *refused = inject_batch_begin(subject->batch);
     for (int i = 0; refused && i < 100; i++)
-        refused = launch_batch_begin(subject->batch);
+        refused = inject_batch_begin(subject->batch);
     if (refused)
         fail_msg("%s", refused);
     do {
         usleep(500);
         if (subject->sampled)
-            launch_sampler_drain(&subject->sampler, take, subject);
-    } while (!launch_batch_step(subject->batch));
+            inject_sampler_drain(&subject->sampler, take, subject);
+    } while (!inject_batch_step(subject->batch));
     for (size_t i = 0; i < subject->count; i++) {
         int status = 0;
-        if (subject->batch->rewrites[i].state == LAUNCH_REFUSED) {
+        if (subject->batch->rewrites[i].state == INJECT_REFUSED) {
             waitpid(subject->pid, &status, WNOHANG);
             fail_msg("function %zu could not be written, status of the program: %x", i, status);
         }
-        done += subject->batch->rewrites[i].state == LAUNCH_DONE;
+        done += subject->batch->rewrites[i].state == INJECT_DONE;
     }
     return done;
 }
@@ -967,9 +973,9 @@ static void end_subject(struct subject *subject)
     assert_int_equal(waitpid(subject->pid, &status, 0), subject->pid);
     assert_int_equal(status, 0);
     if (subject->sampled)
-        launch_sampler_close(&subject->sampler);
+        inject_sampler_close(&subject->sampler);
     patch_module_close(subject->module);
-    launch_batch_free(subject->batch);
+    inject_batch_free(subject->batch);
     munmap(subject->code.piece, sizeof *subject->code.piece);
     munmap(subject->region, sizeof *subject->region);
     close(subject->code.memory);
@@ -987,17 +993,17 @@ static void test_functions_are_patched_while_they_run(void **state)
     open_module(&subject);
     for (uint32_t i = 0; i < VICTIMS; i++)
         add_subject(&subject, victims[i].name, i + 1);
-    for (uint64_t end = launch_now_ns(CLOCK_MONOTONIC) + length;
-         launch_now_ns(CLOCK_MONOTONIC) < end; rounds++) {
+    for (uint64_t end = os_now_ns(CLOCK_MONOTONIC) + length; os_now_ns(CLOCK_MONOTONIC) < end;
+         rounds++) {
         uint32_t all = subject.count, undone = 0;
-        struct launch_rewrite kept[VICTIMS];
+        struct inject_rewrite kept[VICTIMS];
         memcpy(kept, subject.rewrites, sizeof kept);
         do {
             attempts++;
             rewrite_all(&subject, false);
             undone = 0;
             for (size_t i = 0; i < subject.count; i++)
-                if (subject.batch->rewrites[i].state == LAUNCH_UNDONE)
+                if (subject.batch->rewrites[i].state == INJECT_UNDONE)
                     subject.rewrites[undone++] = subject.rewrites[i];
             subject.count = undone;
         } while (undone > 0);
@@ -1030,8 +1036,8 @@ static void check_interrupted(const char *play)
     struct subject subject;
     enter_handler(&subject, play);
     assert_int_equal(rewrite_all(&subject, false), 1); /* v_single: nobody can be inside */
-    assert_int_equal(subject.batch->rewrites[0].state, LAUNCH_UNDONE);
-    assert_int_equal(subject.batch->rewrites[1].state, LAUNCH_DONE);
+    assert_int_equal(subject.batch->rewrites[0].state, INJECT_UNDONE);
+    assert_int_equal(subject.batch->rewrites[1].state, INJECT_DONE);
     atomic_store(&subject.region->lost, 2);
     usleep(20000);
     subject.count = 1;
@@ -1054,82 +1060,82 @@ static void test_the_same_for_a_handler_that_does_not_rest(void **state)
 
 #define MS UINT64_C(1000000)
 
-static void add(struct launch_choice *choice, uint64_t vaddr, unsigned samples)
+static void add(struct inject_choice *choice, uint64_t vaddr, unsigned samples)
 {
     for (unsigned i = 0; i < samples; i++)
-        launch_choice_add(choice, vaddr ? self : NULL, vaddr, MS);
+        inject_choice_add(choice, vaddr ? self : NULL, vaddr, MS);
 }
 
 static void test_choice(void **state)
 {
-    static struct launch_choice choice;
-    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
-    launch_choice_begin(&choice);
+    static struct inject_choice choice;
+    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    inject_choice_begin(&choice);
     add(&choice, 0x10, 60);
     add(&choice, 0x20, 7); /* too few */
     add(&choice, 0, 32);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0); /* too early */
+    assert_int_equal(inject_choice_judge(&choice, hot), 0); /* too early */
     add(&choice, 0, 1);
-    assert_int_equal(launch_choice_judge(&choice, hot), 1);
+    assert_int_equal(inject_choice_judge(&choice, hot), 1);
     assert_int_equal(hot[0].vaddr, 0x10);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0);
+    assert_int_equal(inject_choice_judge(&choice, hot), 0);
     add(&choice, 0x20, 30);
     add(&choice, 0x30, 100);
     add(&choice, 0, 70);
-    assert_int_equal(launch_choice_judge(&choice, hot), 2); /* hottest first, none twice */
+    assert_int_equal(inject_choice_judge(&choice, hot), 2); /* hottest first, none twice */
     assert_int_equal(hot[0].vaddr, 0x30);
     assert_int_equal(hot[1].vaddr, 0x20);
-    assert_false(launch_choice_settled(&choice));
+    assert_false(inject_choice_settled(&choice));
     add(&choice, 0x40, 9); /* enough samples, but less than a hundredth */
     add(&choice, 0, 700);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0);
-    assert_true(launch_choice_settled(&choice));
+    assert_int_equal(inject_choice_judge(&choice, hot), 0);
+    assert_true(inject_choice_settled(&choice));
     add(&choice, 0x40, 3);
     add(&choice, 0, 1990);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0);
+    assert_int_equal(inject_choice_judge(&choice, hot), 0);
     /* What was hot once does not keep others from being found. */
     for (int i = 0; i < 6; i++) {
         add(&choice, 0, 2100);
-        assert_int_equal(launch_choice_judge(&choice, hot), 0);
+        assert_int_equal(inject_choice_judge(&choice, hot), 0);
     }
     add(&choice, 0x40, 80);
     add(&choice, 0, 2100);
-    assert_int_equal(launch_choice_judge(&choice, hot), 1);
+    assert_int_equal(inject_choice_judge(&choice, hot), 1);
     assert_int_equal(hot[0].vaddr, 0x40);
 }
 
 /* Time that it watches in so many milliseconds of a program that uses CPU time half of them. */
-static uint64_t watched(struct launch_choice *choice, uint64_t *now_ms, uint64_t ms, bool busy)
+static uint64_t watched(struct inject_choice *choice, uint64_t *now_ms, uint64_t ms, bool busy)
 {
-    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MOST];
     uint64_t sum = 0;
     for (uint64_t end = *now_ms + ms; *now_ms < end; ++*now_ms) {
-        bool watches = launch_choice_watches(choice, *now_ms * MS);
+        bool watches = inject_choice_watches(choice, *now_ms * MS);
         sum += watches;
         if (watches && busy && *now_ms % 2)
             add(choice, 0x10, 1);
-        launch_choice_judge(choice, hot);
+        inject_choice_judge(choice, hot);
     }
     return sum;
 }
 
 static void test_choice_watches_in_windows(void **state)
 {
-    static struct launch_choice choice;
+    static struct inject_choice choice;
     uint64_t now_ms = 1000000, sum;
-    launch_choice_begin(&choice);
+    inject_choice_begin(&choice);
     /* Nothing runs: mostly watched, however long, so that nothing is missed when it begins. */
     sum = watched(&choice, &now_ms, 10000, false);
     assert_in_range(sum, 5000, 8000);
-    assert_false(launch_choice_settled(&choice));
+    assert_false(inject_choice_settled(&choice));
     /* A first look soon, then small windows, and an end. */
     sum = watched(&choice, &now_ms, 400, true);
     assert_in_range(choice.cpu_ns, 100 * MS, 150 * MS);
     sum = watched(&choice, &now_ms, 500, true);
     assert_in_range(sum, 40, 130);
-    assert_false(launch_choice_settled(&choice));
+    assert_false(inject_choice_settled(&choice));
     watched(&choice, &now_ms, 10000, true);
-    assert_true(launch_choice_settled(&choice));
+    assert_true(inject_choice_settled(&choice));
     assert_int_equal(watched(&choice, &now_ms, 1000, true), 0);
     assert_in_range(choice.watched_ns, 300 * MS, 550 * MS);
 }
@@ -1137,40 +1143,40 @@ static void test_choice_watches_in_windows(void **state)
 /* Who gets a twentieth of a processor is given time, and then judged by what there was. */
 static void test_choice_with_few_samples(void **state)
 {
-    static struct launch_choice choice;
-    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
+    static struct inject_choice choice;
+    struct inject_candidate hot[INJECT_CHOICE_MOST];
     size_t count = 0;
-    launch_choice_begin(&choice);
+    inject_choice_begin(&choice);
     for (uint64_t ms = 1; ms < 20000; ms++) {
-        if (launch_choice_watches(&choice, ms * MS) && ms % 20 == 0)
+        if (inject_choice_watches(&choice, ms * MS) && ms % 20 == 0)
             add(&choice, 0x10, 1);
-        count += launch_choice_judge(&choice, hot);
+        count += inject_choice_judge(&choice, hot);
     }
     assert_int_equal(count, 1);
-    assert_true(launch_choice_settled(&choice));
+    assert_true(inject_choice_settled(&choice));
     assert_in_range(choice.watched_ns, 1000 * MS, 2000 * MS);
     assert_in_range(choice.cpu_ns, 40 * MS, 100 * MS);
 }
 
 static void test_choice_has_an_end(void **state)
 {
-    static struct launch_choice choice;
-    struct launch_candidate hot[LAUNCH_CHOICE_MOST];
-    launch_choice_begin(&choice);
+    static struct inject_choice choice;
+    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    inject_choice_begin(&choice);
     for (uint64_t i = 1; i <= 70; i++)
         add(&choice, i, 14); /* 980 of them, each more than a hundredth */
     add(&choice, 100, 20);
-    assert_int_equal(launch_choice_judge(&choice, hot), LAUNCH_CHOICE_MOST);
+    assert_int_equal(inject_choice_judge(&choice, hot), INJECT_CHOICE_MOST);
     assert_int_equal(hot[0].vaddr, 100);
     add(&choice, 101, 3000);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0);
+    assert_int_equal(inject_choice_judge(&choice, hot), 0);
     /* More functions than there are places: no harm. */
-    launch_choice_begin(&choice);
+    inject_choice_begin(&choice);
     for (uint64_t i = 1; i < 20000; i++)
         add(&choice, i, 1);
-    assert_int_equal(launch_choice_judge(&choice, hot), 0);
+    assert_int_equal(inject_choice_judge(&choice, hot), 0);
     add(&choice, 1, 3000);
-    assert_int_equal(launch_choice_judge(&choice, hot), 1);
+    assert_int_equal(inject_choice_judge(&choice, hot), 1);
     assert_int_equal(hot[0].vaddr, 1);
 }
 

@@ -17,7 +17,7 @@
  * Rejected: stopping the threads by ptrace, which makes system calls such as epoll_wait return
  * EINTR that otherwise would not, and which a debugger excludes.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -35,29 +35,29 @@ static int compare(const void *a, const void *b)
     return (first > second) - (first < second);
 }
 
-static void list_dangers(struct launch_batch *batch)
+static void list_dangers(struct inject_batch *batch)
 {
     batch->dangers_count = 0;
     for (size_t i = 0; i < batch->count; i++) {
-        const struct launch_rewrite *rewrite = &batch->rewrites[i];
-        for (size_t j = 0; rewrite->state == LAUNCH_TRAPPED && j < rewrite->dangers; j++)
+        const struct inject_rewrite *rewrite = &batch->rewrites[i];
+        for (size_t j = 0; rewrite->state == INJECT_TRAPPED && j < rewrite->dangers; j++)
             batch->dangers[batch->dangers_count++] = rewrite->at + rewrite->danger[j];
     }
     qsort(batch->dangers, batch->dangers_count, sizeof *batch->dangers, compare);
 }
 
-static bool is_danger(const struct launch_batch *batch, uint64_t place)
+static bool is_danger(const struct inject_batch *batch, uint64_t place)
 {
     return bsearch(&place, batch->dangers, batch->dangers_count, sizeof place, compare) != NULL;
 }
 
 /* The stack ends where nothing can be read; a handler's frame lies near its top. */
-static bool is_stack_clean(const struct launch_batch *batch, uint64_t sp)
+static bool is_stack_clean(const struct inject_batch *batch, uint64_t sp)
 {
     uint64_t words[STACK_STEP / sizeof(uint64_t)];
     for (uint64_t at = sp & ~UINT64_C(7); at < sp + STACK_MOST;) {
         size_t bytes = STACK_STEP - at % STACK_STEP;
-        if (!launch_code_read(batch->code, at, words, bytes))
+        if (!inject_code_read(batch->code, at, words, bytes))
             return true;
         for (size_t i = 0; i < bytes / sizeof *words; i++)
             if (is_danger(batch, words[i]))
@@ -67,10 +67,9 @@ static bool is_stack_clean(const struct launch_batch *batch, uint64_t sp)
     return true;
 }
 
-/* ---- threads ----------------------------------------------------------------------------------
- */
+/* ---- threads --------------------------------------------------------------------------------- */
 
-static struct launch_thread *find_thread(struct launch_batch *batch, uint32_t tid)
+static struct inject_thread *find_thread(struct inject_batch *batch, uint32_t tid)
 {
     for (size_t i = 0; i < batch->threads_count; i++)
         if (batch->threads[i].tid == tid)
@@ -78,22 +77,22 @@ static struct launch_thread *find_thread(struct launch_batch *batch, uint32_t ti
     return NULL;
 }
 
-static struct launch_thread *add_thread(struct launch_batch *batch, uint32_t tid)
+static struct inject_thread *add_thread(struct inject_batch *batch, uint32_t tid)
 {
     if (batch->threads_count == batch->threads_capacity) {
         size_t capacity = batch->threads_capacity ? 2 * batch->threads_capacity : 64;
-        struct launch_thread *threads = realloc(batch->threads, capacity * sizeof *threads);
+        struct inject_thread *threads = realloc(batch->threads, capacity * sizeof *threads);
         if (!threads)
             return NULL;
         batch->threads = threads;
         batch->threads_capacity = capacity;
     }
-    struct launch_thread *thread = &batch->threads[batch->threads_count++];
-    *thread = (struct launch_thread){.tid = tid};
+    struct inject_thread *thread = &batch->threads[batch->threads_count++];
+    *thread = (struct inject_thread){.tid = tid};
     return thread;
 }
 
-static void see(const struct launch_batch *batch, struct launch_thread *thread, uint64_t ip,
+static void see(const struct inject_batch *batch, struct inject_thread *thread, uint64_t ip,
                 uint64_t sp)
 {
     if (is_danger(batch, ip) || (thread->looks == 0 && !is_stack_clean(batch, sp))) {
@@ -101,13 +100,13 @@ static void see(const struct launch_batch *batch, struct launch_thread *thread, 
         return;
     }
     if (thread->looks++ == 0)
-        thread->searched_ns = launch_now_ns(CLOCK_MONOTONIC);
+        thread->searched_ns = os_now_ns(CLOCK_MONOTONIC);
 }
 
-void launch_batch_sample(struct launch_batch *batch, uint32_t tid, uint64_t ip, uint64_t sp,
+void inject_batch_sample(struct inject_batch *batch, uint32_t tid, uint64_t ip, uint64_t sp,
                          uint64_t time_ns)
 {
-    struct launch_thread *thread = batch->waits ? find_thread(batch, tid) : NULL;
+    struct inject_thread *thread = batch->waits ? find_thread(batch, tid) : NULL;
     if (!thread || sp == 0 || thread->looks >= LOOKS || time_ns < batch->since_ns)
         return;
     /* Samples arrive late: the second look counts only if it came after the search of the stack. */
@@ -115,22 +114,22 @@ void launch_batch_sample(struct launch_batch *batch, uint32_t tid, uint64_t ip, 
         see(batch, thread, ip, sp);
 }
 
-static void look(struct launch_batch *batch, struct launch_thread *thread)
+static void look(struct inject_batch *batch, struct inject_thread *thread)
 {
     uint64_t ip, sp;
     if (thread->looks >= LOOKS)
         return;
-    switch (launch_task_look(batch->code->pid, thread->tid, &ip, &sp)) {
-    case LAUNCH_TASK_GONE: thread->looks = LOOKS; break;
-    case LAUNCH_TASK_RESTS: see(batch, thread, ip, sp); break;
-    case LAUNCH_TASK_FORKS:
-    case LAUNCH_TASK_RUNS: break;
+    switch (inject_task_look(batch->code->pid, thread->tid, &ip, &sp)) {
+    case INJECT_TASK_GONE: thread->looks = LOOKS; break;
+    case INJECT_TASK_RESTS: see(batch, thread, ip, sp); break;
+    case INJECT_TASK_FORKS:
+    case INJECT_TASK_RUNS: break;
     }
 }
 
 /* True: all were met before, and are outside. A directory from which threads vanish while it is
    read may leave some out; so it counts only if it has shown nothing new. */
-static bool look_at_all(struct launch_batch *batch)
+static bool look_at_all(struct inject_batch *batch)
 {
     char path[32];
     bool all = true;
@@ -142,7 +141,7 @@ static bool look_at_all(struct launch_batch *batch)
         if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
         uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-        struct launch_thread *thread = find_thread(batch, tid);
+        struct inject_thread *thread = find_thread(batch, tid);
         if (!thread) {
             all = false;
             thread = add_thread(batch, tid);
@@ -155,22 +154,21 @@ static bool look_at_all(struct launch_batch *batch)
     return all;
 }
 
-/* ---- the batch ----------------------------------------------------------------------------------
- */
+/* ---- the batch ------------------------------------------------------------------------------- */
 
-static void finish(struct launch_batch *batch, bool proven)
+static void finish(struct inject_batch *batch, bool proven)
 {
     for (size_t i = 0; i < batch->count; i++) {
-        struct launch_rewrite *rewrite = &batch->rewrites[i];
+        struct inject_rewrite *rewrite = &batch->rewrites[i];
         if (!proven && rewrite->dangers > 0)
-            launch_rewrite_undo(batch->code, rewrite);
+            inject_rewrite_undo(batch->code, rewrite);
         else
-            launch_rewrite_tail(batch->code, rewrite);
+            inject_rewrite_tail(batch->code, rewrite);
     }
-    launch_synchronise(batch->code);
+    inject_synchronise(batch->code);
     for (size_t i = 0; i < batch->count; i++)
-        launch_rewrite_head(batch->code, &batch->rewrites[i]);
-    launch_patching_end(batch->code);
+        inject_rewrite_head(batch->code, &batch->rewrites[i]);
+    inject_patching_end(batch->code);
     batch->waits = false;
 }
 
@@ -178,15 +176,15 @@ static void finish(struct launch_batch *batch, bool proven)
 static const char *find_refusal(uint32_t pid)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
-    const char *refused = launch_traps_refused(pid);
+    const char *refused = inject_traps_refused(pid);
     for (int i = 0; refused && i < REFUSALS; i++) {
         nanosleep(&pause, NULL);
-        refused = launch_traps_refused(pid);
+        refused = inject_traps_refused(pid);
     }
     return refused;
 }
 
-const char *launch_patching_begin(const struct launch_code *code)
+const char *inject_patching_begin(const struct inject_code *code)
 {
     const char *refused = NULL;
     atomic_store(&code->piece->patching, 1);
@@ -195,46 +193,46 @@ const char *launch_patching_begin(const struct launch_code *code)
     if (!refused)
         refused = find_refusal(code->pid);
     if (refused)
-        launch_patching_end(code);
+        inject_patching_end(code);
     return refused;
 }
 
-void launch_patching_end(const struct launch_code *code)
+void inject_patching_end(const struct inject_code *code)
 {
     atomic_store(&code->piece->patching, 0);
 }
 
-const char *launch_batch_begin(struct launch_batch *batch)
+const char *inject_batch_begin(struct inject_batch *batch)
 {
-    const char *refused = launch_patching_begin(batch->code);
+    const char *refused = inject_patching_begin(batch->code);
     if (refused)
         return refused;
     for (size_t i = 0; i < batch->count; i++)
-        launch_rewrite_trap(batch->code, &batch->rewrites[i]);
-    launch_synchronise(batch->code);
+        inject_rewrite_trap(batch->code, &batch->rewrites[i]);
+    inject_synchronise(batch->code);
     list_dangers(batch);
     batch->threads_count = 0;
-    batch->since_ns = launch_now_ns(CLOCK_MONOTONIC);
+    batch->since_ns = os_now_ns(CLOCK_MONOTONIC);
     batch->deadline_ns = batch->since_ns + LIMIT_MS * UINT64_C(1000000);
     batch->waits = true;
     return NULL;
 }
 
-bool launch_batch_step(struct launch_batch *batch)
+bool inject_batch_step(struct inject_batch *batch)
 {
     bool proven = batch->dangers_count == 0 || look_at_all(batch);
-    if (!proven && launch_now_ns(CLOCK_MONOTONIC) < batch->deadline_ns)
+    if (!proven && os_now_ns(CLOCK_MONOTONIC) < batch->deadline_ns)
         return false;
     finish(batch, proven);
     return true;
 }
 
-void launch_batch_cut(struct launch_batch *batch)
+void inject_batch_cut(struct inject_batch *batch)
 {
     finish(batch, batch->dangers_count == 0);
 }
 
-void launch_batch_free(struct launch_batch *batch)
+void inject_batch_free(struct inject_batch *batch)
 {
     if (batch)
         free(batch->threads);

@@ -9,7 +9,7 @@
  * in a virtual machine by the host). So after the first look there are samples in short windows
  * only.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,34 +28,34 @@ enum {
     PAUSE_MS = 40, /* and up to as much again, by chance: programs have periods, too */
 };
 
-void launch_choice_begin(struct launch_choice *choice)
+void inject_choice_begin(struct inject_choice *choice)
 {
     memset(choice, 0, sizeof *choice);
     choice->due_ns = FIRST_MS * MS;
 }
 
-static bool is_time_up(const struct launch_choice *choice)
+static bool is_time_up(const struct inject_choice *choice)
 {
     uint64_t limit_ms = choice->due_ns <= FIRST_MS * MS ? MOST_WATCHED_MS : WATCHED_MS;
     return choice->watched_ns > limit_ms * MS;
 }
 
-bool launch_choice_settled(const struct launch_choice *choice)
+bool inject_choice_settled(const struct inject_choice *choice)
 {
     return choice->settled || is_time_up(choice);
 }
 
 /* Of the window or the pause that begins. */
-static uint64_t length_ns(const struct launch_choice *choice, uint64_t now_ns)
+static uint64_t length_ns(const struct inject_choice *choice, uint64_t now_ns)
 {
     if (!choice->watches)
         return PAUSE_MS * MS + base_mix64(now_ns) % (PAUSE_MS * MS);
     return choice->due_ns <= FIRST_MS * MS ? FIRST_WINDOW_MS * MS : WINDOW_MS * MS;
 }
 
-bool launch_choice_watches(struct launch_choice *choice, uint64_t now_ns)
+bool inject_choice_watches(struct inject_choice *choice, uint64_t now_ns)
 {
-    if (launch_choice_settled(choice))
+    if (inject_choice_settled(choice))
         return false;
     if (now_ns < choice->turn_ns)
         return choice->watches;
@@ -70,33 +70,33 @@ bool launch_choice_watches(struct launch_choice *choice, uint64_t now_ns)
 
 static size_t place_of(const void *module, uint64_t vaddr)
 {
-    return base_mix64((uint64_t)module ^ base_mix64(vaddr)) % LAUNCH_CHOICE_SLOTS;
+    return base_mix64((uint64_t)module ^ base_mix64(vaddr)) % INJECT_CHOICE_SLOTS;
 }
 
 /* NULL: full. A quarter stays free, so that searches are short. */
-static struct launch_candidate *find(struct launch_choice *choice, const void *module,
+static struct inject_candidate *find(struct inject_choice *choice, const void *module,
                                      uint64_t vaddr)
 {
     size_t place = place_of(module, vaddr);
     while (choice->slots[place].module) {
-        struct launch_candidate *slot = &choice->slots[place];
+        struct inject_candidate *slot = &choice->slots[place];
         if (slot->module == module && slot->vaddr == vaddr)
             return slot;
-        place = (place + 1) % LAUNCH_CHOICE_SLOTS;
+        place = (place + 1) % INJECT_CHOICE_SLOTS;
     }
-    if (choice->used >= LAUNCH_CHOICE_SLOTS / 4 * 3)
+    if (choice->used >= INJECT_CHOICE_SLOTS / 4 * 3)
         return NULL;
     choice->used++;
-    choice->slots[place] = (struct launch_candidate){.module = module, .vaddr = vaddr};
+    choice->slots[place] = (struct inject_candidate){.module = module, .vaddr = vaddr};
     return &choice->slots[place];
 }
 
-void launch_choice_add(struct launch_choice *choice, const void *module, uint64_t vaddr,
+void inject_choice_add(struct inject_choice *choice, const void *module, uint64_t vaddr,
                        uint64_t weight_ns)
 {
     choice->cpu_ns += weight_ns;
     choice->ns += (double)weight_ns;
-    struct launch_candidate *slot = module ? find(choice, module, vaddr) : NULL;
+    struct inject_candidate *slot = module ? find(choice, module, vaddr) : NULL;
     if (!slot)
         return;
     slot->ns += (double)weight_ns;
@@ -105,30 +105,30 @@ void launch_choice_add(struct launch_choice *choice, const void *module, uint64_
 
 static int compare(const void *a, const void *b)
 {
-    const struct launch_candidate *first = a, *second = b;
+    const struct inject_candidate *first = a, *second = b;
     return (first->ns < second->ns) - (first->ns > second->ns);
 }
 
-static bool is_hot(const struct launch_choice *choice, const struct launch_candidate *slot)
+static bool is_hot(const struct inject_choice *choice, const struct inject_candidate *slot)
 {
-    return slot->module && !slot->chosen && slot->samples >= LAUNCH_CHOICE_SAMPLES &&
+    return slot->module && !slot->chosen && slot->samples >= INJECT_CHOICE_SAMPLES &&
            slot->ns > choice->ns / 100;
 }
 
 /* Old samples count half; what has hardly any left makes room. */
-static void fade(struct launch_choice *choice)
+static void fade(struct inject_choice *choice)
 {
-    struct launch_candidate *old = malloc(sizeof choice->slots);
+    struct inject_candidate *old = malloc(sizeof choice->slots);
     if (!old)
         return;
     memcpy(old, choice->slots, sizeof choice->slots);
     memset(choice->slots, 0, sizeof choice->slots);
     choice->used = 0;
     choice->ns /= 2;
-    for (size_t i = 0; i < LAUNCH_CHOICE_SLOTS; i++) {
+    for (size_t i = 0; i < INJECT_CHOICE_SLOTS; i++) {
         if (!old[i].module || (!old[i].chosen && old[i].samples < 1))
             continue;
-        struct launch_candidate *slot = find(choice, old[i].module, old[i].vaddr);
+        struct inject_candidate *slot = find(choice, old[i].module, old[i].vaddr);
         *slot = old[i];
         slot->samples /= 2;
         slot->ns /= 2;
@@ -137,7 +137,7 @@ static void fade(struct launch_choice *choice)
 }
 
 /* The last look of the first choice takes what there is. */
-static void set_next(struct launch_choice *choice)
+static void set_next(struct inject_choice *choice)
 {
     choice->settled |= is_time_up(choice) || choice->cpu_ns >= THIRD_MS * MS;
     choice->due_ns = choice->settled                   ? choice->cpu_ns + LATER_MS * MS
@@ -145,23 +145,23 @@ static void set_next(struct launch_choice *choice)
                                                        : THIRD_MS * MS;
 }
 
-size_t launch_choice_judge(struct launch_choice *choice,
-                           struct launch_candidate hot[LAUNCH_CHOICE_MOST])
+size_t inject_choice_judge(struct inject_choice *choice,
+                           struct inject_candidate hot[INJECT_CHOICE_MOST])
 {
     bool later = choice->settled;
     if (choice->cpu_ns < choice->due_ns && (later || !is_time_up(choice)))
         return 0;
     set_next(choice);
-    struct launch_candidate *found = malloc(sizeof choice->slots);
+    struct inject_candidate *found = malloc(sizeof choice->slots);
     size_t count = 0;
     if (!found)
         return 0;
-    for (size_t i = 0; i < LAUNCH_CHOICE_SLOTS; i++)
+    for (size_t i = 0; i < INJECT_CHOICE_SLOTS; i++)
         if (is_hot(choice, &choice->slots[i]))
             found[count++] = choice->slots[i];
     qsort(found, count, sizeof *found, compare);
-    if (count > LAUNCH_CHOICE_MOST - choice->chosen)
-        count = LAUNCH_CHOICE_MOST - choice->chosen;
+    if (count > INJECT_CHOICE_MOST - choice->chosen)
+        count = INJECT_CHOICE_MOST - choice->chosen;
     for (size_t i = 0; i < count; i++) {
         find(choice, found[i].module, found[i].vaddr)->chosen = true;
         hot[i] = found[i];

@@ -8,7 +8,9 @@
  * full (unless all of it were allocated before it begins) and would wait for the disk at each page
  * that was just being written back; here all that a full disk does is that the file gets no newer.
  */
-#include "launch/blocks.h"
+#include "launch/spans.h"
+
+#include "launch/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -68,7 +70,7 @@ static bool set_clocks(int file)
     _Static_assert(offsetof(struct blocks_region, ns_end) ==
                        offsetof(struct blocks_region, ticks_end) + sizeof(uint64_t),
                    "written as one");
-    launch_blocks_clocks(&ends[0], &ends[1]);
+    launch_spans_clocks(&ends[0], &ends[1]);
     return pwrite(file, ends, sizeof ends, at) == (ssize_t)sizeof ends;
 }
 
@@ -87,7 +89,7 @@ static bool copy_region(int region, int file)
     return good;
 }
 
-bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES])
+bool launch_spans_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES])
 {
     char made[LAUNCH_PATH_BYTES], fresh[LAUNCH_PATH_BYTES + 16];
     int printed = snprintf(made, sizeof made, "%s" BLOCKS_FILE_SUFFIX, log_path);
@@ -106,15 +108,14 @@ bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_
     return good;
 }
 
-/* ---- now and then ------------------------------------------------------------------------------
- */
+/* ---- now and then ---------------------------------------------------------------------------- */
 
 /* Beside the log, wherever that is by now. */
 static void save(struct launch_saver *saver)
 {
     char name[LAUNCH_PATH_BYTES];
     if (launch_file_name(saver->log, name))
-        launch_blocks_save(saver->region, name, saver->path);
+        launch_spans_save(saver->region, name, saver->path);
 }
 
 static void *save_often(void *context)

@@ -7,7 +7,7 @@
  *
  * Rings are small: what a user may lock for them is shared with the program.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <asm/perf_regs.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 enum { RING_PAGES = 8, PAGE = 4096, PERIOD_NS = 250000 };
 
-struct launch_sampler_cpu {
+struct inject_sampler_cpu {
     int event;
     struct perf_event_mmap_page *page;
 };
@@ -59,7 +59,7 @@ static int open_event(pid_t child, int cpu)
     return (int)syscall(SYS_perf_event_open, &attributes, child, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-static void close_cpu(struct launch_sampler_cpu *cpu)
+static void close_cpu(struct inject_sampler_cpu *cpu)
 {
     if (cpu->page != MAP_FAILED && cpu->page)
         munmap(cpu->page, (1 + RING_PAGES) * PAGE);
@@ -68,9 +68,9 @@ static void close_cpu(struct launch_sampler_cpu *cpu)
 }
 
 /* 0, or errno. */
-static int open_cpu(struct launch_sampler_cpu *cpu, pid_t child, int number)
+static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number)
 {
-    *cpu = (struct launch_sampler_cpu){.event = open_event(child, number), .page = MAP_FAILED};
+    *cpu = (struct inject_sampler_cpu){.event = open_event(child, number), .page = MAP_FAILED};
     if (cpu->event >= 0)
         cpu->page =
             mmap(NULL, (1 + RING_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->event, 0);
@@ -81,11 +81,11 @@ static int open_cpu(struct launch_sampler_cpu *cpu, pid_t child, int number)
     return reason;
 }
 
-int launch_sampler_open(struct launch_sampler *sampler, pid_t child)
+int inject_sampler_open(struct inject_sampler *sampler, pid_t child)
 {
     long numbers = sysconf(_SC_NPROCESSORS_CONF);
     int reason = 0;
-    *sampler = (struct launch_sampler){.running = true};
+    *sampler = (struct inject_sampler){.running = true};
     sampler->cpus = calloc((size_t)(numbers > 0 ? numbers : 1), sizeof *sampler->cpus);
     if (!sampler->cpus)
         return ENOMEM;
@@ -97,11 +97,11 @@ int launch_sampler_open(struct launch_sampler *sampler, pid_t child)
             reason = 0; /* a processor that is switched off */
     }
     if (reason || sampler->count == 0)
-        launch_sampler_close(sampler);
+        inject_sampler_close(sampler);
     return reason;
 }
 
-void launch_sampler_run(struct launch_sampler *sampler, bool run)
+void inject_sampler_run(struct inject_sampler *sampler, bool run)
 {
     if (sampler->running == run)
         return;
@@ -110,7 +110,7 @@ void launch_sampler_run(struct launch_sampler *sampler, bool run)
     sampler->running = run;
 }
 
-static void copy_out(const struct launch_sampler_cpu *cpu, uint64_t at, void *out, size_t bytes)
+static void copy_out(const struct inject_sampler_cpu *cpu, uint64_t at, void *out, size_t bytes)
 {
     const uint8_t *data = (const uint8_t *)cpu->page + PAGE;
     for (size_t i = 0; i < bytes; i++)
@@ -118,9 +118,9 @@ static void copy_out(const struct launch_sampler_cpu *cpu, uint64_t at, void *ou
 }
 
 /* False: the rest cannot be made sense of. */
-static bool take_record(const struct launch_sampler_cpu *cpu, uint64_t at, uint64_t head,
+static bool take_record(const struct inject_sampler_cpu *cpu, uint64_t at, uint64_t head,
                         size_t *bytes,
-                        void (*take)(void *context, const struct launch_sample *sample),
+                        void (*take)(void *context, const struct inject_sample *sample),
                         void *context)
 {
     struct record record = {.sp = 0};
@@ -131,7 +131,7 @@ static bool take_record(const struct launch_sampler_cpu *cpu, uint64_t at, uint6
     if (record.header.type != PERF_RECORD_SAMPLE || *bytes < offsetof(struct record, sp))
         return true;
     copy_out(cpu, at, &record, *bytes < sizeof record ? *bytes : sizeof record);
-    struct launch_sample sample = {.pid = record.pid,
+    struct inject_sample sample = {.pid = record.pid,
                                    .tid = record.tid,
                                    .ip = record.ip,
                                    .sp = record.abi ? record.sp : 0,
@@ -141,12 +141,12 @@ static bool take_record(const struct launch_sampler_cpu *cpu, uint64_t at, uint6
     return true;
 }
 
-void launch_sampler_drain(struct launch_sampler *sampler,
-                          void (*take)(void *context, const struct launch_sample *sample),
+void inject_sampler_drain(struct inject_sampler *sampler,
+                          void (*take)(void *context, const struct inject_sample *sample),
                           void *context)
 {
     for (size_t i = 0; i < sampler->count; i++) {
-        struct launch_sampler_cpu *cpu = &sampler->cpus[i];
+        struct inject_sampler_cpu *cpu = &sampler->cpus[i];
         uint64_t head = __atomic_load_n(&cpu->page->data_head, __ATOMIC_ACQUIRE);
         uint64_t at = cpu->page->data_tail;
         size_t bytes;
@@ -157,10 +157,10 @@ void launch_sampler_drain(struct launch_sampler *sampler,
     }
 }
 
-void launch_sampler_close(struct launch_sampler *sampler)
+void inject_sampler_close(struct inject_sampler *sampler)
 {
     for (size_t i = 0; i < sampler->count; i++)
         close_cpu(&sampler->cpus[i]);
     free(sampler->cpus);
-    *sampler = (struct launch_sampler){.cpus = NULL};
+    *sampler = (struct inject_sampler){.cpus = NULL};
 }

@@ -4,7 +4,7 @@
  * named, what was built to be hooked, and what samples find hot. A function gets its number when it
  * is met first; the same function has the same number in all processes.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
@@ -12,10 +12,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- functions of the region ------------------------------------------------------------------
- */
+/* ---- functions of the region ----------------------------------------------------------------- */
 
-size_t launch_blocks_key(const char *text, uint8_t *argument)
+size_t inject_key(const char *text, uint8_t *argument)
 {
     const char *colon = strrchr(text, ':');
     if (!colon || colon[1] < '0' || colon[1] > '5' || colon[2])
@@ -25,12 +24,12 @@ size_t launch_blocks_key(const char *text, uint8_t *argument)
 }
 
 /* What the user says of the key goes before what is known of the name. Sizes stay sizes. */
-static void set_key(const struct launch_blocks_request *request, struct blocks_function *function,
+static void set_key(const struct inject_request *request, struct blocks_function *function,
                     const char *name)
 {
     for (size_t i = 0; i < request->keys_count; i++) {
         uint8_t argument;
-        size_t length = launch_blocks_key(request->keys[i], &argument);
+        size_t length = inject_key(request->keys[i], &argument);
         if (length != strlen(name) || strncmp(request->keys[i], name, length) != 0)
             continue;
         if (function->key == BLOCKS_KEY_NONE || function->key_argument != argument)
@@ -40,7 +39,7 @@ static void set_key(const struct launch_blocks_request *request, struct blocks_f
 }
 
 /* Its number, 0: there is no room. module NULL: an import. */
-static uint32_t append(const struct launch_modules *modules, const struct launch_module *module,
+static uint32_t append(const struct inject_modules *modules, const struct inject_module *module,
                        const char *name, enum blocks_entry entry, uint64_t vaddr)
 {
     struct blocks_region *region = modules->region;
@@ -79,7 +78,7 @@ static uint32_t find_function(const struct blocks_region *region, const char *na
     return 0;
 }
 
-void launch_modules_known(struct launch_modules *modules)
+void inject_modules_known(struct inject_modules *modules)
 {
     size_t count;
     const struct patch_known *known = patch_known_all(&count);
@@ -88,39 +87,38 @@ void launch_modules_known(struct launch_modules *modules)
             append(modules, NULL, known[i].name, BLOCKS_IMPORT, 0);
 }
 
-/* ---- hooks -------------------------------------------------------------------------------------
- */
+/* ---- hooks ----------------------------------------------------------------------------------- */
 
-static void refuse(struct launch_modules *modules, const struct launch_module *module,
+static void refuse(struct inject_modules *modules, const struct inject_module *module,
                    size_t number, const char *reason)
 {
     const char *name = patch_readable(module->patch, number);
     if (name[0])
-        launch_unhooked_add(modules->unhooked, name, module->path, reason);
+        inject_unhooked_add(modules->unhooked, name, module->path, reason);
 }
 
-static struct launch_hook *add_hook(struct launch_modules *modules)
+static struct inject_hook *add_hook(struct inject_modules *modules)
 {
     if (modules->hooks_count == modules->hooks_capacity) {
         size_t capacity = modules->hooks_capacity ? 2 * modules->hooks_capacity : 64;
-        struct launch_hook **hooks = realloc(modules->hooks, capacity * sizeof *hooks);
+        struct inject_hook **hooks = realloc(modules->hooks, capacity * sizeof *hooks);
         if (!hooks)
             return NULL;
         modules->hooks = hooks;
         modules->hooks_capacity = capacity;
     }
-    struct launch_hook *hook = calloc(1, sizeof *hook);
+    struct inject_hook *hook = calloc(1, sizeof *hook);
     if (hook)
         modules->hooks[modules->hooks_count++] = hook;
     return hook;
 }
 
-static bool is_hooked(const struct launch_modules *modules, const struct launch_module *module,
+static bool is_hooked(const struct inject_modules *modules, const struct inject_module *module,
                       uint64_t vaddr)
 {
     for (size_t i = 0; i < modules->hooks_count; i++)
-        if (modules->hooks[i]->module == module && modules->hooks[i]->kind != LAUNCH_MARKER_BEGIN &&
-            modules->hooks[i]->kind != LAUNCH_MARKER_END && modules->hooks[i]->plan.vaddr == vaddr)
+        if (modules->hooks[i]->module == module && modules->hooks[i]->kind != INJECT_MARKER_BEGIN &&
+            modules->hooks[i]->kind != INJECT_MARKER_END && modules->hooks[i]->plan.vaddr == vaddr)
             return true;
     return false;
 }
@@ -128,19 +126,19 @@ static bool is_hooked(const struct launch_modules *modules, const struct launch_
 enum want { WANT_NAMED, WANT_BUILT, WANT_HOT };
 
 /* Which of the ways is open. False: none; reason "" if that is not worth a word. */
-static bool plan(const struct launch_modules *modules, struct launch_module *module,
-                 const struct patch_function *function, enum want want, struct launch_hook *hook,
+static bool plan(const struct inject_modules *modules, struct inject_module *module,
+                 const struct patch_function *function, enum want want, struct inject_hook *hook,
                  struct patch_reason *reason)
 {
     const char *never = patch_never(function->name);
-    hook->kind = LAUNCH_JUMP;
+    hook->kind = INJECT_JUMP;
     hook->plan.vaddr = function->vaddr;
     if (never) {
         snprintf(reason->sentence, sizeof reason->sentence, "%s", never);
         return false;
     }
     if (patch_module_calls_profile(module->patch) && !function->prepared) {
-        hook->kind = LAUNCH_CALLED;
+        hook->kind = INJECT_CALLED;
         return true;
     }
     if (modules->request->no_patch && !function->prepared) {
@@ -151,11 +149,11 @@ static bool plan(const struct launch_modules *modules, struct launch_module *mod
     return patch_plan(module->patch, function->vaddr, &hook->plan, reason);
 }
 
-static void want(struct launch_modules *modules, struct launch_module *module, size_t number,
+static void want(struct inject_modules *modules, struct inject_module *module, size_t number,
                  enum want why)
 {
     const struct patch_function *function = patch_function(module->patch, number);
-    struct launch_hook planned = {.module = module}, *hook;
+    struct inject_hook planned = {.module = module}, *hook;
     struct patch_reason reason = {.sentence = ""};
     if (is_hooked(modules, module, function->vaddr))
         return;
@@ -164,7 +162,7 @@ static void want(struct launch_modules *modules, struct launch_module *module, s
             refuse(modules, module, number, reason.sentence);
         return;
     }
-    enum blocks_entry entry = planned.kind == LAUNCH_CALLED ? BLOCKS_CALLED : planned.plan.kind;
+    enum blocks_entry entry = planned.kind == INJECT_CALLED ? BLOCKS_CALLED : planned.plan.kind;
     planned.number = append(modules, module, function->name, entry, function->vaddr);
     if (planned.number == 0)
         refuse(modules, module, number, "there are 1023 others already");
@@ -172,22 +170,22 @@ static void want(struct launch_modules *modules, struct launch_module *module, s
         *hook = planned;
 }
 
-static void want_marker(struct launch_modules *modules, struct launch_module *module,
+static void want_marker(struct inject_modules *modules, struct inject_module *module,
                         const struct patch_marker *marker)
 {
     static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
     uint32_t number = find_function(modules->region, marker->name, BLOCKS_MARKED);
     if (number == 0)
         number = append(modules, module, marker->name, BLOCKS_MARKED, 0);
-    struct launch_hook *hook = number ? add_hook(modules) : NULL;
+    struct inject_hook *hook = number ? add_hook(modules) : NULL;
     if (!hook) {
-        launch_unhooked_add(modules->unhooked, marker->name, module->path,
+        inject_unhooked_add(modules->unhooked, marker->name, module->path,
                             "there are 1023 others already");
         return;
     }
     hook->module = module;
     hook->number = number;
-    hook->kind = marker->kind == PATCH_MARKER_BEGIN ? LAUNCH_MARKER_BEGIN : LAUNCH_MARKER_END;
+    hook->kind = marker->kind == PATCH_MARKER_BEGIN ? INJECT_MARKER_BEGIN : INJECT_MARKER_END;
     hook->plan.vaddr = hook->plan.entry = marker->site;
     hook->plan.window_bytes = sizeof nop;
     hook->plan.instructions = 1;
@@ -195,15 +193,15 @@ static void want_marker(struct launch_modules *modules, struct launch_module *mo
     memcpy(hook->plan.original, nop, sizeof nop);
 }
 
-static void meet(struct launch_modules *modules, size_t pattern)
+static void meet(struct inject_modules *modules, size_t pattern)
 {
     if (modules->met)
         modules->met[pattern] = true;
 }
 
-static void want_all(struct launch_modules *modules, struct launch_module *module)
+static void want_all(struct inject_modules *modules, struct inject_module *module)
 {
-    const struct launch_blocks_request *request = modules->request;
+    const struct inject_request *request = modules->request;
     for (size_t i = 0; i < patch_markers(module->patch); i++)
         want_marker(modules, module, patch_marker(module->patch, i));
     for (size_t i = 0; i < request->functions_count; i++)
@@ -220,7 +218,7 @@ static void want_all(struct launch_modules *modules, struct launch_module *modul
     }
 }
 
-void launch_modules_choose(struct launch_modules *modules, struct launch_module *module,
+void inject_modules_choose(struct inject_modules *modules, struct inject_module *module,
                            uint64_t vaddr)
 {
     size_t number = patch_function_at(module->patch, vaddr);
@@ -231,7 +229,7 @@ void launch_modules_choose(struct launch_modules *modules, struct launch_module 
 /* ---- modules ------------------------------------------------------------------- */
 
 /* The C library's own functions are hooked where they are called; nothing is gained by more. */
-static bool is_own(const struct launch_modules *modules, const char *path)
+static bool is_own(const struct inject_modules *modules, const char *path)
 {
     static const char *const foreign[] = {
         "libc.so.6",     "libc-2.*.so",  "ld-linux*.so*", "ld-2.*.so",     "libpthread.so.0",
@@ -239,7 +237,7 @@ static bool is_own(const struct launch_modules *modules, const char *path)
         "libm.so.6",     "libm-2*",      "libmvec.so.1",  "libgcc_s.so.1", "libresolv.so.2",
         "libnss_*.so.2", "libutil.so.1", "libanl.so.1"};
     const char *slash = strrchr(path, '/');
-    if (path[0] != '/' || strcmp(path, modules->request->program.config.agent_path) == 0)
+    if (path[0] != '/' || strcmp(path, modules->request->agent) == 0)
         return false;
     for (size_t i = 0; i < BASE_COUNT(foreign); i++)
         if (fnmatch(foreign[i], slash + 1, 0) == 0)
@@ -247,10 +245,10 @@ static bool is_own(const struct launch_modules *modules, const char *path)
     return true;
 }
 
-struct launch_module *launch_modules_get(struct launch_modules *modules,
-                                         const struct launch_mapping *mapping)
+struct inject_module *inject_modules_get(struct inject_modules *modules,
+                                         const struct inject_mapping *mapping)
 {
-    struct launch_module *module;
+    struct inject_module *module;
     for (module = modules->first; module; module = module->next)
         if (module->device == mapping->device && module->inode == mapping->inode)
             return module;
@@ -277,7 +275,7 @@ struct launch_module *launch_modules_get(struct launch_modules *modules,
 
 /* ---- imports ------------------------------------------------------------------- */
 
-static bool is_named(struct launch_modules *modules, const char *name)
+static bool is_named(struct inject_modules *modules, const char *name)
 {
     bool named = false;
     for (size_t i = 0; i < modules->request->functions_count; i++)
@@ -289,9 +287,9 @@ static bool is_named(struct launch_modules *modules, const char *name)
 }
 
 /* Calls of a function that is hooked itself are timed there. */
-static bool is_hooked_by_name(const struct launch_modules *modules, const char *name)
+static bool is_hooked_by_name(const struct inject_modules *modules, const char *name)
 {
-    for (const struct launch_module *module = modules->first; module; module = module->next) {
+    for (const struct inject_module *module = modules->first; module; module = module->next) {
         size_t number = module->patch ? patch_function_named(module->patch, name) : PATCH_NONE;
         if (number != PATCH_NONE &&
             is_hooked(modules, module, patch_function(module->patch, number)->vaddr))
@@ -302,7 +300,7 @@ static bool is_hooked_by_name(const struct launch_modules *modules, const char *
 
 static void take_import(void *context, const char *name)
 {
-    struct launch_modules *modules = context;
+    struct inject_modules *modules = context;
     if (!is_named(modules, name) || find_function(modules->region, name, BLOCKS_IMPORT) ||
         is_hooked_by_name(modules, name))
         return;
@@ -312,35 +310,35 @@ static void take_import(void *context, const char *name)
     if (!never && append(modules, NULL, name, BLOCKS_IMPORT, 0) == 0)
         never = "there are 1023 others already";
     if (never)
-        launch_unhooked_add(modules->unhooked, name, "", never);
+        inject_unhooked_add(modules->unhooked, name, "", never);
 }
 
-void launch_modules_imports(struct launch_modules *modules)
+void inject_modules_imports(struct inject_modules *modules)
 {
-    for (struct launch_module *module = modules->first; module; module = module->next) {
+    for (struct inject_module *module = modules->first; module; module = module->next) {
         if (module->new && module->patch && modules->request->functions_count > 0)
-            launch_imports(module->path, take_import, modules);
+            inject_imports(module->path, take_import, modules);
         module->new = false;
     }
 }
 
-void launch_modules_unmet(struct launch_modules *modules)
+void inject_modules_unmet(struct inject_modules *modules)
 {
     for (size_t i = 0; modules->met && i < modules->request->functions_count; i++)
         if (!modules->met[i])
-            launch_unhooked_add(modules->unhooked, modules->request->functions[i], "",
+            inject_unhooked_add(modules->unhooked, modules->request->functions[i], "",
                                 "no function of the program matches it, nor one that it calls in a "
                                 "library");
 }
 
-void launch_modules_free(struct launch_modules *modules)
+void inject_modules_free(struct inject_modules *modules)
 {
     free(modules->met);
     for (size_t i = 0; i < modules->hooks_count; i++)
         free(modules->hooks[i]);
     free(modules->hooks);
     while (modules->first) {
-        struct launch_module *module = modules->first;
+        struct inject_module *module = modules->first;
         modules->first = module->next;
         patch_module_close(module->patch);
         free(module->path);

@@ -9,7 +9,7 @@
  * Entries stay for ever, because a thread may be on its way to the handler when the int3 is gone,
  * and because forked processes have copies of both.
  */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <linux/membarrier.h>
 #include <string.h>
@@ -19,16 +19,16 @@
 
 enum { INT3 = 0xcc, CODE_MOST = 128, NO_BARRIER_MS = 50 };
 
-bool launch_code_read(const struct launch_code *code, uint64_t address, void *out, size_t bytes)
+bool inject_code_read(const struct inject_code *code, uint64_t address, void *out, size_t bytes)
 {
     return pread(code->memory, out, bytes, (off_t)address) == (ssize_t)bytes;
 }
 
-bool launch_code_replace(const struct launch_code *code, uint64_t address, const void *before,
+bool inject_code_replace(const struct inject_code *code, uint64_t address, const void *before,
                          const void *after, size_t bytes)
 {
     uint8_t there[CODE_MOST];
-    return bytes <= sizeof there && launch_code_read(code, address, there, bytes) &&
+    return bytes <= sizeof there && inject_code_read(code, address, there, bytes) &&
            memcmp(there, before, bytes) == 0 &&
            pwrite(code->memory, after, bytes, (off_t)address) == (ssize_t)bytes;
 }
@@ -49,7 +49,7 @@ static struct blocks_trap *find_trap(struct blocks_process *piece, uint64_t addr
     return NULL;
 }
 
-uint64_t launch_trap_find(const struct blocks_process *piece, uint64_t address)
+uint64_t inject_trap_find(const struct blocks_process *piece, uint64_t address)
 {
     struct blocks_trap *trap = find_trap((struct blocks_process *)piece, address);
     return trap ? trap->to : 0;
@@ -73,85 +73,84 @@ static bool set_trap(struct blocks_process *piece, uint64_t address, uint64_t to
     return true;
 }
 
-/* ---- steps -------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
-void launch_rewrite_trap(const struct launch_code *code, struct launch_rewrite *rewrite)
+void inject_rewrite_trap(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
     uint8_t there[PATCH_JUMP_BYTES], trap[1] = {INT3};
-    if (rewrite->state != LAUNCH_NEW)
+    if (rewrite->state != INJECT_NEW)
         return;
-    rewrite->state = LAUNCH_REFUSED;
-    if (launch_code_read(code, rewrite->at, there, sizeof there) &&
+    rewrite->state = INJECT_REFUSED;
+    if (inject_code_read(code, rewrite->at, there, sizeof there) &&
         memcmp(there, rewrite->before, sizeof there) == 0 &&
         set_trap(code->piece, rewrite->at, rewrite->to) &&
-        launch_code_replace(code, rewrite->at, rewrite->before, trap, 1))
-        rewrite->state = LAUNCH_TRAPPED;
+        inject_code_replace(code, rewrite->at, rewrite->before, trap, 1))
+        rewrite->state = INJECT_TRAPPED;
 }
 
 /*
  * What a fork interrupted goes on here: the tail may be written already. Never behind another first
  * byte than the trap: a library that was unloaded and loaded again meanwhile is as in its file.
  */
-void launch_rewrite_tail(const struct launch_code *code, struct launch_rewrite *rewrite)
+void inject_rewrite_tail(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
     uint8_t there[PATCH_JUMP_BYTES], *tail = there + 1;
     const size_t bytes = PATCH_JUMP_BYTES - 1;
-    if (rewrite->state != LAUNCH_TRAPPED)
+    if (rewrite->state != INJECT_TRAPPED)
         return;
-    bool trapped = launch_code_read(code, rewrite->at, there, sizeof there) && there[0] == INT3;
+    bool trapped = inject_code_read(code, rewrite->at, there, sizeof there) && there[0] == INT3;
     bool written = trapped && memcmp(tail, rewrite->after + 1, bytes) == 0;
-    if (written || (trapped && launch_code_replace(code, rewrite->at + 1, rewrite->before + 1,
+    if (written || (trapped && inject_code_replace(code, rewrite->at + 1, rewrite->before + 1,
                                                    rewrite->after + 1, bytes)))
-        rewrite->state = LAUNCH_WRITTEN;
+        rewrite->state = INJECT_WRITTEN;
     else
-        rewrite->state = LAUNCH_REFUSED;
+        rewrite->state = INJECT_REFUSED;
 }
 
 /* It came in between after all: the tail is put back. */
-static void take_tail_back(const struct launch_code *code, const struct launch_rewrite *rewrite)
+static void take_tail_back(const struct inject_code *code, const struct inject_rewrite *rewrite)
 {
     uint8_t first;
-    if (launch_code_read(code, rewrite->at, &first, 1) && first == rewrite->before[0])
-        launch_code_replace(code, rewrite->at + 1, rewrite->after + 1, rewrite->before + 1,
+    if (inject_code_read(code, rewrite->at, &first, 1) && first == rewrite->before[0])
+        inject_code_replace(code, rewrite->at + 1, rewrite->after + 1, rewrite->before + 1,
                             PATCH_JUMP_BYTES - 1);
 }
 
-void launch_rewrite_head(const struct launch_code *code, struct launch_rewrite *rewrite)
+void inject_rewrite_head(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
     uint8_t trap[1] = {INT3};
-    if (rewrite->state != LAUNCH_WRITTEN)
+    if (rewrite->state != INJECT_WRITTEN)
         return;
-    rewrite->state = LAUNCH_REFUSED;
-    if (launch_code_replace(code, rewrite->at, trap, rewrite->after, 1))
-        rewrite->state = LAUNCH_DONE;
+    rewrite->state = INJECT_REFUSED;
+    if (inject_code_replace(code, rewrite->at, trap, rewrite->after, 1))
+        rewrite->state = INJECT_DONE;
     else
         take_tail_back(code, rewrite);
 }
 
-void launch_rewrite_undo(const struct launch_code *code, struct launch_rewrite *rewrite)
+void inject_rewrite_undo(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
     uint8_t trap[1] = {INT3};
-    if (rewrite->state == LAUNCH_TRAPPED)
-        rewrite->state = launch_code_replace(code, rewrite->at, trap, rewrite->before, 1)
-                             ? LAUNCH_UNDONE
-                             : LAUNCH_REFUSED;
+    if (rewrite->state == INJECT_TRAPPED)
+        rewrite->state = inject_code_replace(code, rewrite->at, trap, rewrite->before, 1)
+                             ? INJECT_UNDONE
+                             : INJECT_REFUSED;
 }
 
 /* A write within a page is not cut short. */
-void launch_rewrite_now(const struct launch_code *code, struct launch_rewrite *rewrite)
+void inject_rewrite_now(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
-    if (rewrite->state == LAUNCH_NEW &&
+    if (rewrite->state == INJECT_NEW &&
         rewrite->at / BLOCKS_PAGE == (rewrite->at + PATCH_JUMP_BYTES - 1) / BLOCKS_PAGE) {
-        rewrite->state = launch_code_replace(code, rewrite->at, rewrite->before, rewrite->after,
+        rewrite->state = inject_code_replace(code, rewrite->at, rewrite->before, rewrite->after,
                                              PATCH_JUMP_BYTES)
-                             ? LAUNCH_DONE
-                             : LAUNCH_REFUSED;
+                             ? INJECT_DONE
+                             : INJECT_REFUSED;
         return;
     }
-    launch_rewrite_trap(code, rewrite);
-    launch_rewrite_tail(code, rewrite);
-    launch_rewrite_head(code, rewrite);
+    inject_rewrite_trap(code, rewrite);
+    inject_rewrite_tail(code, rewrite);
+    inject_rewrite_head(code, rewrite);
 }
 
 /*
@@ -160,7 +159,7 @@ void launch_rewrite_now(const struct launch_code *code, struct launch_rewrite *r
  * scheduler or a timer interrupt. Where the kernel refuses both (nohz_full) a pause of many ticks
  * stands in.
  */
-void launch_synchronise(const struct launch_code *code)
+void inject_synchronise(const struct inject_code *code)
 {
     struct timespec pause = {.tv_nsec = NO_BARRIER_MS * 1000000L};
     if (code->piece->barriers &&

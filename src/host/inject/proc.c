@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* What /proc says of a process: its mappings, its threads and what they do, their signals. */
-#include "launch/blocks.h"
+#include "inject/internal.h"
 
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 
 /* ---- mappings -------------------------------------------------------------------------- */
 
-static bool make_room(struct launch_maps *maps)
+static bool make_room(struct inject_maps *maps)
 {
     if (maps->capacity - maps->bytes > 8192)
         return true;
@@ -29,7 +30,7 @@ static bool make_room(struct launch_maps *maps)
 }
 
 /* 0, or errno. */
-static int read_all(struct launch_maps *maps, int file)
+static int read_all(struct inject_maps *maps, int file)
 {
     ssize_t got;
     do {
@@ -41,7 +42,7 @@ static int read_all(struct launch_maps *maps, int file)
     return got < 0 ? errno : 0;
 }
 
-int launch_maps_read(struct launch_maps *maps, uint32_t pid)
+int inject_maps_read(struct inject_maps *maps, uint32_t pid)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%u/maps", pid);
@@ -60,7 +61,7 @@ int launch_maps_read(struct launch_maps *maps, uint32_t pid)
 }
 
 /* START-END rwxp OFFSET MAJOR:MINOR INODE   PATH */
-bool launch_maps_next(struct launch_maps *maps, struct launch_mapping *mapping)
+bool inject_maps_next(struct inject_maps *maps, struct inject_mapping *mapping)
 {
     while (maps->at < maps->bytes) {
         char *line = maps->text + maps->at;
@@ -72,7 +73,7 @@ bool launch_maps_next(struct launch_maps *maps, struct launch_mapping *mapping)
         if (sscanf(line, "%lx-%lx %4s %lx %x:%x %lu %n", &start, &stop, rights, &offset, &major,
                    &minor, &inode, &path) != 7)
             continue;
-        *mapping = (struct launch_mapping){.start = start,
+        *mapping = (struct inject_mapping){.start = start,
                                            .end = stop,
                                            .offset = offset,
                                            .device = makedev(major, minor),
@@ -85,15 +86,15 @@ bool launch_maps_next(struct launch_maps *maps, struct launch_mapping *mapping)
     return false;
 }
 
-void launch_maps_rewind(struct launch_maps *maps)
+void inject_maps_rewind(struct inject_maps *maps)
 {
     maps->at = 0;
 }
 
-void launch_maps_free(struct launch_maps *maps)
+void inject_maps_free(struct inject_maps *maps)
 {
     free(maps->text);
-    *maps = (struct launch_maps){NULL, 0, 0, 0};
+    *maps = (struct inject_maps){NULL, 0, 0, 0};
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */
@@ -111,7 +112,7 @@ static ssize_t read_small(const char *path, char *text, size_t capacity)
     return got < 0 ? -reason : got;
 }
 
-unsigned launch_task_count(uint32_t pid)
+unsigned inject_task_count(uint32_t pid)
 {
     char path[32];
     unsigned count = 0;
@@ -132,7 +133,7 @@ static bool is_fork(long number)
 }
 
 /* "running", "-1 SP IP" (stopped, or waiting for a page), or "NUMBER ARGUMENT*6 SP IP" */
-enum launch_task_state launch_task_look(uint32_t pid, uint32_t tid, uint64_t *ip, uint64_t *sp)
+enum inject_task_state inject_task_look(uint32_t pid, uint32_t tid, uint64_t *ip, uint64_t *sp)
 {
     char path[64], text[256];
     unsigned long stack, place;
@@ -140,19 +141,18 @@ enum launch_task_state launch_task_look(uint32_t pid, uint32_t tid, uint64_t *ip
     snprintf(path, sizeof path, "/proc/%u/task/%u/syscall", pid, tid);
     ssize_t got = read_small(path, text, sizeof text);
     if (got < 0)
-        return got == -ENOENT || got == -ESRCH ? LAUNCH_TASK_GONE : LAUNCH_TASK_RUNS;
+        return got == -ENOENT || got == -ESRCH ? INJECT_TASK_GONE : INJECT_TASK_RUNS;
     if (sscanf(text, "%ld", &number) != 1)
-        return LAUNCH_TASK_RUNS;
+        return INJECT_TASK_RUNS;
     if (number == -1 ? sscanf(text, "%*d 0x%lx 0x%lx", &stack, &place) != 2
                      : sscanf(text, "%*d %*s %*s %*s %*s %*s %*s 0x%lx 0x%lx", &stack, &place) != 2)
-        return LAUNCH_TASK_RUNS;
+        return INJECT_TASK_RUNS;
     *ip = place;
     *sp = stack;
-    return is_fork(number) ? LAUNCH_TASK_FORKS : LAUNCH_TASK_RESTS;
+    return is_fork(number) ? INJECT_TASK_FORKS : INJECT_TASK_RESTS;
 }
 
-/* ---- signals ----------------------------------------------------------------------------------
- */
+/* ---- signals --------------------------------------------------------------------------------- */
 
 static bool has_trap(const char *status, const char *field)
 {
@@ -176,7 +176,7 @@ static const char *trap_refused(uint32_t pid, const char *tid)
     return has_trap(text, "SigBlk:") ? "a thread blocks SIGTRAP" : NULL;
 }
 
-const char *launch_traps_refused(uint32_t pid)
+const char *inject_traps_refused(uint32_t pid)
 {
     char path[32];
     const char *reason = NULL;

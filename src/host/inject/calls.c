@@ -12,7 +12,7 @@
  *
  * Calls that give up at every stop (epoll_wait and its kind) are made once more.
  */
-#include "launch/calls.h"
+#include "inject/internal.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -96,7 +96,7 @@ static bool await_stop(const struct tracee *tracee, struct stop *stop)
 {
     while (!has_stopped(tracee->tid, stop)) {
         if (has_ended(tracee->tid, tracee->program) ||
-            launch_now_ns(CLOCK_MONOTONIC) > tracee->deadline_ns)
+            os_now_ns(CLOCK_MONOTONIC) > tracee->deadline_ns)
             return false;
         pause_us(STOP_US);
     }
@@ -165,7 +165,7 @@ static bool stop_outside(struct tracee *tracee, uint64_t stack[2], bool *stopped
             stack[0] = stack[1] = 0;
         if (!is_in_agent(tracee, stack))
             return observed;
-        if (launch_now_ns(CLOCK_MONOTONIC) > tracee->deadline_ns || !go_on(tracee, 0))
+        if (os_now_ns(CLOCK_MONOTONIC) > tracee->deadline_ns || !go_on(tracee, 0))
             return false;
         pause_us(AWAY_US);
     }
@@ -244,8 +244,7 @@ static void fill_frame(const struct user_regs_struct *registers, struct wire_cal
     frame->mask = 0;
 }
 
-/* ---- one thread -------------------------------------------------------------------------------
- */
+/* ---- one thread ------------------------------------------------------------------------------ */
 
 static bool is_at_end(const struct tracee *tracee, const struct stop *stop)
 {
@@ -299,13 +298,13 @@ static bool execute(struct tracee *tracee, const uint64_t stack[2],
 }
 
 /* What could not be let go because it did not stop is let go as soon as it does. */
-static void leave(struct launch_calls *calls, pid_t tid)
+static void leave(struct inject_calls *calls, pid_t tid)
 {
     if (calls->left_count < BASE_COUNT(calls->left))
         calls->left[calls->left_count++] = tid;
 }
 
-static void let_go(struct launch_calls *calls)
+static void let_go(struct inject_calls *calls)
 {
     size_t kept = 0;
     for (size_t i = 0; i < calls->left_count; i++) {
@@ -327,7 +326,7 @@ static bool cannot_stop(pid_t tid)
     return !read_status(tid, status, sizeof status) || strstr(status, "State:\tD") != NULL;
 }
 
-static void call_thread(struct launch_calls *calls, const struct tracee *process, pid_t tid)
+static void call_thread(struct inject_calls *calls, const struct tracee *process, pid_t tid)
 {
     struct tracee tracee = *process;
     uint64_t stack[2];
@@ -335,7 +334,7 @@ static void call_thread(struct launch_calls *calls, const struct tracee *process
     if (cannot_stop(tid))
         return;
     tracee.tid = tid;
-    tracee.deadline_ns = launch_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * UINT64_C(1000000);
+    tracee.deadline_ns = os_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * UINT64_C(1000000);
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) != 0)
         return; /* gone; or traced by another, or not to be traced by anybody */
     if (stop_outside(&tracee, stack, &stopped)) {
@@ -347,18 +346,17 @@ static void call_thread(struct launch_calls *calls, const struct tracee *process
         leave(calls, tid);
 }
 
-/* ---- one process ------------------------------------------------------------------------------
- */
+/* ---- one process ----------------------------------------------------------------------------- */
 
 /* Where the agent is in it, and how its threads are silenced. */
-static bool find_gate(struct launch_calls *calls, const struct wire_region *region,
+static bool find_gate(struct inject_calls *calls, const struct wire_region *region,
                       struct tracee *tracee, struct wire_call_gate *gate)
 {
-    struct launch_mapping mapping;
+    struct inject_mapping mapping;
     uint64_t offset = atomic_load(&region->call_gate);
-    if (launch_maps_read(&calls->maps, (uint32_t)tracee->tid) != 0)
+    if (inject_maps_read(&calls->maps, (uint32_t)tracee->tid) != 0)
         return false;
-    while (launch_maps_next(&calls->maps, &mapping)) {
+    while (inject_maps_next(&calls->maps, &mapping)) {
         if (strcmp(mapping.path, region->config.agent_path) != 0)
             continue;
         if (mapping.offset == 0)
@@ -375,7 +373,7 @@ static bool find_gate(struct launch_calls *calls, const struct wire_region *regi
 
 /* All threads of the process; those that begin meanwhile begin silent, but for what comes before
    the first. */
-static void call_all(struct launch_calls *calls, const struct tracee *process)
+static void call_all(struct inject_calls *calls, const struct tracee *process)
 {
     char path[32];
     snprintf(path, sizeof path, "/proc/%d/task", (int)process->tid);
@@ -391,8 +389,9 @@ static void call_all(struct launch_calls *calls, const struct tracee *process)
     closedir(tasks);
 }
 
-static void serve(struct launch_calls *calls, const struct wire_region *region,
-                  const struct launch_companion *companion, const struct wire_call *wanted)
+static void serve(struct inject_calls *calls, const struct wire_region *region,
+                  void (*hush)(void *context, uint32_t pid), void *context,
+                  const struct wire_call *wanted)
 {
     char status[4096];
     struct wire_call_gate gate;
@@ -409,15 +408,15 @@ static void serve(struct launch_calls *calls, const struct wire_region *region,
     if (tracee.kind == WIRE_CALL_BEGIN) {
         call_thread(calls, &tracee, tracee.tid);
     } else if (tracee.kind == WIRE_CALL_QUIET) {
-        if (companion->hush)
-            companion->hush(companion->context, (uint32_t)process);
+        if (hush)
+            hush(context, (uint32_t)process);
         tracee.tid = process;
         call_all(calls, &tracee);
     }
 }
 
-void launch_calls_serve(struct launch_calls *calls, struct wire_region *region,
-                        const struct launch_companion *companion)
+void inject_calls_serve(struct inject_calls *calls, struct wire_region *region,
+                        void (*hush)(void *context, uint32_t pid), void *context)
 {
     let_go(calls);
     for (uint32_t i = 0; i < WIRE_CALLS; i++) {
@@ -426,13 +425,13 @@ void launch_calls_serve(struct launch_calls *calls, struct wire_region *region,
         if (!atomic_compare_exchange_strong(&call->state, &state, WIRE_CALL_SERVED))
             continue;
         wanted = *call;
-        serve(calls, region, companion, &wanted);
+        serve(calls, region, hush, context, &wanted);
         atomic_store_explicit(&call->state, WIRE_CALL_FREE, memory_order_release);
         syscall(SYS_futex, &call->state, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     }
 }
 
-void launch_calls_end(struct launch_calls *calls)
+void inject_calls_end(struct inject_calls *calls)
 {
-    launch_maps_free(&calls->maps);
+    inject_maps_free(&calls->maps);
 }
