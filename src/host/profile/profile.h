@@ -460,9 +460,9 @@ struct profile_merged {
 
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
-    const char *engine;              /* "live", "exact", "built", "static"        */
+    const char *engine;              /* "live", "exact", "built"                  */
     const char *source;              /* "pmu", "clock", "count"; NULL             */
-    const char *weighting;           /* "accesses", "cpu-time"                    */
+    const char *weighting;           /* "accesses", "cpu-time", "time"            */
     const char *version;             /* of the headroom that wrote the profile    */
     const char *host, *kernel, *cpu; /* NULL: unknown                   */
     int64_t exit_code, exit_signal;  /* -1: none                        */
