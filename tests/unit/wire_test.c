@@ -545,10 +545,16 @@ static void tables_are_found_again(void **state)
     assert_string_equal(region->tables[a].path, "/lib/a.so");
     region->tables[a].state = WIRE_TABLE_FAILED;
     assert_int_equal(wire_table_want(region, "/lib/a.so", 1, 2), a);
+    uint32_t d = wire_table_name(region, "/lib/d.so", 1, 2);
+    assert_int_equal(region->tables[d].state, WIRE_TABLE_NAMED);
+    assert_int_equal(wire_table_name(region, "/lib/d.so", 1, 2), d);
+    assert_true(wire_table_need(region, d));
+    assert_false(wire_table_need(region, d));
+    assert_int_equal(region->tables[d].state, WIRE_TABLE_WANTED);
     assert_int_equal(wire_table_want(region, long_path, 0, 0), WIRE_NONE);
     long_path[WIRE_PATH_BYTES - 1] = 0;
     assert_int_not_equal(wire_table_want(region, long_path, 0, 0), WIRE_NONE);
-    for (uint32_t i = 4; i < WIRE_TABLES; i++)
+    for (uint32_t i = 5; i < WIRE_TABLES; i++)
         assert_int_not_equal(wire_table_want(region, "/lib/many.so", 9, i), WIRE_NONE);
     assert_int_equal(wire_table_want(region, "/lib/one_more.so", 9, 9999), WIRE_NONE);
     region_free(region);

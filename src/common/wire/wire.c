@@ -278,7 +278,7 @@ struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t 
     return NULL;
 }
 
-uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
+uint32_t wire_table_name(struct wire_region *region, const char *path, uint64_t device,
                          uint64_t inode)
 {
     size_t length = 0;
@@ -294,15 +294,32 @@ uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t 
             slot->device = device;
             slot->inode = inode;
             memcpy(slot->path, path, length + 1);
-            atomic_store_explicit(&slot->state, WIRE_TABLE_WANTED, memory_order_release);
+            atomic_store_explicit(&slot->state, WIRE_TABLE_NAMED, memory_order_release);
             return i;
         }
         /* A slot being claimed by someone else may become a duplicate: harmless. */
-        if (state >= WIRE_TABLE_WANTED && slot->device == device && slot->inode == inode &&
+        if (state >= WIRE_TABLE_NAMED && slot->device == device && slot->inode == inode &&
             memcmp(slot->path, path, length + 1) == 0)
             return i;
     }
     return WIRE_NONE;
+}
+
+bool wire_table_need(struct wire_region *region, uint32_t slot)
+{
+    uint32_t state = WIRE_TABLE_NAMED;
+    return atomic_compare_exchange_strong_explicit(&region->tables[slot].state, &state,
+                                                   WIRE_TABLE_WANTED, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
+uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
+                         uint64_t inode)
+{
+    uint32_t slot = wire_table_name(region, path, device, inode);
+    if (slot != WIRE_NONE)
+        wire_table_need(region, slot);
+    return slot;
 }
 
 /* ---- headroom side --------------------------------------------------------------- */

@@ -146,11 +146,12 @@ struct wire_chunk {
 };
 
 enum wire_table_state {
-    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY, WIRE_TABLE_FAILED
+    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_NAMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY,
+    WIRE_TABLE_FAILED
 };
 
 struct wire_table_slot {
-    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: READY|FAILED  */
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> NAMED -> WANTED; headroom: READY|FAILED (futex) */
     uint32_t descriptor;         /* READY: opened as /proc/PID/fd/DESCRIPTOR                  */
     uint64_t bytes;              /* READY: size of the table                                  */
     uint64_t device, inode;      /* identity of the module's file, 0 if unknown               */
@@ -511,7 +512,12 @@ static inline uint32_t wire_owner(const struct wire_region *region, uint32_t slo
 /* A new image of process pid has begun: slots and chunks of older images are ended. */
 void wire_supersede(struct wire_region *region, uint32_t pid, uint32_t process);
 
-/* Finds or claims a slot for a module's table; index or WIRE_NONE. Rings no doorbell. */
+/* Finds or claims a slot for a module's table, which nobody needs yet; index or WIRE_NONE. */
+uint32_t wire_table_name(struct wire_region *region, const char *path, uint64_t device,
+                         uint64_t inode);
+/* It is needed now. True: the doorbell should be rung, nobody has asked before. */
+bool wire_table_need(struct wire_region *region, uint32_t slot);
+/* Both at once. Rings no doorbell. */
 uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
                          uint64_t inode);
 

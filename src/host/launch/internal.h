@@ -36,6 +36,7 @@ bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payl
 /* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
 struct launch_table {
     int file;         /* memfd, -1: none */
+    int source;       /* the module's file, held open until the table is wanted; -1: not held */
     uint64_t bytes, device, inode;
     char path[WIRE_PATH_BYTES];
 };
@@ -45,16 +46,21 @@ struct launch_tables {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
-    bool requested, quit;       /* under mutex */
-    bool running;               /* false: no thread could be made, requests stay unserved */
-    struct launch_table made[WIRE_TABLES]; /* the thread's until it was joined */
+    bool requested, hold, quit; /* under mutex */
+    bool running, refused;      /* the thread; refused: none could be made, requests stay unserved */
+    uint32_t named;             /* slots that were in use when the thread was last asked to hold files */
+    uint32_t used;              /* of made; it and they are the thread's until it was joined */
+    struct launch_table made[WIRE_TABLES]; /* last: not touched until used */
 };
 
-/* Starts the thread that compiles tables; it runs with all signals blocked. */
 void launch_tables_begin(struct launch_tables *tables, struct wire_region *region);
 
-/* Wakes the thread if some slot is WANTED. */
-void launch_tables_serve(struct launch_tables *tables);
+/*
+ * Wakes the thread that compiles tables if some slot is WANTED, and starts it when that is so for the first time;
+ * it runs with all signals blocked. hold: the files of slots that are not wanted are opened, once: should a file
+ * be replaced while the program goes on with the old one, its table is still that of the old one.
+ */
+void launch_tables_serve(struct launch_tables *tables, bool hold);
 
 /* Waits for the table in work, closes all tables. */
 void launch_tables_end(struct launch_tables *tables);

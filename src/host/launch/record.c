@@ -139,10 +139,10 @@ static void drain(struct recording *recording)
     }
 }
 
-static void serve_pool(struct recording *recording, uint64_t passed_ns)
+static void serve_pool(struct recording *recording, bool long_enough)
 {
     bool low = atomic_load_explicit(&recording->region->pool_low, memory_order_relaxed);
-    if (recording->extended || (!low && passed_ns < TICK_MS * UINT64_C(1000000)))
+    if (recording->extended || (!low && !long_enough))
         return;
     extend_pool(recording->region, recording->region_file);
     recording->extended = true;
@@ -157,13 +157,14 @@ static void reap(struct recording *recording)
 static void turn(void *context)
 {
     struct recording *recording = context;
-    launch_tables_serve(recording->tables);
+    uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
+    bool long_enough = now - recording->begun_ns >= TICK_MS * UINT64_C(1000000);
+    launch_tables_serve(recording->tables, long_enough);
+    serve_pool(recording, long_enough);
     inject_calls_serve(&recording->calls, recording->region, recording->companion->hush,
                        recording->companion->context);
     if (recording->companion->tick)
         recording->companion->tick(recording->companion->context);
-    uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
-    serve_pool(recording, now - recording->begun_ns);
     if (now - recording->reaped_ns >= REAP_MS * UINT64_C(1000000)) {
         reap(recording);
         recording->reaped_ns = now;

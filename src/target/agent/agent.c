@@ -405,6 +405,7 @@ static void after_fork_in_child(void)
     if (!agent.region || atomic_load(&agent.filtered))
         return;
     begin_process(true);
+    modules_after_fork();
     if (!agent.region->config.follow)
         atomic_store(&agent.stopped, true);
     thread_after_fork();
@@ -449,7 +450,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
-    modules_wait(UINT64_C(400000000));
-    if (blocks)
+    if (blocks) {
+        modules_wait(); /* while a call is timed is not the time to wait */
         blocks_start();
+    }
 }
