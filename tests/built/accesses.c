@@ -1,113 +1,45 @@
 // SPDX-License-Identifier: MIT
 /*
- * accesses PROGRAM [ARGUMENTS...]: executes a program built by `headroom cc --count` step by step,
+ * accesses PROGRAM [ARGUMENTS...]: executes a program built by `headroom cc --count` under watch,
  * counts the accesses of its instrumented functions, and compares with the program's own count
  * after every call and return of theirs and at their first instructions. What was inserted is known
  * by what it touches: the count itself, and the place that holds its distance from the thread's
- * control block.
+ * control block. An instruction always is, or never: it is looked at when it is first executed, in
+ * a step of its own; straight code whose instructions are all known is executed as a whole.
  *
- * Writes "ACCESSES COMPARISONS LARGEST-DEVIATION-ELSEWHERE" to standard error's end; fails at the
- * first difference. One thread.
+ * Writes "ACCESSES COMPARISONS LARGEST-DEVIATION-WHERE-IT-STOPS" to standard error's end; fails at
+ * the first difference. One thread.
  */
 #include "isa/isa.h"
 #include "stepping.h"
 #include "wire/built.h"
 
-#include <Zydis/Zydis.h>
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
-struct range {
-    uint64_t start, end;
-    bool entered; /* starts with a function's entry, no split-off part */
-};
-
-static struct range *ranges;
-static size_t ranges_count;
 static uint64_t bias, distance; /* of the count below the control block */
 static bool found_count;
-static pid_t child;
 static uint64_t accesses, comparisons;
 static int64_t farthest;
 
-static void fail(const char *what)
-{
-    fprintf(stderr, "accesses: %s\n", what);
-    exit(1);
-}
-
-static void *must(void *memory)
-{
-    if (!memory)
-        fail("no memory");
-    return memory;
-}
-
-/* ---- the program's file ---------------------------------------------------------------------- */
-
-struct image {
-    char *data;
-    const Elf64_Ehdr *header;
-    const Elf64_Shdr *sections;
-};
-
-static const Elf64_Shdr *section(const struct image *image, const char *name)
-{
-    const char *names = image->data + image->sections[image->header->e_shstrndx].sh_offset;
-    for (unsigned i = 0; i < image->header->e_shnum; i++)
-        if (!strcmp(names + image->sections[i].sh_name, name))
-            return &image->sections[i];
-    return NULL;
-}
-
-static void add_range(const Elf64_Sym *symbol, bool entered)
-{
-    ranges = must(realloc(ranges, (ranges_count + 1) * sizeof *ranges));
-    ranges[ranges_count++] =
-        (struct range){bias + symbol->st_value, bias + symbol->st_value + symbol->st_size, entered};
-}
-
-/* A function and its cold parts. */
-static void add_function(const struct image *image, uint64_t entry)
-{
-    const Elf64_Shdr *table = section(image, ".symtab"), *text = section(image, ".strtab");
-    const Elf64_Sym *symbols = (const void *)(image->data + table->sh_offset), *function = NULL;
-    size_t count = table->sh_size / sizeof *symbols;
-    const char *names = image->data + text->sh_offset;
-    for (size_t i = 0; i < count && !function; i++)
-        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC && symbols[i].st_value == entry)
-            function = &symbols[i];
-    if (!function)
-        fail("a function of the map has no symbol");
-    add_range(function, true);
-    const char *name = names + function->st_name;
-    for (size_t i = 0; i < count; i++) {
-        const char *other = names + symbols[i].st_name;
-        if (!strncmp(other, name, strlen(name)) && !strcmp(other + strlen(name), ".cold"))
-            add_range(&symbols[i], false);
-    }
-}
-
-static void read_map(const struct image *image, const Elf64_Shdr *map)
+static void read_map(const struct stepping_image *image, const Elf64_Shdr *map)
 {
     for (size_t at = 0; at + sizeof(struct built_function) <= map->sh_size;) {
         const struct built_function *entry = (const void *)(image->data + map->sh_offset + at);
         if (entry->magic != BUILT_ENTRY_MAGIC)
-            fail("the map has no entry where one was expected");
+            stepping_fail("the map has no entry where one was expected");
         if (entry->reason <= BUILT_TRUNCATED)
-            add_function(image, map->sh_addr + at + offsetof(struct built_function, entry) +
-                                    (uint64_t)(int64_t)entry->entry);
+            stepping_watch(image, map->sh_addr + at + offsetof(struct built_function, entry) +
+                                      (uint64_t)(int64_t)entry->entry);
         at += 4 * (size_t)entry->words;
     }
 }
 
-static void find_distance(const struct image *image)
+static void find_distance(const struct stepping_image *image)
 {
-    const Elf64_Shdr *table = section(image, ".symtab"), *text = section(image, ".strtab");
+    const Elf64_Shdr *table = stepping_section(image, ".symtab"),
+                     *text = stepping_section(image, ".strtab");
     const Elf64_Sym *symbols = (const void *)(image->data + table->sh_offset);
     const Elf64_Phdr *segments = (const void *)(image->data + image->header->e_phoff);
     uint64_t bytes = 0;
@@ -123,58 +55,37 @@ static void find_distance(const struct image *image)
 
 static void read_program(const char *path)
 {
-    struct image image;
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot read the program");
-    fseek(file, 0, SEEK_END);
-    size_t bytes = (size_t)ftell(file);
-    image.data = must(malloc(bytes));
-    rewind(file);
-    if (fread(image.data, 1, bytes, file) != bytes)
-        fail("cannot read the program");
-    fclose(file);
-    image.header = (const void *)image.data;
-    image.sections = (const void *)(image.data + image.header->e_shoff);
-    bias = image.header->e_type == ET_DYN ? 0x555555554000 : 0;
-    const Elf64_Shdr *map = section(&image, "headroom_map");
+    struct stepping_image image;
+    stepping_read(&image, path);
+    const Elf64_Shdr *map = stepping_section(&image, "headroom_map");
     if (!map)
-        fail("the program has no map");
+        stepping_fail("the program has no map");
     read_map(&image, map);
     find_distance(&image);
-    if (!found_count || !ranges_count)
-        fail("the program does not count");
+    if (!found_count)
+        stepping_fail("the program does not count");
+    bias = image.bias;
 }
 
-/* ---- stepping -------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------- */
 
-static const struct range *range_of(uint64_t ip)
-{
-    for (size_t i = 0; i < ranges_count; i++)
-        if (ip - ranges[i].start < ranges[i].end - ranges[i].start)
-            return &ranges[i];
-    return NULL;
-}
+/* Of the instruction at an address; length 0: not looked at yet. */
+struct known {
+    uint8_t length, accesses;
+};
+static struct known known[1 << 23]; /* programs that are not position-independent begin at 4 MB */
 
-/* What cannot be read, such as what lies behind the last page of code, is 0. */
-static void read_child(uint64_t address, void *to, size_t bytes)
+static struct known *known_at(uint64_t ip)
 {
-    struct iovec here = {to, bytes};
-    struct iovec pieces[2] = {{(void *)address, bytes}};
-    size_t first = 4096 - address % 4096, count = 1;
-    memset(to, 0, bytes);
-    if (first < bytes) { /* pages are read wholly or not at all */
-        pieces[0].iov_len = first;
-        pieces[1] = (struct iovec){(void *)(address + first), bytes - first};
-        count = 2;
-    }
-    (void)!process_vm_readv(child, &here, 1, pieces, count, 0);
+    if (ip - bias >= BASE_COUNT(known))
+        stepping_fail("the program is too large");
+    return &known[ip - bias];
 }
 
 static uint64_t word_at(uint64_t address)
 {
     uint64_t word;
-    read_child(address, &word, sizeof word);
+    stepping_peek(address, &word, sizeof word);
     return word;
 }
 
@@ -202,24 +113,46 @@ static bool is_inserted(const struct isa_insn *insn, const struct base_registers
             word_at(address) == distance);
 }
 
+static void decode(uint64_t ip, struct isa_insn *insn)
+{
+    size_t bytes;
+    const uint8_t *code = stepping_code(ip, &bytes);
+    if (!code || isa_decode(code, bytes, ip, insn) != BASE_OK)
+        stepping_fail("an instruction is not known");
+}
+
 static enum isa_flow count(const struct base_registers *registers)
 {
-    uint64_t code[2];
-    read_child(registers->ip, code, sizeof code);
     struct isa_insn insn;
-    if (isa_decode((const uint8_t *)code, sizeof code, registers->ip, &insn) != BASE_OK)
-        fail("an instruction is not known");
-    if (insn.access_count && !is_inserted(&insn, registers) &&
-        !(insn.repeated && registers->general[BASE_RCX] == 0))
+    unsigned all = 0;
+    decode(registers->ip, &insn);
+    if (insn.access_count && !is_inserted(&insn, registers))
         for (unsigned i = 0; i < insn.access_count; i++)
-            accesses += (uint64_t)__builtin_popcount(insn.accesses[i].direction);
+            all += (unsigned)__builtin_popcount(insn.accesses[i].direction);
+    *known_at(registers->ip) = (struct known){insn.length, (uint8_t)all};
+    if (!(insn.repeated && registers->general[BASE_RCX] == 0))
+        accesses += all;
     return insn.flow;
+}
+
+/* The accesses from here to where it stops next; false: one of the instructions is not known yet.
+ */
+static bool count_straight(uint64_t ip)
+{
+    uint64_t all = 0;
+    for (; !stepping_stops(ip); ip += known_at(ip)->length) {
+        if (!known_at(ip)->length)
+            return false;
+        all += known_at(ip)->accesses;
+    }
+    accesses += all;
+    return true;
 }
 
 static int64_t deviation(const struct base_registers *registers)
 {
     uint64_t words[BUILT_LANES + 1]; /* left, before */
-    read_child(registers->fs_base + distance, words, sizeof words);
+    stepping_peek(registers->fs_base + distance, words, sizeof words);
     int64_t sum = -(int64_t)accesses;
     for (size_t i = 0; i < BASE_COUNT(words); i++)
         sum += (int64_t)words[i];
@@ -235,49 +168,50 @@ static void compare(const struct base_registers *registers, uint64_t from)
     fprintf(stderr, "accesses: at %llx, from %llx: the count is off by %lld of %llu\n",
             (unsigned long long)(registers->ip - bias), (unsigned long long)(from - bias),
             (long long)off, (unsigned long long)accesses);
-    kill(child, 9);
+    stepping_kill();
     exit(1);
 }
 
-static void step(struct base_registers *registers, uint64_t *from, enum isa_flow *flow)
+static void look(const struct base_registers *registers, const struct stepping_range *range,
+                 uint64_t from, enum isa_flow flow)
 {
-    const struct range *range = range_of(registers->ip);
-    if (*from && (*flow == ISA_CALL || *flow == ISA_RETURN ||
-                  (range && range->entered && range->start == registers->ip)))
-        compare(registers, *from);
-    *from = range ? registers->ip : 0;
+    if (from && (flow == ISA_CALL || flow == ISA_RETURN ||
+                 (range && range->entered && range->start == registers->ip)))
+        compare(registers, from);
     if (!range)
         return;
     int64_t off = llabs(deviation(registers));
     farthest = off > farthest ? off : farthest;
-    *flow = count(registers);
 }
 
 static int run(void)
 {
-    int status = W_STOPCODE(SIGTRAP);
     uint64_t from = 0;
     enum isa_flow flow = ISA_NEXT;
-    struct base_registers registers = {0};
-    do {
-        struct user_regs_struct now;
-        if (ptrace(PTRACE_GETREGS, child, 0, &now) != 0)
-            fail("cannot read registers");
-        to_registers(&now, &registers);
-        step(&registers, &from, &flow);
-    } while (stepping_next(child, &status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    bool goes_on = true;
+    while (goes_on) {
+        struct base_registers registers;
+        to_registers(&stepping_registers, &registers);
+        const struct stepping_range *range = stepping_range_of(registers.ip);
+        look(&registers, range, from, flow);
+        from = range ? registers.ip : 0;
+        flow = ISA_NEXT;
+        if (!range || (!stepping_stops(registers.ip) && count_straight(registers.ip))) {
+            goes_on = stepping_next();
+        } else {
+            flow = count(&registers);
+            goes_on = stepping_one();
+        }
+    }
+    return stepping_status();
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2 || isa_start((const void *)(uintptr_t)&ZydisDecoderInit,
-                              (const void *)(uintptr_t)&ZydisDecoderDecodeFull) != BASE_OK)
-        fail("usage: accesses PROGRAM [ARGUMENTS...]");
+    if (argc < 2)
+        stepping_fail("usage: accesses PROGRAM [ARGUMENTS...]");
     read_program(argv[1]);
-    child = stepping_start(argv + 1);
-    if (child < 0)
-        fail("cannot start the program");
+    stepping_start(argv + 1, true);
     int code = run();
     fprintf(stderr, "%llu %llu %lld\n", (unsigned long long)accesses,
             (unsigned long long)comparisons, (long long)farthest);

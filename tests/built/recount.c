@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * recount OUTPUT PROGRAM [ARGUMENTS...]: executes a program built by `headroom cc --paths` step by
- * step and counts its paths from the addresses that it comes through. Knows what the program's map
+ * recount OUTPUT PROGRAM [ARGUMENTS...]: executes a program built by `headroom cc --paths` under
+ * watch and counts its paths from the addresses that it comes through. Knows what the program's map
  * says of blocks and edges, nothing of numbers, operations and counters: those are what it is to be
  * compared with.
  *
@@ -11,8 +11,6 @@
 #include "stepping.h"
 #include "wire/built.h"
 
-#include <elf.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,19 +35,6 @@ static struct function *functions;
 static struct event *events; /* by ip; entries before blocks */
 static size_t functions_count, events_count;
 
-static void fail(const char *what)
-{
-    fprintf(stderr, "recount: %s\n", what);
-    exit(1);
-}
-
-static void *must(void *memory)
-{
-    if (!memory)
-        fail("no memory");
-    return memory;
-}
-
 /* ---- the map ------------------------------------------------------------------------------- */
 
 /* An own search, depth first, edges in their order: an edge to a block that is still open goes
@@ -71,8 +56,8 @@ static void visit(struct function *function, uint32_t block, unsigned char *stat
 
 static void find_retreats(struct function *function)
 {
-    unsigned char *state = must(calloc(function->blocks + 1, 1));
-    function->retreats = must(calloc(function->edges + 1, 1));
+    unsigned char *state = stepping_must(calloc(function->blocks + 1, 1));
+    function->retreats = stepping_must(calloc(function->edges + 1, 1));
     visit(function, 0, state);
     for (uint32_t i = 0; i < function->blocks; i++)
         if (function->block[i].flags & BUILT_BLOCK_ROOT && !state[i])
@@ -85,7 +70,7 @@ static void find_retreats(struct function *function)
 
 static void add_event(uint64_t ip, struct function *function, uint32_t block)
 {
-    events = must(realloc(events, (events_count + 1) * sizeof *events));
+    events = stepping_must(realloc(events, (events_count + 1) * sizeof *events));
     events[events_count++] = (struct event){ip, function, block};
 }
 
@@ -102,49 +87,34 @@ static uint64_t target(uint64_t base, const char *start, const int32_t *word)
     return base + (uint64_t)((const char *)word - start) + (uint64_t)(int64_t)*word;
 }
 
-static void read_map(const char *map, size_t bytes, uint64_t vaddr)
+static void read_map(const struct stepping_image *image)
 {
-    functions = must(calloc(bytes / sizeof(struct built_function) + 1, sizeof *functions));
+    const Elf64_Shdr *section = stepping_section(image, "headroom_map");
+    if (!section)
+        stepping_fail("the program has no map");
+    const char *map = image->data + section->sh_offset;
+    size_t bytes = section->sh_size;
+    functions = stepping_must(calloc(bytes / sizeof(struct built_function) + 1, sizeof *functions));
     for (size_t at = 0; at + sizeof(struct built_function) <= bytes;) {
         const struct built_function *entry = (const void *)(map + at);
         if (entry->magic != BUILT_ENTRY_MAGIC)
-            fail("the map has no entry where one was expected");
+            stepping_fail("the map has no entry where one was expected");
         at += 4 * (size_t)entry->words;
         if (!entry->table_kind)
             continue;
         struct function *function = &functions[functions_count++];
-        function->entry = target(vaddr, map, &entry->entry);
+        function->entry = target(section->sh_addr, map, &entry->entry);
         function->blocks = entry->blocks;
         function->edges = entry->edges;
         function->block = (const void *)(entry + 1);
         function->edge = (const void *)(function->block + entry->blocks);
         find_retreats(function);
+        stepping_watch(image, function->entry);
         add_event(function->entry, function, EXIT_EDGE);
         for (uint32_t i = 0; i < entry->blocks; i++)
-            add_event(target(vaddr, map, &function->block[i].start), function, i);
+            add_event(target(section->sh_addr, map, &function->block[i].start), function, i);
     }
     qsort(events, events_count, sizeof *events, by_ip);
-}
-
-static bool read_program(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (!file)
-        fail("cannot read the program");
-    fseek(file, 0, SEEK_END);
-    size_t bytes = (size_t)ftell(file);
-    char *data = must(malloc(bytes));
-    rewind(file);
-    if (fread(data, 1, bytes, file) != bytes)
-        fail("cannot read the program");
-    fclose(file);
-    const Elf64_Ehdr *header = (const void *)data;
-    const Elf64_Shdr *sections = (const void *)(data + header->e_shoff);
-    const char *names = data + sections[header->e_shstrndx].sh_offset;
-    for (unsigned i = 0; i < header->e_shnum; i++)
-        if (!strcmp(names + sections[i].sh_name, "headroom_map"))
-            read_map(data + sections[i].sh_offset, sections[i].sh_size, sections[i].sh_addr);
-    return header->e_type == ET_DYN;
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
@@ -180,7 +150,7 @@ static void grow(void)
     struct count *old = counts;
     size_t old_capacity = counts_capacity;
     counts_capacity *= 2;
-    counts = must(calloc(counts_capacity, sizeof *counts));
+    counts = stepping_must(calloc(counts_capacity, sizeof *counts));
     for (size_t i = 0; i < old_capacity; i++)
         if (old[i].blocks)
             *find_count(old[i].function, old[i].blocks) = old[i];
@@ -191,7 +161,7 @@ static void count_path(struct function *function, const char *blocks, bool aband
 {
     struct count *count = find_count(function, blocks);
     if (!count->blocks) {
-        *count = (struct count){function, must(strdup(blocks)), 0, 0};
+        *count = (struct count){function, stepping_must(strdup(blocks)), 0, 0};
         counts_used++;
     }
     if (abandoned)
@@ -246,7 +216,7 @@ static void enter(struct function *function, uint64_t rsp)
     while (depth && stack[depth - 1].entry_rsp <= rsp)
         pop();
     if (depth == most_depth) {
-        stack = must(realloc(stack, (most_depth + 64) * sizeof *stack));
+        stack = stepping_must(realloc(stack, (most_depth + 64) * sizeof *stack));
         memset(stack + most_depth, 0, 64 * sizeof *stack);
         most_depth += 64;
     }
@@ -277,7 +247,7 @@ static void step_to(struct activation *activation, uint32_t block)
         activation->used = 0; /* left by an exception */
     if (activation->used + 16 > activation->capacity) {
         activation->capacity = activation->capacity * 2 + 64;
-        activation->path = must(realloc(activation->path, activation->capacity));
+        activation->path = stepping_must(realloc(activation->path, activation->capacity));
     }
     activation->used += (size_t)sprintf(activation->path + activation->used, "%u,", block);
     activation->last = block;
@@ -302,14 +272,14 @@ static void arrive(uint64_t ip, uint64_t rsp)
         while (depth && stack[depth - 1].entry_rsp < rsp)
             pop();
         if (!depth || stack[depth - 1].function != events[low].function)
-            fail("a block was reached in no activation of its function");
+            stepping_fail("a block was reached in no activation of its function");
         step_to(&stack[depth - 1], events[low].block);
     }
 }
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 
-/* The function whose block or entry is the last at or before ip. */
+/* The innermost activation's function has code in two places, if it has a cold part. */
 static const struct function *function_at(uint64_t ip)
 {
     size_t low = 0, high = events_count;
@@ -320,9 +290,7 @@ static const struct function *function_at(uint64_t ip)
         else
             high = middle;
     }
-    /* The last one's code ends somewhere; libraries are far away. */
-    bool beyond = low == events_count && low && ip - events[low - 1].ip > 1 << 16;
-    return low && !beyond ? events[low - 1].function : NULL;
+    return low ? events[low - 1].function : NULL;
 }
 
 /* The instruction that is about to be executed: a return, or any jump. */
@@ -348,53 +316,45 @@ static void look_at(uint64_t ip, uint64_t rsp, uint64_t code)
     activation->jumping |= jumps && first == 0xff;
 }
 
-/* What stands there; read once. */
-static uint64_t code_at(pid_t child, uint64_t ip)
+/* Its first bytes; what lies behind its end is 0. */
+static uint64_t code_at(uint64_t ip)
 {
-    static struct {
-        uint64_t ip, code;
-    } known[1 << 14];
-    size_t place = ip & (BASE_COUNT(known) - 1);
-    if (known[place].ip != ip) {
-        known[place].ip = ip;
-        known[place].code = (uint64_t)ptrace(PTRACE_PEEKTEXT, child, ip, 0);
-    }
-    return known[place].code;
+    size_t bytes;
+    uint64_t code = 0;
+    const uint8_t *at = stepping_code(ip, &bytes);
+    memcpy(&code, at, bytes < sizeof code ? bytes : sizeof code);
+    return code;
 }
 
-static int run(pid_t child, uint64_t bias)
+static int run(uint64_t bias)
 {
-    uint64_t before = 0;
-    int status = W_STOPCODE(SIGTRAP);
     do {
-        struct user_regs_struct registers;
-        if (ptrace(PTRACE_GETREGS, child, 0, &registers) != 0)
-            fail("cannot read registers");
-        /* A repeated instruction stops at itself, each time round. */
-        if (registers.rip != before)
-            arrive(registers.rip - bias, registers.rsp);
-        uint64_t code = code_at(child, registers.rip);
-        look_at(registers.rip - bias, registers.rsp, code);
-        before = (code & 0xfe) == 0xf2 ? registers.rip : 0;
-    } while (stepping_next(child, &status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        uint64_t ip = stepping_registers.rip, rsp = stepping_registers.rsp;
+        if (!stepping_range_of(ip))
+            continue;
+        arrive(ip - bias, rsp);
+        look_at(ip - bias, rsp, code_at(ip));
+    } while (stepping_next());
+    return stepping_status();
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 3)
-        fail("usage: recount OUTPUT PROGRAM [ARGUMENTS...]");
-    counts = must(calloc(counts_capacity, sizeof *counts));
-    uint64_t bias = read_program(argv[2]) ? 0x555555554000 : 0;
-    pid_t child = stepping_start(argv + 2);
-    if (child < 0)
-        fail("cannot start the program");
-    int code = run(child, bias);
+        stepping_fail("usage: recount OUTPUT PROGRAM [ARGUMENTS...]");
+    counts = stepping_must(calloc(counts_capacity, sizeof *counts));
+    struct stepping_image image;
+    stepping_read(&image, argv[2]);
+    read_map(&image);
+    stepping_start(argv + 2, false);
+    for (size_t i = 0; i < events_count; i++)
+        stepping_stop_at(image.bias + events[i].ip);
+    int code = run(image.bias);
     while (depth)
         pop();
     FILE *out = fopen(argv[1], "w");
     if (!out)
-        fail("cannot write the counts");
+        stepping_fail("cannot write the counts");
     for (size_t i = 0; i < counts_capacity; i++)
         if (counts[i].blocks)
             fprintf(out, "%llx %s %llu %llu\n", (unsigned long long)counts[i].function->entry,

@@ -54,9 +54,9 @@ setup()
 
 @test "limits that mean nothing are refused, and blanks in lists are not" {
     try 2 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=5'
-    one_sentence "write 5% if per cent are meant"
+    one_sentence "write 5% for a percentage"
     try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.fraction=+2'
-    one_sentence "write 2% if per cent are meant"
+    one_sentence "write 2% for a percentage"
     try 2 "$HEADROOM" check bad.headroom --limits 'waste.bytes=5%'
     one_sentence "write waste.bytes=+N% with --baseline"
     try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=1'
@@ -164,7 +164,7 @@ END
         for option in --markdown --sarif; do
             try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --suppressions rules \
                 --limits 'waste.dead.bytes=+10%' "$option" "./$file"
-            one_sentence "'$file' is read"
+            one_sentence "'$file' is an input"
         done
     done
     cmp bad.headroom copy

@@ -197,7 +197,7 @@ END
     code=0
     script -qec "'$HEADROOM' export --to pprof good.headroom" typed >/dev/null </dev/null || code=$?
     [ "$code" -eq 2 ]
-    grep -q "nothing for a terminal" typed
+    grep -q "not written to a terminal" typed
     script -qec "'$HEADROOM' export --to csv good.headroom" typed >/dev/null </dev/null
     grep -q "first_function" typed
 }

@@ -69,10 +69,10 @@ refused()
 
 @test "a report that is larger than any recording's is refused, a part of it is not" {
     touch out err all
-    refused "no recording of this size" "$HEADROOM" report --format json "$P/wide"
+    refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/wide"
     grep -qF -- "--limit N" err
-    refused "no recording of this size" "$HEADROOM" report --format json "$P/reuses"
-    refused "no recording of this size" "$HEADROOM" report --format json "$P/named"
+    refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/reuses"
+    refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/named"
     try_bounded 0 "$HEADROOM" report --format json --limit 5 "$P/wide"
     python3 -c 'import json; d = json.load(open("out"))["waste"]["dead"]; assert d["pairs_total"] == 3000 and len(d["pairs"]) == 5'
     try_bounded 0 "$HEADROOM" report "$P/wide"
@@ -82,7 +82,7 @@ refused()
 @test "a comparison that is larger than any recording's is refused" {
     touch out err all
     "$MAKE_PROFILE" other 2 1
-    refused "of no recordings of this size" "$HEADROOM" diff --format json "$P/wide" other
+    refused "more than for any recordings of this size" "$HEADROOM" diff --format json "$P/wide" other
     try_bounded 0 "$HEADROOM" diff --format json --limit 5 "$P/wide" other
     try_bounded 0 "$HEADROOM" diff --limit 0 "$P/wide" other
 }
@@ -91,8 +91,8 @@ refused()
     echo before >exported
     touch out err all
     for format in csv folded; do
-        refused "no recording of this size" "$HEADROOM" export --to "$format" -o exported "$P/named"
-        refused "no recording of this size" "$HEADROOM" export --to "$format" "$P/named"
+        refused "more than for any recording of this size" "$HEADROOM" export --to "$format" -o exported "$P/named"
+        refused "more than for any recording of this size" "$HEADROOM" export --to "$format" "$P/named"
         [ "$(cat exported)" = before ]
     done
     # Each name once, or each stack: these are small.
@@ -105,7 +105,7 @@ refused()
 
 @test "a page has fewer findings when all of them are too much" {
     try_bounded 0 "$HEADROOM" view -o page "$P/wide"
-    grep -q "^headroom: the page would be too large: only the [0-9]* heaviest findings of each kind are in it" err
+    grep -q "^headroom: the page would be too large: it holds only the [0-9]* largest findings of each kind" err
     [ "$(stat -c %s page)" -lt 20000000 ]
     try_bounded 0 "$HEADROOM" view --limit 5 -o page "$P/wide"
     lacks "too large" err

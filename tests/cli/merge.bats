@@ -85,7 +85,7 @@ record() # VERB OPTION... : the program thrice, with more and more to do
     one_sentence "no profiles given"
     touch there
     try 2 "$HEADROOM" merge there
-    one_sentence "nothing to merge"
+    one_sentence "at least two profiles are needed"
     try 2 "$HEADROOM" merge --frobnicate a b
     one_sentence "--frobnicate"
     try 1 "$HEADROOM" merge missing there

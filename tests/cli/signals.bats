@@ -145,7 +145,7 @@ END
     write_program
     # not dash: the terminal interrupts the shell around headroom too, and dash then dies of it
     (await ready; printf '\003'; await got.INT; printf '\034'; await got.QUIT; sleep 1; kill -TERM "$(cat pid)"; sleep 1) |
-        SHELL=/bin/bash script -qec "trap : INT QUIT; '$HEADROOM' waste -q -- bash -c 'echo \$\$ >pid; exec ./program'; echo code \$?" /dev/null >out 3>&-
+        SHELL=/bin/bash env --default-signal script -qec "trap : INT QUIT; '$HEADROOM' waste -q -- bash -c 'echo \$\$ >pid; exec ./program'; echo code \$?" /dev/null >out 3>&-
     grep -q 'code 9' out
     [ "$(tr '\n' ' ' <got)" = "INT QUIT TERM " ]
     "$HEADROOM" report >report
@@ -230,7 +230,7 @@ END
     chmod +x program
     start "$1"
     for _ in $(seq 100); do
-        grep -q 'asked to end again' err && break
+        grep -q 'asked a second time to end' err && break
         kill -TERM "$pid" 2>/dev/null || break
         sleep 0.3
     done
@@ -241,7 +241,7 @@ END
     asked_twice waste
     finish 143
     [ "$(wc -l <said)" -eq 1 ]
-    grep -q "^headroom: asked to end again, and './program' goes on" said
+    grep -q "^headroom: asked a second time to end, and './program' goes on" said
     "$HEADROOM" report >report
     grep -q 'the recording was ended before the program' report
     no_leftovers

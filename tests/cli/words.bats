@@ -47,7 +47,7 @@ load common
         for option in $options; do
             grep -qF -- "${option//-/\\-}" man
             grep -qF -- "$option" bash
-            grep -qF -- "$option[" zsh
+            grep -Eq -- "$option=?\[" zsh
             grep -qF -- "-l ${option#--}" fish
         done
     done
@@ -61,32 +61,6 @@ load common
         [ ! -s warnings ] || { cat warnings; return 1; }
         grep -q 'EXIT STATUS' shown
     done
-}
-
-complete_words()
-{
-    COMP_WORDS=("$@")
-    COMP_CWORD=$(($# - 1))
-    COMPREPLY=()
-    _headroom
-}
-
-@test "bash completion" {
-    "$HEADROOM" help --generate bash >completion
-    source ./completion
-    complete_words headroom wa
-    [ "${COMPREPLY[*]}" = waste ]
-    complete_words headroom waste --fo
-    [ "${COMPREPLY[*]}" = "--follow --format" ]
-    complete_words headroom waste --format j
-    [ "${COMPREPLY[*]}" = json ]
-    complete_words headroom waste --rate 5 tru
-    [[ " ${COMPREPLY[*]} " == *" true "* ]]
-    : >a-file
-    complete_words headroom waste -- cat a-f
-    [ "${COMPREPLY[*]}" = a-file ]
-    complete_words headroom report a-f
-    [ "${COMPREPLY[*]}" = a-file ]
 }
 
 @test "doctor tells what works" {

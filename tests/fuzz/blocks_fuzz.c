@@ -7,7 +7,7 @@
 #include "../unit/blocks_fixture.h"
 
 #include "import/import.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <fcntl.h>
 

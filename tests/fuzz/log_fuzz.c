@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 #include "profile/profile.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,9 +7,10 @@
  */
 #include "sound_profile.h"
 
-#include "compare/compare.h"
+#include "compare/check.h"
+#include "compare/diff.h"
 #include "export/export.h"
-#include "report/report.h"
+#include "show/report.h"
 #include "view/view.h"
 
 #include <fcntl.h>

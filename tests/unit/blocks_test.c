@@ -7,7 +7,7 @@
 #include "blocks_fixture.h"
 #include "import/import.h"
 #include "profile/profile.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -430,10 +430,10 @@ static void nonsense_is_left_out(void **state)
         fixture_run(block, 2000, 100, 0);
         memcpy((char *)block + plants[i].offset, &plants[i].value, plants[i].bytes);
         struct profile *profile = import_and_read(&fixture, NULL, 0);
-        if (profile->timed_blocks_count != 4 || !is_degraded(profile, "makes no sense"))
+        if (profile->timed_blocks_count != 4 || !is_degraded(profile, "make no sense"))
             print_error("plant %zu was not noticed\n", i);
         assert_int_equal(profile->timed_blocks_count, 4);
-        assert_true(is_degraded(profile, "makes no sense"));
+        assert_true(is_degraded(profile, "make no sense"));
         struct report_options options = {0};
         json_decref(report_object(profile, &options));
         free(report(profile, &options, false));
@@ -460,7 +460,7 @@ static void parts_of_blocks_are_bounded(void **state)
     block->samples[5].ticks = UINT64_MAX;
     thread->blocks = UINT32_MAX;
     struct profile *profile = import_and_read(&fixture, NULL, 0);
-    assert_true(is_degraded(profile, "makes no sense"));
+    assert_true(is_degraded(profile, "make no sense"));
     assert_int_equal(profile->timed_blocks_count, 5);
     assert_int_equal(profile->block_children_count, 1);
     assert_int_equal(profile->block_stacks_count, 1);
@@ -493,7 +493,7 @@ static void damaged_heads_are_survived(void **state)
         }
         struct profile *profile = import_and_read(&fixture, NULL, 0);
         assert_int_equal(profile->timed_blocks_count, i == 5 ? 3 : 4);
-        assert_int_equal(is_degraded(profile, "makes no sense"), i < 2);
+        assert_int_equal(is_degraded(profile, "make no sense"), i < 2);
         assert_int_equal(is_degraded(profile, "times are in ticks"), i == 2 || i == 3);
         struct report_options options = {0};
         json_decref(report_object(profile, &options));
@@ -513,12 +513,12 @@ static void missing_regions_are_told(void **state)
     assert_int_equal(import_blocks(fixture.log_path, fixture.file, &run, NULL, 0, &symbols,
                                    fixture.profile_path, NULL, NULL, error, sizeof error),
                      BASE_IO);
-    assert_string_equal(error, "cannot read what was timed: it is not there.");
+    assert_string_equal(error, "cannot read the recorded times: it is not there.");
     /* The log alone has nothing in it. */
     assert_int_equal(import_log(fixture.log_path, NULL, &symbols, fixture.profile_path, NULL, NULL,
                                 error, sizeof error),
                      BASE_UNSUPPORTED);
-    assert_non_null(strstr(error, "what is left of 'headroom interference'"));
+    assert_non_null(strstr(error, "what is left of a recording by 'headroom interference'"));
     assert_int_equal(access(fixture.profile_path, F_OK), -1);
     fixture_free(&fixture);
 }
@@ -625,14 +625,14 @@ static void people_are_told_first_what_matters(void **state)
         "called        work  prog.c:41",
         "← main  prog.c:39",
         "held by       main (prog.c:79), for 95 % of the waiting (18,000 times)",
-        "cause         lock. 90 % of that time the thread was asleep",
+        "cause         lock. The thread was asleep 90 % of that time",
         "Varying work",
         "grows with argument 0",
         "Idle waits",
         "epoll_wait",
         "Not hooked",
         "spun in prog: its entry is a jump",
-        "What recording cost",
+        "Cost of recording",
     };
     const char *at = text;
     for (size_t i = 0; i < BASE_COUNT(order); i++) {

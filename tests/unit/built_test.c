@@ -366,7 +366,7 @@ static void counters_of_all_threads_and_processes_add_up(void **state)
     assert_int_equal(path->count, 10);
     assert_true(path->cycles < 0);
     assert_int_equal(path_of(profile, "hashed", n.across)->count, 1);
-    assert_false(says(profile, "makes no sense"));
+    assert_false(says(profile, "make no sense"));
     profile_free(profile);
 }
 
@@ -524,7 +524,7 @@ static void equal_contexts_are_one_vertex(void **state)
     assert_int_equal(path_of(profile, "inner", 0)->count, 4);
     assert_int_equal(profile->vertex_paths_count, 4);
     assert_int_equal(profile->vertex_paths[0].vertex, outer);
-    assert_true(profile->run.threads == 2 && !says(profile, "makes no sense"));
+    assert_true(profile->run.threads == 2 && !says(profile, "make no sense"));
     profile_free(profile);
 }
 
@@ -563,7 +563,7 @@ static void what_makes_no_sense_is_left_out(void **state)
     put_hashed(&region, last + cells_of(HASHED), 3, 99, 5);
     add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 32, 0x1234);
     struct profile *profile = import(&region);
-    assert_true(says(profile, "makes no sense"));
+    assert_true(says(profile, "make no sense"));
     assert_int_equal(path_of(profile, "work", n.around)->count, 15);
     assert_int_equal(path_of(profile, "work", n.entered)->count, 10);
     assert_null(path_of(profile, "hashed", 99));
@@ -579,7 +579,7 @@ static void a_lost_header_hides_nothing_else(void **state)
     memset(nothing, 0xa5, sizeof nothing);
     put(&region, 0, nothing, sizeof(struct built_region));
     struct profile *profile = import(&region);
-    assert_true(says(profile, "makes no sense"));
+    assert_true(says(profile, "make no sense"));
     assert_int_equal(path_of(profile, "work", n.around)->count, 15);
     profile_free(profile);
     region = counted_region(&n);
@@ -604,7 +604,7 @@ static void parents_in_circles_end(void **state)
     put_record(&region, &at, INNER, first, 0, 0, 1, 1, 0);
     put_record(&region, &at, INNER, 0xdead, 0, 0, 1, 1, 0); /* a parent that does not exist */
     struct profile *profile = import(&region);
-    assert_true(says(profile, "makes no sense"));
+    assert_true(says(profile, "make no sense"));
     assert_int_equal(profile->run.corrupt_records, 2);
     /* Cut somewhere, the circle is inner below inner; the lost one is inner below the root. */
     assert_int_equal(profile->vertices_count, 1 + 2);
@@ -656,7 +656,7 @@ static void scribbled_regions_never_crash(void **state)
             put(&region, at, &value, 1 + base_random_below(&random, 8));
         }
         assert_int_equal(try_import(&region, &profile), BASE_OK);
-        told += says(profile, "makes no sense") || says(profile, "could not be read as it was") ||
+        told += says(profile, "make no sense") || says(profile, "could not be read as it was") ||
                 says(profile, "no instrumented code ran");
         profile_free(profile);
         close(region.file);
@@ -693,7 +693,7 @@ static void scribbled_maps_never_crash(void **state)
             assert_int_equal(pwrite(copy, &value, 4, (off_t)at), 4);
         }
         assert_int_equal(try_import(&region, &profile), BASE_OK);
-        told += says(profile, "makes no sense");
+        told += says(profile, "make no sense");
         profile_free(profile);
         close(region.file);
     }

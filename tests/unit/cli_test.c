@@ -33,7 +33,7 @@ static struct settings parsed(const char *line)
 {
     struct settings settings;
     char error[512];
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     assert_true(parse("waste", line, &settings, error) >= 0);
     return settings;
 }
@@ -79,7 +79,7 @@ static void test_reuse(void **state)
 {
     struct settings settings;
     char error[512];
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     assert_int_equal(settings.unit, UNIT_LINE);
     assert_int_equal(settings.stack, 1);
     assert_true(settings.share == 1);
@@ -102,7 +102,7 @@ static void test_what_if_caches(void **state)
 {
     struct settings settings;
     char error[512];
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     assert_int_equal(parse("reuse", "--what-if-cache 32K,8 --what-if-cache 1M x", &settings, error),
                      5);
     assert_int_equal(settings.caches_count, 2);
@@ -110,7 +110,7 @@ static void test_what_if_caches(void **state)
     assert_int_equal(settings.caches[0].ways, 8);
     assert_int_equal(settings.caches[1].bytes, 1 << 20);
     assert_int_equal(settings.caches[1].ways, 0);
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     assert_int_equal(parse("reuse", "--what-if-cache 0 x", &settings, error), -1);
     assert_int_equal(parse("reuse", "--what-if-cache 1M,x x", &settings, error), -1);
     assert_int_equal(parse("waste", "--what-if-cache 1M x", &settings, error), -1);
@@ -120,7 +120,7 @@ static void test_stops_at_first_operand(void **state)
 {
     struct settings settings;
     char error[512];
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     assert_int_equal(parse("waste", "-q ls -o y --rate 7", &settings, error), 2);
     assert_null(settings.output);
     assert_int_equal(settings.rate, 80);
@@ -134,7 +134,7 @@ static void refused(const char *line, const char *expected)
     struct settings settings, before;
     char error[512] = "";
     memset(&settings, 0x5a, sizeof settings);
-    settings_default(&settings);
+    settings_default(&settings, find_verb("waste"));
     before = settings;
     assert_int_equal(parse("waste", line, &settings, error), -1);
     assert_memory_equal(&settings, &before, sizeof settings); /* untouched */
@@ -171,7 +171,7 @@ static void check_table(const struct verb *verb)
     assert_in_range(count, 1, 48);
     for (size_t i = 0; i < count; i++) {
         const struct option_spec *spec = &options[i];
-        assert_true(spec->offset < sizeof(struct settings));
+        assert_true(spec->offset < offsetof(struct settings, own) + verb->own_bytes);
         assert_true((spec->type == OPTION_FLAG) == (spec->argument == NULL));
         assert_true((spec->type == OPTION_CHOICE || spec->type == OPTION_SET) ==
                     (spec->choices != NULL));
@@ -189,10 +189,12 @@ static void check_table(const struct verb *verb)
 static void test_tables_are_sound(void **state)
 {
     size_t count = 0;
-    for (const struct verb *verb = verbs; verb->name; verb++, count++) {
+    for (; verbs[count]; count++) {
+        const struct verb *verb = verbs[count];
         check_table(verb);
         assert_non_null(verb->run);
         assert_ptr_equal(find_verb(verb->name), verb);
+        assert_in_range(verb->own_bytes, 0, SETTINGS_OWN_BYTES);
     }
     assert_int_equal(count, 15);
     check_table(&top);
@@ -296,7 +298,7 @@ static void test_time_has_an_end(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == READER_FAILED);
     assert_true(read(ends[0], said, sizeof said - 1) > 0);
     close(ends[0]);
-    assert_int_equal(strncmp(said, "headroom: gave up after 1 s of processor time", 45), 0);
+    assert_int_equal(strncmp(said, "headroom: gave up after 1 s of CPU time", 39), 0);
     assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
     assert_int_equal(rmdir(directory), 0);
     assert_int_equal(time_limit_seconds(0, NULL), 60);

@@ -4,9 +4,10 @@
  * (a simulation of recordings of one program, and of a program that changed), limits, suppressions;
  * and hostile names in everything that is printed.
  */
-#include "compare/compare.h"
+#include "compare/check.h"
+#include "compare/diff.h"
 #include "profile/profile.h"
-#include "report/report.h"
+#include "show/report.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -731,7 +732,7 @@ static void few_samples_are_told(void **state)
         assert_int_equal(report_check_make(NULL, profile, &options, &check, error, sizeof error),
                          BASE_OK);
         char *text = printed(check, as_text);
-        assert_int_equal(strstr(text, "too few samples to be relied") != NULL, traps == 2);
+        assert_int_equal(strstr(text, "rests on too few samples") != NULL, traps == 2);
         free(text);
         report_check_free(check);
         profile_free(profile);

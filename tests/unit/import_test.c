@@ -940,7 +940,7 @@ static void exact_counts_add_up(void **state)
     assert_true(total.loads == 2000 && total.store_bytes == 80 && total.fresh_store_bytes == 48);
     assert_true(total.ids == 100 && total.contexts == 50 && total.kernel_store_bytes == 4);
     assert_int_equal(profile->threads[0].cpu_ns, 1000);
-    assert_true(is_degraded(profile, "more calling contexts than can be told apart"));
+    assert_true(is_degraded(profile, "more calling contexts than can be kept apart"));
     assert_false(is_degraded(profile, "counters"));
     assert_false(is_degraded(profile, "killed"));
     profile_free(profile);
@@ -1047,7 +1047,7 @@ static void exact_images_find_their_parents(void **state)
     assert_string_equal(profile->arguments[1].text, "100");
     assert_string_equal(profile->run.engine, "exact");
     assert_string_equal(profile->run.verb, "waste");
-    assert_true(is_degraded(profile, "1 program was killed before handing in counts"));
+    assert_true(is_degraded(profile, "1 program was killed before delivering counts"));
     assert_int_equal(profile->run.lost_processes, 1);
     profile_free(profile);
     log_free(&log);

@@ -3,7 +3,7 @@
  * Scores and causes from figures: every cause by an input that must have it and a neighbour that
  * must not, scores by hand and against the definition, execution by execution.
  */
-#include "interference/interference.h"
+#include "sci/interference.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -400,13 +400,13 @@ static void locks_tell_whether_one_slept(void **state)
     assert_true(says(&world, block, "hardly ever slept: it spun"));
     part->asleep_ns = 600000;
     analyse(&world, block);
-    assert_true(says(&world, block, "67 % of that time the thread was asleep, else it spun"));
+    assert_true(says(&world, block, "The thread was asleep 67 % of that time; otherwise it spun"));
     part->asleep_ns = 900000;
     analyse(&world, block);
     assert_true(says(&world, block, "asleep nearly all"));
     world.input.switches = false;
     analyse(&world, block);
-    assert_true(says(&world, block, "not known: context switches were not watched"));
+    assert_true(says(&world, block, "unknown: context switches were not recorded"));
     assert_false(says(&world, block, "asleep nearly all"));
     interference_free(world.result);
 }
@@ -423,7 +423,7 @@ static void barriers_tell_who_is_late(void **state)
     world.parts[block][1] = world.parts[block][0];
     world.parts[block][1].thread = 1;
     analyse(&world, block);
-    assert_true(says(&world, block, "All threads spend about as much"));
+    assert_true(says(&world, block, "All threads spend about the same share"));
     interference_free(world.result);
 }
 
@@ -439,7 +439,7 @@ static void preemption_is_told_apart(void **state)
     equal(world.result->blocks[block].lost_ns, 900000);
     part->preempted_ns = 900000;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_PREEMPTION);
-    assert_true(says(&world, block, "slow where it was preempted"));
+    assert_true(says(&world, block, "slow around preemptions"));
     equal(world.result->blocks[block].lost_ns, 900000);
     world.input.switches = false;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
@@ -538,7 +538,7 @@ static void arguments_that_explain_nothing_are_no_work(void **state)
         sample(&world, block, i * 7 % 48 < 24 ? 100 + (double)(i % 3) : 1000 + (double)(i % 5),
                base_mix64(i + 1));
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
-    assert_true(says(&world, block, "'headroom sharing' will tell"));
+    assert_true(says(&world, block, "Without hardware counters these are not distinguished"));
     interference_free(world.result);
 }
 

@@ -6,6 +6,7 @@
 #include "launch/exact.h"
 #include "launch/launch.h"
 #include "launch/internal.h"
+#include "machine/tryout.h"
 #include "wire/built.h"
 
 #include <errno.h>
@@ -106,9 +107,9 @@ static void write_samples(struct wire_writer *writer, unsigned count)
     }
 }
 
-static const struct wire_table_slot *await_table(struct wire_region *region, const char *path)
+static const struct wire_table_slot *await_slot(struct wire_region *region,
+                                                const struct wire_table_slot *slot)
 {
-    struct wire_table_slot *slot = &region->tables[wire_table_want(region, path, 1, 1)];
     atomic_fetch_add(&region->doorbell, 1);
     for (int i = 0; i < 2000; i++) {
         uint32_t state = atomic_load(&slot->state);
@@ -117,6 +118,48 @@ static const struct wire_table_slot *await_table(struct wire_region *region, con
         usleep(5000);
     }
     return slot;
+}
+
+static const struct wire_table_slot *await_table(struct wire_region *region, const char *path)
+{
+    return await_slot(region, &region->tables[wire_table_want(region, path, 1, 1)]);
+}
+
+static bool copy_file(const char *from, const char *to)
+{
+    char bytes[65536];
+    ssize_t got = -1;
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0700);
+    while (in >= 0 && out >= 0 && (got = read(in, bytes, sizeof bytes)) > 0)
+        if (write(out, bytes, (size_t)got) != got)
+            break;
+    close(in);
+    close(out);
+    return got == 0;
+}
+
+/* What is only named is not made, and later comes from the file that was there at first. */
+static int play_named_tables(struct wire_region *region)
+{
+    char path[WIRE_PATH_BYTES];
+    if (!getcwd(path, sizeof path - 16))
+        return 30;
+    strcat(path, "/module");
+    if (!copy_file(self, path))
+        return 31;
+    uint32_t kept = wire_table_name(region, path, 3, 3);
+    usleep(400000); /* several ticks of headroom's */
+    if (unlink(path) != 0 || !copy_file("/dev/null", path))
+        return 32;
+    if (atomic_load(&region->tables[kept].state) != WIRE_TABLE_NAMED)
+        return 33;
+    if (!wire_table_need(region, kept) || wire_table_need(region, kept))
+        return 34;
+    uint64_t bytes = await_table(region, self)->bytes;
+    if (atomic_load(&await_slot(region, &region->tables[kept])->state) != WIRE_TABLE_READY ||
+        region->tables[kept].bytes != bytes)
+        return 35;
+    return unlink(path) == 0 ? 0 : 36;
 }
 
 /* A table for a real program can be opened; hopeless requests fail, and none hangs. */
@@ -135,7 +178,7 @@ static int play_tables(struct wire_region *region)
     struct stat status;
     if (file < 0 || fstat(file, &status) != 0 || (uint64_t)status.st_size < slot->bytes)
         return 21;
-    return 0;
+    return play_named_tables(region);
 }
 
 /* A broken program overwrites everything; states are such that headroom must look inside. */
@@ -716,7 +759,7 @@ static void test_built_ends(void **state)
 
 static struct launch_exact_engine stand_in(void)
 {
-    struct launch_exact_engine engine = {.library = "/usr/libexec/valgrind"};
+    struct launch_exact_engine engine = {.library = EXACT_LIBRARY};
     strcpy(engine.tool, self);
     strcpy(engine.start, self);
     return engine;
@@ -947,7 +990,7 @@ static void test_exact_environment(void **state)
 {
     char *old[] = {(char *)"VALGRIND_LIB=/x", (char *)"A=1", (char *)"VALGRIND_LAUNCHER=/y",
                    (char *)"DEBUGINFOD_URLS=http://localhost", NULL};
-    struct launch_exact_engine engine = {.start = "/s", .library = "/usr/libexec/valgrind"};
+    struct launch_exact_engine engine = {.start = "/s", .library = EXACT_LIBRARY};
     char **made = exact_environment(old, &engine);
     assert_string_equal(made[0], "A=1");
     assert_string_equal(made[1], "DEBUGINFOD_URLS=");
@@ -1080,17 +1123,17 @@ static void test_log_never_follows_links(void **state)
 
 static void test_watchpoints_are_found_by_trying(void **state)
 {
-    struct launch_watchpoints found;
+    struct machine_watchpoints found;
     struct sigaction before, after;
     sigaction(SIGTRAP, NULL, &before);
-    assert_int_equal(launch_try_watchpoints(3, &found), BASE_OK);
+    assert_int_equal(machine_try_watchpoints(3, &found), BASE_OK);
     sigaction(SIGTRAP, NULL, &after);
     assert_ptr_equal(before.sa_handler, after.sa_handler);
     assert_true(found.registers <= found.armed && found.armed <= 4);
     assert_true(found.registers == 4 || found.refused != 0 || found.armed > found.registers);
     if (found.registers)
         assert_true(found.trap_us > 0 && found.arm_us > 0);
-    assert_int_equal(launch_try_descriptors(), BASE_OK);
+    assert_int_equal(machine_try_descriptors(), BASE_OK);
 }
 
 static int begin(void **state)

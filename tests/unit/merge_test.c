@@ -330,13 +330,13 @@ static bool same_value(const struct schema_column *column, const char *a, const 
 static bool same_rows(const struct schema_table *table, const struct profile *a,
                       const struct profile *b)
 {
-    struct merge_items left = merge_items(a, table), right = merge_items(b, table);
+    struct schema_items left = schema_items(a, table), right = schema_items(b, table);
     if (left.count != right.count)
         return false;
     for (size_t i = table->first; i < left.count; i++)
         for (size_t c = 0; c < table->columns_count; c++)
-            if (!same_value(&table->columns[c], left.items + i * left.bytes,
-                            right.items + i * right.bytes))
+            if (!same_value(&table->columns[c], left.items + i * table->item_bytes,
+                            right.items + i * table->item_bytes))
                 return false;
     return true;
 }
@@ -345,12 +345,11 @@ static bool same_rows(const struct schema_table *table, const struct profile *a,
 static const char *difference(const struct profile *a, const struct profile *b, bool origins)
 {
     for (size_t i = 0; i < SCHEMA_TABLES; i++)
-        if ((origins || strcmp(schema_tables[i].name, "merged") != 0) &&
-            !same_rows(&schema_tables[i], a, b))
-            return schema_tables[i].name;
-    for (size_t i = 0; i < SCHEMA_RUN_KEYS; i++)
-        if (!same_value(&schema_run_keys[i], (const void *)&a->run, (const void *)&b->run))
-            return schema_run_keys[i].name;
+        if ((origins || schema_tables[i] != &schema_merged) && !same_rows(schema_tables[i], a, b))
+            return schema_tables[i]->name;
+    for (size_t i = 0; i < schema_run.columns_count; i++)
+        if (!same_value(&schema_run.columns[i], (const void *)&a->run, (const void *)&b->run))
+            return schema_run.columns[i].name;
     return NULL;
 }
 
@@ -460,20 +459,58 @@ static void one_profile_stays_what_it_is(void **state)
     profile_free(twice);
 }
 
-static void rules_fit_the_schema(void **state)
+static size_t bytes_of(const struct schema_column *column)
 {
-    for (size_t i = 0; i < MERGE_RULES; i++) {
-        const struct schema_table *table = merge_table(merge_rules[i].table);
-        assert_int_equal(strlen(merge_rules[i].columns), table->columns_count);
-        assert_int_equal(strspn(merge_rules[i].columns, "k+<>=."), table->columns_count);
+    switch (column->type) {
+    case SCHEMA_POSITION: return 0;
+    case SCHEMA_COUNT32: return 4;
+    case SCHEMA_BUILD_ID: return PROFILE_BUILD_ID_BYTES;
+    default: return 8;
     }
-    for (size_t i = 0; i < MERGE_REFERENCES; i++) {
-        const struct merge_reference *reference = &merge_references[i];
-        const struct schema_column *column =
-            merge_column(merge_table(reference->table), reference->column);
-        assert_int_equal(column->type, SCHEMA_COUNT32);
-        assert_true(!reference->target || merge_table(reference->target));
+}
+
+static void column_holds_together(const struct schema_table *table, size_t c)
+{
+    const struct schema_column *column = &table->columns[c];
+    assert_int_equal(column->bytes, bytes_of(column));
+    assert_true(column->type != SCHEMA_POSITION || c == 0);
+    assert_true(column->type == SCHEMA_COUNT32 || column->reference == SCHEMA_NO_REFERENCE);
+    assert_int_equal(column->reference == SCHEMA_PARENT, column->target == table);
+    if (column->reference == SCHEMA_RANGE)
+        assert_true(column->target->owner == table && column[1].type == SCHEMA_COUNT32);
+    else if (column->target &&
+             table->merging != SCHEMA_PARTS) /* settled before: ids in keys are final */
+        assert_true(column->target->index <= table->index);
+    switch (column->rule) {
+    case SCHEMA_SUM:
+        assert_true(column->type == SCHEMA_COUNT32 || column->type == SCHEMA_COUNT64 ||
+                    column->type == SCHEMA_REAL);
+        break;
+    case SCHEMA_SUM_KNOWN: assert_true(column->type == SCHEMA_REAL && column->low < 0); break;
+    case SCHEMA_EARLIER: assert_int_equal(column->type, SCHEMA_COUNT64); break;
+    case SCHEMA_AGREED: assert_true(schema_is_text(column) && column->null); break;
+    case SCHEMA_FOLDED: assert_non_null(table->fold); break;
+    default: break;
     }
+}
+
+static void declarations_hold_together(void **state)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
+        const struct schema_table *table = schema_tables[t];
+        const struct schema_column *columns = table->columns;
+        assert_int_equal(table->index, t);
+        assert_true(table->since >= 1 && table->since <= PROFILE_VERSION);
+        assert_true(columns[0].type == SCHEMA_POSITION || columns[0].rule == SCHEMA_KEY);
+        assert_int_equal(table->merging == SCHEMA_TREE, columns[1].reference == SCHEMA_PARENT);
+        bool parts = table->merging == SCHEMA_PARTS || table->merging == SCHEMA_SAME_PARTS;
+        assert_int_equal(parts, table->owner != NULL);
+        assert_true(table->order != SCHEMA_GROUPED || columns[0].type == SCHEMA_POSITION);
+        for (size_t c = 0; c < table->columns_count; c++)
+            column_holds_together(table, c);
+    }
+    for (size_t c = 0; c < schema_run.columns_count; c++)
+        column_holds_together(&schema_run, c);
 }
 
 /* ---- files and what is told of them ------------------------------------------------------------
@@ -722,14 +759,14 @@ static void spoil(struct profile *profile, struct base_random *random)
         0,         1,         2, 3, 7, 255, 4096, UINT32_MAX - 1, UINT32_MAX, UINT64_C(1) << 50,
         INT64_MAX, UINT64_MAX};
     static const char *const texts[] = {NULL, "", "\n\t\x01", "f1", "\xff\xfe"};
-    const struct schema_table *table = &schema_tables[base_random_below(random, SCHEMA_TABLES)];
+    const struct schema_table *table = schema_tables[base_random_below(random, SCHEMA_TABLES)];
     const struct schema_column *column =
         &table->columns[base_random_below(random, table->columns_count)];
-    struct merge_items items = merge_items(profile, table);
+    struct schema_items items = schema_items(profile, table);
     if (items.count == table->first)
         return;
     size_t row = table->first + base_random_below(random, items.count - table->first);
-    void *value = items.items + row * items.bytes + column->offset;
+    void *value = items.items + row * table->item_bytes + column->offset;
     uint64_t number = odd[base_random_below(random, BASE_COUNT(odd))];
     if (column->type == SCHEMA_COUNT32)
         *(uint32_t *)value = (uint32_t)number;
@@ -772,7 +809,7 @@ int main(void)
         cmocka_unit_test(a_difference_is_seen),
         cmocka_unit_test(order_and_groups_do_not_matter),
         cmocka_unit_test(one_profile_stays_what_it_is),
-        cmocka_unit_test(rules_fit_the_schema),
+        cmocka_unit_test(declarations_hold_together),
         cmocka_unit_test(origins_are_kept_in_files),
         cmocka_unit_test(processes_without_origin_are_damage),
         cmocka_unit_test(runs_are_told_together),

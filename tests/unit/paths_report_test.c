@@ -3,7 +3,7 @@
  * Reports of paths and calling contexts: a profile small enough to work everything out by hand; the
  * JSON is read by a library, the text compared with what a person should see.
  */
-#include "report/paths.h"
+#include "paths/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -446,8 +446,8 @@ static void json_stays_small_unless_asked(void **state)
 static const char expected[] =
     "headroom paths  ./prog\n"
     "  1.00 s, 0.00 s of CPU time, 1 process, 1 thread\n"
-    "  engine built, every execution of instrumented code was counted; cycles are a\n"
-    "  sample of about one path in 64, without the 12 that reading the counter costs\n"
+    "  engine built, every execution of instrumented code was counted; cycles were\n"
+    "  sampled on about one path in 64, less the 12 that reading the counter costs\n"
     "\n"
     "  files are under /no/such/\n"
     "\n"
@@ -470,13 +470,13 @@ static const char expected[] =
     "\n"
     "Hot paths\n"
     "\n"
-    "  #1  60.0 % of the cycles, dense (6 an instruction, 1 on average)\n"
+    "  #1  60.0 % of the cycles, dense (6 per instruction, 1 on average)\n"
     "      alpha  a.c:10  path 0\n"
     "      10 executions of 10 instructions, 60 cycles\n"
     "        lines 10–12, 14–15\n"
     "        ← leaves the function\n"
     "\n"
-    "  #2  31.5 % of the cycles, sparse (0.42 an instruction, 1 on average)\n"
+    "  #2  31.5 % of the cycles, sparse (0.42 per instruction, 1 on average)\n"
     "      beta  a.c:30  path 0\n"
     "      5 executions of 150 instructions, 63 cycles\n"
     "        ↳ begins where an exception lands\n"
@@ -496,7 +496,7 @@ static const char expected[] =
     "  contexts                6, 360 bytes, 60 bytes each\n"
     "  height                  2.3 on average, 3 at most\n"
     "  callees                 1.33 for each context that calls\n"
-    "  most of one function    3: beta\n"
+    "  most of any function    3: beta\n"
     "  call sites in contexts  4, of which 4 were used, 2 of them reached by one path\n"
     "                          only\n"
     "\n"
@@ -510,10 +510,10 @@ static const char expected[] =
     "  The paths' own cycles are 50 % of the CPU time; the rest went to code that is\n"
     "  not instrumented (libraries, the kernel) and to counting.\n"
     "  4 functions were instrumented; of all functions:\n"
-    "  - 1 truncated (too many paths: what was recorded are pieces of them): delta\n"
+    "  - 1 truncated (too many paths: pieces of them were recorded): delta\n"
     "  - 1 counted in hash tables (many paths): beta\n"
-    "  - 1 left alone (jumps ?[31mabout): hard\n"
-    "  - 2 instructions of inline assembly were left alone\n"
+    "  - 1 left out (jumps ?[31mabout): hard\n"
+    "  - 2 instructions of inline assembly were left as they are\n"
     "\n"
     "Next\n"
     "  headroom report --limit 0 p.headroom\n"
@@ -603,7 +603,7 @@ static void text_tells_what_cannot_be_told(void **state)
     free(text);
     options.metric = 1 + REPORT_INSTRUCTIONS;
     text = text_of(profile, &options);
-    has(text, "told apart by cycles or misses only");
+    has(text, "Only cycles or misses distinguish");
     assert_null(strstr(text, ", sparse"));
     assert_null(strstr(text, ", dense"));
     assert_null(strstr(text, "cache of"));
@@ -614,7 +614,7 @@ static void text_tells_what_cannot_be_told(void **state)
     free(text);
     profile->run.cpu_s = 4e-7; /* 800 cycles */
     text = text_of(profile, &options);
-    has(text, "are more than the CPU time: paths had to wait");
+    has(text, "exceed the CPU time: they include the time that paths waited");
     assert_null(strstr(text, "100 % of the CPU time"));
     free(text);
     profile->paths[0].misses = 2;

@@ -4,7 +4,7 @@
  * was put in; the text is compared with what a person should read.
  */
 #include "distance/distance.h"
-#include "report/parts.h"
+#include "show/parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -364,9 +364,10 @@ static void text_reads_like_this(void **state)
     static const char expected[] =
         "headroom waste  ./prog 'two words'\n"
         "  1.50 s, 1.25 s of CPU time, 1 process, 1 thread\n"
-        "  engine live, source clock, 200 samples per CPU second and thread, weighted by CPU time\n"
+        "  engine live, source clock, 200 samples per thread and second of CPU time, weighted by "
+        "CPU time\n"
         "\n"
-        "                       wasted       95 % interval    samples    watched   verdicts\n"
+        "                       wasted       95 % interval    samples   followed    decided\n"
         "  dead stores          50.0 %       47.8 – 52.2 %      1,200      1,190      2,000\n"
         "\n"
         "  files are under /home/u/demo/\n"
@@ -378,9 +379,9 @@ static void text_reads_like_this(void **state)
         "      stored        memset  in prog\n"
         "                    ← fill  src/main.c:20\n"
         "      overwritten   table::put (inlined)  include/table.h:9\n"
-        "      Memory is cleared and then written before it is read: leave the clearing out, or "
-        "clear only\n"
-        "      the part that is not written anyway.\n"
+        "      Memory is cleared and then written before it is read: do not clear it, or clear "
+        "only the part\n"
+        "      that is not written anyway.\n"
         "\n"
         "  #2  33.0 % of the dead bytes (30 – 36 %)\n"
         "      in main → work (src/main.c:40)\n"
@@ -390,10 +391,10 @@ static void text_reads_like_this(void **state)
         "  1 more, together 17.0 %\n"
         "\n"
         "Limits of this recording\n"
-        "  Of 2,500 samples attempted 1,200 were stored (48 %); not stored: 1,300 × the tick fell "
-        "into a\n"
-        "  system call.\n"
-        "  Longest stretch of samples that could not be watched: 1.0 % (dead stores) of the "
+        "  Of 2,500 attempted samples, 1,200 were taken (48 %); dropped: 1,300 × the tick fell "
+        "into a system\n"
+        "  call.\n"
+        "  Longest run of samples that could not be followed: 1.0 % (dead stores) of the "
         "samples.\n"
         "  - no line information for libc.so.6\n"
         "\n"
@@ -433,7 +434,7 @@ static void few_samples_give_no_digits(void **state)
     uint32_t top = context(profile, 0, "main", main_c, 5, 0);
     add_pair(profile, PROFILE_SILENT, top, top, 20, 9);
     profile_total(profile);
-    shows(profile, &options, "too few samples for figures (29 verdicts)");
+    shows(profile, &options, "too few samples for figures (29 decided)");
     shows(profile, &options, "headroom waste --rate 1000 -- ./prog 'two words'");
     lacks(profile, &options, "69.0 %");
     profile->pairs[0].use_traps++;
@@ -453,7 +454,7 @@ static void single_verdicts_are_left_out(void **state)
     add_pair(profile, PROFILE_DEAD, a, a, 1, 50);
     add_pair(profile, PROFILE_DEAD, b, b, 1, 50);
     profile_total(profile);
-    shows(profile, &options, "2 with a single verdict each, together 100.0 %");
+    shows(profile, &options, "2 seen once each, together 100.0 %");
     lacks(profile, &options, "#1");
     options.limit = 0;
     shows(profile, &options, "#2");
@@ -704,14 +705,14 @@ static void exact_waste_reads_like_this(void **state)
         "\n"
         "  1 more, together 0.0 %\n"
         "\n"
-        "Silent stores  0.0 % of the bytes stored were there already\n"
+        "Stores of an unchanged value (silent)  0.0 % of the bytes stored\n"
         "\n"
         "  Nothing was wasted.\n"
         "\n"
-        "Redundant loads  nothing to judge: no byte was accessed twice in this way\n"
+        "Redundant loads  nothing to decide: no byte was accessed twice in this way\n"
         "\n"
         "Limits of this recording\n"
-        "  Not judged, because no former access is known: 0 bytes loaded, 2.0 KiB stored.\n"
+        "  Undecided, because no earlier access was seen: 0 bytes loaded, 2.0 KiB stored.\n"
         "  System calls read 100 bytes of the program's memory and wrote 0 bytes.\n"
         "\n"
         "Next\n"
@@ -723,7 +724,7 @@ static void exact_waste_reads_like_this(void **state)
     free(text);
     options.limit = 0;
     shows(profile, &options, "#3  0.0 % of the dead bytes: 1 byte\n");
-    lacks(profile, &options, "verdict");
+    lacks(profile, &options, "weak evidence");
     lacks(profile, &options, "#4");
     profile_free(profile);
 }
@@ -843,9 +844,10 @@ static void reuse_reads_like_this(void **state)
         "  64 KiB      33.77 %  ████████████████████████████████████████████████\n"
         "  128 KiB     33.77 %  ████████████████████████████████████████████████\n"
         "  256 KiB      0.66 %  █\n"
-        "  (fully associative, least recently used replaced; first touches included)\n"
+        "  (fully associative, LRU replacement; first touches included)\n"
         "\n"
-        "  Stack distances derived from the time distances alone would agree to 100.0 %.\n"
+        "  Stack distances derived from the time distances alone would agree with these to 100.0 "
+        "%.\n"
         "\n"
         "Reuses by place  ordered by their distance beyond 32 KiB\n"
         "\n"
@@ -856,7 +858,8 @@ static void reuse_reads_like_this(void **state)
         "      in main (main.c:50)\n"
         "      used          sum  main.c:21\n"
         "      reused        sum  main.c:20\n"
-        "      With all of them near, misses would fall at best from 33.77 to 0.66 % in a cache of "
+        "      If all of them were near, misses would fall at best from 33.77 to 0.66 % in a cache "
+        "of "
         "32 "
         "KiB.\n"
         "\n"
@@ -882,7 +885,7 @@ static void reuse_without_stack_distances_uses_the_model(void **state)
     profile->reuses[0].share_last = profile->reuses[1].share_last = 0.01;
     shows(profile, &options,
           "Estimated from 1,208,000 accesses to 8,000 lines, 1 % of them, chosen");
-    shows(profile, &options, "(100 % at first, less");
+    shows(profile, &options, "(100 % at first, fewer");
     json_t *root = parse(profile, &options);
     assert_int_equal(json_array_size(at(root, "reuse.stack")), 0);
     assert_string_equal(TEXT(root, "reuse.miss_ratio_from"), "stack_from_time");
@@ -1134,12 +1137,12 @@ static void advice_follows_the_evidence(void **state)
         {PROFILE_DEAD, "__memset_avx2_unaligned_erms", "g", 1, 2, "Memory is cleared and then"},
         {PROFILE_DEAD, "f", "g", 3, 2, "Memory is cleared and then"}, /* memset in the line */
         {PROFILE_DEAD, "memset_like", "memset_like", 1, 2, "Two lines of one function store"},
-        {PROFILE_DEAD, "memcpy", "__memmove_avx", 1, 1, "copied and copied over"},
-        {PROFILE_DEAD, "helper", "helper", 4, 4, "gain from inlining"},
+        {PROFILE_DEAD, "memcpy", "__memmove_avx", 1, 1, "copied, then overwritten"},
+        {PROFILE_DEAD, "helper", "helper", 4, 4, "start of a function"},
         {PROFILE_DEAD, "f", "f", 1, 1, "overwrites its own result"},
         {PROFILE_DEAD, "f", "f", 7, 7, "fills the same memory again"},
         {PROFILE_DEAD, "f", "f", 2, 1, "Two lines of one function store"},
-        {PROFILE_SILENT, "f", "f", 2, 2, "filled again"},
+        {PROFILE_SILENT, "f", "f", 2, 2, "refilled although"},
         {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes"},
         {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search"},
         {PROFILE_LOAD, "find", "find", 5, 5, "same links are followed"},
@@ -1210,7 +1213,7 @@ static void caches_of_the_machine_are_marked(void **state)
     shows(profile, &options, "█ ← L3\n  (fully associative");
     shows(profile, &options,
           "Of the accesses, 33.77 % miss this machine's L1 (48 KiB), 17.22 % miss L2 (248 KiB), "
-          "0.66 % miss\n  L3 (33 MiB); 0.66 % are first touches, which every cache misses.");
+          "0.66 % miss\n  L3 (33 MiB); 0.66 % are first touches, which miss in every cache.");
     json_t *root = parse(profile, &options);
     assert_int_equal(json_array_size(at(root, "reuse.caches")), 3);
     assert_int_equal(NUMBER(root, "reuse.caches.0.level"), 1);
@@ -1252,9 +1255,10 @@ static void order_goes_by_the_private_cache(void **state)
     add_cache(profile, 2, 128 << 10);
     add_cache(profile, 3, 192 << 10);
     shows(profile, &options, "ordered by their distance beyond L2 (128 KiB)");
-    shows(profile, &options,
-          "With all of them near, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), "
-          "from\n      33.77 to 0.66 % in L2 (128 KiB), from 33.77 to 0.66 % in L3 (192 KiB).");
+    shows(
+        profile, &options,
+        "If all of them were near, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), "
+        "from\n      33.77 to 0.66 % in L2 (128 KiB), from 33.77 to 0.66 % in L3 (192 KiB).");
     /* One row for each size. */
     lacks(profile, &options,
           "  32 KiB      33.77 %  ████████████████████████████████████████████████\n");
@@ -1319,7 +1323,7 @@ static void simulated_caches_stand_beside_the_curve(void **state)
     json_decref(root);
     profile->what_ifs_count = 1;
     profile->reuses[0].unit_bytes = profile->reuses[1].unit_bytes = 8;
-    shows(profile, &options, "the curve counts other locations and does not compare");
+    shows(profile, &options, "the curve counts other locations and cannot be compared");
     lacks(profile, &options, "points");
     profile_free(profile);
 }
@@ -1373,28 +1377,28 @@ static void estimates_are_called_so(void **state)
           "about 5898 K accesses to about 39.1 K lines of 64 bytes (2.4 MiB); about 1000 of them "
           "never");
     shows(profile, &options, "Estimated from 700 samples.");
-    shows(profile, &options, "at about 1.2 accesses a nanosecond (0.4 – 3.6, from 25 programs,");
+    shows(profile, &options, "at about 1.2 accesses per nanosecond (0.4 – 3.6, from 25 programs,");
     shows(profile, &options, "?[31mby mix)");
-    shows(profile, &options, "Times below 150 ns are not told apart; 3.4 µs were taken off for");
+    shows(profile, &options, "Times below 150 ns are not distinguished; 3.4 µs were subtracted");
     shows(profile, &options, "Reuse by another\n  thread is not seen.");
-    shows(profile, &options, "A watchpoint covers a part of a line:");
+    shows(profile, &options, "A watchpoint covers part of a line:");
     shows(
         profile, &options,
         "  CPU time                    <150 ns      9.3 µs      9.6 µs      9.9 µs       10 µs\n");
-    shows(profile, &options, "  about so many accesses            1 ");
+    shows(profile, &options, "  accesses, estimated               1 ");
     shows(profile, &options, "  CPU time         reuses\n  below 200 ns     66.7 % ███");
     shows(profile, &options, "  …\n  5 – 10 µs ");
     shows(profile, &options, "\n  cache of     misses     90 % interval\n");
     shows(profile, &options,
-          "not the model's own error, nor reuse of a line\n  by bytes that were");
-    shows(profile, &options, "not watched: misses may be fewer)");
+          "not the model's own, nor reuse of a line through bytes that were not\n");
+    shows(profile, &options, "followed: misses may be fewer)");
     shows(profile, &options, "Of the accesses, about 33.8 % (");
     shows(profile, &options,
           "of the reuses (30 – 37 %); on average about 4000 lines (250.0\n"
           "      KiB) and about 11.7 K accesses later\n");
     shows(profile, &options, "misses would fall at best from about 33.8 to 0.7 % in L1 (32 KiB).");
     lacks(profile, &options, "time distance");
-    lacks(profile, &options, "take these figures with care");
+    lacks(profile, &options, "treat these figures with caution");
     lacks(profile, &options, "Dead stores");
     lacks(profile, &options, "95 % interval");
     profile_free(profile);
@@ -1407,8 +1411,8 @@ static void few_samples_of_reuse_are_told(void **state)
     lacks(profile, &options, "--rate");
     profile->reuse_pairs[0].count = 20;
     profile->reuse_pairs[1].count = 4;
-    shows(profile, &options, "So few samples tell little");
-    shows(profile, &options, "; seen 4 times only");
+    shows(profile, &options, "So few samples say little");
+    shows(profile, &options, "; weak evidence: seen 4 times");
     shows(profile, &options, "headroom reuse --rate 1000 -- ./prog 'two words'");
     profile_free(profile);
 }
@@ -1873,7 +1877,7 @@ static void loops_of_one_function_are_told_apart(void **state)
           "                    in the loop at main.c:19\n"
           "      reused        work  main.c:30\n"
           "                    in the loop at main.c:29\n"
-          "      With all of them near, misses");
+          "      If all of them were near, misses");
     lacks(profile, &options, "paths part");
     shows(profile, &options, "Fusion: two loops of one function go over the same data");
     json_t *root = parse(profile, &options);
@@ -1894,7 +1898,7 @@ static void loops_of_one_function_are_told_apart(void **state)
     profile->reuse_pairs[0].reuse = use;
     suggests(profile, "time tiling");
     shows(profile, &options,
-          "Time tiling: the reuse comes in the next round of the loop around both");
+          "Time tiling: the reuse comes in the next iteration of the loop around both");
     /* The remainder of a vectorised loop reads as the loop itself: no second loop. */
     profile->loops[second].line = 19;
     suggests(profile, "tiling");
@@ -1954,9 +1958,9 @@ static void calls_from_one_loop_part_there(void **state)
     shows(profile, &options, "in the loop at main.c:29, inside the loop at main.c:49 in main\n");
     /* A loop without a place, or without anything. */
     profile->loops[second].file = NULL;
-    shows(profile, &options, "in a loop of consume, inside the loop at main.c:49");
+    shows(profile, &options, "in a loop in consume, inside the loop at main.c:49");
     profile->loops[second].function = NULL;
-    shows(profile, &options, "in a loop of prog+0x2003, inside");
+    shows(profile, &options, "in a loop in prog+0x2003, inside");
     profile->frame_loops_count = 0;
     suggests(profile, NULL);
     profile_free(profile);

@@ -313,7 +313,7 @@ static void reserved_groups_are_not_torn(void **state)
 {
     struct wire_region *region = region_new();
     struct wire_writer writer = {.region = region, .chunk = WIRE_NONE};
-    const uint32_t chunk_bytes = sizeof region->chunks[0].data;
+    const uint32_t chunk_bytes = sizeof region->data[0];
     assert_false(wire_reserve(&writer, chunk_bytes + 8));
     assert_true(wire_reserve(&writer, chunk_bytes));
     uint32_t first = writer.chunk;
@@ -394,6 +394,48 @@ static void a_killed_writer_loses_nothing(void **state)
     /* Between taking a chunk and marking it open a few instructions can lose it. */
     assert_true(lost_chunks <= 2);
     munmap((void *)written, 4096);
+}
+
+/* Takes chunks, each for a thread of its own, until there are `most` or the pool is empty. */
+static uint32_t take_chunks(struct wire_region *region, uint32_t most)
+{
+    for (uint32_t taken = 0; taken < most; taken++) {
+        struct wire_node node = {.record = {.type = WIRE_NODE, .bytes = sizeof node}};
+        struct wire_writer writer = {.region = region, .chunk = WIRE_NONE, .thread = taken + 1};
+        if (!wire_write(&writer, &node.record))
+            return taken;
+        if (wire_pool_bytes(writer.chunk + 1) > sizeof *region)
+            fail();
+    }
+    return most;
+}
+
+static void a_small_pool_asks_for_the_rest(void **state)
+{
+    enum { FIRST = 10 };
+    struct wire_region *region = region_new();
+    struct collector all = {0};
+    uint64_t corrupt = 0;
+    wire_pool_limit(region, FIRST);
+    assert_int_equal(free_chunks(region), FIRST);
+    assert_int_equal(take_chunks(region, FIRST / 2), FIRST / 2);
+    assert_int_equal(region->pool_low, 0);
+    uint32_t rung = region->doorbell;
+    assert_int_equal(take_chunks(region, 1), 1);
+    assert_int_equal(region->pool_low, 1);
+    assert_int_equal(region->doorbell, rung + 1);
+    assert_int_equal(take_chunks(region, WIRE_CHUNKS), FIRST - FIRST / 2 - 1);
+    assert_int_equal(region->doorbell, rung + 1);
+    wire_pool_extend(region, FIRST);
+    assert_int_equal(free_chunks(region), WIRE_CHUNKS - FIRST);
+    assert_int_equal(take_chunks(region, WIRE_CHUNKS), WIRE_CHUNKS - FIRST);
+    wire_reap(region, all_dead, NULL);
+    assert_true(wire_drain(region, collect, &all, &corrupt));
+    assert_int_equal(corrupt, 0);
+    assert_int_equal(all.count, WIRE_CHUNKS);
+    assert_int_equal(free_chunks(region), WIRE_CHUNKS);
+    assert_int_equal(wire_pool_bytes(WIRE_CHUNKS), sizeof *region);
+    region_free(region);
 }
 
 static void only_the_dead_are_reaped(void **state)
@@ -503,10 +545,16 @@ static void tables_are_found_again(void **state)
     assert_string_equal(region->tables[a].path, "/lib/a.so");
     region->tables[a].state = WIRE_TABLE_FAILED;
     assert_int_equal(wire_table_want(region, "/lib/a.so", 1, 2), a);
+    uint32_t d = wire_table_name(region, "/lib/d.so", 1, 2);
+    assert_int_equal(region->tables[d].state, WIRE_TABLE_NAMED);
+    assert_int_equal(wire_table_name(region, "/lib/d.so", 1, 2), d);
+    assert_true(wire_table_need(region, d));
+    assert_false(wire_table_need(region, d));
+    assert_int_equal(region->tables[d].state, WIRE_TABLE_WANTED);
     assert_int_equal(wire_table_want(region, long_path, 0, 0), WIRE_NONE);
     long_path[WIRE_PATH_BYTES - 1] = 0;
     assert_int_not_equal(wire_table_want(region, long_path, 0, 0), WIRE_NONE);
-    for (uint32_t i = 4; i < WIRE_TABLES; i++)
+    for (uint32_t i = 5; i < WIRE_TABLES; i++)
         assert_int_not_equal(wire_table_want(region, "/lib/many.so", 9, i), WIRE_NONE);
     assert_int_equal(wire_table_want(region, "/lib/one_more.so", 9, 9999), WIRE_NONE);
     region_free(region);
@@ -676,7 +724,7 @@ static void a_damaged_record_costs_its_batch(void **state)
     uint64_t corrupt = 0;
     for (node.node = 1; node.node <= 4; node.node++)
         assert_true(wire_write(&writer, &node.record));
-    region->chunks[writer.chunk].data[2 * sizeof node + 12] ^= 1;
+    region->data[writer.chunk][2 * sizeof node + 12] ^= 1;
     frames_seen = 0;
     assert_true(wire_drain(region, keep_last, NULL, &corrupt));
     assert_int_equal(corrupt, 1);
@@ -693,7 +741,7 @@ static void a_damaged_record_costs_its_batch(void **state)
 static void impossible_lengths_are_counted_once(void **state)
 {
     const uint32_t lengths[] = {0xffffffff, WIRE_CHUNK_BYTES,
-                                sizeof(((struct wire_chunk *)0)->data) + 8};
+                                sizeof(((struct wire_region *)0)->data[0]) + 8};
     for (unsigned i = 0; i < BASE_COUNT(lengths); i++) {
         struct wire_region *region = region_new();
         struct wire_writer writer = {.region = region, .chunk = WIRE_NONE, .thread = 1};
@@ -775,6 +823,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_write_while_headroom_drains),
         cmocka_unit_test(a_full_pool_refuses_and_recovers),
+        cmocka_unit_test(a_small_pool_asks_for_the_rest),
         cmocka_unit_test(reserved_groups_are_not_torn),
         cmocka_unit_test(a_killed_writer_loses_nothing),
         cmocka_unit_test(only_the_dead_are_reaped),

@@ -7,7 +7,7 @@ import { bar, table } from "./table.js";
 
 const COLUMNS = [
   { id: "name", label: "block", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
-  { id: "lost", label: "lost", title: "without what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
+  { id: "lost", label: "lost", title: "excluding what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
   { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause_text ?? "" },
   { id: "time", label: "time", title: "of all its executions", value: (b) => b.total_ns, show: (b) => time(b.total_ns) },
@@ -35,7 +35,7 @@ function histogram(bins) {
         svg("title", null, `${time(bin.lo_ns)} to ${time(bin.hi_ns)}: ${count(bin.count)}`)))));
 }
 
-const context = (frames) => (frames.length ? contextList(frames) : h("p", { class: "note" }, "not known"));
+const context = (frames) => (frames.length ? contextList(frames) : h("p", { class: "note" }, "unknown"));
 
 const section = (title, list, item) => (list?.length ? h("section", null, h("h4", null, title), list.map(item)) : null);
 

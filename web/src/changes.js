@@ -104,7 +104,7 @@ const cell = (frame) => frame && h("div", { class: "end", title: `${nameOf(frame
 const columnsOf = (changes) => [
   { id: "verdict", label: "verdict", text: true, value: (c) => verdictOf(c, changes), show: (c) => h("span", { class: `verdict ${difference(c, changes) > 0 ? "more" : "less"}` }, verdictOf(c, changes)) },
   { id: "kind", label: "kind", text: true, value: (c) => KINDS[c.kind].label },
-  { id: "first", label: "first place", text: true, value: (c) => nameOf(endsOf(c)[0]), show: (c) => (c.all ? h("span", { class: "place" }, "all of this kind together") : cell(endsOf(c)[0])) },
+  { id: "first", label: "first place", text: true, value: (c) => nameOf(endsOf(c)[0]), show: (c) => (c.all ? h("span", { class: "place" }, "all findings of this kind") : cell(endsOf(c)[0])) },
   { id: "second", label: "second place", text: true, value: (c) => nameOf(endsOf(c)[1]), show: (c) => cell(endsOf(c)[1]) },
   { id: "before", label: "before", value: (c) => valuesOf(c, changes)[0], show: (c) => shown(c, changes, valuesOf(c, changes)[0]) },
   { id: "after", label: "after", value: (c) => valuesOf(c, changes)[1], show: (c) => shown(c, changes, valuesOf(c, changes)[1]) },
@@ -114,8 +114,8 @@ const columnsOf = (changes) => [
 
 function method({ exact, verb, level }) {
   if (exact) return "Everything was counted: any difference is real.";
-  if (verb === "interference") return "How much these times vary from run to run is not known from one run each: no difference is called significant.";
-  return `Samples: a difference is told if it is significant. Of comparisons in which nothing has changed at most ${Number((100 * level).toPrecision(3))} % tell any.`;
+  if (verb === "interference") return "One run each does not show how much these times vary from run to run: no difference is called significant.";
+  return `Samples: only significant differences are listed. Of comparisons in which nothing has changed, at most ${Number((100 * level).toPrecision(3))} % list any.`;
 }
 
 const recording = (name, side) => h("div", null, h("dt", null, name), h("dd", { title: side.command.join(" ") }, side.profile, " ", h("span", { class: "place" }, side.command.join(" "))));
@@ -153,7 +153,7 @@ function context(title, frames, app) {
 function way(change, target, open) {
   if (target) return h("button", { class: "way-there", onclick: open }, `Show the ${WORDS[target.view]}`);
   if (change.all) return null;
-  return h("span", { class: "note" }, change.verdict === "vanished" ? "The later profile does not have it." : "It is not among the findings in this page.");
+  return h("span", { class: "note" }, change.verdict === "vanished" ? "The later profile does not contain it." : "It is not among the findings in this page.");
 }
 
 function detail(change, changes, app, open) {

@@ -4,7 +4,7 @@ import { h, nameSpan } from "./dom.js";
 import { functionName, place } from "./format.js";
 
 export const KINDS = {
-  dead: { label: "dead stores", ends: ["stored, and lost", "stored again"] },
+  dead: { label: "dead stores", ends: ["stored, then lost", "stored again"] },
   silent: { label: "silent stores", ends: ["stored", "stored the same again"] },
   load: { label: "redundant loads", ends: ["loaded", "loaded the same again"] },
   reuse: { label: "reuses", ends: ["used", "used again"] },

@@ -100,7 +100,7 @@ class Painter {
 }
 
 function describe(app, metric, node) {
-  if (node < 0) return "several that are too narrow to be drawn; zoom to see them";
+  if (node < 0) return "several too narrow to be drawn; zoom to see them";
   const name = node ? app.tree.functions[app.tree.function[node]].name + (app.tree.inlined[node] ? " (inlined)" : "") : "all";
   return `${name}: ${amount(metric.total[node], metric.unit)}, ${percent(metric.sum ? metric.total[node] / metric.sum : 0)}; own ${amount(metric.self[node], metric.unit)}`;
 }
@@ -108,10 +108,10 @@ function describe(app, metric, node) {
 export function renderIcicle(root, app) {
   const { tree } = app;
   const metric = tree.metric(app.state.metric);
-  const canvas = h("canvas", { class: "icicle", tabindex: 0, role: "img", "aria-label": "icicle of the calling-context tree; the views top-down and bottom-up have the same as text" });
+  const canvas = h("canvas", { class: "icicle", tabindex: 0, role: "img", "aria-label": "icicle of the calling-context tree; the views top-down and bottom-up show the same as text" });
   const status = h("p", { class: "status", "aria-live": "polite" });
   const holder = h("div", { class: "holder" }, canvas);
-  root.append(status, holder, h("p", { class: "note legend" }, "Callers above; as wide as their share. ⤷ inlined into its caller; similar colours: the same module. Click or Enter zooms, Esc zooms out, 0 shows all, arrows move."));
+  root.append(status, holder, h("p", { class: "note legend" }, "Callers above; width is share. ⤷ inlined into its caller; similar colours: the same module. Click or Enter zooms, Esc zooms out, 0 shows all, arrows move."));
   const painter = new Painter(app, canvas);
   const valid = (node) => (node > 0 && node < tree.count && metric.total[node] > 0 ? node : 0);
   let zoomed = valid(app.state.zoom), selected = valid(app.state.node), drawn;

@@ -16,8 +16,8 @@ import { renderTree } from "./trees.js";
 const NOTHING = { view: "", kind: "", change: 0, pair: 0, path: 0, block: 0, metric: 0, node: 0, zoom: 0, row: "", sort: "", q: "", theme: "" };
 
 const KEYS = [
-  ["/", "search"], ["n, N", "next match, the one before"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"], ["w", "what changed"],
-  ["m", "next metric"], ["arrows", "move; right and left open and close"], ["Enter", "open, zoom"], ["0", "zoom and sorting back to the beginning"],
+  ["/", "search"], ["n, N", "next match, previous match"], ["p", "pairs"], ["t", "top-down"], ["b", "bottom-up"], ["i", "icicle"], ["s", "summary"], ["w", "what changed"],
+  ["m", "next metric"], ["arrows", "move; right and left open and close"], ["Enter", "open, zoom"], ["0", "reset zoom and sorting"],
   ["c", "copy the selected function's name"], ["d", "dark or light"], ["Esc", "leave the search, then zoom out"], ["?", "this list"],
 ];
 
@@ -141,7 +141,7 @@ class App {
     this.metrics.hidden = current.part !== "tree";
     this.found.textContent = "";
     if (current.part && !this[current.part]) {
-      this.root.append(h("p", { class: "note" }, "The data is being read."));
+      this.root.append(h("p", { class: "note" }, "Reading the data."));
       this.need(current.part).then(() => this.render(), (error) => this.root.replaceChildren(h("p", { class: "degraded" }, cannot(error))));
       return;
     }
@@ -177,7 +177,7 @@ class App {
 
   copy(name) {
     const done = () => this.say(`copied: ${name}`);
-    navigator.clipboard?.writeText(name).then(done, () => this.say("The browser does not let pages copy here."));
+    navigator.clipboard?.writeText(name).then(done, () => this.say("This browser does not let pages copy."));
   }
 
   say(text) {

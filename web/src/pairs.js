@@ -8,19 +8,19 @@ import { bar } from "./table.js";
 
 const WASTED = {
   dead: "of what was stored was overwritten before anything read it",
-  silent: "of what was stored left the value that was there",
+  silent: "of what was stored left the value unchanged",
   load: "of what was loaded had been loaded before, unchanged",
 };
 
 function wasteGroups(waste) {
   return Object.entries(waste ?? {}).filter(([id]) => WASTED[id]).map(([id, kind]) => ({
     id, ...KINDS[id], total: kind.pairs_total,
-    head: kind.fraction === null ? "There was no verdict." :
-      `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely upon" : ""}.`,
+    head: kind.fraction === null ? "Nothing was decided." :
+      `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely on" : ""}.`,
     pairs: kind.pairs.map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
       facts: [["share of this waste", interval(pair.share, pair.ci95)], ["wasted", bytes(pair.waste_bytes)], ["used", bytes(pair.use_bytes)],
         pair.traps ? ["seen", `${pair.traps} times`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
-        pair.likely_traps ? ["second place likely, not certain", pair.likely_traps] : null].filter(Boolean) })),
+        pair.likely_traps ? ["second line approximate", pair.likely_traps] : null].filter(Boolean) })),
   }));
 }
 
@@ -30,7 +30,7 @@ function reuseGroup(reuse) {
   if (!reuse) return [];
   const beyond = reuse.ranked_beyond_bytes;
   return [{ id: "reuse", ...KINDS.reuse, total: reuse.pairs_total,
-    head: beyond ? `Pairs of places, those first whose reuses lie farthest beyond ${bytes(beyond)} of cache.` : "Pairs of places, farthest first.",
+    head: beyond ? `Pairs of places, ordered by how far their reuses lie beyond ${bytes(beyond)} of cache.` : "Pairs of places, farthest first.",
     pairs: reuse.pairs.map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
       facts: [["share of far distance", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
         ["mean time distance", `${count(pair.time_mean)} accesses`],

@@ -43,7 +43,7 @@ function drawing(steps, rowOf, rows) {
 
 function throughSource(path, owner) {
   const steps = stepsOf(path, owner).slice(0, MOST_STEPS);
-  if (!steps.length) return h("p", { class: "note" }, "The lines of this path are not known.");
+  if (!steps.length) return h("p", { class: "note" }, "The lines of this path are unknown.");
   const passed = new Map();
   for (const line of steps) passed.set(line, (passed.get(line) ?? 0) + 1);
   const lines = rowsAround(passed, path);

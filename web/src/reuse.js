@@ -54,7 +54,7 @@ function curve(reuse) {
   const caches = reuse.caches ?? [];
   const low = Math.floor(logOf(list[0].bytes)), high = Math.ceil(Math.max(...list.map((p) => logOf(p.bytes)), ...caches.map((c) => logOf(c.bytes)))), most = Math.min(1, Math.max(...list.map((p) => p.high ?? p.ratio)) * 1.05 || 1);
   const whole = [...list, { ...list[list.length - 1], bytes: 2 ** high }];
-  return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the machine of the recording.", "size of the cache, logarithmic", low, high, most, bytes, (x, y) => [
+  return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the recording machine.", "size of the cache, logarithmic", low, high, most, bytes, (x, y) => [
     band(whole, x, y), svg("polyline", { class: "curve", points: points(whole, x, y, (p) => p.ratio).join(" ") }),
     list.map((p) => svg("circle", { class: "spot", cx: x(p.bytes), cy: y(p.ratio), r: 6 }, svg("title", null, `${bytes(p.bytes)}: ${percent(p.ratio)}`))),
     cacheMarks(caches, x, y, high)]);

@@ -31,9 +31,9 @@ export function highlighted(text) {
 // Lines around one, which is marked.
 export function excerpt(file, line, around = 6) {
   const lines = files.get(file);
-  if (!file || !line) return h("p", { class: "note" }, "The source line is not known.");
+  if (!file || !line) return h("p", { class: "note" }, "The source line is unknown.");
   const title = h("div", { class: "file", title: file }, `${base(file)}:${line}`);
-  if (!lines?.has(line)) return h("div", { class: "source" }, title, h("p", { class: "note" }, "No source lines of it are in this page."));
+  if (!lines?.has(line)) return h("div", { class: "source" }, title, h("p", { class: "note" }, "Its source lines are not part of this page."));
   const rows = [];
   for (let number = line - around; number <= line + around; number++)
     if (lines.has(number))

@@ -40,7 +40,7 @@ export function table(options) {
   const body = rows.slice(0, MOST_ROWS).map((row) =>
     h("tr", { class: [indices.get(row) === selected ? "selected" : "", matches?.(row) ? "match" : "", leads?.(row) ? "leads" : ""].join(" "), onclick: () => onOpen(indices.get(row)) }, cells(row)));
   const element = h("table", null, header(columns, options.sort, options.onSort), h("tbody", null, body));
-  const more = rows.length > MOST_ROWS && h("p", { class: "note" }, `${rows.length - MOST_ROWS} more rows are left out; sort or search to see others.`);
+  const more = rows.length > MOST_ROWS && h("p", { class: "note" }, `${rows.length - MOST_ROWS} more rows are not shown; sort or search to see others.`);
   const step = (by, wanted) => {
     const shown = rows.slice(0, MOST_ROWS);
     let at = shown.findIndex((row) => indices.get(row) === selected);

@@ -50,8 +50,8 @@ function bottomUp(tree, metric) {
 const columnsOf = (upwards, tree, metric) => [
   { id: "name", label: upwards ? "function, and who called it" : "function, and what it called", text: true, value: (row) => tree.functions[row.id].name },
   ...(upwards
-    ? [{ id: "self", label: "own", value: (row) => row.self, title: "what happened in the function itself" }, { id: "total", label: "inclusive", value: (row) => row.total, title: "with what it called; rows below: what of the own share came this way" }]
-    : [{ id: "total", label: "inclusive", value: (row) => row.total, title: "with what it called" }, { id: "self", label: "own", value: (row) => row.self, title: "in the function itself" }]),
+    ? [{ id: "self", label: "own", value: (row) => row.self, title: "what happened in the function itself" }, { id: "total", label: "inclusive", value: (row) => row.total, title: "including what it called; in the rows below: how much of its own share came this way" }]
+    : [{ id: "total", label: "inclusive", value: (row) => row.total, title: "including what it called" }, { id: "self", label: "own", value: (row) => row.self, title: "in the function itself" }]),
 ];
 
 const open = { top: new Set(), bottom: new Set() };

@@ -13,6 +13,7 @@
 
 #include "binary/debugfile.h"
 #include "binary/image.h"
+#include "binary/inflated.h"
 #include "binary/names.h"
 #include "binary/ranges.h"
 #include "binary/relocations.h"
@@ -29,6 +30,7 @@ enum { GREATEST_INLINING = 64 };
 
 struct binary {
     struct image main, debug, common;
+    struct inflated inflated, inflated_common;
     char *debug_path;
     Dwarf *dwarf, *common_dwarf;
     enum binary_detail detail;
@@ -42,6 +44,12 @@ struct binary {
 };
 
 /* ---- opening --------------------------------------------------------------------------- */
+
+static Dwarf *begin_dwarf(struct image *image, struct inflated *inflated)
+{
+    Elf *elf = inflated_open(image, inflated) ? inflated->elf : image->elf;
+    return dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+}
 
 /*
  * dwz(1) moves what several debug files share into one more file, named by all
@@ -58,7 +66,7 @@ static void open_common(struct binary *binary, const struct binary_options *opti
     enum base_status status = debugfile_open_common(binary->debug_path, name, id, (size_t)bytes,
                                                     options, &binary->common);
     if (status == BASE_OK)
-        binary->common_dwarf = dwarf_begin_elf(binary->common.elf, DWARF_C_READ, NULL);
+        binary->common_dwarf = begin_dwarf(&binary->common, &binary->inflated_common);
     if (binary->common_dwarf)
         dwarf_setalt(binary->dwarf, binary->common_dwarf);
     if (status == BASE_MALFORMED) {
@@ -70,20 +78,20 @@ static void open_common(struct binary *binary, const struct binary_options *opti
 static enum base_status open_debug(struct binary *binary, const char *path,
                                    const struct binary_options *options)
 {
-    Elf *elf = binary->main.elf;
+    struct image *image = &binary->main;
     enum base_status status = BASE_OK;
-    if (debugfile_has_dwarf(elf)) {
+    if (debugfile_has_dwarf(image->elf)) {
         binary->debug_path = strdup(path);
         if (!binary->debug_path)
             return BASE_NO_MEMORY;
     } else {
-        status = debugfile_open(path, elf, options, &binary->debug, &binary->debug_path);
+        status = debugfile_open(path, image->elf, options, &binary->debug, &binary->debug_path);
         if (status != BASE_OK)
             return status == BASE_NOT_FOUND ? BASE_OK : status;
-        elf = binary->debug.elf;
+        image = &binary->debug;
     }
-    if (debugfile_has_dwarf(elf))
-        binary->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (debugfile_has_dwarf(image->elf))
+        binary->dwarf = begin_dwarf(image, &binary->inflated);
     if (binary->dwarf)
         open_common(binary, options);
     return BASE_OK;
@@ -140,6 +148,8 @@ void binary_close(struct binary *binary)
         dwarf_end(binary->dwarf);
     if (binary->common_dwarf)
         dwarf_end(binary->common_dwarf);
+    inflated_close(&binary->inflated_common);
+    inflated_close(&binary->inflated);
     image_close(&binary->common);
     image_close(&binary->debug);
     image_close(&binary->main);

@@ -41,7 +41,7 @@ enum base_status binary_compile_unwind(const char *path, int output, uint64_t *b
 /* ---- symbols ------------------------------------------------------------------------ */
 
 struct binary_options {
-    bool debuginfod;       /* ask the servers in DEBUGINFOD_URLS; off unless configured; bounded wait */
+    bool debuginfod;       /* ask the servers in DEBUGINFOD_URLS, if it is set; bounded wait */
     const char *debug_root; /* NULL: /usr/lib/debug                                        */
 };
 

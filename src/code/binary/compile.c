@@ -15,9 +15,11 @@
 #include "binary/pointer.h"
 #include "binary/ranges.h"
 #include "binary/rows.h"
+#include "binary/saved.h"
 #include "util/util.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum { PLT_ENTRY_BYTES = 16, PLT_PUSHED_AFTER = 11 };
 
@@ -229,21 +231,54 @@ enum base_status ranges_load(Elf *elf, struct intervals *ranges)
     return status;
 }
 
-enum base_status binary_compile_unwind(const char *path, int output, uint64_t *bytes)
+static enum base_status compile(Elf *elf, int output, uint64_t *bytes)
 {
-    struct image image;
     struct spans spans = {0};
     struct rows rows = {0};
-    enum base_status status = image_open(path, &image);
-    if (status != BASE_OK)
-        return status;
-    status = collect(image.elf, &spans);
+    enum base_status status = collect(elf, &spans);
     if (status == BASE_OK)
         status = build(&spans, &rows);
     if (status == BASE_OK)
         status = rows_write(&rows, output, bytes);
     rows_free(&rows);
     free(spans.items);
+    return status;
+}
+
+static enum base_status copy_saved(const struct saved_key *key, int output, uint64_t *bytes)
+{
+    struct saved saved;
+    if (!saved_find(key, &saved))
+        return BASE_NOT_FOUND;
+    enum base_status status = rows_copy(saved.bytes, saved.count, output);
+    if (status == BASE_OK)
+        *bytes = saved.count;
+    saved_release(&saved);
+    return status;
+}
+
+static void keep(const struct saved_key *key, int output, uint64_t bytes)
+{
+    void *table = mmap(NULL, bytes, PROT_READ, MAP_SHARED, output, 0);
+    if (table == MAP_FAILED)
+        return;
+    saved_keep(key, table, bytes);
+    munmap(table, bytes);
+}
+
+enum base_status binary_compile_unwind(const char *path, int output, uint64_t *bytes)
+{
+    struct image image;
+    struct saved_key key;
+    enum base_status status = image_open(path, &image);
+    if (status != BASE_OK)
+        return status;
+    bool keeps = saved_key(&image, SAVED_UNWIND, &key);
+    if (!keeps || copy_saved(&key, output, bytes) != BASE_OK) {
+        status = compile(image.elf, output, bytes);
+        if (status == BASE_OK && keeps)
+            keep(&key, output, *bytes);
+    }
     image_close(&image);
     return status;
 }

@@ -92,6 +92,12 @@ static enum base_status write_all(int output, const void *bytes, size_t count, u
     return BASE_OK;
 }
 
+enum base_status rows_copy(const void *bytes, size_t count, int output)
+{
+    uint64_t offset = 0;
+    return write_all(output, bytes, count, &offset);
+}
+
 enum base_status rows_write(const struct rows *rows, int output, uint64_t *bytes)
 {
     struct unwind_header header = {.magic = UNWIND_MAGIC,

@@ -33,6 +33,9 @@ void rows_free(struct rows *rows);
 bool rows_add(struct rows *rows, uint64_t start, const struct unwind_row *row);
 bool rows_add_function(struct rows *rows, uint64_t start);
 
+/* A table as rows_write once wrote it. */
+enum base_status rows_copy(const void *bytes, size_t count, int output);
+
 /* limit: one past the last covered address. */
 enum base_status rows_write(const struct rows *rows, int output, uint64_t *bytes);
 

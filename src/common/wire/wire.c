@@ -6,6 +6,10 @@
  */
 #include "wire/wire.h"
 
+#include "base/syscall.h"
+
+#include <asm/unistd.h>
+#include <linux/futex.h>
 #include <string.h>
 
 const char *const wire_drop_names[WIRE_DROPS] = {
@@ -26,9 +30,9 @@ const char *const wire_drop_names[WIRE_DROPS] = {
 const char *const wire_drop_sentences[WIRE_DROPS] = {
     [WIRE_DROP_KERNEL] = "the tick fell into a system call",
     [WIRE_DROP_NO_ACCESS] = "no such access among the next instructions",
-    [WIRE_DROP_UNFORESEEN] = "the foreseen access did not happen",
+    [WIRE_DROP_UNFORESEEN] = "the predicted access did not happen",
     [WIRE_DROP_BLOCKED] = "could not look far enough ahead",
-    [WIRE_DROP_REFUSED] = "the access touches memory that is never watched",
+    [WIRE_DROP_REFUSED] = "the access touches memory that is never followed",
     [WIRE_DROP_WATCHPOINT] = "the kernel refused a watchpoint",
     [WIRE_DROP_SIGNAL] = "SIGTRAP was blocked",
     [WIRE_DROP_UNWIND] = "no calling context",
@@ -51,6 +55,7 @@ void wire_region_init(struct wire_region *region, const struct wire_config *conf
         atomic_store_explicit(&region->chunks[i].next_free, i + 1 < WIRE_CHUNKS ? i + 1 : WIRE_NONE,
                               memory_order_relaxed);
     atomic_store_explicit(&region->free_chunks, 0, memory_order_relaxed);
+    atomic_store_explicit(&region->pool_mark, WIRE_NONE, memory_order_relaxed);
     region->magic = WIRE_MAGIC;
 }
 
@@ -91,6 +96,35 @@ static void push_chunk(struct wire_region *region, uint32_t index)
         replacement = ((head >> 32) + 1) << 32 | index;
     } while (!atomic_compare_exchange_weak_explicit(&region->free_chunks, &head, replacement,
                                                     memory_order_release, memory_order_relaxed));
+}
+
+void wire_pool_limit(struct wire_region *region, uint32_t count)
+{
+    atomic_store_explicit(&region->chunks[count - 1].next_free, WIRE_NONE, memory_order_relaxed);
+    atomic_store_explicit(&region->pool_mark, count / 2, memory_order_relaxed);
+}
+
+void wire_pool_extend(struct wire_region *region, uint32_t count)
+{
+    atomic_store_explicit(&region->pool_mark, WIRE_NONE, memory_order_relaxed);
+    for (uint32_t i = WIRE_CHUNKS; i > count; i--)
+        push_chunk(region, i - 1);
+}
+
+size_t wire_pool_bytes(uint32_t count)
+{
+    return offsetof(struct wire_region, data) + count * sizeof(((struct wire_region *)0)->data[0]);
+}
+
+/* The pool's chunks are taken in order as long as none comes back: one that lies far behind means
+   that as many are in use. headroom sleeps for longer than the rest may last. */
+static void note_taken(struct wire_region *region, uint32_t index)
+{
+    if (index < atomic_load_explicit(&region->pool_mark, memory_order_relaxed) ||
+        atomic_exchange_explicit(&region->pool_low, 1, memory_order_relaxed))
+        return;
+    atomic_fetch_add_explicit(&region->doorbell, 1, memory_order_release);
+    base_syscall6(__NR_futex, (long)&region->doorbell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
 /* ---- records --------------------------------------------------------------------- */
@@ -172,6 +206,7 @@ static bool open_chunk(struct wire_writer *writer)
     uint32_t index = pop_chunk(writer->region);
     if (index == WIRE_NONE)
         return false;
+    note_taken(writer->region, index);
     struct wire_chunk *chunk = &writer->region->chunks[index];
     chunk->process = writer->process;
     chunk->thread = writer->thread;
@@ -197,9 +232,9 @@ void wire_close(struct wire_writer *writer)
 
 bool wire_reserve(struct wire_writer *writer, uint32_t bytes)
 {
-    if (bytes > sizeof(((struct wire_chunk *)0)->data))
+    if (bytes > sizeof writer->region->data[0])
         return false;
-    if (writer->chunk != WIRE_NONE && writer->used + bytes > sizeof writer->region->chunks[0].data)
+    if (writer->chunk != WIRE_NONE && writer->used + bytes > sizeof writer->region->data[0])
         wire_close(writer);
     return writer->chunk != WIRE_NONE || open_chunk(writer);
 }
@@ -210,7 +245,7 @@ bool wire_write(struct wire_writer *writer, struct wire_record *record)
         return false;
     struct wire_chunk *chunk = &writer->region->chunks[writer->chunk];
     record->checksum = wire_checksum(record);
-    memcpy(chunk->data + writer->used, record, record->bytes);
+    memcpy(writer->region->data[writer->chunk] + writer->used, record, record->bytes);
     writer->used += record->bytes;
     atomic_store_explicit(&chunk->committed, writer->used, memory_order_release);
     return true;
@@ -222,7 +257,8 @@ struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t 
     /* Start at a place of one's own, so that threads starting together do not contend. */
     uint32_t first = (uint32_t)base_mix64(tid) % WIRE_THREADS;
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
-        struct wire_thread_slot *slot = &region->threads[(first + i) % WIRE_THREADS];
+        uint32_t index = (first + i) % WIRE_THREADS;
+        struct wire_thread_slot *slot = &region->threads[index];
         uint32_t expected = WIRE_SLOT_FREE;
         if (atomic_load_explicit(&slot->state, memory_order_relaxed) != WIRE_SLOT_FREE ||
             !atomic_compare_exchange_strong_explicit(&slot->state, &expected, WIRE_SLOT_LIVE,
@@ -234,6 +270,7 @@ struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t 
         slot->tid = tid;
         slot->process = process;
         slot->cpu_ns = 0;
+        atomic_store_explicit(&region->owners[index], pid, memory_order_relaxed);
         slot->thread = atomic_fetch_add_explicit(&region->next_thread, 1, memory_order_relaxed);
         return slot;
     }
@@ -241,7 +278,7 @@ struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t 
     return NULL;
 }
 
-uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
+uint32_t wire_table_name(struct wire_region *region, const char *path, uint64_t device,
                          uint64_t inode)
 {
     size_t length = 0;
@@ -257,15 +294,32 @@ uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t 
             slot->device = device;
             slot->inode = inode;
             memcpy(slot->path, path, length + 1);
-            atomic_store_explicit(&slot->state, WIRE_TABLE_WANTED, memory_order_release);
+            atomic_store_explicit(&slot->state, WIRE_TABLE_NAMED, memory_order_release);
             return i;
         }
         /* A slot being claimed by someone else may become a duplicate: harmless. */
-        if (state >= WIRE_TABLE_WANTED && slot->device == device && slot->inode == inode &&
+        if (state >= WIRE_TABLE_NAMED && slot->device == device && slot->inode == inode &&
             memcmp(slot->path, path, length + 1) == 0)
             return i;
     }
     return WIRE_NONE;
+}
+
+bool wire_table_need(struct wire_region *region, uint32_t slot)
+{
+    uint32_t state = WIRE_TABLE_NAMED;
+    return atomic_compare_exchange_strong_explicit(&region->tables[slot].state, &state,
+                                                   WIRE_TABLE_WANTED, memory_order_acq_rel,
+                                                   memory_order_relaxed);
+}
+
+uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
+                         uint64_t inode)
+{
+    uint32_t slot = wire_table_name(region, path, device, inode);
+    if (slot != WIRE_NONE)
+        wire_table_need(region, slot);
+    return slot;
 }
 
 /* ---- headroom side --------------------------------------------------------------- */
@@ -302,12 +356,14 @@ static uint32_t valid_prefix(const unsigned char *bytes, uint32_t count)
     return good;
 }
 
-static bool drain_chunk(struct wire_chunk *chunk, wire_sink *sink, void *context, uint64_t *corrupt)
+static bool drain_chunk(struct wire_region *region, uint32_t index, wire_sink *sink, void *context,
+                        uint64_t *corrupt)
 {
     _Alignas(8) unsigned char copy[WIRE_CHUNK_BYTES];
+    struct wire_chunk *chunk = &region->chunks[index];
     uint32_t committed = atomic_load_explicit(&chunk->committed, memory_order_acquire);
     uint32_t drained = chunk->drained;
-    if (committed > sizeof chunk->data || drained > committed || drained % 8) {
+    if (committed > sizeof region->data[0] || drained > committed || drained % 8) {
         *corrupt += drained != committed; /* once, not at every drain */
         chunk->drained = committed;
         return true;
@@ -315,7 +371,7 @@ static bool drain_chunk(struct wire_chunk *chunk, wire_sink *sink, void *context
     uint32_t bytes = committed - drained;
     if (bytes == 0)
         return true;
-    memcpy(copy, chunk->data + drained, bytes);
+    memcpy(copy, region->data[index] + drained, bytes);
     uint32_t good = valid_prefix(copy, bytes);
     /* Without trustworthy lengths there is no next record: the rest of the chunk is lost. */
     if (good < bytes)
@@ -328,8 +384,10 @@ static bool drain_chunk(struct wire_chunk *chunk, wire_sink *sink, void *context
     return sink(context, &frame, copy);
 }
 
-static bool drain_counters(struct wire_thread_slot *slot, wire_sink *sink, void *context)
+static bool drain_counters(struct wire_region *region, uint32_t index, wire_sink *sink,
+                           void *context)
 {
+    struct wire_thread_slot *slot = &region->threads[index];
     struct wire_counters_record record = {
         .record = {.type = WIRE_COUNTERS, .bytes = sizeof record},
         .process = slot->process,
@@ -343,6 +401,7 @@ static bool drain_counters(struct wire_thread_slot *slot, wire_sink *sink, void 
     struct wire_frame frame =
         make_frame(record.process, record.thread, record.pid, WIRE_NONE, 0, &record, sizeof record);
     slot->thread = 0;
+    atomic_store_explicit(&region->owners[index], 0, memory_order_relaxed);
     atomic_store_explicit(&slot->state, WIRE_SLOT_FREE, memory_order_release);
     return sink(context, &frame, &record);
 }
@@ -353,16 +412,16 @@ bool wire_drain(struct wire_region *region, wire_sink *sink, void *context, uint
     /* Slots first: a slot seen ENDED here has all its chunks committed, so counters that reach
        the log are never newer than the records beside them by more than one drain. */
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
-        struct wire_thread_slot *slot = &region->threads[i];
-        if (atomic_load_explicit(&slot->state, memory_order_acquire) == WIRE_SLOT_ENDED)
-            good = drain_counters(slot, sink, context) && good;
+        if (wire_owner(region, i) && atomic_load_explicit(&region->threads[i].state,
+                                                          memory_order_acquire) == WIRE_SLOT_ENDED)
+            good = drain_counters(region, i, sink, context) && good;
     }
     for (uint32_t i = 0; i < WIRE_CHUNKS; i++) {
         struct wire_chunk *chunk = &region->chunks[i];
         uint32_t state = atomic_load_explicit(&chunk->state, memory_order_acquire);
         if (state != WIRE_CHUNK_OPEN && state != WIRE_CHUNK_CLOSED)
             continue;
-        good = drain_chunk(chunk, sink, context, corrupt) && good;
+        good = drain_chunk(region, i, sink, context, corrupt) && good;
         if (state == WIRE_CHUNK_CLOSED) {
             atomic_store_explicit(&chunk->state, WIRE_CHUNK_FREE, memory_order_relaxed);
             push_chunk(region, i);
@@ -377,6 +436,8 @@ void wire_reap(struct wire_region *region, bool (*alive)(void *context, uint32_t
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
         struct wire_thread_slot *slot = &region->threads[i];
         uint32_t state = WIRE_SLOT_LIVE;
+        if (!wire_owner(region, i))
+            continue;
         if (atomic_load_explicit(&slot->state, memory_order_acquire) == state && slot->thread &&
             !alive(context, slot->pid))
             atomic_compare_exchange_strong_explicit(&slot->state, &state, WIRE_SLOT_ENDED,
@@ -398,6 +459,8 @@ void wire_supersede(struct wire_region *region, uint32_t pid, uint32_t process)
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
         struct wire_thread_slot *slot = &region->threads[i];
         uint32_t state = WIRE_SLOT_LIVE;
+        if (wire_owner(region, i) != pid)
+            continue;
         if (slot->pid == pid && slot->thread && slot->process != process)
             atomic_compare_exchange_strong_explicit(&slot->state, &state, WIRE_SLOT_ENDED,
                                                     memory_order_acq_rel, memory_order_relaxed);

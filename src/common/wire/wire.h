@@ -28,6 +28,7 @@ enum {
     WIRE_VERSION = 5,
     WIRE_THREADS = 1024,        /* threads observed at the same time                        */
     WIRE_CHUNKS = 512,
+    WIRE_CHUNKS_FIRST = 64,     /* of these, what a recording begins with                   */
     WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
     WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
     WIRE_CALLS = 8,             /* calls asked for at one time                              */
@@ -142,15 +143,15 @@ struct wire_chunk {
     _Atomic uint32_t committed;  /* bytes of data that hold complete records                  */
     uint32_t drained;            /* headroom's                                                */
     _Atomic uint32_t next_free;  /* pool list                                                 */
-    unsigned char data[WIRE_CHUNK_BYTES - 32];
 };
 
 enum wire_table_state {
-    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY, WIRE_TABLE_FAILED
+    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_NAMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY,
+    WIRE_TABLE_FAILED
 };
 
 struct wire_table_slot {
-    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: READY|FAILED  */
+    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> NAMED -> WANTED; headroom: READY|FAILED (futex) */
     uint32_t descriptor;         /* READY: opened as /proc/PID/fd/DESCRIPTOR                  */
     uint64_t bytes;              /* READY: size of the table                                  */
     uint64_t device, inode;      /* identity of the module's file, 0 if unknown               */
@@ -159,7 +160,7 @@ struct wire_table_slot {
 
 /*
  * What an agent asks headroom to have a thread execute: a function of the agent there, between two
- * instructions of its own (launch/calls.c). A signal would do, but would be noticed: the system call in
+ * instructions of its own (inject/calls.c). A signal would do, but would be noticed: the system call in
  * which the thread waits would return EINTR.
  */
 enum wire_call_kind {
@@ -206,14 +207,29 @@ struct wire_region {
     _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
     _Atomic uint64_t ticks_elsewhere;
     _Atomic uint64_t call_gate;     /* offset of the struct in the agent's image; 0: none yet */
+    _Atomic uint32_t pool_low;       /* agent: chunks run short; headroom: it has seen it     */
+    _Atomic uint32_t pool_mark;      /* taking a chunk from this one on makes the pool low    */
     struct wire_call calls[WIRE_CALLS];
+    /* What is looked through lies close together: a short program touches few pages of the region. */
+    _Atomic uint32_t owners[WIRE_THREADS]; /* pid of the slot's thread, 0: the slot is FREE   */
+    struct wire_chunk chunks[WIRE_CHUNKS];
     struct wire_thread_slot threads[WIRE_THREADS];
-    struct wire_table_slot tables[WIRE_TABLES];
-    _Alignas(4096) struct wire_chunk chunks[WIRE_CHUNKS];
+    struct wire_table_slot tables[WIRE_TABLES]; /* claimed in order: none behind a FREE one   */
+    _Alignas(4096) unsigned char data[WIRE_CHUNKS][WIRE_CHUNK_BYTES - 32];
 };
 
-/* Headroom: prepares a zeroed mapping of sizeof(struct wire_region). */
+/* Headroom: prepares a zeroed mapping of sizeof(struct wire_region). All chunks are in the pool. */
 void wire_region_init(struct wire_region *region, const struct wire_config *config);
+
+/*
+ * Headroom, before anybody else has the region: only the first `count` chunks stay in the pool, and the doorbell is
+ * rung, and pool_low set, when half of these are taken at one time. Memory for the others need not be there.
+ */
+void wire_pool_limit(struct wire_region *region, uint32_t count);
+/* Headroom, once: the chunks that wire_pool_limit left out join the pool. */
+void wire_pool_extend(struct wire_region *region, uint32_t count);
+/* Bytes of the region that must be there for `count` chunks. */
+size_t wire_pool_bytes(uint32_t count);
 
 /* Agent: is this a region of our version and size? */
 enum base_status wire_region_check(const void *mapping, size_t bytes);
@@ -487,10 +503,21 @@ void wire_close(struct wire_writer *writer);
 struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t process,
                                            uint32_t pid, uint32_t tid);
 
+/* Pid of the thread that has the slot now; 0: nobody. Reads nothing of the slot itself. */
+static inline uint32_t wire_owner(const struct wire_region *region, uint32_t slot)
+{
+    return atomic_load_explicit(&region->owners[slot], memory_order_acquire);
+}
+
 /* A new image of process pid has begun: slots and chunks of older images are ended. */
 void wire_supersede(struct wire_region *region, uint32_t pid, uint32_t process);
 
-/* Finds or claims a slot for a module's table; index or WIRE_NONE. Rings no doorbell. */
+/* Finds or claims a slot for a module's table, which nobody needs yet; index or WIRE_NONE. */
+uint32_t wire_table_name(struct wire_region *region, const char *path, uint64_t device,
+                         uint64_t inode);
+/* It is needed now. True: the doorbell should be rung, nobody has asked before. */
+bool wire_table_need(struct wire_region *region, uint32_t slot);
+/* Both at once. Rings no doorbell. */
 uint32_t wire_table_want(struct wire_region *region, const char *path, uint64_t device,
                          uint64_t inode);
 

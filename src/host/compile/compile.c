@@ -103,7 +103,7 @@ static int run_compiler(const struct compile_request *request, enum compile_fami
         return compile_exec(command, error);
     if (scan.wrapped) {
         snprintf(error, COMPILE_ERROR_BYTES,
-                 "gcc's option -wrapper is what headroom itself works by: build without it");
+                 "headroom itself uses gcc's option -wrapper: build without it");
         return COMPILE_REFUSED;
     }
     enum base_status status = compile_state_create(request, scan.shared, &work);
@@ -139,10 +139,9 @@ int compile_run(const struct compile_request *request, char *error)
                  strerror(errno));
         return errno == ENOENT ? COMPILE_NOT_FOUND : COMPILE_NOT_EXECUTABLE;
     }
-    snprintf(
-        error, COMPILE_ERROR_BYTES,
-        "cannot tell what compiler '%.4096s' is: name gcc, g++, gfortran, clang or clang++, or "
-        "build without headroom",
-        command[0]);
+    snprintf(error, COMPILE_ERROR_BYTES,
+             "cannot identify the compiler '%.4096s': name gcc, g++, gfortran, clang or clang++, "
+             "or build without headroom",
+             command[0]);
     return COMPILE_REFUSED;
 }

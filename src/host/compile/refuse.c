@@ -10,13 +10,12 @@
 
 #define WITHOUT(option) "cannot rewrite code compiled with " option ": build without it"
 
-static const char lto[] = "cannot rewrite code that is made when linking (-flto): build "
+static const char lto[] = "cannot rewrite code that is generated at link time (-flto): build "
                           "without -flto, or add -fno-lto";
 const char compile_other_machine[] =
     "only code for 64-bit x86-64 Linux can be rewritten: build for that, or without headroom";
-static const char profile[] =
-    "cannot rewrite code that counts for another profiler (-pg, --coverage, "
-    "-fprofile-generate): build without that";
+static const char profile[] = "cannot rewrite code that is instrumented for another profiler (-pg, "
+                              "--coverage, -fprofile-generate): build without that";
 
 static const struct {
     const char *option; /* '*' at the end: anything may follow */

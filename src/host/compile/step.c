@@ -147,7 +147,7 @@ static int prepare_compile(struct compile_work *work, char *const *step, struct 
         source = words_value(step, "-main-file-name");
     char placement = work->state.shared ? COMPILE_PLACED_SHARED : compile_placement(step);
     if (output && !note_compiled(work, output, source ? source : "", placement))
-        return refuse(work, "cannot note what was compiled", strerror(errno));
+        return refuse(work, "cannot record what was compiled", strerror(errno));
     return 0;
 }
 

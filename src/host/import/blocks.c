@@ -248,7 +248,7 @@ static bool add_skips(struct blocks_import *import, const struct import_skip *sk
         skip->module = skips[i].module && skips[i].module[0]
                            ? profile_keep(import->profile, skips[i].module)
                            : NULL;
-        skip->why = profile_keep(import->profile, skips[i].why ? skips[i].why : "no reason known");
+        skip->why = profile_keep(import->profile, skips[i].why ? skips[i].why : "reason unknown");
         if (!skip->function || !skip->why)
             return false;
     }
@@ -643,26 +643,24 @@ static bool tell_limits(struct blocks_import *import, bool rate_known)
     bool good = true;
     profile->run.corrupt_records += import->damaged;
     if (import->damaged)
-        good =
-            import_degraded(profile, "some of what was timed makes no sense and is left out: the "
-                                     "program may have overwritten it");
+        good = import_degraded(profile, "some of the recorded times make no sense and are left "
+                                        "out: the program may have overwritten them");
     if (!rate_known)
-        good = good && import_degraded(profile, "how long a tick of the clock is was overwritten: "
-                                                "times are in ticks, not in nanoseconds");
+        good = good && import_degraded(profile, "the length of a clock tick was overwritten: times "
+                                                "are in ticks, not in nanoseconds");
     if (region->lost)
         good = good && import_degraded(profile, "some threads could not be timed: there was no "
                                                 "memory left for them");
     if (region->no_switches && region->switches)
+        good = good && import_degraded(
+                           profile,
+                           "context switches of %" PRIu64
+                           " thread%s could not be recorded: preemption there counts as slowness",
+                           (uint64_t)region->no_switches, region->no_switches == 1 ? "" : "s");
+    if (!region->switches)
         good = good &&
                import_degraded(profile,
-                               "the context switches of %" PRIu64
-                               " thread%s could not be watched: there being preempted "
-                               "counts as being slow",
-                               (uint64_t)region->no_switches, region->no_switches == 1 ? "" : "s");
-    if (!region->switches)
-        good =
-            good && import_degraded(profile, "context switches were not watched: being preempted "
-                                             "counts as being slow");
+                               "context switches were not recorded: preemption counts as slowness");
     if (import->sequences_full)
         good =
             good && import_degraded(profile, "there were more different sequences of blocks than "
@@ -686,10 +684,9 @@ static bool import_region(struct blocks_import *import, const struct import_run 
         !import_describe(gather, run) ||
         !import_name(gather, symbols, gather->profile->run.start_ns, teller))
         return false;
-    if (!run &&
-        !import_degraded(gather->profile,
-                         "headroom was killed: what happened in the last seconds before that, "
-                         "and which functions could not be hooked, is not known"))
+    if (!run && !import_degraded(gather->profile,
+                                 "headroom was killed: what happened in the last seconds before "
+                                 "that, and which functions could not be hooked, is unknown"))
         return false;
     bool rate_known = import->ns_per_tick > 0;
     if (!rate_known)
@@ -727,7 +724,7 @@ enum base_status import_blocks(const char *log_path, int region, const struct im
     struct blocks_import *import = calloc(1, sizeof *import);
     enum base_status status = BASE_NO_MEMORY;
     bool opened = false;
-    snprintf(error, error_bytes, "cannot import what was timed: out of memory.");
+    snprintf(error, error_bytes, "cannot import the recorded times: out of memory.");
     if (!log || !gather.profile || !import)
         goto done;
     import->gather = &gather;
@@ -739,7 +736,7 @@ enum base_status import_blocks(const char *log_path, int region, const struct im
     if (status != BASE_OK)
         goto done;
     if (!import_region(import, run, skips, skips_count, symbols, &teller)) {
-        snprintf(error, error_bytes, "cannot import what was timed: out of memory.");
+        snprintf(error, error_bytes, "cannot import the recorded times: out of memory.");
         status = BASE_NO_MEMORY;
         goto done;
     }

@@ -78,6 +78,6 @@ enum base_status import_blocks_restore(const char *path, int *region, char *erro
         close(made);
     snprintf(error, error_bytes, "cannot read '%s': %s.", path,
              status == BASE_NO_MEMORY ? "out of memory"
-                                      : "it is not what this headroom saves of what it timed");
+                                      : "it is not a file of times saved by this headroom");
     return status;
 }

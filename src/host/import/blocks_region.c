@@ -42,7 +42,7 @@ enum base_status blocks_region_open(struct blocks_import *import, int file, char
         !built_source_read(&import->source, 0, import->region, sizeof *import->region))
         status = BASE_IO;
     if (status != BASE_OK) {
-        snprintf(error, error_bytes, "cannot read what was timed: %s.",
+        snprintf(error, error_bytes, "cannot read the recorded times: %s.",
                  status == BASE_NO_MEMORY ? "out of memory"
                  : import->source.failure ? strerror(import->source.failure)
                                           : "it is not there");

@@ -101,10 +101,9 @@ static bool add_module(struct built_import *import, const struct built_found *pi
         !UTIL_GROW_ZEROED(import->mappings, import->mappings_capacity, import->mappings_count))
         return false;
     if (!same_layout(&import->files[file], &module))
-        return import_degraded(import->profile,
-                               "%.200s could not be read as it was when it ran: what was counted "
-                               "in it is left out",
-                               module.path);
+        return import_degraded(
+            import->profile,
+            "%.200s could not be read as it was when it ran: its counts are left out", module.path);
     import->mappings[import->mappings_count++] =
         (struct built_mapping){.process = piece->process,
                                .parent = module.parent_process < piece->process
@@ -541,11 +540,13 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
         damaged += import->files[i].damaged;
     profile->run.corrupt_records += damaged;
     if (damaged || unknown)
-        good = import_degraded(profile, "some of what was counted makes no sense and is left out: "
-                                        "the program may have overwritten it");
+        good = import_degraded(profile, "some of the counts make no sense and are left out: the "
+                                        "program may have overwritten them");
     if (import->source.lost)
-        good = good && import_degraded(profile, "some of what ran was not counted: there was no "
-                                                "memory left for counters");
+        good = good &&
+               import_degraded(
+                   profile,
+                   "not everything that ran was counted: there was no memory left for counters");
     good = good && built_source_tell(&import->source, profile);
     if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
@@ -562,7 +563,7 @@ static enum base_status import_all(struct built_import *import, const struct imp
         !import_routes_finish(import->routes, blocks_of, import, import->symbols, import->teller,
                               &unknown) ||
         !tell_damage(import, unknown) || !tell_event(import, run)) {
-        snprintf(error, error_bytes, "cannot import what the program counted: out of memory.");
+        snprintf(error, error_bytes, "cannot import the program's counts: out of memory.");
         return BASE_NO_MEMORY;
     }
     import_tell(import->teller, "writing the profile", 0, 1);

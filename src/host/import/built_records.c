@@ -186,8 +186,8 @@ static bool tell_overflow(struct built_import *import)
     for (size_t i = 0; i < import->records->count; i++)
         if (is_overflow(&import->records->items[i]) && was_entered(&import->records->items[i]))
             return import_degraded(import->profile,
-                                   "there was no room for all calling contexts: what is missing "
-                                   "stands below the root, by function");
+                                   "the table of calling contexts was full: what is missing is "
+                                   "listed below the root, by function");
     return true;
 }
 

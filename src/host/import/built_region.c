@@ -45,7 +45,7 @@ uint64_t built_source_data(const struct built_source *source, uint64_t offset, u
 bool built_source_tell(const struct built_source *source, struct profile *profile)
 {
     return !source->failure ||
-           import_degraded(profile, "some of what was counted or timed could not be read: %s",
+           import_degraded(profile, "some counts or times could not be read: %s",
                            strerror(source->failure));
 }
 
@@ -118,13 +118,13 @@ enum base_status built_source_open(struct built_source *source, int file, char *
 {
     struct built_region header;
     if (built_source_attach(source, file, sizeof header) == BASE_IO) {
-        snprintf(error, error_bytes, "cannot read what the program counted: %s.",
+        snprintf(error, error_bytes, "cannot read the program's counts: %s.",
                  source->failure ? strerror(source->failure) : "it is not there");
         return BASE_IO;
     }
     if (!source->window.data || !built_source_read(source, 0, &header, sizeof header) ||
         !list_pieces(source)) {
-        snprintf(error, error_bytes, "cannot read what the program counted: %s.",
+        snprintf(error, error_bytes, "cannot read the program's counts: %s.",
                  source->failure ? strerror(source->failure) : "out of memory");
         built_source_close(source);
         return BASE_NO_MEMORY;

@@ -557,9 +557,9 @@ static bool tell_merged(struct import_gather *gather)
         add_coarse(gather, &sums, profile->reuse_pairs[i].use, profile->reuse_pairs[i].reuse,
                    profile->reuse_pairs[i].weight);
     return import_degraded(profile,
-                           "there were more pairs of places than are kept: the least, %" PRIu64
-                           ", were merged. All of them count, but of %.1f %% of the %s the callers "
-                           "are not known, or the innermost alone, of %.1f %% not the place",
+                           "there were more pairs of places than are kept: the smallest, %" PRIu64
+                           ", were merged. All are counted, but for %.1f %% of the %s the callers, "
+                           "or all but the innermost, are unknown, and for %.1f %% the place is",
                            gather->merged, sums.all > 0 ? 100 * sums.coarse / sums.all : 0,
                            profile->reuse_pairs_count ? "reuses" : "wasted bytes",
                            sums.all > 0 ? 100 * sums.none / sums.all : 0);
@@ -571,8 +571,8 @@ bool import_exact_tell(struct import_gather *gather)
         uint32_t bit;
         const char *sentence;
     } told[] = {
-        {WIRE_EXACT_IDS, "there were more calling contexts than can be told apart: those met later "
-                         "are shown without their callers"},
+        {WIRE_EXACT_IDS, "there were more calling contexts than can be kept apart: later ones are "
+                         "shown without their callers"},
         {WIRE_EXACT_MEMORY, "memory ran out: what the program did after that is not counted"},
         {WIRE_EXACT_AVX512, "the program met an AVX-512 instruction, which Valgrind does not know: "
                             "it ended there"},
@@ -589,7 +589,7 @@ bool import_exact_tell(struct import_gather *gather)
         return good;
     profile->run.lost_processes = images - counted;
     return import_degraded(profile,
-                           "%zu program%s killed before handing in counts: what %s did is missing",
+                           "%zu program%s killed before delivering counts: what %s did is missing",
                            images - counted, images - counted == 1 ? " was" : "s were",
                            images - counted == 1 ? "it" : "they");
 }

@@ -43,11 +43,10 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
     if (!opened)
         goto done;
     if (log->config.blocks) {
-        snprintf(
-            error, error_bytes,
-            "'%s' is what is left of 'headroom interference': what it timed was in memory, and "
-            "is gone.",
-            log_path);
+        snprintf(error, error_bytes,
+                 "'%s' is what is left of a recording by 'headroom interference': its times were "
+                 "in memory and are lost.",
+                 log_path);
         status = BASE_UNSUPPORTED;
         goto done;
     }

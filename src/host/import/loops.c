@@ -397,6 +397,6 @@ bool import_loops_of_frames(struct import_loops *loops, struct binary *binary, u
 bool import_loops_tell(const struct import_loops *loops)
 {
     return loops->left_out == 0 ||
-           import_degraded(loops->profile, "loops of %llu function%s are not known: too much code",
+           import_degraded(loops->profile, "loops of %llu function%s are unknown: too much code",
                            (unsigned long long)loops->left_out, loops->left_out == 1 ? "" : "s");
 }

@@ -203,10 +203,9 @@ static double percent(uint64_t part, uint64_t whole)
 static bool tell_damage(struct import_gather *gather, const struct accounts *accounts)
 {
     struct profile *profile = gather->profile;
-    bool good =
-        !gather->log->beheaded ||
-        import_degraded(profile, "the raw log was overwritten or cut short while the program "
-                                 "ran: what it had said until then is missing");
+    bool good = !gather->log->beheaded ||
+                import_degraded(profile, "the raw log was overwritten or cut short while the "
+                                         "program ran: what it held until then is missing");
     if (profile->run.corrupt_records)
         good = good && import_degraded(profile, "%" PRIu64 " damaged record%s left out",
                                        profile->run.corrupt_records,
@@ -216,8 +215,8 @@ static bool tell_damage(struct import_gather *gather, const struct accounts *acc
                                        gather->log->missing, gather->log->missing == 1 ? "" : "s");
     if (accounts->lost_counters)
         good = good && import_degraded(profile,
-                                       "the counters of %" PRIu64 " thread%s lost: "
-                                       "samples they dropped are not known",
+                                       "the counters of %" PRIu64
+                                       " thread%s lost: the samples they dropped are unknown",
                                        accounts->lost_counters,
                                        accounts->lost_counters == 1 ? " were" : "s were");
     if (accounts->disagreeing)
@@ -247,7 +246,7 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
     if (sum->ambiguous_traps && percent(sum->ambiguous_traps, traps + sum->ambiguous_traps) >= 1)
         good = good && import_degraded(profile,
                                        "for %.0f %% of the traps the instruction could not be "
-                                       "told for certain: they are left out",
+                                       "identified with certainty: these are left out",
                                        percent(sum->ambiguous_traps, traps + sum->ambiguous_traps));
     return good;
 }

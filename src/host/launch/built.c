@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
  * A run of a program that counts by itself: all there is to do is to make the region where it
- * counts, and to wait. The region is a sparse file in memory; programs find it by an environment
+ * counts. The region is a sparse file in memory; programs find it by an environment
  * variable, through /proc.
  */
-#include "launch/internal.h"
-#include "launch/pmu_events.h"
+#include "machine/events.h"
+#include "launch/supervise.h"
 
 #include "wire/built.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -44,33 +41,26 @@ static int make_region(const struct built_event *event)
     return -1;
 }
 
-/* Everything that can fail before the program runs. False: error is set. */
-static bool prepare(const struct built_event *event, int *file, char ***environment, char *error)
+struct built {
+    const struct built_event *event;
+    int region;
+};
+
+static bool prepare(struct launch_supervised *supervised, char *error)
 {
+    struct built *built = supervised->context;
     char variable[64];
-    *file = make_region(event);
-    if (*file < 0) {
+    built->region = make_region(built->event);
+    if (built->region < 0) {
         launch_fail_region(error);
         return false;
     }
     snprintf(variable, sizeof variable, "%s=%d:%d:%d", BUILT_ENVIRONMENT, (int)BUILT_VERSION,
-             (int)getpid(), *file);
-    *environment = launch_environment_with(environ, variable);
-    if (!*environment)
+             (int)getpid(), built->region);
+    supervised->environment = launch_environment_with(environ, variable);
+    if (!supervised->environment)
         launch_fail(error, "memory", ENOMEM);
-    return *environment != NULL;
-}
-
-/* False: it was left before the program had ended. */
-static bool await(struct launch_signals *signals, pid_t child)
-{
-    struct pollfd file = {launch_signals_file(), POLLIN, 0};
-    while (!launch_program_ended(child)) {
-        if (launch_signals_serve(signals))
-            return false;
-        poll(&file, 1, launch_signals_wait_ms(signals, TICK_MS));
-    }
-    return true;
+    return supervised->environment != NULL;
 }
 
 /* Programs of one build each announce themselves; what they could not get they have counted. */
@@ -91,32 +81,20 @@ static void take_header(int region, struct launch_result *result)
     result->lost_events = atomic_load(&header.event_refused);
 }
 
-static enum launch_outcome run(const struct launch_request *request, char *const *environment,
-                               int region, struct launch_signals *signals,
-                               struct launch_result *result, char *error)
+static enum launch_outcome ended(void *context, pid_t child, struct launch_result *result,
+                                 char *error)
 {
-    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
-    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
-    pid_t child;
-    int reason;
-    if (!launch_start(request, environment, &signals->program, &child, &reason))
-        return launch_start_failed(request->path, reason, error);
-    launch_signals_begin(signals, NULL, child);
-    bool ended = await(signals, child);
-    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    if (ended)
-        launch_take_status(child, &measured);
-    else
-        launch_take_leave(child, signals->wish, &measured);
-    take_header(region, &measured);
-    *result = measured;
+    const struct built *built = context;
+    (void)child;
+    (void)error;
+    take_header(built->region, result);
     return LAUNCH_OK;
 }
 
 enum launch_outcome launch_event(const char *name, struct built_event *event, char *error)
 {
     char reason[256];
-    if (pmu_event_named(name, event, reason, sizeof reason))
+    if (machine_event_named(name, event, reason, sizeof reason))
         return LAUNCH_OK;
     snprintf(error, LAUNCH_ERROR_BYTES, "cannot count the event '%.100s': %s.", name, reason);
     return LAUNCH_FAILED;
@@ -126,26 +104,16 @@ enum launch_outcome launch_built(const struct launch_request *request,
                                  const struct built_event *event, int *region,
                                  struct launch_result *result, char *error)
 {
-    enum launch_outcome outcome = LAUNCH_FAILED;
-    struct launch_signals signals;
-    char **environment = NULL;
-    int file = -1;
-    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
-    prctl(PR_SET_DUMPABLE, 1);
-    bool prepared = launch_signals_prepare(&signals);
-    if (!prepared)
-        launch_fail(error, "signals", errno);
-    launch_lift_limits(&signals.program);
-    if (prepared && prepare(event, &file, &environment, error))
-        outcome = run(request, environment, file, &signals, result, error);
-    launch_signals_end(&signals, outcome == LAUNCH_OK);
-    free(environment);
-    if (outcome == LAUNCH_OK) {
-        *region = file;
-        return outcome;
-    }
-    launch_restore_limits(&signals.program);
-    if (file >= 0)
-        close(file);
+    struct built built = {.event = event, .region = -1};
+    struct launch_supervised supervised = {.context = &built,
+                                           .program = request,
+                                           .tick_ms = TICK_MS,
+                                           .prepare = prepare,
+                                           .ended = ended};
+    enum launch_outcome outcome = launch_supervise(&supervised, result, error);
+    if (outcome == LAUNCH_OK)
+        *region = built.region;
+    else if (built.region >= 0)
+        close(built.region);
     return outcome;
 }

@@ -1,38 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
  * A run under the exact engine, a Valgrind tool. The tool appends to the raw log by itself; what
- * is left to do here is to start it so that the program notices as little as possible, to
- * wait, and to turn what Valgrind says into sentences: Valgrind talks to a pipe of ours, because
- * standard error is the program's.
- *
- * Signals ring an eventfd, beside the pipe in one poll (signals.c).
+ * is left to do here is to start it so that the program notices as little as possible, and to turn
+ * what Valgrind says into sentences: Valgrind talks to a pipe of ours, because standard error is
+ * the program's.
  */
 #include "launch/exact.h"
 
-#include "launch/internal.h"
+#include "launch/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
 enum { TICK_MS = 200 };
 
-/* ---- waiting --------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------
+ */
 
 struct run {
     const struct launch_exact_request *request;
-    struct launch_signals signals;
+    struct launch_request tool; /* what is executed: no file of no format, so never the shell */
+    char **command;
     struct exact_words words;
     int messages[2]; /* pipe: ours, Valgrind's */
     bool told_failure;
@@ -46,7 +42,7 @@ static void tell_log_failure(struct run *run)
     if (run->told_failure || !run->words.log_failure[0])
         return;
     snprintf(sentence, sizeof sentence,
-             "the raw log cannot be written any further (%s); the program goes on, the profile "
+             "the raw log cannot be written any further (%s); the program goes on, and the profile "
              "will not cover all of it.",
              run->words.log_failure);
     if (program->note)
@@ -54,8 +50,9 @@ static void tell_log_failure(struct run *run)
     run->told_failure = true;
 }
 
-static void take_messages(struct run *run)
+static void take_messages(void *context)
 {
+    struct run *run = context;
     char text[4096];
     ssize_t got;
     while ((got = read(run->messages[0], text, sizeof text)) > 0)
@@ -63,34 +60,7 @@ static void take_messages(struct run *run)
     tell_log_failure(run);
 }
 
-/* False: it was left before the program had ended. */
-static bool await(struct run *run, pid_t child)
-{
-    struct pollfd files[] = {{launch_signals_file(), POLLIN, 0}, {run->messages[0], POLLIN, 0}};
-    while (!launch_program_ended(child)) {
-        if (launch_signals_serve(&run->signals))
-            return false;
-        poll(files, BASE_COUNT(files), launch_signals_wait_ms(&run->signals, TICK_MS));
-        take_messages(run);
-    }
-    return true;
-}
-
 /* ---- the log --------------------------------------------------------------------------------- */
-
-static bool is_alive(uint32_t pid)
-{
-    char path[32], text[512];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return false;
-    ssize_t count = read(file, text, sizeof text - 1);
-    close(file);
-    text[count > 0 ? count : 0] = 0;
-    const char *name_end = strrchr(text, ')');
-    return name_end && name_end[1] == ' ' && name_end[2] != 'Z' && name_end[2] != 'X';
-}
 
 /* A process image and whether its counts have arrived. */
 struct image {
@@ -174,7 +144,7 @@ static void take_images(int log, pid_t root, struct launch_result *result)
     read_log(log, &images, result);
     for (size_t i = 0; i < images.count; i++) {
         const struct image *image = &images.list[i];
-        bool alive = !image->counted && image->pid != (uint32_t)root && is_alive(image->pid);
+        bool alive = !image->counted && image->pid != (uint32_t)root && launch_is_alive(image->pid);
         result->outlived = result->outlived || alive;
         result->counted += image->counted;
         result->lost_processes += !image->counted && !alive;
@@ -208,43 +178,25 @@ static bool never_started(const struct launch_result *result)
     return result->images == 0 && result->exited && !result->log_truncated;
 }
 
-static enum launch_outcome run_tool(struct run *run, char **command, char **environment,
-                                    struct launch_result *result, char *error)
+static enum launch_outcome ended(void *context, pid_t child, struct launch_result *result,
+                                 char *error)
 {
-    /* What launch_start executes is the tool; no file of no format, so never the shell. */
-    struct launch_request tool = {.path = run->request->engine->tool, .command = command};
-    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
-    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
-    pid_t child;
-    int reason;
-    if (!launch_start(&tool, environment, &run->signals.program, &child, &reason)) {
-        launch_fail(error, "the exact engine", reason);
-        return LAUNCH_FAILED;
-    }
-    launch_signals_begin(&run->signals, NULL, child);
-    bool ended = await(run, child);
-    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    if (ended)
-        launch_take_status(child, &measured);
-    else
-        launch_take_leave(child, run->signals.wish, &measured);
-    measured.peak_bytes = 0; /* Valgrind's own memory is in it */
+    struct run *run = context;
+    result->peak_bytes = 0; /* Valgrind's own memory is in it */
     take_messages(run);
-    take_images(run->request->program.log, ended ? child : 0, &measured);
-    take_words(&run->words, &measured);
-    if (never_started(&measured)) {
-        snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s' under the exact engine: %s.",
-                 run->request->program.path,
-                 measured.message[0] ? measured.message : "Valgrind ended before it began");
-        return LAUNCH_FAILED;
-    }
-    *result = measured;
-    return LAUNCH_OK;
+    take_images(run->request->program.log, result->detached ? 0 : child, result);
+    take_words(&run->words, result);
+    if (!never_started(result))
+        return LAUNCH_OK;
+    snprintf(error, LAUNCH_ERROR_BYTES, "cannot run '%s' under the exact engine: %s.",
+             run->request->program.path,
+             result->message[0] ? result->message : "Valgrind ended before it began");
+    return LAUNCH_FAILED;
 }
 
-/* Everything that can fail before the tool runs. False: error is set. */
-static bool prepare(struct run *run, char ***command, char ***environment, char *error)
+static bool prepare(struct launch_supervised *supervised, char *error)
 {
+    struct run *run = supervised->context;
     const struct launch_exact_request *request = run->request;
     struct launch_log log;
     char messages_path[64], log_path[64];
@@ -256,6 +208,7 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
         launch_fail(error, "a pipe", errno);
         return false;
     }
+    supervised->file = run->messages[0];
     snprintf(log_path, sizeof log_path, "/proc/%d/fd/%d", getpid(), request->program.log);
     snprintf(messages_path, sizeof messages_path, "/proc/%d/fd/%d", getpid(), run->messages[1]);
     if (!exact_graphs_begin(&run->graphs, request)) {
@@ -264,37 +217,31 @@ static bool prepare(struct run *run, char ***command, char ***environment, char 
     }
     run->words.ask = exact_graphs_answer;
     run->words.context = &run->graphs;
-    *command = exact_command(request, log_path, messages_path, run->graphs.folder);
-    *environment = exact_environment(environ, request->engine);
-    if (!*command || !*environment) {
+    run->command = exact_command(request, log_path, messages_path, run->graphs.folder);
+    run->tool = (struct launch_request){.path = request->engine->tool, .command = run->command};
+    supervised->environment = exact_environment(environ, request->engine);
+    if (!run->command || !supervised->environment) {
         launch_fail(error, "memory", ENOMEM);
         return false;
     }
     return true;
 }
 
-/* keep: what launch_record leaves changed in this process after a recording. */
-static enum launch_outcome start(const struct launch_exact_request *request, bool keep,
+static enum launch_outcome start(const struct launch_exact_request *request, bool trial,
                                  struct launch_result *result, char *error)
 {
     struct run run = {.request = request, .messages = {-1, -1}};
-    enum launch_outcome outcome = LAUNCH_FAILED;
-    char **command = NULL, **environment = NULL;
-    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
-    prctl(PR_SET_DUMPABLE, 1);
-    bool prepared = launch_signals_prepare(&run.signals);
-    if (!prepared)
-        launch_fail(error, "signals", errno);
-    launch_lift_limits(&run.signals.program);
-    if (prepared && prepare(&run, &command, &environment, error))
-        outcome = run_tool(&run, command, environment, result, error);
-    keep = keep && outcome == LAUNCH_OK;
-    launch_signals_end(&run.signals, keep);
-    if (!keep)
-        launch_restore_limits(&run.signals.program);
+    struct launch_supervised supervised = {.context = &run,
+                                           .program = &run.tool,
+                                           .engine = "the exact engine",
+                                           .tick_ms = TICK_MS,
+                                           .trial = trial,
+                                           .prepare = prepare,
+                                           .turn = take_messages,
+                                           .ended = ended};
+    enum launch_outcome outcome = launch_supervise(&supervised, result, error);
     exact_graphs_end(&run.graphs);
-    exact_command_free(command);
-    free(environment);
+    exact_command_free(run.command);
     for (int i = 0; i < 2; i++)
         if (run.messages[i] >= 0)
             close(run.messages[i]);
@@ -348,7 +295,7 @@ enum launch_outcome launch_exact_try(const struct launch_exact_request *like, ch
     enum launch_outcome outcome = LAUNCH_FAILED;
     if (log >= 0 && errors >= 0) {
         int before = redirect_errors(errors);
-        outcome = start(&request, false, &result, why);
+        outcome = start(&request, true, &result, why);
         restore_errors(before);
     }
     bool good =
@@ -376,5 +323,5 @@ enum launch_outcome launch_exact(const struct launch_exact_request *request,
     /* Valgrind does not say properly that it has too little memory to start with. */
     if (memory_is_limited() && launch_exact_try(request, error) != LAUNCH_OK)
         return LAUNCH_FAILED;
-    return start(request, true, result, error);
+    return start(request, false, result, error);
 }

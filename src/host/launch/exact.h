@@ -37,7 +37,8 @@ bool launch_set_id(const char *path);
 /* Names of the engine's files. */
 #define EXACT_TOOL "headroom-amd64-linux"
 #define EXACT_START "headroom-exact-start"
-#define EXACT_LIBRARY "/usr/libexec/valgrind" /* what Valgrind takes without VALGRIND_LIB */
+/* meson.build defines EXACT_LIBRARY, the folder that Valgrind takes without VALGRIND_LIB, and EXACT_BUILT: 0 if
+   Valgrind was not found when headroom was built. */
 
 /* ---- command line (exact_command.c) -------------------------------------------------------- */
 

@@ -89,15 +89,21 @@ enum launch_outcome launch_exact_find(struct launch_exact_engine *engine, char *
         return LAUNCH_FAILED;
     }
     if (reason) {
-        snprintf(error, LAUNCH_ERROR_BYTES,
-                 "the exact engine was not built or installed with this headroom; as root: apt "
-                 "install valgrind, then build headroom again.");
+        snprintf(error, LAUNCH_ERROR_BYTES, "%s",
+                 EXACT_BUILT ? "the exact engine is missing in ../lib/headroom/exact beside this "
+                               "headroom; install headroom again."
+                             : "the exact engine was not built with this headroom, because "
+                               "Valgrind's headers and libraries were not found; as root: apt "
+                               "install valgrind, or name the place of another Valgrind (meson "
+                               "configure -Dvalgrind=PREFIX), then build headroom again.");
         return LAUNCH_FAILED;
     }
     if (!find_library(found.library)) {
-        snprintf(error, LAUNCH_ERROR_BYTES,
-                 "the exact engine needs Valgrind, which is not installed here; as root: apt "
-                 "install valgrind.");
+        snprintf(
+            error, LAUNCH_ERROR_BYTES,
+            "the exact engine needs Valgrind, which is neither in '%s' nor beside a 'valgrind' "
+            "on PATH; as root: apt install valgrind.",
+            EXACT_LIBRARY);
         return LAUNCH_FAILED;
     }
     *engine = found;

@@ -27,7 +27,7 @@
 
 extern char **environ;
 
-static const char *const tool_places[] = {EXACT_TOOL, "../exact/" EXACT_TOOL};
+static const char *const tool_places[] = {EXACT_TOOL, "../../engine/exact/" EXACT_TOOL};
 
 /* Beside this file: the same places as launch_exact_find's. */
 static bool find_tool(const char *self, char path[LAUNCH_PATH_BYTES])

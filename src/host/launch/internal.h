@@ -36,6 +36,7 @@ bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payl
 /* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
 struct launch_table {
     int file;         /* memfd, -1: none */
+    int source;       /* the module's file, held open until the table is wanted; -1: not held */
     uint64_t bytes, device, inode;
     char path[WIRE_PATH_BYTES];
 };
@@ -45,16 +46,21 @@ struct launch_tables {
     pthread_t thread;
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
-    bool requested, quit;       /* under mutex */
-    bool running;               /* false: no thread could be made, requests stay unserved */
-    struct launch_table made[WIRE_TABLES]; /* the thread's until it was joined */
+    bool requested, hold, quit; /* under mutex */
+    bool running, refused;      /* the thread; refused: none could be made, requests stay unserved */
+    uint32_t named;             /* slots that were in use when the thread was last asked to hold files */
+    uint32_t used;              /* of made; it and they are the thread's until it was joined */
+    struct launch_table made[WIRE_TABLES]; /* last: not touched until used */
 };
 
-/* Starts the thread that compiles tables; it runs with all signals blocked. */
 void launch_tables_begin(struct launch_tables *tables, struct wire_region *region);
 
-/* Wakes the thread if some slot is WANTED. */
-void launch_tables_serve(struct launch_tables *tables);
+/*
+ * Wakes the thread that compiles tables if some slot is WANTED, and starts it when that is so for the first time;
+ * it runs with all signals blocked. hold: the files of slots that are not wanted are opened, once: should a file
+ * be replaced while the program goes on with the old one, its table is still that of the old one.
+ */
+void launch_tables_serve(struct launch_tables *tables, bool hold);
 
 /* Waits for the table in work, closes all tables. */
 void launch_tables_end(struct launch_tables *tables);
@@ -73,14 +79,11 @@ struct launch_inherited {
 extern const int launch_raised_limits[2];
 
 /*
- * Forks and executes. All signals must be blocked. On success *child runs the program;
- * else *reason is the errno of the failing step and no child is left.
+ * Forks and executes. All signals must be blocked. On success *child runs the program; else *reason is the errno of the
+ * failing step and no child is left. before, which may be NULL, runs when the child exists and before it executes the
+ * program.
  */
 bool launch_start(const struct launch_request *request, char *const *environment,
-                  const struct launch_inherited *inherited, pid_t *child, int *reason);
-
-/* The same; `before` runs when the child exists and before it executes the program. */
-bool launch_start_held(const struct launch_request *request, char *const *environment,
                        const struct launch_inherited *inherited,
                        void (*before)(void *context, pid_t child), void *context, pid_t *child,
                        int *reason);
@@ -91,12 +94,12 @@ char **launch_environment_with(char *const *environment, const char *variable);
 
 /* ---- what goes on beside a recording (record.c) ------------------------------------------------- */
 
-/* All may be NULL. Called by the thread of launch_record, in this order. */
+/* What another room does beside; all may be NULL. Called by the thread of launch_record, in this order. */
 struct launch_companion {
     void *context;
     /* Limits are raised. May change config. False: error is set. */
     bool (*prepare)(void *context, struct wire_config *config, char *error);
-    void (*before)(void *context, pid_t child); /* as launch_start_held                        */
+    void (*before)(void *context, pid_t child); /* as launch_start                        */
     void (*begun)(void *context, pid_t child);  /* signals are not blocked                     */
     void (*tick)(void *context);                /* every 50 ms, or more often                  */
     void (*hush)(void *context, uint32_t pid);  /* pid will be traced: its code is left alone from now on */
@@ -135,25 +138,12 @@ int launch_signals_wait_ms(const struct launch_signals *signals, int most_ms);
 /* recorded: what launch_record leaves changed in this process stays so. */
 void launch_signals_end(struct launch_signals *signals, bool recorded);
 
-/* ---- recordings without the agent (program.c) ------------------------------------------------ */
+/* ---- all recordings (supervise.c) ------------------------------------------------------------- */
 
-void launch_lift_limits(struct launch_inherited *program);
-
-/* ---- all recordings (program.c) --------------------------------------------------------------- */
-
-void launch_restore_limits(const struct launch_inherited *program);
 uint64_t launch_now_ns(clockid_t clock);
 
 /* error: of LAUNCH_ERROR_BYTES; reason: an errno, launch_fail_region's is the current one. */
 void launch_fail(char *error, const char *step, int reason);
 void launch_fail_region(char *error);
-/* After launch_start. */
-enum launch_outcome launch_start_failed(const char *path, int reason, char *error);
-
-bool launch_program_ended(pid_t child);
-/* Reaps it. Fills exited, exit_code, signal, cpu_s, peak_bytes. */
-void launch_take_status(pid_t child, struct launch_result *result);
-/* It goes on. Fills detached, cpu_s. */
-void launch_take_leave(pid_t child, int wish, struct launch_result *result);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "cache/cache.h"
+#include "inject/inject.h"
 #include "wire/built.h"
 #include "wire/wire.h"
 
@@ -41,38 +42,6 @@ enum launch_outcome launch_examine(const char *path, bool *shell, char *error);
 
 /* The agent beside this executable (build tree) or in ../lib/headroom (installed). */
 enum launch_outcome launch_agent(char path[WIRE_PATH_BYTES], char *error);
-
-/* ---- what the machine allows, found by trying ------------------------------------- */
-
-struct launch_watchpoints {
-    unsigned registers;     /* watchpoints that could be armed together and trapped, 0..4   */
-    unsigned armed;         /* could be armed; more than `registers`: they never fire       */
-    int refused;            /* errno of the first one refused before all four were armed    */
-    bool kernel_accesses;   /* read(2) and write(2) on watched bytes trap                   */
-    int kernel_refused;     /* errno why not; 0 with !kernel_accesses: armed, never fired    */
-    double arm_us, trap_us; /* mean cost of arming with disarming, and of one trap          */
-};
-
-/*
- * Arms watchpoints on memory of a forked child and touches them there, so that the
- * caller's signal handling stays as it is. repeat: traps timed for the cost figures
- * (at least 1). BASE_IO: no child could be made, errno tells why.
- */
-enum base_status launch_try_watchpoints(unsigned repeat, struct launch_watchpoints *result);
-
-/* Ticks of a thread's CPU time: the smallest distance between two, in a forked child. */
-enum base_status launch_try_ticks(double *tick_ms);
-
-/*
- * Looks for this processor's precise store and load events and opens them once.
- * BASE_UNSUPPORTED: there are none, as in most virtual machines; BASE_DENIED: the kernel
- * refuses them. Fills the pmu_* members of config.
- */
-enum base_status launch_try_counters(struct wire_config *config);
-
-/* Can another process of this user open our descriptors through /proc? BASE_IO: that could not be
-   tried, errno tells why. */
-enum base_status launch_try_descriptors(void);
 
 /* ---- recording ---------------------------------------------------------------------- */
 
@@ -136,35 +105,20 @@ enum launch_outcome launch_record(const struct launch_request *request,
 /* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
 void launch_signals_release(void);
 
-/* ---- blocks timed (wire/blocks.h) --------------------------------------------------------------- */
+/* ---- spans timed (wire/blocks.h) --------------------------------------------------------------- */
 
-struct launch_blocks_request {
-    struct launch_request program;     /* config.blocks is filled in                               */
-    const char *const *functions;      /* patterns (patch_next_match); none: chosen while it runs   */
-    size_t functions_count;
-    bool no_patch;                     /* no jumps into code that was not made for it              */
-    uint32_t every;                    /* one execution in so many is recorded; 0: as many as are cheap */
-    uint32_t stack_period;             /* 0: 10,000                                                */
-    bool no_switches;                  /* context switches are not watched                         */
-    const char *const *keys;           /* "FUNCTION:ARGUMENT", 0..5; see launch_blocks_key         */
-    size_t keys_count;
+struct launch_spans_request {
+    struct launch_request program; /* config.blocks is filled in               */
+    struct inject_request hooks;   /* agent is filled in                       */
+    uint32_t stack_period;         /* 0: 10,000                                */
+    bool no_switches;              /* context switches are not watched         */
 };
 
-/* A function that was asked for, or hot, and could not be hooked. */
-struct launch_unhooked {
-    char *name, *module;               /* readable name; path, "" if not known                     */
-    char *reason;                      /* a clause                                                 */
-};
-
-struct launch_blocks_result {
-    int region;                        /* descriptor of a struct blocks_region; the caller's to close */
-    struct launch_unhooked *unhooked;  /* each function once                                       */
-    size_t unhooked_count;
-    uint64_t unhooked_more;            /* that are not in the list, which has an end               */
-    uint32_t patched;                  /* functions and markers in code, in some process           */
-    int sampling_refused;              /* errno: nothing was chosen by itself; 0: it was possible  */
-    int patching_refused;              /* errno: some process could not be written to              */
-    char saved[LAUNCH_PATH_BYTES];     /* copy of the region, beside the log; "": none. The caller's to remove */
+struct launch_spans_result {
+    int region; /* descriptor of a struct blocks_region; the caller's to close */
+    struct inject_result hooks;
+    char saved[LAUNCH_PATH_BYTES]; /* copy of the region, beside the log; "": none. The caller's to
+                                      remove */
 };
 
 /* Does the name lead to the open file, by no symbolic link at its end? */
@@ -172,23 +126,21 @@ bool launch_names_file(const char *path, int file);
 /* What the kernel calls an open file or directory now. False: no name leads to it. */
 bool launch_file_name(int file, char path[LAUNCH_PATH_BYTES]);
 
-/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False: there is no newer one;
-   path is untouched. */
-bool launch_blocks_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
+/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False:
+   there is no newer one; path is untouched. */
+bool launch_spans_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
 
 /*
- * As launch_record, signals and limits included. Functions are hooked from outside while the program runs: what was
- * and what was not is in *blocks, on LAUNCH_OK the caller's: launch_blocks_free.
+ * As launch_record, signals and limits included. Functions are hooked from outside while the
+ * program runs: what was and what was not is in timed->hooks, on LAUNCH_OK the caller's:
+ * launch_spans_free.
  */
-enum launch_outcome launch_blocks(const struct launch_blocks_request *request,
-                                  struct launch_blocks_result *blocks,
-                                  struct launch_result *result, char *error);
+enum launch_outcome launch_spans(const struct launch_spans_request *request,
+                                 struct launch_spans_result *timed, struct launch_result *result,
+                                 char *error);
 
 /* Leaves the region open. */
-void launch_blocks_free(struct launch_blocks_result *blocks);
-
-/* Of "FUNCTION:ARGUMENT" the length of the name and the argument; 0: it is none. */
-size_t launch_blocks_key(const char *text, uint8_t *argument);
+void launch_spans_free(struct launch_spans_result *timed);
 
 /* ---- programs built by `headroom cc` --------------------------------------------------------- */
 

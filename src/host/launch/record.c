@@ -1,29 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The recording: region, start, one event loop, end.
- *
- * The loop sleeps on the region's doorbell (a futex) for at most TICK_MS. Signal
- * handlers (signals.c) ring the doorbell themselves: a SIGCHLD that arrives just before the sleep
- * then makes the futex call return at once, without the race of a plain EINTR. The
- * alternative, a pidfd in poll(2), cannot wait for a futex at the same time.
- *
- * Signals are blocked from before the fork until the handlers stand, so none is lost and
- * the program gets mask and dispositions exactly as headroom got them.
+ * A recording by the agent: the region that it shares with the program's processes is drained into
+ * the log, unwind tables and calls that agents ask for are served.
  */
-#include "launch/internal.h"
-#include "launch/calls.h"
+#include "launch/supervise.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -31,31 +18,13 @@ extern char **environ;
 /* 4 MiB of chunks fill in no less than some tenths of a second at the highest rate. */
 enum { TICK_MS = 50, REAP_MS = 200 };
 
-/* ---- limits --------------------------------------------------------------------------- */
-
-/* The region is a file of some MiB to the kernel, and every unwind table takes a descriptor. */
-const int launch_raised_limits[] = {RLIMIT_FSIZE, RLIMIT_NOFILE};
-
-static void raise_limits(struct launch_inherited *program)
-{
-    for (size_t i = 0; i < BASE_COUNT(launch_raised_limits); i++) {
-        struct rlimit *old = &program->limits[i];
-        getrlimit(launch_raised_limits[i], old);
-        struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, most = {old->rlim_max, old->rlim_max};
-        /* Beyond the hard limit is for the privileged, and for file sizes only: the kernel
-           has an upper bound of its own for descriptors. */
-        if (launch_raised_limits[i] == RLIMIT_NOFILE ||
-            setrlimit(launch_raised_limits[i], &all) != 0)
-            setrlimit(launch_raised_limits[i], &most);
-    }
-}
-
 /* ---- region --------------------------------------------------------------------------- */
 
 /*
  * Sealed against resizing: a program that found the descriptor in /proc could otherwise
- * kill headroom with SIGBUS. Allocated now, so that a full tmpfs shows here and not as a
- * SIGBUS in the program.
+ * kill headroom with SIGBUS. Allocated before use, so that a lack of memory shows here and not as
+ * a SIGBUS in the program; but most chunks only when they may be needed (extend_pool), since to
+ * allocate and free them costs more than all else that a program of some milliseconds makes us do.
  */
 static struct wire_region *make_region(const struct wire_config *config, int *descriptor)
 {
@@ -64,7 +33,8 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     size_t bytes = sizeof(struct wire_region);
     void *region = MAP_FAILED;
-    if (ftruncate(file, (off_t)bytes) == 0 && fallocate(file, 0, 0, (off_t)bytes) == 0 &&
+    if (ftruncate(file, (off_t)bytes) == 0 &&
+        fallocate(file, 0, 0, (off_t)wire_pool_bytes(WIRE_CHUNKS_FIRST)) == 0 &&
         fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         region = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (region == MAP_FAILED) {
@@ -74,9 +44,19 @@ static struct wire_region *make_region(const struct wire_config *config, int *de
         return NULL;
     }
     wire_region_init(region, config);
+    wire_pool_limit(region, WIRE_CHUNKS_FIRST);
     atomic_store(&((struct wire_region *)region)->executing, 1);
     *descriptor = file;
     return region;
+}
+
+/* A program that runs for longer than a tick, or in many threads, gets all chunks. Without memory
+   for them it goes on with those it has, and samples that find none are counted as dropped. */
+static void extend_pool(struct wire_region *region, int file)
+{
+    off_t there = (off_t)wire_pool_bytes(WIRE_CHUNKS_FIRST);
+    if (fallocate(file, 0, there, (off_t)sizeof *region - there) == 0)
+        wire_pool_extend(region, WIRE_CHUNKS_FIRST);
 }
 
 /* ---- which processes live --------------------------------------------------------------- */
@@ -93,30 +73,6 @@ struct life {
     } cache[LIFE_CACHE];
 };
 
-/* A zombie has ended; a zombie leader of living threads has not. */
-static bool read_alive(uint32_t pid)
-{
-    char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    if (file < 0)
-        return errno != ENOENT && errno != ESRCH;
-    ssize_t count = read(file, text, sizeof text - 1);
-    close(file);
-    if (count <= 0)
-        return false;
-    text[count] = 0;
-    const char *after = strrchr(text, ')');
-    char state;
-    long threads;
-    if (!after || sscanf(after + 1,
-                         " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-                         "%*d %*d %ld",
-                         &state, &threads) != 2)
-        return false;
-    return (state != 'Z' && state != 'X') || threads > 1;
-}
-
 static bool is_alive(void *context, uint32_t pid)
 {
     struct life *life = context;
@@ -127,7 +83,7 @@ static bool is_alive(void *context, uint32_t pid)
     size_t place = pid % LIFE_CACHE;
     if (life->cache[place].pid != pid) {
         life->cache[place].pid = pid;
-        life->cache[place].alive = read_alive(pid);
+        life->cache[place].alive = launch_is_alive(pid);
     }
     return life->cache[place].alive;
 }
@@ -143,24 +99,27 @@ static bool somebody_lives(struct wire_region *region, struct life *life)
 {
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
         const struct wire_thread_slot *slot = &region->threads[i];
-        if (atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
+        if (wire_owner(region, i) && atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
             is_alive(life, slot->pid))
             return true;
     }
     return false;
 }
 
-/* ---- the loop ---------------------------------------------------------------------------- */
+/* ---- one turn ---------------------------------------------------------------------------- */
 
 struct recording {
     const struct launch_request *request;
     const struct launch_companion *companion;
     struct wire_config config;
     struct wire_region *region;
+    int region_file;
+    bool extended; /* the pool of chunks */
     struct launch_log log;
     struct launch_tables *tables;
     struct life life;
-    struct launch_calls calls;
+    struct inject_calls calls;
+    uint64_t begun_ns, reaped_ns;
     uint64_t corrupt;
     bool told_failure;
 };
@@ -171,13 +130,22 @@ static void drain(struct recording *recording)
     if (recording->log.failure && !recording->told_failure) {
         char sentence[256];
         snprintf(sentence, sizeof sentence,
-                 "the raw log cannot be written any further (%s); the program goes on, the "
-                 "profile will cover its first part only.",
+                 "the raw log cannot be written any further (%s); the program goes on, and the "
+                 "profile will cover only its first part.",
                  strerror(recording->log.failure));
         if (recording->request->note)
             recording->request->note(recording->request->context, sentence);
         recording->told_failure = true;
     }
+}
+
+static void serve_pool(struct recording *recording, bool long_enough)
+{
+    bool low = atomic_load_explicit(&recording->region->pool_low, memory_order_relaxed);
+    if (recording->extended || (!low && !long_enough))
+        return;
+    extend_pool(recording->region, recording->region_file);
+    recording->extended = true;
 }
 
 static void reap(struct recording *recording)
@@ -186,35 +154,22 @@ static void reap(struct recording *recording)
     wire_reap(recording->region, is_alive, &recording->life);
 }
 
-static void sleep_on_doorbell(struct wire_region *region, uint32_t seen, int limit_ms)
+static void turn(void *context)
 {
-    struct timespec limit = {.tv_nsec = limit_ms * 1000000L};
-    syscall(SYS_futex, &region->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
-}
-
-/* False: it was left before the program had ended. */
-static bool loop(struct recording *recording, struct launch_signals *signals, pid_t child)
-{
-    uint64_t reaped = launch_now_ns(CLOCK_MONOTONIC);
-    for (;;) {
-        uint32_t seen = atomic_load_explicit(&recording->region->doorbell, memory_order_acquire);
-        bool ended = launch_program_ended(child);
-        launch_tables_serve(recording->tables);
-        launch_calls_serve(&recording->calls, recording->region, recording->companion);
-        if (recording->companion->tick)
-            recording->companion->tick(recording->companion->context);
-        uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
-        if (now - reaped >= REAP_MS * UINT64_C(1000000)) {
-            reap(recording);
-            reaped = now;
-        }
-        drain(recording);
-        if (ended)
-            return true;
-        if (launch_signals_serve(signals))
-            return false;
-        sleep_on_doorbell(recording->region, seen, launch_signals_wait_ms(signals, TICK_MS));
+    struct recording *recording = context;
+    uint64_t now = launch_now_ns(CLOCK_MONOTONIC);
+    bool long_enough = now - recording->begun_ns >= TICK_MS * UINT64_C(1000000);
+    launch_tables_serve(recording->tables, long_enough);
+    serve_pool(recording, long_enough);
+    inject_calls_serve(&recording->calls, recording->region, recording->companion->hush,
+                       recording->companion->context);
+    if (recording->companion->tick)
+        recording->companion->tick(recording->companion->context);
+    if (now - recording->reaped_ns >= REAP_MS * UINT64_C(1000000)) {
+        reap(recording);
+        recording->reaped_ns = now;
     }
+    drain(recording);
 }
 
 /*
@@ -248,43 +203,41 @@ static void finish(struct recording *recording, struct launch_result *result)
 
 /* ---- all together --------------------------------------------------------------------------- */
 
-static enum launch_outcome run(struct recording *recording, char *const *environment,
-                               struct launch_signals *signals, struct launch_result *result,
-                               char *error)
+static void before(void *context, pid_t child)
 {
-    pid_t child;
-    int reason;
-    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
-    uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
-    const struct launch_companion *companion = recording->companion;
-    if (!launch_start_held(recording->request, environment, &signals->program, companion->before,
-                           companion->context, &child, &reason))
-        return launch_start_failed(recording->request->path, reason, error);
+    struct recording *recording = context;
+    recording->companion->before(recording->companion->context, child);
+}
+
+static void begun(void *context, pid_t child)
+{
+    struct recording *recording = context;
     recording->life.root = recording->calls.program = child;
     /* Without tables contexts are incomplete, and the report says so; the program runs anyway. */
     launch_tables_begin(recording->tables, recording->region);
-    launch_signals_begin(signals, recording->region, child);
-    if (companion->begun)
-        companion->begun(companion->context, child);
-    bool ended = loop(recording, signals, child);
-    measured.wall_s = (double)(launch_now_ns(CLOCK_MONOTONIC) - start) / 1e9;
-    if (ended)
-        launch_take_status(child, &measured);
-    else
-        launch_take_leave(child, signals->wish, &measured);
+    if (recording->companion->begun)
+        recording->companion->begun(recording->companion->context, child);
+    recording->begun_ns = recording->reaped_ns = launch_now_ns(CLOCK_MONOTONIC);
+}
+
+static enum launch_outcome ended(void *context, pid_t child, struct launch_result *result,
+                                 char *error)
+{
+    struct recording *recording = context;
+    (void)child;
+    (void)error;
     atomic_store(&recording->region->stopping, 1); /* what the companion keeps ends with the log */
-    if (companion->ended)
-        companion->ended(companion->context);
-    finish(recording, &measured);
+    if (recording->companion->ended)
+        recording->companion->ended(recording->companion->context);
+    finish(recording, result);
     launch_tables_end(recording->tables);
-    launch_calls_end(&recording->calls);
-    *result = measured;
+    inject_calls_end(&recording->calls);
     return LAUNCH_OK;
 }
 
-/* Everything that can fail before the program runs. False: error is set. */
-static bool prepare(struct recording *recording, int *region_file, char ***environment, char *error)
+static bool prepare(struct launch_supervised *supervised, char *error)
 {
+    struct recording *recording = supervised->context;
     struct wire_config *config = &recording->config;
     const struct launch_companion *companion = recording->companion;
     if (companion->prepare && !companion->prepare(companion->context, config, error))
@@ -293,14 +246,16 @@ static bool prepare(struct recording *recording, int *region_file, char ***envir
         launch_fail(error, "writing the raw log", recording->log.failure);
         return false;
     }
-    recording->region = make_region(config, region_file);
+    recording->region = make_region(config, &recording->region_file);
     if (!recording->region) {
         launch_fail_region(error);
         return false;
     }
+    supervised->region = recording->region;
     recording->tables = malloc(sizeof *recording->tables);
-    *environment = launch_environment(environ, config->agent_path, getpid(), *region_file);
-    if (!recording->tables || !*environment) {
+    supervised->environment =
+        launch_environment(environ, config->agent_path, getpid(), recording->region_file);
+    if (!recording->tables || !supervised->environment) {
         launch_fail(error, "memory", ENOMEM);
         return false;
     }
@@ -311,29 +266,23 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
                                          const struct launch_companion *companion,
                                          struct launch_result *result, char *error)
 {
-    enum launch_outcome outcome = LAUNCH_FAILED;
-    int region_file = -1;
-    char **environment = NULL;
-    struct launch_signals signals;
     struct recording recording = {
-        .request = request, .companion = companion, .config = request->config};
-    /* With file capabilities headroom would not be dumpable and its /proc entries closed. */
-    prctl(PR_SET_DUMPABLE, 1);
-    bool prepared = launch_signals_prepare(&signals);
-    if (!prepared)
-        launch_fail(error, "signals", errno);
-    raise_limits(&signals.program);
-    if (prepared && prepare(&recording, &region_file, &environment, error))
-        outcome = run(&recording, environment, &signals, result, error);
-    launch_signals_end(&signals, outcome == LAUNCH_OK);
-    if (outcome != LAUNCH_OK)
-        launch_restore_limits(&signals.program);
-    free(environment);
+        .request = request, .companion = companion, .config = request->config, .region_file = -1};
+    struct launch_supervised supervised = {.context = &recording,
+                                           .program = request,
+                                           .tick_ms = TICK_MS,
+                                           .unlimited = true,
+                                           .prepare = prepare,
+                                           .before = companion->before ? before : NULL,
+                                           .begun = begun,
+                                           .turn = turn,
+                                           .ended = ended};
+    enum launch_outcome outcome = launch_supervise(&supervised, result, error);
     free(recording.tables);
     if (recording.region)
         munmap(recording.region, sizeof *recording.region);
-    if (region_file >= 0)
-        close(region_file);
+    if (recording.region_file >= 0)
+        close(recording.region_file);
     return outcome;
 }
 

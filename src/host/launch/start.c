@@ -146,10 +146,10 @@ static pid_t fork_and_become(const struct launch_request *request, char *const *
     become(request, environment, inherited, news[1]);
 }
 
-bool launch_start_held(const struct launch_request *request, char *const *environment,
-                       const struct launch_inherited *inherited,
-                       void (*before)(void *context, pid_t child), void *context, pid_t *child,
-                       int *reason)
+bool launch_start(const struct launch_request *request, char *const *environment,
+                  const struct launch_inherited *inherited,
+                  void (*before)(void *context, pid_t child), void *context, pid_t *child,
+                  int *reason)
 {
     int news[2], gate[2] = {-1, -1};
     if (pipe2(news, O_CLOEXEC) != 0) {
@@ -176,10 +176,4 @@ bool launch_start_held(const struct launch_request *request, char *const *enviro
     else
         *child = started;
     return failure == 0;
-}
-
-bool launch_start(const struct launch_request *request, char *const *environment,
-                  const struct launch_inherited *inherited, pid_t *child, int *reason)
-{
-    return launch_start_held(request, environment, inherited, NULL, NULL, child, reason);
 }

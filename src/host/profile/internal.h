@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of merging: what each table's columns do when rows meet (merge_rules.c), tables
- * put into the order that their contents give, equal rows made one (merge_settle.c), blocks of
+ * Between the files of merging: what happens when rows meet (merge_rules.c), tables put into the
+ * order that their contents give, equal rows made one (merge_settle.c), blocks of
  * `headroom interference` made comparable (merge_blocks.c), and merging itself (merge.c).
  */
 #ifndef HEADROOM_PROFILE_INTERNAL_H
@@ -9,50 +9,25 @@
 
 #include "profile/schema.h"
 
-/*
- * What becomes of a column's values when rows with equal keys become one. A rule has a letter for
- * each column of its table:
- *
- *   k  key: rows are equal if all their keys are, and are ordered by them in turn
- *   +  the sum, which ends at the largest number that the column takes
- *   >  the larger
- *   <  the smaller
- *   =  must agree, else the profiles cannot be merged
- *   .  nothing: a position, or of rows that never meet, or dealt with by `fold` or merge_settle.c
- */
-struct merge_rule {
-    const char *table, *columns;
-    bool apart; /* equal rows stay rows of their own, in the order in which they came */
-    bool tree;  /* column 1 is a parent in the same table */
-    /* Values that depend on several columns; called before the others are combined. */
-    void (*fold)(const struct profile *profile, void *to, const void *from);
-};
+/* `from` is added to `to`, column by column. False: values that must agree do not. */
+bool merge_combine(const struct profile *profile, const struct schema_table *table, void *to,
+                   const void *from);
 
-enum { MERGE_RULES = 34 };
-/* Tables to which others refer come before those. */
-extern const struct merge_rule merge_rules[MERGE_RULES];
+/* Values that depend on several columns (SCHEMA_FOLDED); before the others are combined. */
+void merge_fold_pair(const struct profile *profile, void *to, const void *from);
+void merge_fold_path(const struct profile *profile, void *to, const void *from);
+void merge_fold_vertex(const struct profile *profile, void *to, const void *from);
+void merge_fold_part(const struct profile *profile, void *to, const void *from);
 
-/* A column that holds ids of a table, or indices into it. */
-struct merge_reference {
-    const char *table, *column, *target; /* target NULL: ids of processes, which are no indices */
-};
+/* Calls `visit` with each value of a column of ids, in the rows from `first` on. */
+void merge_each_id(struct profile *profile, const struct schema_table *table,
+                   const struct schema_column *column, size_t first,
+                   void (*visit)(void *context, uint32_t *id), void *context);
 
-enum { MERGE_REFERENCES = 43 };
-extern const struct merge_reference merge_references[MERGE_REFERENCES];
-
-/* A table by name, of those that there are; and a column of it. */
-const struct schema_table *merge_table(const char *name);
-const struct schema_column *merge_column(const struct schema_table *table, const char *name);
-
-struct merge_items {
-    char *items;
-    size_t count, bytes; /* of one item */
-};
-
-struct merge_items merge_items(const struct profile *profile, const struct schema_table *table);
-
-/* Cuts the list to its first `count` items. */
-void merge_cut(struct profile *profile, const struct schema_table *table, size_t count);
+static inline bool merge_is_process(const struct schema_column *column)
+{
+    return column->reference == SCHEMA_PROCESS || column->reference == SCHEMA_PROCESS_OR_NONE;
+}
 
 /*
  * Orders all tables by their contents and makes equal rows one. BASE_MALFORMED: rows with equal

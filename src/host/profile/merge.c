@@ -49,21 +49,17 @@ static bool add_text(struct texts *texts, const char **text)
     return found != NULL;
 }
 
-static bool is_text(const struct schema_column *column)
-{
-    return column->type == SCHEMA_TEXT || column->type == SCHEMA_NAME;
-}
-
 /* Those that the profile has are its own. */
 static bool know_texts(struct texts *texts)
 {
     for (size_t t = 0; t < SCHEMA_TABLES; t++) {
-        const struct schema_table *table = &schema_tables[t];
-        struct merge_items items = merge_items(texts->profile, table);
+        const struct schema_table *table = schema_tables[t];
+        struct schema_items items = schema_items(texts->profile, table);
         for (size_t c = 0; c < table->columns_count; c++)
-            for (size_t i = table->first; is_text(&table->columns[c]) && i < items.count; i++) {
+            for (size_t i = table->first; schema_is_text(&table->columns[c]) && i < items.count;
+                 i++) {
                 const char *const *text =
-                    (const void *)(items.items + i * items.bytes + table->columns[c].offset);
+                    (const void *)(items.items + i * table->item_bytes + table->columns[c].offset);
                 if (*text && !tsearch(*text, &texts->root, compare_texts))
                     return false;
             }
@@ -73,32 +69,32 @@ static bool know_texts(struct texts *texts)
 
 /* ---- one behind the other -------------------------------------------------------------------- */
 
-/* Whether rows are appended: the others have a place for one recording's only. */
-static bool is_appended(const struct schema_table *table)
+struct shift {
+    uint32_t none; /* ids below, and UINT32_MAX, are none of an item */
+    uint32_t by;
+};
+
+static void shift_id(void *context, uint32_t *id)
 {
-    static const char *const others[] = {"argument", "cache", "path_run", "block_run"};
-    for (size_t i = 0; i < BASE_COUNT(others); i++)
-        if (strcmp(table->name, others[i]) == 0)
-            return false;
-    return true;
+    const struct shift *shift = context;
+    if (*id >= shift->none && *id != UINT32_MAX)
+        *id += shift->by;
 }
 
-/* Ids of the items appended from `first` on grow by the number of items that were there before. */
+/* Ids in the items appended from `first` on grow by the number of items that were there before. */
 static void shift_references(struct profile *profile, const size_t *firsts, uint32_t processes)
 {
-    for (size_t r = 0; r < MERGE_REFERENCES; r++) {
-        const struct merge_reference *reference = &merge_references[r];
-        const struct schema_table *table = merge_table(reference->table);
-        const struct schema_table *target =
-            reference->target ? merge_table(reference->target) : NULL;
-        uint32_t none = target ? (uint32_t)target->first : 0;
-        uint32_t shift = target ? (uint32_t)firsts[target - schema_tables] - none : processes;
-        struct merge_items items = merge_items(profile, table);
-        size_t offset = merge_column(table, reference->column)->offset;
-        for (size_t i = firsts[table - schema_tables]; i < items.count; i++) {
-            uint32_t *id = (uint32_t *)(void *)(items.items + i * items.bytes + offset);
-            if (*id >= none && (target || *id != UINT32_MAX))
-                *id += shift;
+    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
+        const struct schema_table *table = schema_tables[t];
+        for (size_t c = 0; c < table->columns_count; c++) {
+            const struct schema_column *column = &table->columns[c];
+            const struct schema_table *target = column->target;
+            struct shift shift = {0, processes};
+            if (target)
+                shift = (struct shift){(uint32_t)target->first,
+                                       (uint32_t)(firsts[target->index] - target->first)};
+            if (column->reference != SCHEMA_NO_REFERENCE)
+                merge_each_id(profile, table, column, firsts[t], shift_id, &shift);
         }
     }
 }
@@ -106,17 +102,30 @@ static void shift_references(struct profile *profile, const size_t *firsts, uint
 static bool append_table(struct texts *texts, const struct profile *from,
                          const struct schema_table *table)
 {
-    struct merge_items items = merge_items(from, table);
+    struct schema_items items = schema_items(from, table);
     for (size_t i = table->first; i < items.count; i++) {
-        char *added = table->add(texts->profile);
+        char *added = schema_add(texts->profile, table);
         if (!added)
             return false;
-        memcpy(added, items.items + i * items.bytes, items.bytes);
+        memcpy(added, items.items + i * table->item_bytes, table->item_bytes);
         for (size_t c = 0; c < table->columns_count; c++)
-            if (is_text(&table->columns[c]) &&
+            if (schema_is_text(&table->columns[c]) &&
                 !add_text(texts, (const char **)(void *)(added + table->columns[c].offset)))
                 return false;
     }
+    return true;
+}
+
+static bool add_table(struct texts *texts, const struct profile *from,
+                      const struct schema_table *table)
+{
+    struct schema_items items = schema_items(texts->profile, table);
+    if (table->merging == SCHEMA_WHOLE)
+        return true; /* keep_if_same */
+    if (table->merging != SCHEMA_SINGLE || items.count == 0)
+        return append_table(texts, from, table);
+    if (schema_items(from, table).count)
+        merge_combine(from, table, items.items, schema_items(from, table).items);
     return true;
 }
 
@@ -135,9 +144,9 @@ static bool append(struct profile *into, const struct profile *from)
     uint32_t processes = count_processes(into);
     bool good = know_texts(&texts) && UINT32_MAX - 1 - processes > count_processes(from);
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
-        firsts[t] = merge_items(into, &schema_tables[t]).count;
+        firsts[t] = schema_items(into, schema_tables[t]).count;
     for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
-        good = !is_appended(&schema_tables[t]) || append_table(&texts, from, &schema_tables[t]);
+        good = add_table(&texts, from, schema_tables[t]);
     tdestroy(texts.root, keep_node);
     if (good)
         shift_references(into, firsts, processes);
@@ -153,22 +162,14 @@ static int compare_ids(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Calls `visit` with each id of a process that stands anywhere. */
+/* Calls `visit` with each id of a process, or UINT32_MAX for none, that stands anywhere. */
 static void each_process(struct profile *profile, void (*visit)(void *, uint32_t *), void *context)
 {
-    for (size_t r = 0; r < MERGE_REFERENCES; r++) {
-        const struct merge_reference *reference = &merge_references[r];
-        if (reference->target)
-            continue;
-        const struct schema_table *table = merge_table(reference->table);
-        struct merge_items items = merge_items(profile, table);
-        size_t offset = merge_column(table, reference->column)->offset;
-        for (size_t i = table->first; i < items.count; i++) {
-            uint32_t *id = (uint32_t *)(void *)(items.items + i * items.bytes + offset);
-            if (*id != UINT32_MAX)
-                visit(context, id);
-        }
-    }
+    for (size_t t = 0; t < SCHEMA_TABLES; t++)
+        for (size_t c = 0; c < schema_tables[t]->columns_count; c++)
+            if (merge_is_process(&schema_tables[t]->columns[c]))
+                merge_each_id(profile, schema_tables[t], &schema_tables[t]->columns[c],
+                              schema_tables[t]->first, visit, context);
 }
 
 struct ids {
@@ -178,20 +179,21 @@ struct ids {
 
 static void count_id(void *context, uint32_t *id)
 {
-    (void)id;
-    ((struct ids *)context)->count++;
+    ((struct ids *)context)->count += *id != UINT32_MAX;
 }
 
 static void list_id(void *context, uint32_t *id)
 {
     struct ids *ids = context;
-    ids->ids[ids->count++] = *id;
+    if (*id != UINT32_MAX)
+        ids->ids[ids->count++] = *id;
 }
 
 static void number_id(void *context, uint32_t *id)
 {
     const struct ids *ids = context;
-    *id = (uint32_t)BASE_FIRST(i, ids->count, ids->ids[i] >= *id);
+    if (*id != UINT32_MAX)
+        *id = (uint32_t)BASE_FIRST(i, ids->count, ids->ids[i] >= *id);
 }
 
 /* From 0 without gaps, in the order in which they were. False: no memory. */
@@ -335,70 +337,28 @@ static bool profiles_differ(const struct profile *a, const struct profile *b,
            reuses_differ(a, b, why) || path_runs_differ(a, b, why);
 }
 
-/* ---- the run ----------------------------------------------------------------------------------
+/* ---- what stays if it is the same --------------------------------------------------------------
  */
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static bool keep_if_same(struct profile *into, const struct profile *from,
+                         const struct schema_table *table)
 {
-    return a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-/* What is not the same everywhere is not known of all. */
-static void keep_if_same(const char **a, const char *b)
-{
-    if (!profile_same_text(*a, b))
-        *a = NULL;
-}
-
-static void merge_run(struct profile_run *a, const struct profile_run *b)
-{
-    keep_if_same(&a->host, b->host);
-    keep_if_same(&a->kernel, b->kernel);
-    keep_if_same(&a->cpu, b->cpu);
-    a->wall_s = larger(a->wall_s, b->wall_s);
-    a->cpu_s = a->cpu_s < 0 ? b->cpu_s : b->cpu_s < 0 ? a->cpu_s : a->cpu_s + b->cpu_s;
-    if (a->start_ns == 0 || (b->start_ns && b->start_ns < a->start_ns))
-        a->start_ns = b->start_ns;
-    a->registers = b->registers < a->registers ? b->registers : a->registers;
-    a->watch_kernel = b->watch_kernel < a->watch_kernel ? b->watch_kernel : a->watch_kernel;
-    a->processes = sum(a->processes, b->processes);
-    a->threads = sum(a->threads, b->threads);
-    a->attempted = sum(a->attempted, b->attempted);
-    a->stored = sum(a->stored, b->stored);
-    a->corrupt_records = sum(a->corrupt_records, b->corrupt_records);
-    a->lost_threads = sum(a->lost_threads, b->lost_threads);
-    a->lost_processes = sum(a->lost_processes, b->lost_processes);
-    a->handler_ns = sum(a->handler_ns, b->handler_ns);
-}
-
-static void merge_arguments(struct profile *into, const struct profile *from)
-{
-    bool same = into->arguments_count == from->arguments_count;
-    for (size_t i = 0; same && i < from->arguments_count; i++)
-        same = strcmp(into->arguments[i].text, from->arguments[i].text) == 0;
+    struct schema_items a = schema_items(into, table), b = schema_items(from, table);
+    bool same = a.count == b.count;
+    for (size_t i = 0; same && i < a.count; i++)
+        for (size_t c = 0; same && c < table->columns_count; c++)
+            same = schema_compare(&table->columns[c], a.items + i * table->item_bytes,
+                                  b.items + i * table->item_bytes) == 0;
     if (!same)
-        into->arguments_count = 0;
+        schema_cut(into, table, 0);
+    return same;
 }
 
-static bool merge_caches(struct profile *into, const struct profile *from)
+static bool note(struct profile *profile, const char *sentence)
 {
-    bool same = into->caches_count == from->caches_count;
-    for (size_t i = 0; same && i < from->caches_count; i++) {
-        const struct profile_cache *a = &into->caches[i], *b = &from->caches[i];
-        same = a->level == b->level && a->ways == b->ways && a->line_bytes == b->line_bytes &&
-               a->sharers == b->sharers && a->bytes == b->bytes;
-    }
-    if (same)
-        return true;
-    into->caches_count = 0;
-    struct profile_text *degraded = profile_add_degraded(into);
+    struct profile_text *degraded = profile_add_degraded(profile);
     if (degraded)
-        degraded->text = machines_differ;
+        degraded->text = sentence;
     return degraded != NULL;
 }
 
@@ -430,59 +390,6 @@ static bool share_origin(const struct profile *a, const struct profile *b)
     return false;
 }
 
-static bool tell_twice(struct profile *into, const struct profile *from)
-{
-    if (!share_origin(into, from))
-        return true;
-    struct profile_text *degraded = profile_add_degraded(into);
-    if (degraded)
-        degraded->text = profile_counted_twice;
-    return degraded != NULL;
-}
-
-static bool merge_path_runs(struct profile *into, const struct profile *from)
-{
-    if (from->path_runs_count == 0)
-        return true;
-    const struct profile_path_run *b = from->path_runs;
-    if (into->path_runs_count) {
-        struct profile_path_run *a = into->path_runs;
-        a->cycles_per_read = larger(a->cycles_per_read, b->cycles_per_read);
-        a->cycles_per_ns = larger(a->cycles_per_ns, b->cycles_per_ns);
-        a->lost_pieces = sum(a->lost_pieces, b->lost_pieces);
-        return true;
-    }
-    struct profile_path_run *added = profile_add_path_runs(into);
-    if (!added)
-        return false;
-    *added = *b;
-    added->event = profile_keep(into, b->event);
-    return added->event || !b->event;
-}
-
-static bool merge_block_runs(struct profile *into, const struct profile *from)
-{
-    if (from->block_runs_count == 0)
-        return true;
-    const struct profile_block_run *b = from->block_runs;
-    if (into->block_runs_count == 0) {
-        struct profile_block_run *added = profile_add_block_runs(into);
-        if (added)
-            *added = *b;
-        return added != NULL;
-    }
-    struct profile_block_run *a = into->block_runs;
-    a->step_ns = larger(a->step_ns, b->step_ns);
-    a->wall_ns = larger(a->wall_ns, b->wall_ns);
-    a->stack_period = a->stack_period > b->stack_period ? a->stack_period : b->stack_period;
-    a->switches &= b->switches;
-    a->automatic |= b->automatic;
-    a->lost_pieces = sum(a->lost_pieces, b->lost_pieces);
-    a->no_switches = sum(a->no_switches, b->no_switches);
-    a->no_areas = sum(a->no_areas, b->no_areas);
-    return true;
-}
-
 /* Of the first recording that failed, or else of the first. */
 static void find_exit(struct profile *profile)
 {
@@ -503,7 +410,7 @@ static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES]
     const char *disagree = NULL;
     enum base_status status = merge_settle(profile, &disagree);
     if (status == BASE_MALFORMED)
-        differ(why, "they tell different things of the same code (table %s)", disagree);
+        differ(why, "they contradict each other on the same code (table %s)", disagree);
     if (status != BASE_OK)
         return status;
     find_exit(profile);
@@ -543,11 +450,12 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
         merge_spread_bins(into);
         merge_spread_bins(from);
     }
-    merge_run(&into->run, &from->run);
-    merge_arguments(into, from);
+    merge_combine(into, &schema_run, &into->run, &from->run);
+    keep_if_same(into, from, &schema_arguments);
     into->file_bytes += from->file_bytes;
-    if (tell_twice(into, from) && merge_caches(into, from) && merge_path_runs(into, from) &&
-        merge_block_runs(into, from) && append(into, from))
+    if ((!share_origin(into, from) || note(into, profile_counted_twice)) &&
+        (keep_if_same(into, from, &schema_caches) || note(into, machines_differ)) &&
+        append(into, from))
         status = settle(into, why);
     if (status != BASE_OK)
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);

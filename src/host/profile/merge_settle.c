@@ -14,103 +14,13 @@
 struct settling {
     struct profile *profile;
     const struct schema_table *table;
-    const struct merge_rule *rule;
-    struct merge_items items; /* as they were                       */
-    char *settled;            /* as they will be                    */
+    struct schema_items items; /* as they were                      */
+    char *settled;             /* as they will be                    */
     size_t settled_count;
     uint32_t *order; /* indices of items                   */
     uint32_t *map;   /* of items, to indices of settled    */
     bool disagree;
 };
-
-/* ---- columns --------------------------------------------------------------------------------- */
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (a == b)
-        return 0;
-    return !a ? -1 : !b ? 1 : strcmp(a, b);
-}
-
-static int compare_build_ids(const struct profile_module *a, const struct profile_module *b)
-{
-    if (a->build_id_bytes != b->build_id_bytes)
-        return a->build_id_bytes < b->build_id_bytes ? -1 : 1;
-    return memcmp(a->build_id, b->build_id, a->build_id_bytes);
-}
-
-#define COMPARE(type)                                                                              \
-    ({                                                                                             \
-        const type *of_a = left, *of_b = right;                                                    \
-        (*of_a > *of_b) - (*of_a < *of_b);                                                         \
-    })
-
-static int compare_column(const struct schema_column *column, const char *a, const char *b)
-{
-    const void *left = a + column->offset, *right = b + column->offset;
-    switch (column->type) {
-    case SCHEMA_POSITION: return 0;
-    case SCHEMA_COUNT32: return COMPARE(uint32_t);
-    case SCHEMA_COUNT64:
-    case SCHEMA_ADDRESS: return COMPARE(uint64_t);
-    case SCHEMA_SIGNED: return COMPARE(int64_t);
-    case SCHEMA_REAL: return COMPARE(double);
-    case SCHEMA_TEXT:
-    case SCHEMA_NAME: return compare_texts(*(const char *const *)left, *(const char *const *)right);
-    case SCHEMA_BUILD_ID: return compare_build_ids((const void *)a, (const void *)b);
-    }
-    return 0;
-}
-
-/* By the columns that have the letter k. */
-static int compare_keys(const struct schema_table *table, const char *letters, const char *a,
-                        const char *b)
-{
-    for (size_t i = 0; i < table->columns_count; i++) {
-        int order = letters[i] == 'k' ? compare_column(&table->columns[i], a, b) : 0;
-        if (order)
-            return order;
-    }
-    return 0;
-}
-
-static void add_column(const struct schema_column *column, char *to, const char *from)
-{
-    void *sum = to + column->offset;
-    const void *more = from + column->offset;
-    if (column->type == SCHEMA_REAL) {
-        *(double *)sum += *(const double *)more;
-    } else if (column->type == SCHEMA_COUNT32) {
-        uint32_t a = *(uint32_t *)sum, b = *(const uint32_t *)more;
-        *(uint32_t *)sum = b > UINT32_MAX - a ? UINT32_MAX : a + b;
-    } else {
-        uint64_t a = *(uint64_t *)sum, b = *(const uint64_t *)more;
-        *(uint64_t *)sum = a > INT64_MAX || b > INT64_MAX - a ? INT64_MAX : a + b;
-    }
-}
-
-static void copy_column(const struct schema_column *column, char *to, const char *from)
-{
-    size_t bytes = column->type == SCHEMA_COUNT32 ? sizeof(uint32_t) : sizeof(uint64_t);
-    memcpy(to + column->offset, from + column->offset, bytes);
-}
-
-static void fold(struct settling *self, char *to, const char *from)
-{
-    if (self->rule->fold)
-        self->rule->fold(self->profile, to, from);
-    for (size_t i = 0; i < self->table->columns_count; i++) {
-        const struct schema_column *column = &self->table->columns[i];
-        char letter = self->rule->columns[i];
-        int order = letter == '.' || letter == 'k' ? 0 : compare_column(column, to, from);
-        if (letter == '+')
-            add_column(column, to, from);
-        else if ((letter == '>' && order < 0) || (letter == '<' && order > 0))
-            copy_column(column, to, from);
-        else if (letter == '=' && order)
-            self->disagree = true;
-    }
-}
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
@@ -118,24 +28,24 @@ static int compare_items(const void *left, const void *right, void *context)
 {
     const struct settling *self = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    int order =
-        compare_keys(self->table, self->rule->columns, self->items.items + a * self->items.bytes,
-                     self->items.items + b * self->items.bytes);
+    size_t bytes = self->table->item_bytes;
+    int order = schema_compare_keys(self->table, self->items.items + a * bytes,
+                                    self->items.items + b * bytes);
     return order ? order : (a > b) - (a < b);
 }
 
 /* Puts the items in order[from..to) behind the settled ones. */
 static void settle_range(struct settling *self, size_t from, size_t to)
 {
-    size_t begin = self->settled_count, bytes = self->items.bytes;
+    size_t begin = self->settled_count, bytes = self->table->item_bytes;
     qsort_r(self->order + from, to - from, sizeof *self->order, compare_items, self);
     for (size_t i = from; i < to; i++) {
         const char *item = self->items.items + self->order[i] * bytes;
         char *end = self->settled + self->settled_count * bytes;
-        bool same = self->settled_count > begin && !self->rule->apart &&
-                    compare_keys(self->table, self->rule->columns, end - bytes, item) == 0;
+        bool same = self->settled_count > begin && self->table->merging != SCHEMA_APART &&
+                    schema_compare_keys(self->table, end - bytes, item) == 0;
         if (same)
-            fold(self, end - bytes, item);
+            self->disagree |= !merge_combine(self->profile, self->table, end - bytes, item);
         else
             memcpy(end, item, bytes);
         self->settled_count += !same;
@@ -145,7 +55,7 @@ static void settle_range(struct settling *self, size_t from, size_t to)
 
 static uint32_t *parent_of(const struct settling *self, uint32_t item)
 {
-    return (uint32_t *)(void *)(self->items.items + item * self->items.bytes +
+    return (uint32_t *)(void *)(self->items.items + item * self->table->item_bytes +
                                 self->table->columns[1].offset);
 }
 
@@ -184,30 +94,35 @@ struct sources { /* of processes: where their ids began, and begin now */
     size_t count;
 };
 
-static uint32_t process_of(const struct sources *sources, uint32_t id)
+static void number_process(void *context, uint32_t *id)
 {
-    if (id == UINT32_MAX)
-        return id;
-    size_t at = BASE_FIRST(i, sources->count, sources->old[i] > id);
-    return at ? sources->now[at - 1] + (id - sources->old[at - 1]) : id;
+    const struct sources *sources = context;
+    if (*id == UINT32_MAX)
+        return;
+    size_t at = BASE_FIRST(i, sources->count, sources->old[i] > *id);
+    if (at)
+        *id = sources->now[at - 1] + (*id - sources->old[at - 1]);
 }
 
-/* sources: for ids of processes; else map. */
-static void refer_anew(struct profile *profile, const char *target, const uint32_t *map,
-                       const struct sources *sources)
+static void number_anew(void *context, uint32_t *id)
 {
-    for (size_t r = 0; r < MERGE_REFERENCES; r++) {
-        const struct merge_reference *reference = &merge_references[r];
-        if (target ? !reference->target || strcmp(reference->target, target) != 0 ||
-                         strcmp(reference->table, target) == 0
-                   : reference->target != NULL)
-            continue;
-        const struct schema_table *table = merge_table(reference->table);
-        struct merge_items items = merge_items(profile, table);
-        size_t offset = merge_column(table, reference->column)->offset;
-        for (size_t i = table->first; i < items.count; i++) {
-            uint32_t *id = (uint32_t *)(void *)(items.items + i * items.bytes + offset);
-            *id = target ? map[*id] : process_of(sources, *id);
+    const uint32_t *map = context;
+    *id = map[*id];
+}
+
+/* What refers to the table, by `map`; a tree does so itself already. NULL: to processes, by
+   `sources`. */
+static void refer_anew(struct profile *profile, const struct schema_table *target, uint32_t *map,
+                       struct sources *sources)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
+        const struct schema_table *table = schema_tables[t];
+        for (size_t c = 0; c < table->columns_count; c++) {
+            const struct schema_column *column = &table->columns[c];
+            if (!target && merge_is_process(column))
+                merge_each_id(profile, table, column, table->first, number_process, sources);
+            else if (target && column->target == target && table != target)
+                merge_each_id(profile, table, column, table->first, number_anew, map);
         }
     }
 }
@@ -243,54 +158,72 @@ struct range {
     uint32_t first, count;
 };
 
+/* The rows of a table that belong to those of another one. */
 struct parts {
     const struct schema_table *table;
-    const char *letters; /* k: what tells them apart */
-    bool alike;          /* equal owners must have equal parts */
-    struct merge_items items;
+    const struct schema_column *range; /* of the owner; NULL: a part has its owner's id */
+    struct schema_items items;
     struct range *ranges; /* by owner as it was */
 };
 
 static int compare_ranges(const struct parts *parts, struct range a, struct range b)
 {
-    const struct merge_items *items = &parts->items;
+    const char *items = parts->items.items;
+    size_t bytes = parts->table->item_bytes;
     if (a.count != b.count)
         return a.count < b.count ? -1 : 1;
     for (uint32_t i = 0; i < a.count; i++) {
-        int order =
-            compare_keys(parts->table, parts->letters, items->items + (a.first + i) * items->bytes,
-                         items->items + (b.first + i) * items->bytes);
+        int order = schema_compare_keys(parts->table, items + (a.first + i) * bytes,
+                                        items + (b.first + i) * bytes);
         if (order)
             return order;
     }
     return 0;
 }
 
+static const struct schema_table *parts_of(const struct schema_table *owner)
+{
+    for (size_t t = 0; t < SCHEMA_TABLES; t++)
+        if (schema_tables[t]->owner == owner)
+            return schema_tables[t];
+    return NULL;
+}
+
+/* The column that refers to the target, or NULL. */
+static const struct schema_column *referring(const struct schema_table *table,
+                                             const struct schema_table *target)
+{
+    for (size_t c = 0; c < table->columns_count; c++)
+        if (table->columns[c].target == target)
+            return &table->columns[c];
+    return NULL;
+}
+
+static uint32_t *number_in(char *items, const struct schema_table *table, size_t item,
+                           const struct schema_column *column)
+{
+    return (uint32_t *)(void *)(items + item * table->item_bytes + column->offset);
+}
+
 static bool find_parts(const struct settling *self, struct parts *parts)
 {
-    const char *owner = self->table->name;
-    *parts = strcmp(owner, "path_block") == 0 ? (struct parts){merge_table("path_line"), ".kkk"}
-             : strcmp(owner, "path") == 0
-                 ? (struct parts){merge_table("path_step"), ".k", .alike = true}
-             : strcmp(owner, "block") == 0 ? (struct parts){merge_table("block_child"), "..kkk"}
-                                           : (struct parts){0};
+    const struct schema_table *owner = self->table;
+    *parts = (struct parts){.table = parts_of(owner)};
     if (!parts->table)
         return true;
-    parts->items = merge_items(self->profile, parts->table);
+    parts->range = referring(owner, parts->table);
+    parts->items = schema_items(self->profile, parts->table);
     parts->ranges = calloc(self->items.count + 1, sizeof *parts->ranges);
     if (!parts->ranges)
         return false;
-    const struct profile *profile = self->profile;
-    for (size_t i = 0; i < self->items.count; i++) {
-        if (strcmp(owner, "path_block") == 0)
-            parts->ranges[i] =
-                (struct range){profile->path_blocks[i].first_line, profile->path_blocks[i].lines};
-        else if (strcmp(owner, "path") == 0)
-            parts->ranges[i] =
-                (struct range){profile->paths[i].first_step, profile->paths[i].steps};
-    }
-    for (uint32_t i = 0; strcmp(owner, "block") == 0 && i < profile->block_children_count; i++) {
-        struct range *range = &parts->ranges[profile->block_children[i].block];
+    for (size_t i = 0; parts->range && i < self->items.count; i++)
+        parts->ranges[i] =
+            (struct range){*number_in(self->items.items, owner, i, &parts->range[0]),
+                           *number_in(self->items.items, owner, i, &parts->range[1])};
+    const struct schema_column *whose = referring(parts->table, owner);
+    for (uint32_t i = 0; !parts->range && i < parts->items.count; i++) {
+        struct range *range =
+            &parts->ranges[*number_in(parts->items.items, parts->table, i, whose)];
         range->first = range->count++ ? range->first : i;
     }
     return true;
@@ -304,7 +237,7 @@ static struct range *choose_ranges(struct settling *self, const struct parts *pa
     for (size_t i = 0; chosen && known && i < self->items.count; i++) {
         uint32_t owner = self->map[i];
         int order = known[owner] ? compare_ranges(parts, chosen[owner], parts->ranges[i]) : -1;
-        self->disagree |= parts->alike && known[owner] && order;
+        self->disagree |= parts->table->merging == SCHEMA_SAME_PARTS && known[owner] && order;
         known[owner] = true;
         if (order < 0)
             chosen[owner] = parts->ranges[i];
@@ -317,17 +250,6 @@ static struct range *choose_ranges(struct settling *self, const struct parts *pa
     return chosen;
 }
 
-/* Children name their block themselves, as it was: that is dealt with like all references. */
-static void own_range(struct settling *self, uint32_t owner, struct range range)
-{
-    if (strcmp(self->table->name, "path_block") == 0) {
-        ((struct profile_path_block *)(void *)self->settled)[owner].first_line = range.first;
-        ((struct profile_path_block *)(void *)self->settled)[owner].lines = range.count;
-    } else if (strcmp(self->table->name, "path") == 0) {
-        ((struct profile_path *)(void *)self->settled)[owner].first_step = range.first;
-    }
-}
-
 static bool settle_parts(struct settling *self)
 {
     struct parts parts;
@@ -336,7 +258,7 @@ static bool settle_parts(struct settling *self)
     if (!parts.table)
         return true;
     struct range *chosen = choose_ranges(self, &parts);
-    size_t bytes = parts.items.bytes;
+    size_t bytes = parts.table->item_bytes;
     char *copies = malloc(parts.items.count * bytes + 1);
     uint32_t count = 0;
     for (uint32_t i = 0; chosen && copies && i < self->settled_count; i++) {
@@ -345,12 +267,15 @@ static bool settle_parts(struct settling *self)
             memcpy(copies + count * bytes, parts.items.items + chosen[i].first * bytes,
                    range.count * bytes);
         count += range.count;
-        own_range(self, i, range);
+        if (parts.range) {
+            *number_in(self->settled, self->table, i, &parts.range[0]) = range.first;
+            *number_in(self->settled, self->table, i, &parts.range[1]) = range.count;
+        } /* else parts name their owner as it was: they are dealt with like all references */
     }
     bool good = chosen && copies;
     if (good && count) {
         memcpy(parts.items.items, copies, count * bytes);
-        merge_cut(self->profile, parts.table, count);
+        schema_cut(self->profile, parts.table, count);
     }
     free(chosen);
     free(copies);
@@ -360,45 +285,45 @@ static bool settle_parts(struct settling *self)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-static bool settle_table(struct settling *self)
+static bool settle_rows(struct settling *self)
 {
-    size_t count = self->items.count, first = self->table->first;
+    size_t count = self->items.count, first = self->table->first, bytes = self->table->item_bytes;
     bool good = true;
     for (size_t i = 0; i < count; i++)
         self->order[i] = (uint32_t)i;
-    memcpy(self->settled, self->items.items, first * self->items.bytes);
+    memcpy(self->settled, self->items.items, first * bytes);
     self->settled_count = first;
-    if (self->rule->tree)
+    if (self->table->merging == SCHEMA_TREE)
         good = settle_tree(self);
     else
         settle_range(self, first, count);
-    if (good && strcmp(self->table->name, "merged") == 0)
+    if (good && self->table == &schema_merged)
         good = move_processes(self);
     good = good && settle_parts(self);
     if (!good)
         return false;
-    memcpy(self->items.items, self->settled, self->settled_count * self->items.bytes);
-    merge_cut(self->profile, self->table, self->settled_count);
-    refer_anew(self->profile, self->table->name, self->map, NULL);
+    memcpy(self->items.items, self->settled, self->settled_count * bytes);
+    schema_cut(self->profile, self->table, self->settled_count);
+    refer_anew(self->profile, self->table, self->map, NULL);
     return true;
 }
 
-static enum base_status settle(struct profile *profile, const struct merge_rule *rule,
+static enum base_status settle(struct profile *profile, const struct schema_table *table,
                                const char **disagree)
 {
-    struct settling self = {.profile = profile, .table = merge_table(rule->table), .rule = rule};
-    self.items = merge_items(profile, self.table);
-    if (self.items.count == self.table->first)
+    struct settling self = {.profile = profile, .table = table};
+    self.items = schema_items(profile, table);
+    if (self.items.count == table->first)
         return BASE_OK;
-    self.settled = malloc(self.items.count * self.items.bytes);
+    self.settled = malloc(self.items.count * table->item_bytes);
     self.order = calloc(self.items.count, sizeof *self.order);
     self.map = calloc(self.items.count, sizeof *self.map);
-    bool good = self.settled && self.order && self.map && settle_table(&self);
+    bool good = self.settled && self.order && self.map && settle_rows(&self);
     free(self.settled);
     free(self.order);
     free(self.map);
     if (self.disagree)
-        *disagree = rule->table;
+        *disagree = table->name;
     return !good ? BASE_NO_MEMORY : self.disagree ? BASE_MALFORMED : BASE_OK;
 }
 
@@ -423,13 +348,21 @@ static int compare_waited(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
+static bool has_own_order(const struct schema_table *table)
+{
+    return table->merging == SCHEMA_JOIN || table->merging == SCHEMA_TREE ||
+           table->merging == SCHEMA_APART;
+}
+
+/* Recordings before all others: ids of processes, which stand in keys, follow from their order. */
 enum base_status merge_settle(struct profile *profile, const char **disagree)
 {
-    for (size_t i = 0; i < MERGE_RULES; i++) {
-        enum base_status status = settle(profile, &merge_rules[i], disagree);
-        if (status != BASE_OK)
-            return status;
-    }
+    enum base_status status = settle(profile, &schema_merged, disagree);
+    for (size_t t = 0; status == BASE_OK && t < SCHEMA_TABLES; t++)
+        if (has_own_order(schema_tables[t]) && schema_tables[t] != &schema_merged)
+            status = settle(profile, schema_tables[t], disagree);
+    if (status != BASE_OK)
+        return status;
     if (profile->block_stacks_count)
         qsort(profile->block_stacks, profile->block_stacks_count, sizeof *profile->block_stacks,
               compare_lost);

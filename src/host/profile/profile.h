@@ -478,14 +478,14 @@ struct profile_run {
     uint64_t handler_ns; /* CPU time spent observing                    */
 };
 
-/* list, item type, adder */
+/* list, item type; in the order of the tables in the file, which schema.c declares */
 #define PROFILE_LISTS(X)                                                                           \
     X(modules, module)                                                                             \
     X(frames, frame)                                                                               \
     X(contexts, context)                                                                           \
+    X(kinds, kind)                                                                                 \
     X(pairs, pair)                                                                                 \
     X(sampled, sampled)                                                                            \
-    X(kinds, kind)                                                                                 \
     X(drops, drop)                                                                                 \
     X(processes, process)                                                                          \
     X(threads, thread)                                                                             \

@@ -83,7 +83,7 @@ static enum base_status judge_header(const unsigned char *header, const char *pa
         return BASE_TOO_NEW;
     }
     if (found == 0 || found > PROFILE_VERSION) {
-        snprintf(error, error_bytes, "'%s' is damaged: it names no valid format version.", path);
+        snprintf(error, error_bytes, "'%s' is damaged: it states no valid format version.", path);
         return BASE_MALFORMED;
     }
     *version = (int)found;
@@ -179,16 +179,20 @@ static bool open_database(struct reader *reader, const char *path)
                         NULL, NULL, NULL) == SQLITE_OK;
 }
 
-static const char *expected_sql(const struct reader *reader, const char *name)
+static bool is_expected(const struct reader *reader, const char *name, const char *sql)
 {
+    char expected[SCHEMA_SQL_BYTES];
     if (strcmp(name, "run") == 0)
-        return schema_run_sql;
+        return strcmp(sql, schema_run_sql) == 0;
     if (strcmp(name, "name") == 0)
-        return schema_name_sql;
+        return strcmp(sql, schema_name_sql) == 0;
     for (size_t i = 0; i < SCHEMA_TABLES; i++)
-        if (strcmp(name, schema_tables[i].name) == 0 && schema_tables[i].since <= reader->version)
-            return schema_tables[i].sql;
-    return NULL;
+        if (strcmp(name, schema_tables[i]->name) == 0 &&
+            schema_tables[i]->since <= reader->version) {
+            schema_sql(schema_tables[i], expected);
+            return strcmp(sql, expected) == 0;
+        }
+    return false;
 }
 
 /* Exactly the tables of the file's version, exactly as we would have made them. */
@@ -198,7 +202,7 @@ static bool check_schema(struct reader *reader)
     size_t expected = 2, found = 0;
     bool good = true;
     for (size_t i = 0; i < SCHEMA_TABLES; i++)
-        expected += schema_tables[i].since <= reader->version;
+        expected += schema_tables[i]->since <= reader->version;
     if (sqlite3_prepare_v2(reader->db, "SELECT type, name, sql FROM sqlite_schema", -1, &statement,
                            NULL) != SQLITE_OK)
         return false;
@@ -207,9 +211,8 @@ static bool check_schema(struct reader *reader)
         const char *type = (const char *)sqlite3_column_text(statement, 0);
         const char *name = (const char *)sqlite3_column_text(statement, 1);
         const char *sql = (const char *)sqlite3_column_text(statement, 2);
-        const char *wanted = name ? expected_sql(reader, name) : NULL;
-        good = type && strcmp(type, "table") == 0 && sql && wanted && strcmp(sql, wanted) == 0 &&
-               ++found <= expected;
+        good = type && strcmp(type, "table") == 0 && name && sql &&
+               is_expected(reader, name, sql) && ++found <= expected;
     }
     good = good && result == SQLITE_DONE && found == expected;
     sqlite3_finalize(statement);
@@ -373,10 +376,10 @@ static bool read_run(struct reader *reader)
     while (good && (result = sqlite3_step(statement)) == SQLITE_ROW) {
         const char *key = (const char *)sqlite3_column_text(statement, 0);
         good = key && ++rows < 1000;
-        for (size_t i = 0; good && i < SCHEMA_RUN_KEYS; i++)
-            if (strcmp(key, schema_run_keys[i].name) == 0)
-                good =
-                    read_value(reader, statement, 1, &schema_run_keys[i], &reader->profile->run, 0);
+        for (size_t i = 0; good && i < schema_run.columns_count; i++)
+            if (strcmp(key, schema_run.columns[i].name) == 0)
+                good = read_value(reader, statement, 1, &schema_run.columns[i],
+                                  &reader->profile->run, 0);
     }
     sqlite3_finalize(statement);
     return good && result == SQLITE_DONE;
@@ -403,8 +406,9 @@ static bool read_table(struct reader *reader, const struct schema_table *table)
     size_t position = table->first;
     bool good = prepare_select(reader, table, &statement);
     while (good && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-        void *item =
-            too_many(reader, position - table->first + 1) ? NULL : table->add(reader->profile);
+        void *item = too_many(reader, position - table->first + 1)
+                         ? NULL
+                         : schema_add(reader->profile, table);
         good = item != NULL;
         for (size_t c = 0; good && c < table->columns_count; c++)
             good = read_value(reader, statement, (int)c, &table->columns[c], item, position);
@@ -439,8 +443,8 @@ static bool read_database(struct reader *reader, const char *path)
     bool good = open_database(reader, path) && check_schema(reader) && read_names(reader) &&
                 read_run(reader);
     for (size_t i = 0; good && i < SCHEMA_TABLES; i++)
-        if (schema_tables[i].since <= reader->version)
-            good = read_table(reader, &schema_tables[i]);
+        if (schema_tables[i]->since <= reader->version)
+            good = read_table(reader, schema_tables[i]);
     if (!good && reader->db)
         note_trouble(reader);
     sqlite3_close(reader->db);
@@ -453,8 +457,8 @@ static enum base_status fail_read(const struct reader *reader, const char *path,
 {
     if (reader->too_deep) {
         snprintf(error, error_bytes,
-                 "cannot read '%s': its calling contexts are more than %d frames deep, which those "
-                 "of no recording are.",
+                 "cannot read '%s': its calling contexts are more than %d frames deep, deeper than "
+                 "those of any recording.",
                  path, PROFILE_MOST_DEPTH);
         return BASE_TOO_LARGE;
     }

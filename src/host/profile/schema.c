@@ -1,628 +1,566 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schema of profile files, version 6. The SQL text is part of the format: a
- * file whose schema reads otherwise is refused.
+ * Each column of a profile file, declared once: C member, type and range, what it refers to, and
+ * what becomes of it by merging. The order of the tables is that of the file, and the list of them
+ * is PROFILE_LISTS; tables to which others refer come before those.
  */
-#include "profile/schema.h"
+#include "profile/internal.h"
 
-#define COLUMN(item, member, type)                                                                 \
-    {                                                                                              \
-#member, SCHEMA_##type, offsetof(struct profile_##item, member)                            \
-    }
-#define POSITION(name)                                                                             \
-    {                                                                                              \
-        name, SCHEMA_POSITION, 0                                                                   \
-    }
+#include <float.h>
 
-static const struct schema_column module_columns[] = {
-    POSITION("id"),
-    COLUMN(module, path, TEXT),
-    COLUMN(module, build_id, BUILD_ID),
-    COLUMN(module, detail, COUNT32),
+/* {MEMBER, what its values are, what merging does (else SCHEMA_KEPT)} */
+#define MEMBER(item, member)                                                                       \
+    .name = #member, .offset = offsetof(struct profile_##item, member),                            \
+    .bytes = sizeof(((struct profile_##item *)NULL)->member)
+#define POSITION(text) .name = text, .type = SCHEMA_POSITION
+
+/* Sums of that many counts of that size stay far from overflow, and are exact as doubles. */
+#define COUNT       .type = SCHEMA_COUNT64, .most = UINT64_C(1) << 50
+#define NUMBER64    .type = SCHEMA_COUNT64, .most = INT64_MAX
+#define NUMBER32    .type = SCHEMA_COUNT32, .most = UINT32_MAX
+#define BELOW(end)  .type = SCHEMA_COUNT32, .most = (end)-1
+#define ADDRESS     .type = SCHEMA_ADDRESS
+#define EXIT_CODE   .type = SCHEMA_SIGNED, .low = -1, .high = 255
+#define EXIT_SIGNAL .type = SCHEMA_SIGNED, .low = -1, .high = 128
+
+#define WEIGHT  .type = SCHEMA_REAL, .low = 0, .high = 1e30
+#define SQUARES .type = SCHEMA_REAL, .low = 0, .high = 1e60 /* of distances, which are large */
+#define SHARE   .type = SCHEMA_REAL, .low = DBL_TRUE_MIN, .high = 1
+#define MEASURE .type = SCHEMA_REAL, .low = -DBL_MAX, .high = 1e30 /* negative: not measured */
+#define FINITE  .type = SCHEMA_REAL, .low = -DBL_MAX, .high = DBL_MAX
+
+#define TEXT         .type = SCHEMA_TEXT
+#define TEXT_OR_NULL .type = SCHEMA_TEXT, .null = true
+#define NAME         .type = SCHEMA_NAME
+#define NAME_OR_NULL .type = SCHEMA_NAME, .null = true
+#define BUILD_ID     .type = SCHEMA_BUILD_ID, .null = true
+
+#define REFERS(kind, list) NUMBER32, .reference = SCHEMA_##kind, .target = &schema_##list
+#define ID(list)           REFERS(ID, list)
+#define ID_OR_NONE(list)   REFERS(ID_OR_NONE, list)
+#define PARENT(list)       REFERS(PARENT, list)
+#define RANGE(list)        REFERS(RANGE, list)
+#define PROCESS            NUMBER32, .reference = SCHEMA_PROCESS
+#define PROCESS_OR_NONE    NUMBER32, .reference = SCHEMA_PROCESS_OR_NONE
+
+#define KEY       .rule = SCHEMA_KEY
+#define SUM       .rule = SCHEMA_SUM
+#define SUM_KNOWN .rule = SCHEMA_SUM_KNOWN
+#define LARGER    .rule = SCHEMA_LARGER
+#define SMALLER   .rule = SCHEMA_SMALLER
+#define EARLIER   .rule = SCHEMA_EARLIER
+#define SAME      .rule = SCHEMA_SAME
+#define AGREED    .rule = SCHEMA_AGREED
+#define FOLDED    .rule = SCHEMA_FOLDED
+
+/* list, item type, name in the file, version since which there is it, what else there is to say */
+#define TABLE(list, item, text, version, ...)                                                      \
+    const struct schema_table schema_##list = {.name = text,                                       \
+                                               .since = version,                                   \
+                                               .columns = list##_columns,                          \
+                                               .columns_count = BASE_COUNT(list##_columns),        \
+                                               .items = offsetof(struct profile, list),            \
+                                               .item_bytes = sizeof(struct profile_##item),        \
+                                               .index = SCHEMA_INDEX_##list,                       \
+                                               __VA_ARGS__}
+
+static const struct schema_column modules_columns[] = {
+    {POSITION("id")},
+    {MEMBER(module, path), TEXT, KEY},
+    {MEMBER(module, build_id), BUILD_ID, KEY},
+    {MEMBER(module, detail), BELOW(PROFILE_DETAILS), SMALLER},
 };
+TABLE(modules, module, "module", 1, .first = 1);
 
-static const struct schema_column frame_columns[] = {
-    POSITION("id"),
-    COLUMN(frame, function, NAME),
-    COLUMN(frame, file, NAME),
-    COLUMN(frame, line, COUNT32),
-    COLUMN(frame, column, COUNT32),
-    COLUMN(frame, module, COUNT32),
-    COLUMN(frame, address, ADDRESS),
-    COLUMN(frame, flags, COUNT32),
+static const struct schema_column frames_columns[] = {
+    {POSITION("id")},
+    {MEMBER(frame, function), NAME_OR_NULL, KEY},
+    {MEMBER(frame, file), NAME_OR_NULL, KEY},
+    {MEMBER(frame, line), NUMBER32, KEY},
+    {MEMBER(frame, column), NUMBER32, KEY},
+    {MEMBER(frame, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(frame, address), ADDRESS, KEY},
+    {MEMBER(frame, flags), NUMBER32, KEY},
 };
+TABLE(frames, frame, "frame", 1, .first = 1);
 
-static const struct schema_column context_columns[] = {
-    POSITION("id"),
-    COLUMN(context, parent, COUNT32),
-    COLUMN(context, frame, COUNT32),
+static const struct schema_column contexts_columns[] = {
+    {POSITION("id")},
+    {MEMBER(context, parent), PARENT(contexts), KEY},
+    {MEMBER(context, frame), ID(frames), KEY},
 };
+TABLE(contexts, context, "context", 1, .first = 1, .merging = SCHEMA_TREE);
 
-static const struct schema_column pair_columns[] = {
-    COLUMN(pair, kind, COUNT32),         COLUMN(pair, first, COUNT32),
-    COLUMN(pair, second, COUNT32),       COLUMN(pair, waste_bytes, REAL),
-    COLUMN(pair, use_bytes, REAL),       COLUMN(pair, waste_squares, REAL),
-    COLUMN(pair, use_squares, REAL),     COLUMN(pair, samples, REAL),
-    COLUMN(pair, waste_traps, COUNT64),  COLUMN(pair, use_traps, COUNT64),
-    COLUMN(pair, kernel_traps, COUNT64), COLUMN(pair, likely_traps, COUNT64),
-    COLUMN(pair, float_traps, COUNT64),
+static const struct schema_column kinds_columns[] = {
+    {MEMBER(kind, kind), BELOW(PROFILE_KINDS), KEY},
+    {MEMBER(kind, samples), COUNT, SUM},
+    {MEMBER(kind, armed), COUNT, SUM},
+    {MEMBER(kind, traps), COUNT, SUM},
+    {MEMBER(kind, ignored), COUNT, SUM},
+    {MEMBER(kind, evicted), COUNT, SUM},
+    {MEMBER(kind, abandoned), COUNT, SUM},
+    {MEMBER(kind, blind_longest), COUNT, LARGER},
 };
+TABLE(kinds, kind, "kind", 1);
+
+static const struct schema_column pairs_columns[] = {
+    {MEMBER(pair, kind), BELOW(PROFILE_REUSE), KEY},
+    {MEMBER(pair, first), ID_OR_NONE(contexts), KEY},
+    {MEMBER(pair, second), ID_OR_NONE(contexts), KEY},
+    {MEMBER(pair, waste_bytes), WEIGHT, SUM},
+    {MEMBER(pair, use_bytes), WEIGHT, SUM},
+    {MEMBER(pair, waste_squares), WEIGHT, SUM},
+    {MEMBER(pair, use_squares), WEIGHT, SUM},
+    {MEMBER(pair, samples), WEIGHT, SUM},
+    {MEMBER(pair, waste_traps), COUNT, SUM},
+    {MEMBER(pair, use_traps), COUNT, SUM},
+    {MEMBER(pair, kernel_traps), COUNT, FOLDED},
+    {MEMBER(pair, likely_traps), COUNT, SUM},
+    {MEMBER(pair, float_traps), COUNT, SUM},
+};
+TABLE(pairs, pair, "pair", 1, .fold = merge_fold_pair);
 
 static const struct schema_column sampled_columns[] = {
-    COLUMN(sampled, kind, COUNT32),    COLUMN(sampled, context, COUNT32),
-    COLUMN(sampled, samples, COUNT64), COLUMN(sampled, armed, COUNT64),
-    COLUMN(sampled, weight, REAL),
+    {MEMBER(sampled, kind), BELOW(PROFILE_KINDS), KEY},
+    {MEMBER(sampled, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(sampled, samples), COUNT, SUM},
+    {MEMBER(sampled, armed), COUNT, SUM},
+    {MEMBER(sampled, weight), WEIGHT, SUM},
 };
+TABLE(sampled, sampled, "sampled", 1);
 
-static const struct schema_column kind_columns[] = {
-    COLUMN(kind, kind, COUNT32),      COLUMN(kind, samples, COUNT64),
-    COLUMN(kind, armed, COUNT64),     COLUMN(kind, traps, COUNT64),
-    COLUMN(kind, ignored, COUNT64),   COLUMN(kind, evicted, COUNT64),
-    COLUMN(kind, abandoned, COUNT64), COLUMN(kind, blind_longest, COUNT64),
+static const struct schema_column drops_columns[] = {
+    {POSITION("position")},
+    {MEMBER(drop, reason), TEXT, KEY},
+    {MEMBER(drop, meaning), TEXT, SMALLER},
+    {MEMBER(drop, count), COUNT, SUM},
 };
+TABLE(drops, drop, "dropped", 1, .most = 1001);
 
-static const struct schema_column drop_columns[] = {
-    POSITION("position"),
-    COLUMN(drop, reason, TEXT),
-    COLUMN(drop, meaning, TEXT),
-    COLUMN(drop, count, COUNT64),
+static const struct schema_column processes_columns[] = {
+    {POSITION("position")},
+    {MEMBER(process, id), PROCESS, KEY},
+    {MEMBER(process, parent), PROCESS_OR_NONE},
+    {MEMBER(process, pid), NUMBER32},
+    {MEMBER(process, forked), NUMBER32},
+    {MEMBER(process, exe), TEXT_OR_NULL},
+    {MEMBER(process, start_ns), NUMBER64},
 };
+TABLE(processes, process, "process", 1, .merging = SCHEMA_APART);
 
-static const struct schema_column process_columns[] = {
-    POSITION("position"),
-    COLUMN(process, id, COUNT32),
-    COLUMN(process, parent, COUNT32),
-    COLUMN(process, pid, COUNT32),
-    COLUMN(process, forked, COUNT32),
-    COLUMN(process, exe, TEXT),
-    COLUMN(process, start_ns, COUNT64),
+static const struct schema_column threads_columns[] = {
+    {POSITION("position")},
+    {MEMBER(thread, id), NUMBER32},
+    {MEMBER(thread, process), PROCESS, KEY},
+    {MEMBER(thread, tid), NUMBER32},
+    {MEMBER(thread, name), TEXT_OR_NULL},
+    {MEMBER(thread, cpu_ns), NUMBER64},
+    {MEMBER(thread, attempted), NUMBER64},
+    {MEMBER(thread, stored), NUMBER64},
 };
+TABLE(threads, thread, "thread", 1, .merging = SCHEMA_APART);
 
-static const struct schema_column thread_columns[] = {
-    POSITION("position"),
-    COLUMN(thread, id, COUNT32),
-    COLUMN(thread, process, COUNT32),
-    COLUMN(thread, tid, COUNT32),
-    COLUMN(thread, name, TEXT),
-    COLUMN(thread, cpu_ns, COUNT64),
-    COLUMN(thread, attempted, COUNT64),
-    COLUMN(thread, stored, COUNT64),
+static const struct schema_column counters_columns[] = {
+    {POSITION("position")},
+    {MEMBER(counter, thread), ID(threads), KEY},
+    {MEMBER(counter, name), NAME, KEY},
+    {MEMBER(counter, value), NUMBER64, SUM},
 };
+TABLE(counters, counter, "thread_counter", 1);
 
-static const struct schema_column counter_columns[] = {
-    POSITION("position"),
-    COLUMN(counter, thread, COUNT32),
-    COLUMN(counter, name, NAME),
-    COLUMN(counter, value, COUNT64),
+static const struct schema_column arguments_columns[] = {
+    {POSITION("position")},
+    {MEMBER(text, text), TEXT},
 };
+TABLE(arguments, text, "argument", 1, .merging = SCHEMA_WHOLE);
 
-static const struct schema_column text_columns[] = {
-    POSITION("position"),
-    COLUMN(text, text, TEXT),
+static const struct schema_column degraded_columns[] = {
+    {POSITION("position")},
+    {MEMBER(text, text), TEXT, KEY},
 };
+TABLE(degraded, text, "degraded", 1);
 
-static const struct schema_column exact_columns[] = {
-    COLUMN(exact, process, COUNT32),
-    COLUMN(exact, threads, COUNT32),
-    COLUMN(exact, loads, COUNT64),
-    COLUMN(exact, stores, COUNT64),
-    COLUMN(exact, load_bytes, COUNT64),
-    COLUMN(exact, store_bytes, COUNT64),
-    COLUMN(exact, fresh_load_bytes, COUNT64),
-    COLUMN(exact, fresh_store_bytes, COUNT64),
-    COLUMN(exact, kernel_load_bytes, COUNT64),
-    COLUMN(exact, kernel_store_bytes, COUNT64),
-    COLUMN(exact, ids, COUNT64),
-    COLUMN(exact, contexts, COUNT64),
-    COLUMN(exact, instructions, COUNT64),
+static const struct schema_column exacts_columns[] = {
+    {MEMBER(exact, process), PROCESS, KEY},
+    {MEMBER(exact, threads), NUMBER32},
+    {MEMBER(exact, loads), COUNT},
+    {MEMBER(exact, stores), COUNT},
+    {MEMBER(exact, load_bytes), COUNT},
+    {MEMBER(exact, store_bytes), COUNT},
+    {MEMBER(exact, fresh_load_bytes), COUNT},
+    {MEMBER(exact, fresh_store_bytes), COUNT},
+    {MEMBER(exact, kernel_load_bytes), COUNT},
+    {MEMBER(exact, kernel_store_bytes), COUNT},
+    {MEMBER(exact, ids), COUNT},
+    {MEMBER(exact, contexts), COUNT},
+    {MEMBER(exact, instructions), COUNT},
 };
+TABLE(exacts, exact, "exact", 2, .merging = SCHEMA_APART, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column reuse_columns[] = {
-    COLUMN(reuse, process, COUNT32),
-    COLUMN(reuse, unit_bytes, COUNT32),
-    COLUMN(reuse, stack, COUNT32),
-    COLUMN(reuse, accesses, REAL),
-    COLUMN(reuse, reuses, REAL),
-    COLUMN(reuse, locations, REAL),
-    COLUMN(reuse, never_reused, REAL),
-    COLUMN(reuse, share_first, REAL),
-    COLUMN(reuse, share_last, REAL),
-    COLUMN(reuse, kept_accesses, COUNT64),
-    COLUMN(reuse, kept_locations, COUNT64),
+static const struct schema_column reuses_columns[] = {
+    {MEMBER(reuse, process), PROCESS, KEY}, {MEMBER(reuse, unit_bytes), NUMBER32},
+    {MEMBER(reuse, stack), BELOW(2)},       {MEMBER(reuse, accesses), WEIGHT},
+    {MEMBER(reuse, reuses), WEIGHT},        {MEMBER(reuse, locations), WEIGHT},
+    {MEMBER(reuse, never_reused), WEIGHT},  {MEMBER(reuse, share_first), SHARE},
+    {MEMBER(reuse, share_last), SHARE},     {MEMBER(reuse, kept_accesses), COUNT},
+    {MEMBER(reuse, kept_locations), COUNT},
 };
+TABLE(reuses, reuse, "reuse", 2, .merging = SCHEMA_APART, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column bin_columns[] = {
-    COLUMN(bin, process, COUNT32), COLUMN(bin, which, COUNT32), COLUMN(bin, bin, COUNT32),
-    COLUMN(bin, lo, COUNT64),      COLUMN(bin, hi, COUNT64),    COLUMN(bin, weight, REAL),
+static const struct schema_column bins_columns[] = {
+    {MEMBER(bin, process), PROCESS, KEY}, {MEMBER(bin, which), BELOW(PROFILE_DISTANCES), KEY},
+    {MEMBER(bin, bin), NUMBER32, KEY},    {MEMBER(bin, lo), NUMBER64},
+    {MEMBER(bin, hi), NUMBER64},          {MEMBER(bin, weight), WEIGHT},
 };
+TABLE(bins, bin, "histogram", 2, .merging = SCHEMA_APART, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column reuse_pair_columns[] = {
-    COLUMN(reuse_pair, use, COUNT32),   COLUMN(reuse_pair, reuse, COUNT32),
-    COLUMN(reuse_pair, count, COUNT64), COLUMN(reuse_pair, weight, REAL),
-    COLUMN(reuse_pair, time, REAL),     COLUMN(reuse_pair, time_squares, REAL),
-    COLUMN(reuse_pair, stack, REAL),    COLUMN(reuse_pair, stack_squares, REAL),
+static const struct schema_column reuse_pairs_columns[] = {
+    {MEMBER(reuse_pair, use), ID_OR_NONE(contexts), KEY},
+    {MEMBER(reuse_pair, reuse), ID_OR_NONE(contexts), KEY},
+    {MEMBER(reuse_pair, count), COUNT, SUM},
+    {MEMBER(reuse_pair, weight), WEIGHT, SUM},
+    {MEMBER(reuse_pair, time), WEIGHT, SUM},
+    {MEMBER(reuse_pair, time_squares), SQUARES, SUM},
+    {MEMBER(reuse_pair, stack), WEIGHT, SUM},
+    {MEMBER(reuse_pair, stack_squares), SQUARES, SUM},
 };
+TABLE(reuse_pairs, reuse_pair, "reuse_pair", 2);
 
-static const struct schema_column pace_columns[] = {
-    COLUMN(pace, process, COUNT32),  COLUMN(pace, accesses_per_ns, REAL),
-    COLUMN(pace, low, REAL),         COLUMN(pace, high, REAL),
-    COLUMN(pace, trap_ns, REAL),     COLUMN(pace, floor_ns, REAL),
-    COLUMN(pace, calibration, TEXT),
+static const struct schema_column paces_columns[] = {
+    {MEMBER(pace, process), PROCESS, KEY}, {MEMBER(pace, accesses_per_ns), WEIGHT},
+    {MEMBER(pace, low), WEIGHT},           {MEMBER(pace, high), WEIGHT},
+    {MEMBER(pace, trap_ns), WEIGHT},       {MEMBER(pace, floor_ns), WEIGHT},
+    {MEMBER(pace, calibration), TEXT},
 };
+TABLE(paces, pace, "pace", 3, .merging = SCHEMA_APART, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column cache_columns[] = {
-    POSITION("position"),
-    COLUMN(cache, level, COUNT32),
-    COLUMN(cache, ways, COUNT32),
-    COLUMN(cache, line_bytes, COUNT32),
-    COLUMN(cache, sharers, COUNT32),
-    COLUMN(cache, bytes, COUNT64),
+static const struct schema_column caches_columns[] = {
+    {POSITION("position")},
+    {MEMBER(cache, level), BELOW(10)},
+    {MEMBER(cache, ways), NUMBER32},
+    {MEMBER(cache, line_bytes), NUMBER32},
+    {MEMBER(cache, sharers), NUMBER32},
+    {MEMBER(cache, bytes), COUNT},
 };
+TABLE(caches, cache, "cache", 3, .merging = SCHEMA_WHOLE);
 
-static const struct schema_column what_if_columns[] = {
-    POSITION("position"),
-    COLUMN(what_if, bytes, COUNT64),
-    COLUMN(what_if, ways, COUNT32),
-    COLUMN(what_if, line_bytes, COUNT32),
-    COLUMN(what_if, accesses, COUNT64),
-    COLUMN(what_if, misses, COUNT64),
+static const struct schema_column what_ifs_columns[] = {
+    {POSITION("position")},
+    {MEMBER(what_if, bytes), COUNT, KEY},
+    {MEMBER(what_if, ways), NUMBER32, KEY},
+    {MEMBER(what_if, line_bytes), NUMBER32, KEY},
+    {MEMBER(what_if, accesses), COUNT, SUM},
+    {MEMBER(what_if, misses), COUNT, SUM},
 };
+TABLE(what_ifs, what_if, "what_if", 3);
 
-static const struct schema_column loop_columns[] = {
-    POSITION("id"),
-    COLUMN(loop, parent, COUNT32),
-    COLUMN(loop, module, COUNT32),
-    COLUMN(loop, address, ADDRESS),
-    COLUMN(loop, function, NAME),
-    COLUMN(loop, file, NAME),
-    COLUMN(loop, line, COUNT32),
+static const struct schema_column loops_columns[] = {
+    {POSITION("id")},
+    {MEMBER(loop, parent), PARENT(loops), KEY},
+    {MEMBER(loop, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(loop, address), ADDRESS, KEY},
+    {MEMBER(loop, function), NAME_OR_NULL, KEY},
+    {MEMBER(loop, file), NAME_OR_NULL, KEY},
+    {MEMBER(loop, line), NUMBER32, KEY},
 };
+TABLE(loops, loop, "loop", 3, .first = 1, .merging = SCHEMA_TREE);
 
-static const struct schema_column frame_loop_columns[] = {
-    COLUMN(frame_loop, frame, COUNT32),
-    COLUMN(frame_loop, loop, COUNT32),
+static const struct schema_column frame_loops_columns[] = {
+    {MEMBER(frame_loop, frame), ID_OR_NONE(frames), KEY},
+    {MEMBER(frame_loop, loop), ID_OR_NONE(loops), LARGER},
 };
+TABLE(frame_loops, frame_loop, "frame_loop", 3, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column path_function_columns[] = {
-    POSITION("id"),
-    COLUMN(path_function, function, NAME),
-    COLUMN(path_function, file, NAME),
-    COLUMN(path_function, address, ADDRESS),
-    COLUMN(path_function, module, COUNT32),
-    COLUMN(path_function, line, COUNT32),
-    COLUMN(path_function, table_kind, COUNT32),
-    COLUMN(path_function, reason, COUNT32),
-    COLUMN(path_function, why, NAME),
-    COLUMN(path_function, blocks, COUNT32),
-    COLUMN(path_function, call_sites, COUNT32),
-    COLUMN(path_function, inline_assembly, COUNT32),
-    COLUMN(path_function, potential, COUNT64),
-    COLUMN(path_function, potential_log2, REAL),
+static const struct schema_column path_functions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(path_function, function), NAME_OR_NULL, KEY},
+    {MEMBER(path_function, file), NAME_OR_NULL, KEY},
+    {MEMBER(path_function, address), ADDRESS, KEY},
+    {MEMBER(path_function, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(path_function, line), NUMBER32, KEY},
+    {MEMBER(path_function, table_kind), BELOW(PROFILE_TABLES), KEY},
+    {MEMBER(path_function, reason), BELOW(PROFILE_PATH_REASONS), KEY},
+    {MEMBER(path_function, why), NAME_OR_NULL, KEY},
+    {MEMBER(path_function, blocks), NUMBER32, KEY},
+    {MEMBER(path_function, call_sites), NUMBER32, KEY},
+    {MEMBER(path_function, inline_assembly), NUMBER32, KEY},
+    {MEMBER(path_function, potential), NUMBER64, KEY},
+    {MEMBER(path_function, potential_log2), WEIGHT, KEY},
 };
+TABLE(path_functions, path_function, "path_function", 4, .first = 1);
 
-static const struct schema_column path_block_columns[] = {
-    POSITION("id"),
-    COLUMN(path_block, function, COUNT32),
-    COLUMN(path_block, block, COUNT32),
-    COLUMN(path_block, address, ADDRESS),
-    COLUMN(path_block, instructions, COUNT32),
-    COLUMN(path_block, loads, COUNT32),
-    COLUMN(path_block, stores, COUNT32),
-    COLUMN(path_block, first_line, COUNT32),
-    COLUMN(path_block, lines, COUNT32),
+static const struct schema_column path_blocks_columns[] = {
+    {POSITION("id")},
+    {MEMBER(path_block, function), ID(path_functions), KEY},
+    {MEMBER(path_block, block), NUMBER32, KEY},
+    {MEMBER(path_block, address), ADDRESS, SAME},
+    {MEMBER(path_block, instructions), NUMBER32, SAME},
+    {MEMBER(path_block, loads), NUMBER32, SAME},
+    {MEMBER(path_block, stores), NUMBER32, SAME},
+    {MEMBER(path_block, first_line), RANGE(path_lines)},
+    {MEMBER(path_block, lines), NUMBER32},
 };
+TABLE(path_blocks, path_block, "path_block", 4, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column path_line_columns[] = {
-    POSITION("id"),
-    COLUMN(path_line, file, NAME),
-    COLUMN(path_line, function, NAME),
-    COLUMN(path_line, line, COUNT32),
+static const struct schema_column path_lines_columns[] = {
+    {POSITION("id")},
+    {MEMBER(path_line, file), NAME_OR_NULL, KEY},
+    {MEMBER(path_line, function), NAME_OR_NULL, KEY},
+    {MEMBER(path_line, line), NUMBER32, KEY},
 };
+TABLE(path_lines, path_line, "path_line", 4, .merging = SCHEMA_PARTS, .owner = &schema_path_blocks);
 
-static const struct schema_column path_columns[] = {
-    POSITION("id"),
-    COLUMN(path, function, COUNT32),
-    COLUMN(path, flags, COUNT32),
-    COLUMN(path, number, COUNT64),
-    COLUMN(path, count, COUNT64),
-    COLUMN(path, instructions, COUNT64),
-    COLUMN(path, loads, COUNT64),
-    COLUMN(path, stores, COUNT64),
-    COLUMN(path, cycles, REAL),
-    COLUMN(path, measured, COUNT64),
-    COLUMN(path, misses, REAL),
-    COLUMN(path, events, REAL),
-    COLUMN(path, first_step, COUNT32),
-    COLUMN(path, steps, COUNT32),
+static const struct schema_column paths_columns[] = {
+    {POSITION("id")},
+    {MEMBER(path, function), ID(path_functions), KEY},
+    {MEMBER(path, flags), BELOW(PROFILE_PATH_FROM_CUT + PROFILE_PATH_TO_CUT + 1), SAME},
+    {MEMBER(path, number), NUMBER64, KEY},
+    {MEMBER(path, count), COUNT, SUM},
+    {MEMBER(path, instructions), COUNT, SUM},
+    {MEMBER(path, loads), COUNT, SUM},
+    {MEMBER(path, stores), COUNT, SUM},
+    {MEMBER(path, cycles), MEASURE, FOLDED},
+    {MEMBER(path, measured), COUNT, SUM},
+    {MEMBER(path, misses), MEASURE, SUM_KNOWN},
+    {MEMBER(path, events), MEASURE, FOLDED},
+    {MEMBER(path, first_step), RANGE(path_steps)},
+    {MEMBER(path, steps), NUMBER32},
 };
+TABLE(paths, path, "path", 4, .order = SCHEMA_ASCENDING, .fold = merge_fold_path);
 
-static const struct schema_column path_step_columns[] = {
-    POSITION("id"),
-    COLUMN(path_step, block, COUNT32),
+static const struct schema_column path_steps_columns[] = {
+    {POSITION("id")},
+    {MEMBER(path_step, block), ID(path_blocks), KEY},
 };
+TABLE(path_steps, path_step, "path_step", 4, .merging = SCHEMA_SAME_PARTS, .owner = &schema_paths);
 
-static const struct schema_column vertex_columns[] = {
-    POSITION("id"),
-    COLUMN(vertex, parent, COUNT32),
-    COLUMN(vertex, function, COUNT32),
-    COLUMN(vertex, site, COUNT32),
-    COLUMN(vertex, site_line, COUNT32),
-    COLUMN(vertex, count, COUNT64),
-    COLUMN(vertex, bytes, COUNT64),
-    COLUMN(vertex, call_sites, COUNT64),
-    COLUMN(vertex, call_sites_used, COUNT64),
-    COLUMN(vertex, call_sites_one_path, COUNT64),
-    COLUMN(vertex, instructions, REAL),
-    COLUMN(vertex, cycles, REAL),
-    COLUMN(vertex, misses, REAL),
-    COLUMN(vertex, measured, COUNT64),
+static const struct schema_column vertices_columns[] = {
+    {POSITION("id")},
+    {MEMBER(vertex, parent), PARENT(vertices), KEY},
+    {MEMBER(vertex, function), ID_OR_NONE(path_functions), KEY},
+    {MEMBER(vertex, site), NUMBER32, KEY},
+    {MEMBER(vertex, site_line), NUMBER32, LARGER},
+    {MEMBER(vertex, count), COUNT, SUM},
+    {MEMBER(vertex, bytes), COUNT, LARGER},
+    {MEMBER(vertex, call_sites), COUNT, LARGER},
+    {MEMBER(vertex, call_sites_used), COUNT, LARGER},
+    {MEMBER(vertex, call_sites_one_path), COUNT, LARGER},
+    {MEMBER(vertex, instructions), MEASURE, SUM_KNOWN},
+    {MEMBER(vertex, cycles), MEASURE, FOLDED},
+    {MEMBER(vertex, misses), MEASURE, SUM_KNOWN},
+    {MEMBER(vertex, measured), COUNT, SUM},
 };
+TABLE(vertices, vertex, "vertex", 4, .first = 1, .merging = SCHEMA_TREE, .fold = merge_fold_vertex);
 
-static const struct schema_column vertex_path_columns[] = {
-    COLUMN(vertex_path, vertex, COUNT32),
-    COLUMN(vertex_path, path, COUNT32),
-    COLUMN(vertex_path, count, COUNT64),
+static const struct schema_column vertex_paths_columns[] = {
+    {MEMBER(vertex_path, vertex), ID(vertices), KEY},
+    {MEMBER(vertex_path, path), ID(paths), KEY},
+    {MEMBER(vertex_path, count), COUNT, SUM},
 };
+TABLE(vertex_paths, vertex_path, "vertex_path", 4, .order = SCHEMA_ASCENDING);
 
-static const struct schema_column path_run_columns[] = {
-    POSITION("position"),
-    COLUMN(path_run, modes, COUNT32),
-    COLUMN(path_run, cache_bytes, COUNT64),
-    COLUMN(path_run, cache_ways, COUNT32),
-    COLUMN(path_run, cache_line, COUNT32),
-    COLUMN(path_run, cycles_per_read, REAL),
-    COLUMN(path_run, cycles_per_ns, REAL),
-    COLUMN(path_run, lost_pieces, COUNT64),
-    COLUMN(path_run, event, TEXT),
+static const struct schema_column path_runs_columns[] = {
+    {POSITION("position")},
+    {MEMBER(path_run, modes), BELOW(PROFILE_PATH_MODES + 1), SAME},
+    {MEMBER(path_run, cache_bytes), COUNT, SAME},
+    {MEMBER(path_run, cache_ways), NUMBER32, SAME},
+    {MEMBER(path_run, cache_line), NUMBER32, SAME},
+    {MEMBER(path_run, cycles_per_read), WEIGHT, LARGER},
+    {MEMBER(path_run, cycles_per_ns), WEIGHT, LARGER},
+    {MEMBER(path_run, lost_pieces), COUNT, SUM},
+    {MEMBER(path_run, event), TEXT_OR_NULL, SAME},
 };
+TABLE(path_runs, path_run, "path_run", 4, .merging = SCHEMA_SINGLE, .most = 1);
 
-static const struct schema_column block_function_columns[] = {
-    POSITION("id"),
-    COLUMN(block_function, function, NAME),
-    COLUMN(block_function, file, NAME),
-    COLUMN(block_function, line, COUNT32),
-    COLUMN(block_function, module, COUNT32),
-    COLUMN(block_function, address, ADDRESS),
-    COLUMN(block_function, class, COUNT32),
-    COLUMN(block_function, entry, COUNT32),
-    COLUMN(block_function, key, COUNT32),
-    COLUMN(block_function, key_argument, COUNT32),
-    COLUMN(block_function, every, COUNT32),
+static const struct schema_column block_functions_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_function, function), NAME, KEY},
+    {MEMBER(block_function, file), NAME_OR_NULL, KEY},
+    {MEMBER(block_function, line), NUMBER32, KEY},
+    {MEMBER(block_function, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(block_function, address), ADDRESS, KEY},
+    {MEMBER(block_function, class), BELOW(256), KEY},
+    {MEMBER(block_function, entry), BELOW(256), SMALLER},
+    {MEMBER(block_function, key), BELOW(256), KEY},
+    {MEMBER(block_function, key_argument), NUMBER32, KEY},
+    {MEMBER(block_function, every), NUMBER32, LARGER},
 };
+TABLE(block_functions, block_function, "block_function", 5, .first = 1);
 
-static const struct schema_column block_thread_columns[] = {
-    POSITION("id"),
-    COLUMN(block_thread, process, COUNT32),
-    COLUMN(block_thread, tid, COUNT32),
-    COLUMN(block_thread, name, TEXT),
-    COLUMN(block_thread, owners, COUNT32),
-    COLUMN(block_thread, highest_every, COUNT32),
-    COLUMN(block_thread, duration_ns, REAL),
-    COLUMN(block_thread, cost_ns, REAL),
-    COLUMN(block_thread, preempted_ns, REAL),
-    COLUMN(block_thread, asleep_ns, REAL),
-    COLUMN(block_thread, preemptions, COUNT64),
-    COLUMN(block_thread, sleeps, COUNT64),
-    COLUMN(block_thread, events, COUNT64),
-    COLUMN(block_thread, skipped, COUNT64),
-    COLUMN(block_thread, unhooked, COUNT64),
-    COLUMN(block_thread, switches_lost, COUNT64),
+static const struct schema_column block_threads_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_thread, process), PROCESS, KEY},
+    {MEMBER(block_thread, tid), NUMBER32},
+    {MEMBER(block_thread, name), TEXT_OR_NULL},
+    {MEMBER(block_thread, owners), NUMBER32},
+    {MEMBER(block_thread, highest_every), NUMBER32},
+    {MEMBER(block_thread, duration_ns), WEIGHT},
+    {MEMBER(block_thread, cost_ns), WEIGHT},
+    {MEMBER(block_thread, preempted_ns), WEIGHT},
+    {MEMBER(block_thread, asleep_ns), WEIGHT},
+    {MEMBER(block_thread, preemptions), COUNT},
+    {MEMBER(block_thread, sleeps), COUNT},
+    {MEMBER(block_thread, events), COUNT},
+    {MEMBER(block_thread, skipped), COUNT},
+    {MEMBER(block_thread, unhooked), COUNT},
+    {MEMBER(block_thread, switches_lost), COUNT},
 };
+TABLE(block_threads, block_thread, "block_thread", 5, .merging = SCHEMA_APART);
 
-static const struct schema_column block_columns[] = {
-    POSITION("id"),
-    COLUMN(block, function, COUNT32),
-    COLUMN(block, flags, COUNT32),
-    COLUMN(block, key, ADDRESS),
-    COLUMN(block, shape, ADDRESS),
-    COLUMN(block, max_ns, REAL),
-    COLUMN(block, first_ns, REAL),
-    COLUMN(block, last_ns, REAL),
-    COLUMN(block, preemptions, COUNT64),
-    COLUMN(block, sleeps, COUNT64),
+static const struct schema_column timed_blocks_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block, function), ID_OR_NONE(block_functions), KEY},
+    {MEMBER(block, flags), NUMBER32, KEY},
+    {MEMBER(block, key), ADDRESS, KEY},
+    {MEMBER(block, shape), ADDRESS, KEY},
+    {MEMBER(block, max_ns), WEIGHT, LARGER},
+    {MEMBER(block, first_ns), WEIGHT, SMALLER},
+    {MEMBER(block, last_ns), WEIGHT, LARGER},
+    {MEMBER(block, preemptions), COUNT, SUM},
+    {MEMBER(block, sleeps), COUNT, SUM},
 };
+TABLE(timed_blocks, block, "block", 5);
 
-static const struct schema_column block_part_columns[] = {
-    POSITION("id"),
-    COLUMN(block_part, block, COUNT32),
-    COLUMN(block_part, thread, COUNT32),
-    COLUMN(block_part, count, COUNT64),
-    COLUMN(block_part, recorded, COUNT64),
-    COLUMN(block_part, sum_ns, REAL),
-    COLUMN(block_part, min_ns, REAL),
-    COLUMN(block_part, within_ns, REAL),
-    COLUMN(block_part, preempted_ns, REAL),
-    COLUMN(block_part, asleep_ns, REAL),
+static const struct schema_column block_parts_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_part, block), ID(timed_blocks), KEY},
+    {MEMBER(block_part, thread), ID(block_threads), KEY},
+    {MEMBER(block_part, count), COUNT, SUM},
+    {MEMBER(block_part, recorded), COUNT, SUM},
+    {MEMBER(block_part, sum_ns), WEIGHT, SUM},
+    {MEMBER(block_part, min_ns), WEIGHT, FOLDED},
+    {MEMBER(block_part, within_ns), WEIGHT, SUM},
+    {MEMBER(block_part, preempted_ns), WEIGHT, SUM},
+    {MEMBER(block_part, asleep_ns), WEIGHT, SUM},
 };
+TABLE(block_parts, block_part, "block_part", 5, .order = SCHEMA_ASCENDING, .fold = merge_fold_part);
 
-static const struct schema_column block_bin_columns[] = {
-    POSITION("id"),
-    COLUMN(block_bin, block, COUNT32),
-    COLUMN(block_bin, low_ns, REAL),
-    COLUMN(block_bin, high_ns, REAL),
-    COLUMN(block_bin, count, COUNT64),
+static const struct schema_column block_bins_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_bin, block), ID(timed_blocks), KEY},
+    {MEMBER(block_bin, low_ns), WEIGHT, KEY},
+    {MEMBER(block_bin, high_ns), WEIGHT, KEY},
+    {MEMBER(block_bin, count), COUNT, SUM},
 };
+TABLE(block_bins, block_bin, "block_bin", 5, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_child_columns[] = {
-    POSITION("id"),
-    COLUMN(block_child, block, COUNT32),
-    COLUMN(block_child, function, COUNT32),
-    COLUMN(block_child, times, COUNT32),
-    COLUMN(block_child, shape, ADDRESS),
+static const struct schema_column block_children_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_child, block), ID(timed_blocks)},
+    {MEMBER(block_child, function), ID(block_functions), KEY},
+    {MEMBER(block_child, times), NUMBER32, KEY},
+    {MEMBER(block_child, shape), ADDRESS, KEY},
 };
+TABLE(block_children, block_child, "block_child", 5, .merging = SCHEMA_PARTS,
+      .owner = &schema_timed_blocks, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_stack_columns[] = {
-    POSITION("id"),
-    COLUMN(block_stack, block, COUNT32),
-    COLUMN(block_stack, context, COUNT32),
-    COLUMN(block_stack, taken, COUNT64),
-    COLUMN(block_stack, lost_ns, REAL),
+static const struct schema_column block_stacks_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_stack, block), ID(timed_blocks), KEY},
+    {MEMBER(block_stack, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(block_stack, taken), COUNT, SUM},
+    {MEMBER(block_stack, lost_ns), WEIGHT, SUM},
 };
+TABLE(block_stacks, block_stack, "block_stack", 5, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_holder_columns[] = {
-    POSITION("id"),
-    COLUMN(block_holder, block, COUNT32),
-    COLUMN(block_holder, context, COUNT32),
-    COLUMN(block_holder, times, COUNT64),
-    COLUMN(block_holder, waited_ns, REAL),
+static const struct schema_column block_holders_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_holder, block), ID(timed_blocks), KEY},
+    {MEMBER(block_holder, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(block_holder, times), COUNT, SUM},
+    {MEMBER(block_holder, waited_ns), WEIGHT, SUM},
 };
+TABLE(block_holders, block_holder, "block_holder", 5, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_sample_columns[] = {
-    POSITION("id"),
-    COLUMN(block_sample, block, COUNT32),
-    COLUMN(block_sample, weight, COUNT32),
-    COLUMN(block_sample, ns, REAL),
-    COLUMN(block_sample, argument0, ADDRESS),
-    COLUMN(block_sample, argument1, ADDRESS),
-    COLUMN(block_sample, argument2, ADDRESS),
-    COLUMN(block_sample, result, ADDRESS),
+static const struct schema_column block_samples_columns[] = {
+    {POSITION("id")},
+    {MEMBER(block_sample, block), ID(timed_blocks), KEY},
+    {MEMBER(block_sample, weight), NUMBER32, KEY},
+    {MEMBER(block_sample, ns), WEIGHT, KEY},
+    {MEMBER(block_sample, argument0), ADDRESS, KEY},
+    {MEMBER(block_sample, argument1), ADDRESS, KEY},
+    {MEMBER(block_sample, argument2), ADDRESS, KEY},
+    {MEMBER(block_sample, result), ADDRESS, KEY},
 };
+TABLE(block_samples, block_sample, "block_sample", 5, .merging = SCHEMA_APART,
+      .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_skip_columns[] = {
-    POSITION("position"),
-    COLUMN(block_skip, function, NAME),
-    COLUMN(block_skip, module, NAME),
-    COLUMN(block_skip, why, NAME),
+static const struct schema_column block_skips_columns[] = {
+    {POSITION("position")},
+    {MEMBER(block_skip, function), NAME, KEY},
+    {MEMBER(block_skip, module), NAME_OR_NULL, KEY},
+    {MEMBER(block_skip, why), NAME, KEY},
 };
+TABLE(block_skips, block_skip, "block_skip", 5);
 
-static const struct schema_column block_run_columns[] = {
-    POSITION("position"),
-    COLUMN(block_run, ns_per_tick, REAL),
-    COLUMN(block_run, step_ns, REAL),
-    COLUMN(block_run, wall_ns, REAL),
-    COLUMN(block_run, stack_period, COUNT32),
-    COLUMN(block_run, switches, COUNT32),
-    COLUMN(block_run, automatic, COUNT32),
-    COLUMN(block_run, lost_pieces, COUNT64),
-    COLUMN(block_run, no_switches, COUNT64),
-    COLUMN(block_run, no_areas, COUNT64),
+static const struct schema_column block_runs_columns[] = {
+    {POSITION("position")},
+    {MEMBER(block_run, ns_per_tick), WEIGHT},
+    {MEMBER(block_run, step_ns), WEIGHT, LARGER},
+    {MEMBER(block_run, wall_ns), WEIGHT, LARGER},
+    {MEMBER(block_run, stack_period), NUMBER32, LARGER},
+    {MEMBER(block_run, switches), NUMBER32, SMALLER},
+    {MEMBER(block_run, automatic), NUMBER32, LARGER},
+    {MEMBER(block_run, lost_pieces), COUNT, SUM},
+    {MEMBER(block_run, no_switches), COUNT, SUM},
+    {MEMBER(block_run, no_areas), COUNT, SUM},
 };
+TABLE(block_runs, block_run, "block_run", 5, .merging = SCHEMA_SINGLE, .most = 1);
 
 static const struct schema_column merged_columns[] = {
-    POSITION("position"),
-    COLUMN(merged, start_ns, COUNT64),
-    COLUMN(merged, host, TEXT),
-    COLUMN(merged, file, TEXT),
-    COLUMN(merged, command, TEXT),
-    COLUMN(merged, exit_code, SIGNED),
-    COLUMN(merged, exit_signal, SIGNED),
-    COLUMN(merged, processes, COUNT32),
+    {POSITION("position")},
+    {MEMBER(merged, start_ns), NUMBER64, KEY},
+    {MEMBER(merged, host), TEXT_OR_NULL, KEY},
+    {MEMBER(merged, file), TEXT, KEY},
+    {MEMBER(merged, command), TEXT_OR_NULL, KEY},
+    {MEMBER(merged, exit_code), EXIT_CODE, KEY},
+    {MEMBER(merged, exit_signal), EXIT_SIGNAL, KEY},
+    {MEMBER(merged, processes), NUMBER32, KEY},
+};
+TABLE(merged, merged, "merged", 6, .merging = SCHEMA_APART);
+
+/* Keys of table `run`, whose only item is that of the profile. */
+static const struct schema_column run_columns[] = {
+    {MEMBER(run, verb), TEXT, SAME},
+    {MEMBER(run, engine), TEXT, SAME},
+    {MEMBER(run, source), TEXT_OR_NULL, SAME},
+    {MEMBER(run, weighting), TEXT, SAME},
+    {MEMBER(run, version), TEXT},
+    {MEMBER(run, host), TEXT_OR_NULL, AGREED},
+    {MEMBER(run, kernel), TEXT_OR_NULL, AGREED},
+    {MEMBER(run, cpu), TEXT_OR_NULL, AGREED},
+    {MEMBER(run, exit_code), EXIT_CODE},
+    {MEMBER(run, exit_signal), EXIT_SIGNAL},
+    {MEMBER(run, wall_s), FINITE, LARGER},
+    {MEMBER(run, cpu_s), FINITE, SUM_KNOWN},
+    {MEMBER(run, fp_tolerance), WEIGHT, SAME},
+    {MEMBER(run, start_ns), NUMBER64, EARLIER},
+    {MEMBER(run, interval_ns), NUMBER64, SAME},
+    {MEMBER(run, period), NUMBER64, SAME},
+    {MEMBER(run, registers), NUMBER64, SMALLER},
+    {MEMBER(run, watch_kernel), NUMBER64, SMALLER},
+    {MEMBER(run, processes), COUNT, SUM},
+    {MEMBER(run, threads), COUNT, SUM},
+    {MEMBER(run, attempted), COUNT, SUM},
+    {MEMBER(run, stored), COUNT, SUM},
+    {MEMBER(run, corrupt_records), COUNT, SUM},
+    {MEMBER(run, lost_threads), COUNT, SUM},
+    {MEMBER(run, lost_processes), COUNT, SUM},
+    {MEMBER(run, handler_ns), NUMBER64, SUM},
 };
 
-/* Function pointers of different types cannot share a table without a cast. */
-#define WRAP_ADDER(list, item)                                                                     \
-    static void *add_##list(struct profile *profile)                                               \
-    {                                                                                              \
-        return profile_add_##list(profile);                                                        \
-    }
-PROFILE_LISTS(WRAP_ADDER)
-#undef WRAP_ADDER
-
-#define TABLE_SINCE(version, table_name, list, item, skipped, text)                                \
-    {                                                                                              \
-        .name = table_name, .sql = "CREATE TABLE " table_name "(" text, .columns = item##_columns, \
-        .columns_count = BASE_COUNT(item##_columns), .first = skipped,                             \
-        .items = offsetof(struct profile, list), .item_bytes = sizeof(struct profile_##item),      \
-        .add = add_##list, .since = version                                                        \
-    }
-#define TABLE(table_name, list, item, skipped, text)                                               \
-    TABLE_SINCE(1, table_name, list, item, skipped, text)
-
-const struct schema_table schema_tables[SCHEMA_TABLES] = {
-    TABLE("module", modules, module, 1,
-          "id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id BLOB, detail INTEGER NOT NULL)"),
-    TABLE("frame", frames, frame, 1,
-          "id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, "
-          "column INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, "
-          "flags INTEGER NOT NULL)"),
-    TABLE("context", contexts, context, 1,
-          "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL)"),
-    TABLE("kind", kinds, kind, 0,
-          "kind INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, "
-          "traps INTEGER NOT NULL, ignored INTEGER NOT NULL, evicted INTEGER NOT NULL, "
-          "abandoned INTEGER NOT NULL, blind_longest INTEGER NOT NULL)"),
-    TABLE("pair", pairs, pair, 0,
-          "kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, "
-          "waste_bytes REAL NOT NULL, use_bytes REAL NOT NULL, waste_squares REAL NOT NULL, "
-          "use_squares REAL NOT NULL, samples REAL NOT NULL, waste_traps INTEGER NOT NULL, "
-          "use_traps INTEGER NOT NULL, kernel_traps INTEGER NOT NULL, "
-          "likely_traps INTEGER NOT NULL, float_traps INTEGER NOT NULL, "
-          "PRIMARY KEY(kind, first, second)) WITHOUT ROWID"),
-    TABLE("sampled", sampled, sampled, 0,
-          "kind INTEGER NOT NULL, context INTEGER NOT NULL, samples INTEGER NOT NULL, "
-          "armed INTEGER NOT NULL, weight REAL NOT NULL, "
-          "PRIMARY KEY(kind, context)) WITHOUT ROWID"),
-    TABLE("dropped", drops, drop, 0,
-          "position INTEGER PRIMARY KEY, reason TEXT NOT NULL, meaning TEXT NOT NULL, "
-          "count INTEGER NOT NULL)"),
-    TABLE("process", processes, process, 0,
-          "position INTEGER PRIMARY KEY, id INTEGER NOT NULL, parent INTEGER NOT NULL, "
-          "pid INTEGER NOT NULL, forked INTEGER NOT NULL, exe TEXT, start_ns INTEGER NOT NULL)"),
-    TABLE("thread", threads, thread, 0,
-          "position INTEGER PRIMARY KEY, id INTEGER NOT NULL, process INTEGER NOT NULL, "
-          "tid INTEGER NOT NULL, name TEXT, cpu_ns INTEGER NOT NULL, "
-          "attempted INTEGER NOT NULL, stored INTEGER NOT NULL)"),
-    TABLE("thread_counter", counters, counter, 0,
-          "position INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name INTEGER NOT NULL, "
-          "value INTEGER NOT NULL)"),
-    TABLE("argument", arguments, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
-    TABLE("degraded", degraded, text, 0, "position INTEGER PRIMARY KEY, text TEXT NOT NULL)"),
-    TABLE_SINCE(2, "exact", exacts, exact, 0,
-                "process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, loads INTEGER NOT NULL, "
-                "stores INTEGER NOT NULL, load_bytes INTEGER NOT NULL, "
-                "store_bytes INTEGER NOT NULL, fresh_load_bytes INTEGER NOT NULL, "
-                "fresh_store_bytes INTEGER NOT NULL, kernel_load_bytes INTEGER NOT NULL, "
-                "kernel_store_bytes INTEGER NOT NULL, ids INTEGER NOT NULL, "
-                "contexts INTEGER NOT NULL, instructions INTEGER NOT NULL)"),
-    TABLE_SINCE(2, "reuse", reuses, reuse, 0,
-                "process INTEGER PRIMARY KEY, unit_bytes INTEGER NOT NULL, "
-                "stack INTEGER NOT NULL, accesses REAL NOT NULL, reuses REAL NOT NULL, "
-                "locations REAL NOT NULL, never_reused REAL NOT NULL, share_first REAL NOT NULL, "
-                "share_last REAL NOT NULL, kept_accesses INTEGER NOT NULL, "
-                "kept_locations INTEGER NOT NULL)"),
-    TABLE_SINCE(2, "histogram", bins, bin, 0,
-                "process INTEGER NOT NULL, which INTEGER NOT NULL, bin INTEGER NOT NULL, "
-                "lo INTEGER NOT NULL, hi INTEGER NOT NULL, weight REAL NOT NULL, "
-                "PRIMARY KEY(process, which, bin)) WITHOUT ROWID"),
-    TABLE_SINCE(2, "reuse_pair", reuse_pairs, reuse_pair, 0,
-                "use INTEGER NOT NULL, reuse INTEGER NOT NULL, count INTEGER NOT NULL, "
-                "weight REAL NOT NULL, time REAL NOT NULL, time_squares REAL NOT NULL, "
-                "stack REAL NOT NULL, stack_squares REAL NOT NULL, "
-                "PRIMARY KEY(use, reuse)) WITHOUT ROWID"),
-    TABLE_SINCE(3, "pace", paces, pace, 0,
-                "process INTEGER PRIMARY KEY, accesses_per_ns REAL NOT NULL, low REAL NOT NULL, "
-                "high REAL NOT NULL, trap_ns REAL NOT NULL, floor_ns REAL NOT NULL, "
-                "calibration TEXT NOT NULL)"),
-    TABLE_SINCE(3, "cache", caches, cache, 0,
-                "position INTEGER PRIMARY KEY, level INTEGER NOT NULL, ways INTEGER NOT NULL, "
-                "line_bytes INTEGER NOT NULL, sharers INTEGER NOT NULL, bytes INTEGER NOT NULL)"),
-    TABLE_SINCE(3, "what_if", what_ifs, what_if, 0,
-                "position INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, "
-                "line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL)"),
-    TABLE_SINCE(3, "loop", loops, loop, 1,
-                "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, module INTEGER NOT NULL, "
-                "address INTEGER NOT NULL, function INTEGER, file INTEGER, "
-                "line INTEGER NOT NULL)"),
-    TABLE_SINCE(3, "frame_loop", frame_loops, frame_loop, 0,
-                "frame INTEGER PRIMARY KEY, loop INTEGER NOT NULL)"),
-    TABLE_SINCE(4, "path_function", path_functions, path_function, 1,
-                "id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, address INTEGER NOT "
-                "NULL, module INTEGER NOT NULL, line INTEGER NOT NULL, table_kind INTEGER NOT "
-                "NULL, reason INTEGER NOT NULL, why INTEGER, blocks INTEGER NOT NULL, "
-                "call_sites INTEGER NOT NULL, inline_assembly INTEGER NOT NULL, potential "
-                "INTEGER NOT NULL, potential_log2 REAL NOT NULL)"),
-    TABLE_SINCE(4, "path_block", path_blocks, path_block, 0,
-                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, block INTEGER NOT NULL, "
-                "address INTEGER NOT NULL, instructions INTEGER NOT NULL, loads INTEGER NOT "
-                "NULL, stores INTEGER NOT NULL, first_line INTEGER NOT NULL, lines INTEGER "
-                "NOT NULL)"),
-    TABLE_SINCE(4, "path_line", path_lines, path_line, 0,
-                "id INTEGER PRIMARY KEY, file INTEGER, function INTEGER, line INTEGER NOT "
-                "NULL)"),
-    TABLE_SINCE(4, "path", paths, path, 0,
-                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, "
-                "number INTEGER NOT NULL, count INTEGER NOT NULL, instructions INTEGER NOT "
-                "NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, cycles REAL NOT NULL, "
-                "measured INTEGER NOT NULL, misses REAL NOT NULL, events REAL NOT NULL, first_step "
-                "INTEGER NOT NULL, "
-                "steps INTEGER NOT NULL)"),
-    TABLE_SINCE(4, "path_step", path_steps, path_step, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL)"),
-    TABLE_SINCE(4, "vertex", vertices, vertex, 1,
-                "id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, function INTEGER NOT NULL, "
-                "site INTEGER NOT NULL, site_line INTEGER NOT NULL, count INTEGER NOT NULL, "
-                "bytes INTEGER NOT NULL, call_sites INTEGER NOT NULL, call_sites_used INTEGER "
-                "NOT NULL, call_sites_one_path INTEGER NOT NULL, instructions REAL NOT NULL, "
-                "cycles REAL NOT NULL, misses REAL NOT NULL, measured INTEGER NOT NULL)"),
-    TABLE_SINCE(4, "vertex_path", vertex_paths, vertex_path, 0,
-                "vertex INTEGER NOT NULL, path INTEGER NOT NULL, count INTEGER NOT NULL, "
-                "PRIMARY KEY(vertex, path)) WITHOUT ROWID"),
-    TABLE_SINCE(4, "path_run", path_runs, path_run, 0,
-                "position INTEGER PRIMARY KEY, modes INTEGER NOT NULL, cache_bytes INTEGER "
-                "NOT NULL, cache_ways INTEGER NOT NULL, cache_line INTEGER NOT NULL, "
-                "cycles_per_read REAL NOT NULL, cycles_per_ns REAL NOT NULL, lost_pieces "
-                "INTEGER NOT NULL, event TEXT)"),
-    TABLE_SINCE(5, "block_function", block_functions, block_function, 1,
-                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, file INTEGER, line "
-                "INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, class "
-                "INTEGER NOT NULL, entry INTEGER NOT NULL, key INTEGER NOT NULL, "
-                "key_argument INTEGER NOT NULL, every INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_thread", block_threads, block_thread, 0,
-                "id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, "
-                "name TEXT, owners INTEGER NOT NULL, highest_every INTEGER NOT NULL, "
-                "duration_ns REAL NOT NULL, cost_ns REAL NOT NULL, preempted_ns REAL NOT "
-                "NULL, asleep_ns REAL NOT NULL, preemptions INTEGER NOT NULL, sleeps "
-                "INTEGER NOT NULL, events INTEGER NOT NULL, skipped INTEGER NOT NULL, "
-                "unhooked INTEGER NOT NULL, switches_lost INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block", timed_blocks, block, 0,
-                "id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, "
-                "key INTEGER NOT NULL, shape INTEGER NOT NULL, max_ns REAL NOT NULL, "
-                "first_ns REAL NOT NULL, last_ns REAL NOT NULL, preemptions INTEGER NOT "
-                "NULL, sleeps INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_part", block_parts, block_part, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, thread INTEGER NOT NULL, "
-                "count INTEGER NOT NULL, recorded INTEGER NOT NULL, sum_ns REAL NOT NULL, "
-                "min_ns REAL NOT NULL, within_ns REAL NOT NULL, preempted_ns REAL NOT NULL, "
-                "asleep_ns REAL NOT NULL)"),
-    TABLE_SINCE(5, "block_bin", block_bins, block_bin, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, low_ns REAL NOT NULL, "
-                "high_ns REAL NOT NULL, count INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_child", block_children, block_child, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, function INTEGER NOT NULL, "
-                "times INTEGER NOT NULL, shape INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_stack", block_stacks, block_stack, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, "
-                "taken INTEGER NOT NULL, lost_ns REAL NOT NULL)"),
-    TABLE_SINCE(5, "block_holder", block_holders, block_holder, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, "
-                "times INTEGER NOT NULL, waited_ns REAL NOT NULL)"),
-    TABLE_SINCE(5, "block_sample", block_samples, block_sample, 0,
-                "id INTEGER PRIMARY KEY, block INTEGER NOT NULL, weight INTEGER NOT NULL, "
-                "ns REAL NOT NULL, argument0 INTEGER NOT NULL, argument1 INTEGER NOT NULL, "
-                "argument2 INTEGER NOT NULL, result INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_skip", block_skips, block_skip, 0,
-                "position INTEGER PRIMARY KEY, function INTEGER NOT NULL, module INTEGER, "
-                "why INTEGER NOT NULL)"),
-    TABLE_SINCE(5, "block_run", block_runs, block_run, 0,
-                "position INTEGER PRIMARY KEY, ns_per_tick REAL NOT NULL, step_ns REAL NOT NULL, "
-                "wall_ns REAL NOT "
-                "NULL, stack_period INTEGER NOT NULL, switches INTEGER NOT NULL, automatic "
-                "INTEGER NOT NULL, lost_pieces INTEGER NOT NULL, no_switches INTEGER NOT "
-                "NULL, no_areas INTEGER NOT NULL)"),
-    TABLE_SINCE(6, "merged", merged, merged, 0,
-                "position INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, host TEXT, "
-                "file TEXT NOT NULL, command TEXT, exit_code INTEGER NOT NULL, "
-                "exit_signal INTEGER NOT NULL, processes INTEGER NOT NULL)"),
+const struct schema_table schema_run = {
+    .name = "run",
+    .since = 1,
+    .columns = run_columns,
+    .columns_count = BASE_COUNT(run_columns),
+    .items = offsetof(struct profile, run),
+    .item_bytes = sizeof(struct profile_run),
 };
 
 const char schema_run_sql[] = "CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID";
 const char schema_name_sql[] = "CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL)";
 
-const struct schema_column schema_run_keys[SCHEMA_RUN_KEYS] = {
-    COLUMN(run, verb, TEXT),
-    COLUMN(run, engine, TEXT),
-    COLUMN(run, source, TEXT),
-    COLUMN(run, weighting, TEXT),
-    COLUMN(run, version, TEXT),
-    COLUMN(run, host, TEXT),
-    COLUMN(run, kernel, TEXT),
-    COLUMN(run, cpu, TEXT),
-    COLUMN(run, exit_code, SIGNED),
-    COLUMN(run, exit_signal, SIGNED),
-    COLUMN(run, wall_s, REAL),
-    COLUMN(run, cpu_s, REAL),
-    COLUMN(run, fp_tolerance, REAL),
-    COLUMN(run, start_ns, COUNT64),
-    COLUMN(run, interval_ns, COUNT64),
-    COLUMN(run, period, COUNT64),
-    COLUMN(run, registers, COUNT64),
-    COLUMN(run, watch_kernel, COUNT64),
-    COLUMN(run, processes, COUNT64),
-    COLUMN(run, threads, COUNT64),
-    COLUMN(run, attempted, COUNT64),
-    COLUMN(run, stored, COUNT64),
-    COLUMN(run, corrupt_records, COUNT64),
-    COLUMN(run, lost_threads, COUNT64),
-    COLUMN(run, lost_processes, COUNT64),
-    COLUMN(run, handler_ns, COUNT64),
-};
+#define TABLE_ADDRESS(list, item) &schema_##list,
+const struct schema_table *const schema_tables[SCHEMA_TABLES] = {PROFILE_LISTS(TABLE_ADDRESS)};
+#undef TABLE_ADDRESS

@@ -160,14 +160,15 @@ static int prepare_insert(struct writer *writer, const struct schema_table *tabl
 
 static int write_table(struct writer *writer, const struct schema_table *table)
 {
+    char sql[SCHEMA_SQL_BYTES];
     sqlite3_stmt *statement = NULL;
-    size_t count;
-    const char *items = schema_items(writer->profile, table, &count);
-    int result = sqlite3_exec(writer->db, table->sql, NULL, NULL, NULL);
+    struct schema_items items = schema_items(writer->profile, table);
+    schema_sql(table, sql);
+    int result = sqlite3_exec(writer->db, sql, NULL, NULL, NULL);
     if (result == SQLITE_OK)
         result = prepare_insert(writer, table, &statement);
-    for (size_t i = table->first; i < count && result == SQLITE_OK; i++) {
-        const void *item = items + i * table->item_bytes;
+    for (size_t i = table->first; i < items.count && result == SQLITE_OK; i++) {
+        const void *item = items.items + i * table->item_bytes;
         for (size_t c = 0; c < table->columns_count && result == SQLITE_OK; c++)
             result = bind(writer, statement, (int)c + 1, &table->columns[c], item, i);
         if (result == SQLITE_OK && (result = sqlite3_step(statement)) == SQLITE_DONE)
@@ -184,8 +185,8 @@ static int write_run(struct writer *writer)
     if (result == SQLITE_OK)
         result =
             sqlite3_prepare_v2(writer->db, "INSERT INTO run VALUES(?,?)", -1, &statement, NULL);
-    for (size_t i = 0; i < SCHEMA_RUN_KEYS && result == SQLITE_OK; i++) {
-        const struct schema_column *key = &schema_run_keys[i];
+    for (size_t i = 0; i < schema_run.columns_count && result == SQLITE_OK; i++) {
+        const struct schema_column *key = &schema_run.columns[i];
         sqlite3_bind_text(statement, 1, key->name, -1, SQLITE_STATIC);
         result = bind(writer, statement, 2, key, &writer->profile->run, 0);
         if (result == SQLITE_OK && (result = sqlite3_step(statement)) == SQLITE_DONE)
@@ -223,7 +224,7 @@ static int write_all(struct writer *writer)
     if (result == SQLITE_OK)
         result = write_run(writer);
     for (size_t i = 0; i < SCHEMA_TABLES && result == SQLITE_OK; i++)
-        result = write_table(writer, &schema_tables[i]);
+        result = write_table(writer, schema_tables[i]);
     sqlite3_finalize(writer->insert_name);
     if (result == SQLITE_OK)
         result = sqlite3_exec(writer->db, "COMMIT", NULL, NULL, NULL);
@@ -253,8 +254,7 @@ static enum base_status write_database(const struct profile *profile, const char
         return BASE_OK;
     if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
         say(error, error_bytes,
-            "cannot write '%s': it would be more than four times as large as what it is made of.",
-            shown);
+            "cannot write '%s': it would be more than four times as large as its input.", shown);
         return BASE_TOO_LARGE;
     }
     if (result == SQLITE_FULL || reason == ENOSPC || reason == EDQUOT) {

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: MIT
 /* `headroom cc`, `headroom c++`, `headroom fortran`: a compiler that counts, and prepares functions
    for timing. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "compile/compile.h"
 #include "wire/built.h"
 
 #include <string.h>
+
+struct compile_settings {
+    const char *keep_assembly; /* a directory; NULL: nowhere */
+    int paths, contexts, call_sites, cycles, count_accesses, functions, verbose;
+};
+
+static const struct compile_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
 
 static void note(const char *sentence)
 {
@@ -22,12 +33,12 @@ static int tell_failure(int code, const char *error)
 
 static uint32_t chosen_modes(const struct settings *settings)
 {
-    return (settings->paths ? BUILT_PATHS : 0u) |
-           (settings->contexts || settings->call_sites ? BUILT_CONTEXTS : 0u) |
-           (settings->call_sites ? BUILT_CALL_SITES : 0u) |
-           (settings->count_accesses ? BUILT_COUNT : 0u) |
-           (settings->functions ? BUILT_FUNCTIONS : 0u) |
-           (settings->cycles ? BUILT_CYCLES | BUILT_PMU : 0u);
+    return (own(settings)->paths ? BUILT_PATHS : 0u) |
+           (own(settings)->contexts || own(settings)->call_sites ? BUILT_CONTEXTS : 0u) |
+           (own(settings)->call_sites ? BUILT_CALL_SITES : 0u) |
+           (own(settings)->count_accesses ? BUILT_COUNT : 0u) |
+           (own(settings)->functions ? BUILT_FUNCTIONS : 0u) |
+           (own(settings)->cycles ? BUILT_CYCLES | BUILT_PMU : 0u);
 }
 
 static int compile(const struct settings *settings, const char *verb, const char *fallback,
@@ -36,31 +47,31 @@ static int compile(const struct settings *settings, const char *verb, const char
     char error[COMPILE_ERROR_BYTES];
     struct compile_request request = {
         .modes = chosen_modes(settings),
-        .verbose = settings->verbose,
-        .keep = settings->keep_assembly,
+        .verbose = own(settings)->verbose,
+        .keep = own(settings)->keep_assembly,
         .fallback = fallback,
         .command = operands,
         .note = note,
     };
     if (count == 0)
         return say_usage(verb, "no compiler to run was given");
-    if (settings->cycles && !(request.modes & (BUILT_PATHS | BUILT_CONTEXTS)))
+    if (own(settings)->cycles && !(request.modes & (BUILT_PATHS | BUILT_CONTEXTS)))
         return say_usage(verb, "--cycles measures paths or contexts: add --paths or --contexts");
     int code = compile_run(&request, error);
     return tell_failure(code, error);
 }
 
-int cc_run(const struct settings *settings, int count, char **operands)
+static int cc_run(const struct settings *settings, int count, char **operands)
 {
     return compile(settings, "cc", "cc", count, operands);
 }
 
-int cxx_run(const struct settings *settings, int count, char **operands)
+static int cxx_run(const struct settings *settings, int count, char **operands)
 {
     return compile(settings, "c++", "c++", count, operands);
 }
 
-int fortran_run(const struct settings *settings, int count, char **operands)
+static int fortran_run(const struct settings *settings, int count, char **operands)
 {
     return compile(settings, "fortran", "gfortran", count, operands);
 }
@@ -76,3 +87,98 @@ int compile_step_run(char **words)
     int code = compile_step(words, note, error);
     return tell_failure(code, error);
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+#define COMPILE_STATUS                                                                             \
+    "The exit status of the compiler, or 1 when the code cannot be rewritten or headroom itself "  \
+    "failed, 2 for wrong options, 126 when COMPILER cannot be executed, 127 when it cannot be "    \
+    "found."
+
+static const struct option_spec compile_options[] = {
+    {"paths", 0, OPTION_FLAG, OWN(compile_settings, paths), .value = 1,
+     .help = "Count how often each path through each function is taken."},
+    {"contexts", 0, OPTION_FLAG, OWN(compile_settings, contexts), .value = 1,
+     .help = "Record calling contexts, that is, which function was called from where, as a tree. "
+             "With --paths, each context's paths are counted separately."},
+    {"call-sites", 0, OPTION_FLAG, OWN(compile_settings, call_sites), .value = 1,
+     .help = "Keep calls of the same function from different places in its caller apart. Implies "
+             "--contexts."},
+    {"count", 0, OPTION_FLAG, OWN(compile_settings, count_accesses), .value = 1,
+     .help = "Count memory accesses exactly, as a source of samples for 'headroom waste' and "
+             "'headroom reuse'."},
+    {"cycles", 0, OPTION_FLAG, OWN(compile_settings, cycles), .value = 1,
+     .help = "Also measure the time stamp cycles of each path or context: its own, excluding the "
+             "functions that it calls, including time spent waiting for the processor. Sampled: "
+             "about one execution in 64 is measured."},
+    {"functions", 0, OPTION_FLAG, OWN(compile_settings, functions), .value = 1,
+     .help = "Begin each function with a nop that 'headroom interference' can safely replace with "
+             "a jump while the program runs. This costs one instruction per call, two with "
+             "-fcf-protection, needs nothing at link time, and can be combined with all of the "
+             "above. Programs built with -finstrument-functions or -fpatchable-function-entry do "
+             "not need it."},
+    {"keep-assembly", 0, OPTION_DIRECTORY, OWN(compile_settings, keep_assembly), .argument = "DIR",
+     .help = "Keep the rewritten assembly of each object in DIR, which is created if missing."},
+    {"verbose", 0, OPTION_FLAG, OWN(compile_settings, verbose), .value = 1,
+     .help = "Print to standard error, one line per object, how many functions were instrumented "
+             "and how many were left as they are."},
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb cc_verb = {
+    .name = "cc",
+    .summary = "compile C with counters",
+    .arguments = "[--] [COMPILER] ARGUMENT...",
+    .description =
+        "Runs COMPILER (gcc, g++, gfortran, clang, clang++, by whatever name; default: cc) and "
+        "adds counters to the assembly that it generates, for 'headroom paths'. In builds, set "
+        "CC=\"headroom cc --paths --\", CXX=\"headroom c++ --paths --\", FC=\"headroom fortran "
+        "--paths --\", for both compiling and linking. Add -g to see source lines. A program "
+        "built in this way behaves as usual when it is run by itself. With --functions it is "
+        "prepared for 'headroom interference'.\n\n"
+        "Options, messages, dependency files and exit status are the compiler's own; gcc is "
+        "also given -fno-ipa-ra, except with --functions alone. Inline assembly, assembly "
+        "files and libraries are left as they are; functions to which nothing can be added "
+        "safely are left as they are and listed in reports. Not supported, and refused with "
+        "one sentence: -flto, machines other than x86-64 Linux, -masm=intel, -pg and other "
+        "profilers, -mcmodel=medium and large, -fsplit-stack, and -gsplit-dwarf by clang. "
+        "Compilation to assembly (-S) gives the compiler's own output.\n\n"
+        "Without --paths, --contexts, --count or --functions the assembly is only parsed and "
+        "written again: the objects are those that COMPILER makes by itself.",
+    .exit_status = COMPILE_STATUS,
+    .options = compile_options,
+    .usage_code = 2,
+    .operands = OPERANDS_COMPILER,
+    .run = cc_run,
+    .own_bytes = sizeof(struct compile_settings),
+};
+
+const struct verb cxx_verb = {
+    .name = "c++",
+    .summary = "compile C++ with counters",
+    .arguments = "[--] [COMPILER] ARGUMENT...",
+    .description = "The same as 'headroom cc', where the default for COMPILER is c++. "
+                   "'headroom help cc' describes what is done.",
+    .exit_status = COMPILE_STATUS,
+    .options = compile_options,
+    .usage_code = 2,
+    .operands = OPERANDS_COMPILER,
+    .run = cxx_run,
+    .own_bytes = sizeof(struct compile_settings),
+};
+
+const struct verb fortran_verb = {
+    .name = "fortran",
+    .summary = "compile Fortran with counters",
+    .arguments = "[--] [COMPILER] ARGUMENT...",
+    .description = "The same as 'headroom cc', where the default for COMPILER is gfortran. "
+                   "'headroom help cc' describes what is done.",
+    .exit_status = COMPILE_STATUS,
+    .options = compile_options,
+    .usage_code = 2,
+    .operands = OPERANDS_COMPILER,
+    .run = fortran_run,
+    .own_bytes = sizeof(struct compile_settings),
+};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `headroom check`: a profile held to limits; the exit code is the answer. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "compare/compare.h"
@@ -11,6 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+struct check_settings {
+    const char *limits, *baseline, *suppressions, *markdown, *sarif; /* NULL: not given */
+    double minimum;
+    int warn_only, github;
+};
+
+static const struct check_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
 
 enum { CHECK_FAILED = 1, CHECK_OVER = 3, CHECK_NOT_COMPARABLE = 4, MOST_SUPPRESSIONS = 1 << 24 };
 
@@ -37,7 +49,7 @@ static char *read_text(const char *path, char *error, size_t error_bytes)
         text = strdup("");
     } else if (got > MOST_SUPPRESSIONS || fgetc(file) != EOF) {
         snprintf(error, error_bytes,
-                 "'%s' is no file of suppressions: it is too large, or no text.", path);
+                 "'%s' is not a suppressions file: it is too large, or not text.", path);
         free(text);
         text = NULL;
     }
@@ -92,7 +104,7 @@ static bool write_bounded(struct telling *telling, output_writer *write, const c
     enum base_status status = output_whole(write, telling, out, telling->most_bytes);
     if (status == BASE_TOO_LARGE)
         say("cannot write %s: it would be larger than %" PRIu64
-            " MiB, which it is of no recording of this size.",
+            " MiB, more than for any recording of this size.",
             name, telling->most_bytes >> 20);
     else if (status != BASE_OK)
         say("cannot write %s: %s.", name,
@@ -141,16 +153,16 @@ static int tell(const struct settings *settings, const struct report_check *chec
                 uint64_t most_bytes)
 {
     struct telling telling = {.settings = settings, .check = check, .most_bytes = most_bytes};
-    if (settings->github && getentropy(telling.word, sizeof telling.word) != 0) {
+    if (own(settings)->github && getentropy(telling.word, sizeof telling.word) != 0) {
         say("cannot write to standard output: %s.", strerror(errno));
         return CHECK_FAILED;
     }
-    if (!write_bounded(&telling, settings->github ? print_for_github : print_text,
+    if (!write_bounded(&telling, own(settings)->github ? print_for_github : print_text,
                        "to standard output", stdout) ||
-        !write_file(&telling, settings->markdown, report_check_markdown) ||
-        !write_file(&telling, settings->sarif, report_check_sarif))
+        !write_file(&telling, own(settings)->markdown, report_check_markdown) ||
+        !write_file(&telling, own(settings)->sarif, report_check_sarif))
         return CHECK_FAILED;
-    return report_check_exceeded(check) && !settings->warn_only ? CHECK_OVER : 0;
+    return report_check_exceeded(check) && !own(settings)->warn_only ? CHECK_OVER : 0;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -180,10 +192,10 @@ static int check_profile(const struct settings *settings, struct report_check_op
     char error[8704] = "unknown failure.";
     int code = CHECK_FAILED;
     time_limit_start(time_limit_seconds(2, options->names));
-    if ((settings->baseline &&
-         profile_read(settings->baseline, &profiles[0], error, sizeof error) != BASE_OK) ||
+    if ((own(settings)->baseline &&
+         profile_read(own(settings)->baseline, &profiles[0], error, sizeof error) != BASE_OK) ||
         profile_read(options->names[1], &profiles[1], error, sizeof error) != BASE_OK ||
-        !read_suppressions(settings->suppressions, &suppressions, error, sizeof error)) {
+        !read_suppressions(own(settings)->suppressions, &suppressions, error, sizeof error)) {
         say("%s", error);
     } else {
         options->suppressions = &suppressions;
@@ -198,46 +210,101 @@ static int check_profile(const struct settings *settings, struct report_check_op
 /* The name of an input that would be written over; NULL: none. */
 static const char *find_overwritten(const struct settings *settings, const char *profile)
 {
-    const char *const inputs[] = {profile, settings->baseline, settings->suppressions};
+    const char *const inputs[] = {profile, own(settings)->baseline, own(settings)->suppressions};
     for (size_t i = 0; i < BASE_COUNT(inputs); i++)
-        if (same_file(inputs[i], settings->markdown) || same_file(inputs[i], settings->sarif))
+        if (same_file(inputs[i], own(settings)->markdown) ||
+            same_file(inputs[i], own(settings)->sarif))
             return inputs[i];
     return NULL;
 }
 
-int check_run(const struct settings *settings, int count, char **operands)
+static int check_run(const struct settings *settings, int count, char **operands)
 {
     struct compare_limit limits[COMPARE_LIMITS];
     char error[COMPARE_ERROR_BYTES], directory[4096];
     size_t limits_count = 0;
     if (count != 1)
-        return say_usage("check", "one profile is needed, not %d", count);
-    if (!settings->limits)
+        return say_usage("check", "one profile is expected, not %d", count);
+    if (!own(settings)->limits)
         return say_usage("check", "--limits is missing, such as "
                                   "--limits 'waste.dead.fraction=5%%'");
-    if (!compare_limits_parse(settings->limits, limits, &limits_count, error))
+    if (!compare_limits_parse(own(settings)->limits, limits, &limits_count, error))
         return say_usage("check", "--limits: %s", error);
-    for (size_t i = 0; i < limits_count && !settings->baseline; i++)
+    for (size_t i = 0; i < limits_count && !own(settings)->baseline; i++)
         if (limits[i].growth)
             return say_usage("check", "the limit '%s' is one of growth, which needs --baseline",
                              limits[i].text);
     const char *overwritten = find_overwritten(settings, operands[0]);
     if (overwritten)
+        return say_usage(
+            "check",
+            "'%s' is an input and cannot be overwritten: give --markdown and --sarif other names",
+            overwritten);
+    if (own(settings)->markdown && own(settings)->sarif &&
+        strcmp(own(settings)->markdown, own(settings)->sarif) == 0)
         return say_usage("check",
-                         "'%s' is read, so it cannot be written: give --markdown and --sarif "
-                         "other names",
-                         overwritten);
-    if (settings->markdown && settings->sarif && strcmp(settings->markdown, settings->sarif) == 0)
-        return say_usage("check", "--markdown and --sarif both write '%s': give one another name",
-                         settings->sarif);
+                         "--markdown and --sarif both write '%s': give one of them another name",
+                         own(settings)->sarif);
     struct report_check_options options = {
         .limits = limits,
         .limits_count = limits_count,
-        .minimum = settings->minimum,
+        .minimum = own(settings)->minimum,
         .level = settings->level,
-        .warn_only = settings->warn_only,
-        .names = {settings->baseline, operands[0]},
+        .warn_only = own(settings)->warn_only,
+        .names = {own(settings)->baseline, operands[0]},
         .root = getcwd(directory, sizeof directory),
     };
     return check_profile(settings, &options);
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec check_options[] = {
+    {"limits", 0, OPTION_TEXT, OWN(check_settings, limits), .argument = "METRIC=LIMIT,...",
+     .help = "The largest values allowed: METRIC=VALUE, METRIC=+VALUE for growth over the "
+             "baseline, METRIC=+N% for growth in per cent of it. VALUE may end in %, K, M or G. "
+             "METRIC is a figure that 'headroom diff' shows, such as waste.dead.fraction, "
+             "waste.bytes, reuse.miss@32K, interference.share."},
+    {"baseline", 0, OPTION_PROFILE, OWN(check_settings, baseline), .argument = "FILE",
+     .help = "The profile to which limits of growth refer."},
+    {"minimum", 0, OPTION_REAL, OWN(check_settings, minimum), .low = 0, .high = 1e18,
+     .argument = "N",
+     .help =
+         "Ignore findings and excesses of less than N bytes, reuses or instructions. Default: 0."},
+    {"suppressions", 0, OPTION_FILE, OWN(check_settings, suppressions), .argument = "FILE",
+     .help = "Leave out of figures and lists the findings named in FILE, in lines 'FUNCTION -- "
+             "REASON', or 'FUNCTION -> FUNCTION -- REASON' for both contexts, with shell patterns. "
+             "Lines that match nothing are listed."},
+    {"warn-only", 0, OPTION_FLAG, OWN(check_settings, warn_only), .value = 1,
+     .help = "Report what exceeds its limit, but exit with status 0."},
+    {"github", 0, OPTION_FLAG, OWN(check_settings, github), .value = 1,
+     .help = "Print annotations for GitHub workflows as well."},
+    {"markdown", 0, OPTION_FILE, OWN(check_settings, markdown), .argument = "FILE",
+     .help = "Write a summary in Markdown to FILE as well."},
+    {"sarif", 0, OPTION_FILE, OWN(check_settings, sarif), .argument = "FILE",
+     .help = "Write what exceeds its limit to FILE as SARIF 2.1.0 as well."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb check_verb = {
+    .name = "check",
+    .summary = "check a profile against limits",
+    .arguments = "FILE",
+    .description =
+        "Compares figures of profile FILE with limits, for use in continuous integration, and "
+        "lists the findings behind each limit that is exceeded or, with a baseline, those that "
+        "appeared or grew. Use recordings made with --exact: they are the same on every run. "
+        "File names in annotations and SARIF are relative to the current directory.",
+    .exit_status = "0 within the limits, 1 if a file cannot be read or written, 2 for wrong "
+                   "options, 3 if a limit is exceeded, 4 if the profiles cannot be compared.",
+    .options = check_options,
+    .usage_code = 2,
+    .operands = OPERANDS_PROFILES,
+    .operands_most = 1,
+    .run = check_run,
+    .own_bytes = sizeof(struct check_settings),
+};

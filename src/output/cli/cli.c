@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* From argv to a verb. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include <errno.h>
@@ -8,6 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+struct help_settings {
+    const char *generate; /* a document, for the build */
+};
+
+static const struct help_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
 
 /*
  * Closed standard descriptors would be given to the first files headroom opens, and its
@@ -32,11 +42,11 @@ static int finish_output(int code)
     return 1;
 }
 
-int help_run(const struct settings *settings, int count, char **operands)
+static int help_run(const struct settings *settings, int count, char **operands)
 {
-    if (settings->generate) {
-        if (!generate_document(settings->generate, stdout))
-            return say_usage("help", "there is no document '%s'", settings->generate);
+    if (own(settings)->generate) {
+        if (!generate_document(own(settings)->generate, stdout))
+            return say_usage("help", "there is no document '%s'", own(settings)->generate);
         return finish_output(0);
     }
     if (count > 1)
@@ -73,10 +83,11 @@ static int run_verb(const struct verb *verb, int argc, char **argv)
     struct settings settings;
     char error[512];
     int first;
-    settings_default(&settings);
+    settings_default(&settings, verb);
     if (!options_parse(verb, argc, argv, &settings, &first, error, sizeof error))
         return say_usage(verb->name, "%s", error);
-    if (verb->files && !parse_between(verb, argc, argv, &settings, &first, error, sizeof error))
+    if (takes_files(verb) &&
+        !parse_between(verb, argc, argv, &settings, &first, error, sizeof error))
         return say_usage(verb->name, "%s", error);
     if (settings.help) {
         print_help(verb, stdout);
@@ -95,7 +106,7 @@ int cli_main(int argc, char **argv)
     setlocale(LC_CTYPE, "");
     if (argc > 1 && is_compile_step(argv[1]))
         return compile_step_run(argv + 2);
-    settings_default(&settings);
+    settings_default(&settings, &top);
     if (!options_parse(&top, argc, argv, &settings, &first, error, sizeof error))
         return say_usage("", "%s", error);
     if (settings.version) {
@@ -113,3 +124,27 @@ int cli_main(int argc, char **argv)
         return say_usage("", "there is no verb '%s'", argv[first]);
     return run_verb(verb, argc - first, argv + first);
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec help_options[] = {
+    {"generate", 0, OPTION_TEXT, OWN(help_settings, generate),
+     .argument = "WHAT"}, /* used by the build */
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb help_verb = {
+    .name = "help",
+    .summary = "explain a verb",
+    .arguments = "[VERB]",
+    .description = "Shows what 'headroom VERB --help' shows; without VERB, the list of verbs.",
+    .exit_status = "0 on success, 2 if there is no such verb.",
+    .options = help_options,
+    .usage_code = 2,
+    .operands = OPERANDS_VERB,
+    .operands_most = 1,
+    .run = help_run,
+    .own_bytes = sizeof(struct help_settings),
+};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `headroom diff`: two profiles in, what changed out. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "profile/profile.h"
@@ -48,23 +49,23 @@ static int show_diff(const struct settings *settings, struct profile *profiles[2
     if (status == BASE_OK && written)
         return 0;
     if (status == BASE_TOO_LARGE)
-        say("what changed would be larger than %" PRIu64
-            " MiB, which it is of no recordings of this size; --limit N leaves out all but the N "
-            "largest changes.",
+        say("the list of changes would be larger than %" PRIu64
+            " MiB, more than for any recordings of this size; --limit N lists only the N largest "
+            "changes.",
             most_bytes >> 20);
     else
-        say("cannot write what changed: %s.",
+        say("cannot write the list of changes: %s.",
             status == BASE_OK || status == BASE_IO ? strerror(errno) : base_status_text(status));
     return DIFF_FAILED;
 }
 
-int diff_run(const struct settings *settings, int count, char **operands)
+static int diff_run(const struct settings *settings, int count, char **operands)
 {
     struct profile *profiles[2] = {NULL, NULL};
     char error[8704] = "unknown failure.";
     int code = DIFF_FAILED;
     if (count != 2)
-        return say_usage("diff", "two profiles are needed, not %d", count);
+        return say_usage("diff", "two profiles are expected, not %d", count);
     time_limit_start(time_limit_seconds(2, (const char *const *)operands));
     if (profile_read(operands[0], &profiles[0], error, sizeof error) != BASE_OK ||
         profile_read(operands[1], &profiles[1], error, sizeof error) != BASE_OK ||
@@ -76,3 +77,39 @@ int diff_run(const struct settings *settings, int count, char **operands)
     profile_free(profiles[1]);
     return code;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec diff_options[] = {
+    OPTION_FORMAT,
+    {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
+     .help = "Show the N largest changes of each kind; 0 shows all. Default: 10 in text, all in "
+             "JSON."},
+    OPTION_LEVEL,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb diff_verb = {
+    .name = "diff",
+    .summary = "show what changed between two profiles",
+    .arguments = "BEFORE AFTER",
+    .description =
+        "Matches the findings of profiles BEFORE and AFTER by kind and by the functions of "
+        "both calling contexts, even if lines have moved or the program was rebuilt, and lists "
+        "which appeared, vanished, grew or shrank, together with the figures of the whole run. "
+        "Both must come from the same verb and the same engine.\n\n"
+        "For exact recordings and counted paths, every difference is listed. Samples differ by "
+        "chance: their shares are tested, allowing for the number of comparisons (--level), "
+        "and only significant differences are listed. Blocks of 'headroom interference' are "
+        "shown side by side without a test.",
+    .exit_status = "0 on success, with or without differences; 1 if a file cannot be read or "
+                   "the profiles cannot be compared, 2 for wrong options.",
+    .options = diff_options,
+    .usage_code = 2,
+    .operands = OPERANDS_PROFILES,
+    .operands_most = 2,
+    .run = diff_run,
+};

@@ -3,9 +3,11 @@
  * `headroom doctor`: tries what a recording needs, one check after the other, and says
  * what would allow more. Nothing is concluded from settings that can be tried instead.
  */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
+#include "machine/tryout.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -34,7 +36,7 @@ struct check {
 struct examination {
     struct check checks[CHECKS_AT_MOST];
     size_t count;
-    struct launch_watchpoints watchpoints;
+    struct machine_watchpoints watchpoints;
     char agent[WIRE_PATH_BYTES]; /* empty: not found */
 };
 
@@ -94,22 +96,22 @@ static void advise_permission(struct check *check, int reason)
     if (reason == EACCES || reason == EPERM)
         advise(check, "sudo sysctl kernel.perf_event_paranoid=1");
     else if (reason == ENOSPC || reason == EBUSY)
-        advise(check, "end the debugger or profiler that holds the debug registers");
+        advise(check, "stop the debugger or profiler that holds the debug registers");
 }
 
 static void check_watchpoints(struct examination *examination)
 {
-    struct launch_watchpoints *found = &examination->watchpoints;
-    if (launch_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
+    struct machine_watchpoints *found = &examination->watchpoints;
+    if (machine_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
         add(examination, "watchpoints", STATE_FAILED, "the attempt ended without a result");
         return;
     }
     struct check *check;
     if (found->registers == 0 && found->armed > 0) {
-        check = add(examination, "watchpoints", STATE_FAILED,
-                    "%u can be armed but none fires: the hypervisor does not pass debug registers "
-                    "on",
-                    found->armed);
+        check =
+            add(examination, "watchpoints", STATE_FAILED,
+                "%u can be armed but none fires: the hypervisor does not support debug registers",
+                found->armed);
     } else if (found->registers == 0) {
         check = add(examination, "watchpoints", STATE_FAILED, "none can be armed: %s",
                     strerror(found->refused));
@@ -125,7 +127,7 @@ static void check_watchpoints(struct examination *examination)
 
 static void check_kernel_accesses(struct examination *examination)
 {
-    const struct launch_watchpoints *found = &examination->watchpoints;
+    const struct machine_watchpoints *found = &examination->watchpoints;
     if (found->registers == 0)
         return;
     if (found->kernel_accesses) {
@@ -142,7 +144,7 @@ static void check_kernel_accesses(struct examination *examination)
 static void check_clock(struct examination *examination)
 {
     double tick_ms;
-    if (launch_try_ticks(&tick_ms) != BASE_OK) {
+    if (machine_try_ticks(&tick_ms) != BASE_OK) {
         add(examination, "clock", STATE_FAILED,
             "no ticks by CPU time: the clock source cannot work");
         return;
@@ -154,10 +156,10 @@ static void check_clock(struct examination *examination)
 static void check_counters(struct examination *examination)
 {
     struct wire_config config;
-    switch (launch_try_counters(&config)) {
+    switch (machine_try_counters(&config)) {
     case BASE_OK:
         add(examination, "counters", STATE_OK,
-            "precise memory events can be opened; the clock source is used nevertheless");
+            "precise memory events can be opened; the clock source is still the default");
         return;
     case BASE_DENIED:
         advise(add(examination, "counters", STATE_LIMITED, "precise memory events are refused"),
@@ -171,7 +173,7 @@ static void check_counters(struct examination *examination)
 
 static void check_descriptors(struct examination *examination)
 {
-    enum base_status status = launch_try_descriptors();
+    enum base_status status = machine_try_descriptors();
     if (status == BASE_OK) {
         add(examination, "shared memory", STATE_OK, "another process can open it through /proc");
         return;
@@ -268,7 +270,8 @@ static void check_debuginfod(struct examination *examination)
 {
     const char *servers = getenv("DEBUGINFOD_URLS");
     if (servers && *servers)
-        add(examination, "debuginfod", STATE_OK, "%.400s, asked with --debuginfod only", servers);
+        add(examination, "debuginfod", STATE_OK,
+            "%.400s, asked for missing debug information unless --no-debuginfod is given", servers);
     else
         add(examination, "debuginfod", STATE_OK,
             "not configured (DEBUGINFOD_URLS); debug information is taken from files only");
@@ -330,7 +333,7 @@ static bool print_json(const struct examination *examination, bool works)
     return written;
 }
 
-int doctor_run(const struct settings *settings, int count, char **operands)
+static int doctor_run(const struct settings *settings, int count, char **operands)
 {
     static void (*const checks[])(struct examination *) = {
         check_kernel,    check_paranoid, check_watchpoints, check_kernel_accesses,
@@ -355,3 +358,25 @@ int doctor_run(const struct settings *settings, int count, char **operands)
     }
     return works ? 0 : 1;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec doctor_options[] = {
+    OPTION_FORMAT,
+    OPTION_COLOR,
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb doctor_verb = {
+    .name = "doctor",
+    .summary = "test what this machine allows",
+    .arguments = "",
+    .description = "Tries everything that a recording needs and prints what works, what it "
+                   "costs and which command would allow more.",
+    .exit_status = "0 if 'headroom waste' works here, 1 if not, 2 for wrong options.",
+    .options = doctor_options,
+    .usage_code = 2,
+    .run = doctor_run,
+};

@@ -134,8 +134,6 @@ static int prepare(struct exact *exact)
     if (settings->trace && settings->follow)
         recording_degraded(recording, "with --trace children and the programs that the command "
                                       "executes are not observed");
-    if (settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     int code = check_program(exact);
     if (!code)
         code = recording_check_output(recording);
@@ -174,7 +172,7 @@ static const char *why_nothing(const struct launch_result *result, char *text, s
     if (result->message[0] || result->log_truncated)
         return result->log_truncated ? "the raw log could not be written or read" : result->message;
     if (result->exited)
-        return "the engine ended without a word";
+        return "the engine ended without a message";
     snprintf(text, bytes,
              "the program was killed (signal %d, %s), and counts are written at its end",
              result->signal, strsignal(result->signal));
@@ -188,8 +186,8 @@ static bool conclude(struct exact *exact)
     const struct launch_result *result = &recording->result;
     char text[160];
     if (result->detached) {
-        say("asked to end again, and '%s' goes on; what it did is written to '%s' when it ends: "
-            "'headroom report' reads that then.",
+        say("asked a second time to end, and '%s' goes on; what it did is written to '%s' when it "
+            "ends: 'headroom report' reads it then.",
             recording->command[0], recording->log_path);
         return false;
     }

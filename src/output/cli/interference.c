@@ -4,18 +4,30 @@
  * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
  * missing from the report and told there; only the agent itself must work.
  */
+#include "cli/common.h"
 #include "cli/recording.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+struct interference_settings {
+    const char *patterns;   /* of functions, divided by commas; NULL: chosen while it runs */
+    uint64_t every, stacks; /* 0: not given */
+    int patch, switches;
+};
+
+static const struct interference_settings *own(const struct settings *settings)
+{
+    return (const void *)settings->own;
+}
+
 enum { PATTERNS_AT_MOST = 256 };
 
 struct timed {
     struct recording recording;
-    struct launch_blocks_request request;
-    struct launch_blocks_result blocks;
+    struct launch_spans_request request;
+    struct launch_spans_result blocks;
     bool keep;      /* the raw log */
     char *patterns; /* copy of --functions, cut at its commas */
     const char *functions[PATTERNS_AT_MOST];
@@ -43,7 +55,7 @@ static char *pattern_end(char *at)
 /* 0, or the exit code. */
 static int split_functions(struct timed *timed)
 {
-    const char *text = timed->recording.settings->patterns;
+    const char *text = own(timed->recording.settings)->patterns;
     size_t count = 0;
     timed->patterns = text ? strdup(text) : NULL;
     for (char *at = timed->patterns, *end; at; at = end) {
@@ -58,8 +70,8 @@ static int split_functions(struct timed *timed)
     }
     if (text && count == 0)
         return say_usage("interference", "--functions names no function");
-    timed->request.functions = timed->functions;
-    timed->request.functions_count = count;
+    timed->request.hooks.functions = timed->functions;
+    timed->request.hooks.functions_count = count;
     return 0;
 }
 
@@ -67,7 +79,7 @@ static int check_keys(const struct settings *settings)
 {
     uint8_t argument;
     for (size_t i = 0; i < settings->keys.count; i++)
-        if (!launch_blocks_key(settings->keys.texts[i], &argument))
+        if (!inject_key(settings->keys.texts[i], &argument))
             return say_usage("interference",
                              "--key does not take '%s': expected FUNCTION:N, with N from 0 to 5",
                              settings->keys.texts[i]);
@@ -84,8 +96,6 @@ static int prepare(struct timed *timed)
     if (!code)
         code =
             recording_refuse(recording, launch_agent(program->config.agent_path, recording->error));
-    if (!code && recording->settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     if (!code)
         code = recording_open(recording);
     program->log = recording->log;
@@ -102,12 +112,12 @@ static void fill_request(struct timed *timed)
         .note = recording_note,
         .config = {.follow = (uint32_t)settings->follow},
     };
-    timed->request.no_patch = !settings->patch;
-    timed->request.every = (uint32_t)settings->every;
-    timed->request.stack_period = (uint32_t)settings->stacks;
-    timed->request.no_switches = !settings->switches;
-    timed->request.keys = settings->keys.texts;
-    timed->request.keys_count = settings->keys.count;
+    timed->request.hooks.no_patch = !own(settings)->patch;
+    timed->request.hooks.every = (uint32_t)own(settings)->every;
+    timed->request.stack_period = (uint32_t)own(settings)->stacks;
+    timed->request.no_switches = !own(settings)->switches;
+    timed->request.hooks.keys = settings->keys.texts;
+    timed->request.hooks.keys_count = settings->keys.count;
 }
 
 /* ---- after it has ended ------------------------------------------------------------------------
@@ -123,24 +133,24 @@ static const char *permission(int number)
 static void collect_degraded(struct timed *timed)
 {
     struct recording *recording = &timed->recording;
-    const struct launch_blocks_result *blocks = &timed->blocks;
-    if (blocks->sampling_refused) {
+    const struct launch_spans_result *blocks = &timed->blocks;
+    if (blocks->hooks.sampling_refused) {
         snprintf(timed->sampling_text, sizeof timed->sampling_text,
-                 "no functions of the program were chosen by itself (%s): name them with "
+                 "no functions of the program were chosen automatically (%s): name them with "
                  "--functions",
-                 permission(blocks->sampling_refused));
+                 permission(blocks->hooks.sampling_refused));
         recording_degraded(recording, timed->sampling_text);
     }
-    if (blocks->patching_refused) {
+    if (blocks->hooks.patching_refused) {
         snprintf(timed->patching_text, sizeof timed->patching_text,
                  "functions of a process could not be hooked: its memory cannot be written (%s)",
-                 strerror(blocks->patching_refused));
+                 strerror(blocks->hooks.patching_refused));
         recording_degraded(recording, timed->patching_text);
     }
-    if (blocks->unhooked_more) {
+    if (blocks->hooks.unhooked_more) {
         snprintf(timed->more_text, sizeof timed->more_text,
-                 "%llu more functions were not hooked than are listed",
-                 (unsigned long long)blocks->unhooked_more);
+                 "%llu more functions were not hooked and are not listed",
+                 (unsigned long long)blocks->hooks.unhooked_more);
         recording_degraded(recording, timed->more_text);
     }
 }
@@ -151,8 +161,8 @@ static int record(struct timed *timed)
     int code = prepare(timed);
     if (code)
         return code;
-    code = recording_refuse(recording, launch_blocks(&timed->request, &timed->blocks,
-                                                     &recording->result, recording->error));
+    code = recording_refuse(recording, launch_spans(&timed->request, &timed->blocks,
+                                                    &recording->result, recording->error));
     if (code)
         return code;
     recording->blocks = &timed->blocks;
@@ -163,7 +173,7 @@ static int record(struct timed *timed)
     return code;
 }
 
-int interference_run(const struct settings *settings, int count, char **operands)
+static int interference_run(const struct settings *settings, int count, char **operands)
 {
     struct timed timed = {
         .recording = {.settings = settings,
@@ -182,7 +192,64 @@ int interference_run(const struct settings *settings, int count, char **operands
     if (!code)
         code = record(&timed);
     recording_close(&timed.recording, timed.keep);
-    launch_blocks_free(&timed.blocks);
+    launch_spans_free(&timed.blocks);
     free(timed.patterns);
     return code;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct interference_settings own_defaults = {.patch = 1, .switches = 1};
+
+static const struct option_spec interference_options[] = {
+    OPTION_OUTPUT("interference"),
+    {"functions", 0, OPTION_TEXT, OWN(interference_settings, patterns), .argument = "GLOB,...",
+     .help = "Time the functions of the program and its libraries whose names match GLOB, besides "
+             "library functions that wait, do input and output or allocate. Without this option, "
+             "the functions that take more than 1 % of the time are found while COMMAND runs."},
+    {"every", 0, OPTION_NUMBER, OWN(interference_settings, every), .low = 1, .high = 1e9,
+     .argument = "N",
+     .help =
+         "Time one execution in N. Default: every execution, or fewer once that costs too much."},
+    {"no-patch", 0, OPTION_FLAG, OWN(interference_settings, patch), .value = 0,
+     .help = "Do not change the program's code: time only calls from one module to another, and "
+             "functions that were compiled to be timed."},
+    {"stacks", 0, OPTION_NUMBER, OWN(interference_settings, stacks), .low = 1, .high = 4e9,
+     .argument = "N",
+     .help = "Take the call stack of one in N executions of a block, including the first. Default: "
+             "10000."},
+    {"no-switches", 0, OPTION_FLAG, OWN(interference_settings, switches), .value = 0,
+     .help = "Do not record context switches: preemption then counts as slowness, and whether a "
+             "thread slept is unknown."},
+    OPTION_FOLLOW,
+    OPTIONS_REPORT,
+    OPTIONS_BLOCKS,
+    OPTIONS_LAST,
+};
+
+const struct verb interference_verb = {
+    .name = "interference",
+    .summary = "find the code that loses time to other threads",
+    .arguments = "[--] COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND and times executions of functions: those that take most of its time, and "
+        "those of libraries that lock, wait, do input and output or allocate. An execution "
+        "that takes longer than the fastest one of the same work was held up, mostly by "
+        "another thread. The report ranks blocks of code by the time lost in this way, and "
+        "states for each what the evidence says about the cause: locks and who held them, "
+        "waits for other threads, input and output, the allocator, preemption, work that "
+        "varies with an argument, or an unknown cause.\n\n"
+        "COMMAND needs no preparation; compile it with -g to see source lines. It must be a "
+        "dynamically linked x86-64 program, or a script run by one. Run at most one thread per "
+        "processor: otherwise threads also lose time waiting for a processor. Its input, "
+        "output and exit status are its own; the report goes to standard error when it has "
+        "ended. Options end at the first word that is not an option." COMMAND_END,
+    .exit_status = COMMAND_STATUS,
+    .options = interference_options,
+    .usage_code = 125,
+    .operands = OPERANDS_COMMAND,
+    .run = interference_run,
+    .own_defaults = &own_defaults,
+    .own_bytes = sizeof own_defaults,
+};

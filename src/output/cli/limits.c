@@ -9,7 +9,7 @@
  */
 #include "cli/verbs.h"
 
-#include "report/collect.h"
+#include "show/collect.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -102,11 +102,10 @@ unsigned time_limit_seconds(int count, const char *const *paths)
 
 void time_limit_start(unsigned seconds)
 {
-    snprintf(
-        out_of_time, sizeof out_of_time,
-        "headroom: gave up after %u s of processor time, which no recording of this size takes; "
-        "what was read is damaged, or made for that.\n",
-        seconds);
+    snprintf(out_of_time, sizeof out_of_time,
+             "headroom: gave up after %u s of CPU time, more than any recording of this size "
+             "takes; the input is damaged or was crafted to do this.\n",
+             seconds);
     struct sigaction action = {.sa_handler = give_up, .sa_flags = SA_RESTART};
     struct itimerval timer = {.it_value.tv_sec = (time_t)seconds};
     sigset_t set;

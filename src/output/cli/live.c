@@ -5,6 +5,8 @@
  */
 #include "cli/recording.h"
 
+#include "machine/tryout.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,14 +41,14 @@ static int choose_source(const char *verb, const struct settings *settings,
     if (settings->source != SOURCE_PMU)
         return 0;
     config->source = WIRE_SOURCE_PMU;
-    switch (launch_try_counters(config)) {
+    switch (machine_try_counters(config)) {
     case BASE_OK: return 0;
     case BASE_DENIED:
         say("the kernel forbids the counters that the source 'pmu' needs; as root: sysctl "
-            "kernel.perf_event_paranoid=1, or take --source clock.");
+            "kernel.perf_event_paranoid=1, or use --source clock.");
         return LAUNCH_FAILED;
     default:
-        return say_usage(verb, "this machine has no usable precise memory events; take 'clock'");
+        return say_usage(verb, "this machine has no usable precise memory events; use 'clock'");
     }
 }
 
@@ -66,7 +68,7 @@ static const char *why_refused(int reason)
     case EPERM: return "the kernel forbids them; as root: sysctl kernel.perf_event_paranoid=1";
     case ENOSPC:
     case EBUSY:
-        return "all debug registers are taken; end the debugger or profiler that holds them";
+        return "all debug registers are in use; stop the debugger or profiler that holds them";
     case ENOSYS: return "this kernel or container has no perf events";
     default:
         return reason ? strerror(reason)
@@ -79,14 +81,14 @@ static const char *why_refused(int reason)
 static int check_machine(struct live *live)
 {
     struct recording *recording = &live->recording;
-    struct launch_watchpoints found;
+    struct machine_watchpoints found;
     struct wire_config *config = &live->request.config;
-    if (launch_try_watchpoints(1, &found) != BASE_OK) {
+    if (machine_try_watchpoints(1, &found) != BASE_OK) {
         say("cannot try the debug registers: %s; see 'headroom doctor'.", strerror(errno));
         return LAUNCH_FAILED;
     }
     if (found.registers == 0) {
-        say("no watchpoint works here: %s; see 'headroom doctor', or take --exact, which needs "
+        say("no watchpoint works here: %s; see 'headroom doctor', or use --exact, which needs "
             "none.",
             why_refused(found.armed ? 0 : found.refused));
         return LAUNCH_FAILED;
@@ -95,7 +97,7 @@ static int check_machine(struct live *live)
     config->watch_kernel = found.kernel_accesses;
     if (found.registers < ALL_REGISTERS) {
         snprintf(live->registers_text, sizeof live->registers_text,
-                 "only %u of %d debug registers are free: fewer samples can be watched",
+                 "only %u of %d debug registers are free: fewer samples can be followed",
                  found.registers, ALL_REGISTERS);
         recording_degraded(recording, live->registers_text);
     }
@@ -104,8 +106,6 @@ static int check_machine(struct live *live)
             recording, "the kernel's accesses are seen only where the program itself calls read, "
                        "write and the like, so buffers of stdio may look dead; as root: sysctl "
                        "kernel.perf_event_paranoid=1");
-    if (recording->settings->debuginfod && !getenv("DEBUGINFOD_URLS"))
-        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     return 0;
 }
 
@@ -168,15 +168,15 @@ static const struct {
     {WIRE_DEGRADED_SIGTRAP, "a process uses SIGTRAP itself and was not observed from then on"},
     {WIRE_DEGRADED_SMALL_ALTSTACK, "a thread's alternate signal stack is too small for the agent's "
                                    "signals; it was not observed"},
-    {WIRE_DEGRADED_NO_TIMER, "the kernel refused a thread its ticks; it was not observed"},
-    {WIRE_DEGRADED_NO_WATCHPOINT, "the kernel refused watchpoints to a process, or it uses them "
-                                  "itself"},
+    {WIRE_DEGRADED_NO_TIMER, "the kernel refused a timer for a thread; it was not observed"},
+    {WIRE_DEGRADED_NO_WATCHPOINT,
+     "the kernel refused watchpoints in a process, or it uses them itself"},
     {WIRE_DEGRADED_KERNEL_HIDDEN, "a process gave up privileges: the kernel's accesses to its "
                                   "memory were not seen from then on"},
     {WIRE_DEGRADED_NOT_BUILT, "a process was not built by 'headroom cc --count': none of its "
                               "accesses were sampled"},
-    {WIRE_DEGRADED_NO_SHARE, "how much time went to code that does not count its accesses is not "
-                             "known: the kernel refused ticks"},
+    {WIRE_DEGRADED_NO_SHARE, "how much time went to code that does not count its accesses is "
+                             "unknown: the kernel refused timers"},
     {WIRE_DEGRADED_GO, "a process runs on the Go runtime and was not observed"},
 };
 
@@ -198,13 +198,14 @@ static void tell_elsewhere(struct recording *recording)
 
 static void tell_lost(struct recording *recording)
 {
-    static char sentence[192];
+    static char sentence[224];
     unsigned long long lost = recording->result.lost_processes;
     if (!lost)
         return;
     snprintf(sentence, sizeof sentence,
              "%llu program%s that the command executed %s not observed: the agent could not start "
-             "(a debugger, too little memory, no free descriptor, set-user-ID), or had no time to",
+             "(a debugger, too little memory, no free descriptor, set-user-ID), or the program "
+             "ended too soon",
              lost, lost == 1 ? "" : "s", lost == 1 ? "was" : "were");
     recording_degraded(recording, sentence);
 }
@@ -217,9 +218,9 @@ static void collect_degraded(struct recording *recording)
         if (recording->result.degraded & process_degraded[i].bit)
             recording_degraded(recording, process_degraded[i].sentence);
     if (recording->result.outlived && !recording->result.detached)
-        recording_degraded(recording,
-                           "child processes outlived the command; they were observed up to "
-                           "its end only");
+        recording_degraded(
+            recording,
+            "child processes outlived the command; they were observed only until it ended");
 }
 
 /* The program ran, the agent did not: probable reasons, most telling first. */

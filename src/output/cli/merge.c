@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* `headroom merge`: several profiles of one verb into one. */
+#include "cli/common.h"
 #include "cli/verbs.h"
 
 #include "profile/profile.h"
@@ -95,13 +96,14 @@ static enum base_status write_undisturbed(const struct profile *profile, const c
     return status;
 }
 
-int merge_run(const struct settings *settings, int count, char **operands)
+static int merge_run(const struct settings *settings, int count, char **operands)
 {
     const char *output = settings->output ? settings->output : "merge.headroom";
     char error[ERROR_BYTES] = "unknown failure.";
     struct profile *merged = NULL;
     if (count < 2)
-        return say_usage("merge", count ? "one profile is nothing to merge" : "no profiles given");
+        return say_usage("merge",
+                         count ? "at least two profiles are needed to merge" : "no profiles given");
     time_limit_start(time_limit_seconds(count, (const char *const *)operands));
     enum base_status status = profile_output_check(output, error, sizeof error);
     if (status == BASE_OK)
@@ -118,3 +120,32 @@ int merge_run(const struct settings *settings, int count, char **operands)
     say("%s", error);
     return MERGE_FAILED;
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const struct option_spec merge_options[] = {
+    OPTION_OUTPUT("merge"),
+    OPTION_HELP,
+    OPTION_END,
+};
+
+const struct verb merge_verb = {
+    .name = "merge",
+    .summary = "merge several profiles into one",
+    .arguments = "FILE FILE...",
+    .description =
+        "Adds up the profiles FILE into one profile of all their processes: the ranks of a "
+        "parallel program, several machines, repeated runs. 'headroom report' prints it like "
+        "any other profile and lists what was merged. Merged profiles may be merged again; "
+        "neither order nor grouping changes the result.\n\n"
+        "All FILEs must come from the same verb and engine, and from the same options where "
+        "these change what the figures mean, such as units, rates and simulated caches. "
+        "Modules are the same if their path and build ID are.",
+    .exit_status = "0 on success, 1 if a file cannot be read or written or the profiles cannot "
+                   "be merged, 2 for wrong options.",
+    .options = merge_options,
+    .usage_code = 2,
+    .operands = OPERANDS_PROFILES,
+    .run = merge_run,
+};

@@ -23,12 +23,37 @@ size_t options_count(const struct option_spec *options)
     return count;
 }
 
+bool takes_files(const struct verb *verb)
+{
+    return verb->operands == OPERANDS_PROFILES || verb->operands == OPERANDS_RECORDINGS;
+}
+
 const struct verb *find_verb(const char *name)
 {
-    for (const struct verb *verb = verbs; verb->name; verb++)
-        if (strcmp(verb->name, name) == 0)
-            return verb;
+    for (size_t i = 0; verbs[i]; i++)
+        if (strcmp(verbs[i]->name, name) == 0)
+            return verbs[i];
     return NULL;
+}
+
+void settings_default(struct settings *settings, const struct verb *verb)
+{
+    *settings = (struct settings){
+        .output = NULL,
+        .kinds = 0,
+        .follow = 1,
+        .rate = 80,
+        .limit = UINT64_MAX, /* not given */
+        .fp_tolerance = 0.01,
+        .unit = UNIT_LINE,
+        .stack = 1,
+        .share = 1,
+        .hot = 0.01,
+        .level = 0.01,
+        .debuginfod = DEBUGINFOD_IF_SET,
+    };
+    if (verb->own_defaults)
+        memcpy(settings->own, verb->own_defaults, verb->own_bytes);
 }
 
 /* ---- values ---------------------------------------------------------------------------- */
@@ -125,7 +150,7 @@ static bool take_set(const struct place *place, const char *text)
         int choice = find_choice(place->spec, at, length);
         if (choice < 0) {
             list_choices(place->spec, ",", names, sizeof names);
-            snprintf(expected, sizeof expected, "a list out of %s", names);
+            snprintf(expected, sizeof expected, "a list of %s", names);
             return bad_value(place, text, expected);
         }
         set |= 1u << choice;
@@ -206,6 +231,8 @@ static bool take(const struct place *place, const char *text)
     case OPTION_FLAG: *(int *)target(place) = place->spec->value; return true;
     case OPTION_TEXT:
     case OPTION_FILE:
+    case OPTION_DIRECTORY:
+    case OPTION_PROFILE:
         if (!*text)
             return bad_value(place, text, place->spec->argument);
         *(const char **)target(place) = text;

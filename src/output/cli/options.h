@@ -14,15 +14,27 @@
 #include <stdio.h>
 
 enum option_type {
-    OPTION_FLAG,   /* int: set to `value`                              */
-    OPTION_NUMBER, /* uint64_t in low..high                            */
-    OPTION_REAL,   /* double in low..high; "1%" is 0.01                */
-    OPTION_TEXT,   /* const char *                                     */
-    OPTION_FILE,   /* const char *, completed as a file name           */
-    OPTION_CHOICE, /* int: index of one of `choices`                   */
-    OPTION_LIST,   /* one more of a struct option_list                */
-    OPTION_CACHE,  /* one more of settings' caches: "SIZE[,WAYS]"     */
-    OPTION_SET,    /* unsigned: bit mask of comma-separated choices    */
+    OPTION_FLAG,      /* int: set to `value`                           */
+    OPTION_NUMBER,    /* uint64_t in low..high                         */
+    OPTION_REAL,      /* double in low..high; "1%" is 0.01             */
+    OPTION_TEXT,      /* const char *                                  */
+    OPTION_FILE,      /* const char *: a file to read or write         */
+    OPTION_DIRECTORY, /* const char *                                  */
+    OPTION_PROFILE,   /* const char *: a profile to read               */
+    OPTION_CHOICE,    /* int: index of one of `choices`                */
+    OPTION_LIST,      /* one more of a struct option_list              */
+    OPTION_CACHE,     /* one more of settings' caches: "SIZE[,WAYS]"   */
+    OPTION_SET,       /* unsigned: bit mask of comma-separated choices */
+};
+
+/* What a verb's operands are: how shells complete them, and whether options may follow them. */
+enum operand_kind {
+    OPERANDS_NONE,
+    OPERANDS_COMMAND,    /* a program to observe and its arguments      */
+    OPERANDS_COMPILER,   /* a compiler, if any, and its arguments       */
+    OPERANDS_PROFILES,   /* files; options may stand behind them        */
+    OPERANDS_RECORDINGS, /* the same: profiles and raw logs left behind */
+    OPERANDS_VERB,       /* the name of a verb                          */
 };
 
 enum option_engine { ENGINE_ANY, ENGINE_LIVE, ENGINE_EXACT }; /* with which an option makes sense */
@@ -42,37 +54,32 @@ struct option_spec {
 
 enum { FORMAT_TEXT, FORMAT_JSON };
 enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum { DEBUGINFOD_NO, DEBUGINFOD_IF_SET, DEBUGINFOD_DEMANDED }; /* true: servers are asked */
 enum { MODULES_OWN, MODULES_ALL };
 enum { UNIT_BYTE, UNIT_WORD, UNIT_LINE };
 enum { SOURCE_AUTO, SOURCE_PMU, SOURCE_CLOCK, SOURCE_COUNT };
+
+enum { SETTINGS_OWN_BYTES = 128 };
 
 struct option_list { /* of an option that may be given again */
     const char *texts[32];
     size_t count;
 };
 
+/* What verbs share; a verb's own settings are in `own`. */
 struct settings {
-    const char *output, *report, *generate, *trace, *keep_assembly, *event;
+    const char *output, *report, *trace, *event;
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
-    int paper_bins, paths, contexts, call_sites, cycles, count_accesses, functions, verbose, metric;
+    int paper_bins, call_sites, metric;
     int modules, no_cache, no_contexts; /* paths under the exact engine */
-    uint64_t rate, period, limit, seed;
-    double fp_tolerance, share, access_rate, hot;
+    uint64_t rate, period, limit, seed, min_executions;
+    double fp_tolerance, share, access_rate, hot, level;
     struct cache_shape caches[CACHE_MOST];
     size_t caches_count;
-    const char *patterns; /* interference: of functions, divided by commas */
     struct option_list keys;
-    uint64_t every, stacks, min_executions;
-    int patch, switches;
-    double level, minimum;
-    const char *limits, *baseline, *suppressions, *markdown, *sarif;
-    int warn_only, github;
-    int export_format; /* enum export_format; -1: not given */
-    const char *export_metric;
-    int sources;        /* view: quote source lines                  */
-    const char *before; /* view: the profile to tell the changes from */
+    _Alignas(8) unsigned char own[SETTINGS_OWN_BYTES];
 };
 
 struct verb {
@@ -82,17 +89,19 @@ struct verb {
     const char *exit_status;
     const struct option_spec *options;
     int usage_code; /* exit code of a usage error                      */
-    bool files;     /* operands are files (completion)                 */
-    bool command;   /* operands are a command (completion)             */
+    enum operand_kind operands;
+    unsigned operands_most; /* that make sense; 0: any number                  */
+    const void *own_defaults; /* of its own settings; NULL: all 0, or it has none */
+    size_t own_bytes;         /* of these, SETTINGS_OWN_BYTES at most             */
     int (*run)(const struct settings *settings, int count, char **operands);
 };
 
-extern const struct verb verbs[]; /* a NULL name ends it */
+extern const struct verb *const verbs[]; /* NULL ends it */
 extern const struct verb top;     /* `headroom` without a verb */
 
 const struct verb *find_verb(const char *name);
 
-void settings_default(struct settings *settings);
+void settings_default(struct settings *settings, const struct verb *verb);
 
 /*
  * Parses argv[1...] up to the first non-option. *operands: index of it. On failure
@@ -103,6 +112,9 @@ bool options_parse(const struct verb *verb, int argc, char **argv, struct settin
 
 /* Number of options of a table, hidden ones included. */
 size_t options_count(const struct option_spec *options);
+
+/* Whether the verb takes files, between and behind which options may stand as well. */
+bool takes_files(const struct verb *verb);
 
 void print_help(const struct verb *verb, FILE *out);
 

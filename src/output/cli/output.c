@@ -5,7 +5,7 @@
  */
 #include "cli/verbs.h"
 
-#include "report/names.h"
+#include "show/names.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,10 @@
  * is to hand it memory, and to read that. Or, with --exact, a run of any program under the exact
  * engine.
  */
+#include "cli/common.h"
 #include "cli/recording.h"
+
+#include "machine/tryout.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -27,7 +30,7 @@ static int prepare(struct built *built)
     if (!code && recording->event)
         code = recording_refuse(recording,
                                 launch_event(recording->event, &built->event, recording->error));
-    enum base_status reached = code ? BASE_OK : launch_try_descriptors();
+    enum base_status reached = code ? BASE_OK : machine_try_descriptors();
     if (reached == BASE_IO)
         say("cannot try whether programs reach headroom through /proc: %s.", strerror(errno));
     else if (reached != BASE_OK)
@@ -35,8 +38,8 @@ static int prepare(struct built *built)
     if (reached != BASE_OK)
         code = LAUNCH_FAILED;
     if (!code && recording->event && built->event.type != PERF_TYPE_SOFTWARE)
-        recording_degraded(recording, "hardware events are counted by code that has not been tried "
-                                      "on hardware yet: compare them with those of perf stat");
+        recording_degraded(recording, "the code that counts hardware events has not been tested on "
+                                      "hardware yet: compare the counts with those of perf stat");
     return code ? code : recording_open(recording);
 }
 
@@ -58,7 +61,7 @@ static void conclude(struct built *built)
     }
     if (result->lost_threads) {
         snprintf(built->lost_text, sizeof built->lost_text,
-                 "for %llu tables of counts there was no memory; what belongs there is missing",
+                 "there was no memory for %llu tables of counts; their counts are missing",
                  (unsigned long long)result->lost_threads);
         recording_degraded(recording, built->lost_text);
     }
@@ -95,7 +98,7 @@ static int run_built(const struct settings *settings, char **operands)
     return code;
 }
 
-int paths_run(const struct settings *settings, int count, char **operands)
+static int paths_run(const struct settings *settings, int count, char **operands)
 {
     int code = check_engine(settings, "paths", count);
     if (code)
@@ -105,3 +108,64 @@ int paths_run(const struct settings *settings, int count, char **operands)
     return settings->exact ? exact_run(settings, "paths", false, operands)
                            : run_built(settings, operands);
 }
+
+/* ---- the command line --------------------------------------------------------------------------
+ */
+
+static const char *const modules_names[] = {"own", "all", NULL};
+
+static const struct option_spec paths_options[] = {
+    OPTION_OUTPUT("paths"),
+    {"exact", 0, OPTION_FLAG, FIELD(exact), .value = 1,
+     .help = "Observe an unmodified program with Valgrind: figures are exact and include the "
+             "misses of a simulated cache, but COMMAND runs many times slower."},
+    {"cache", 0, OPTION_CACHE, FIELD(caches), .argument = "SIZE[,WAYS]", .engine = ENGINE_EXACT,
+     .help = "First-level data cache to simulate: SIZE bytes (suffix K, M or G) with WAYS lines "
+             "per set, fully associative without WAYS, with lines of 64 bytes and LRU replacement. "
+             "Default: this machine's."},
+    {"no-cache", 0, OPTION_FLAG, FIELD(no_cache), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Do not simulate a cache: faster."},
+    {"modules", 0, OPTION_CHOICE, FIELD(modules), .choices = modules_names, .argument = "own|all",
+     .engine = ENGINE_EXACT,
+     .help = "Whose functions to follow. own, the default: those of programs, and of libraries "
+             "outside the system directories. all: those of every library."},
+    {"event", 0, OPTION_TEXT, FIELD(event), .argument = "NAME", .engine = ENGINE_LIVE,
+     .help = "Count event NAME instead of cycles in each path of a program built with --cycles. "
+             "NAME is a libpfm4 name such as INSTRUCTIONS_RETIRED, perf::PAGE-FAULTS or "
+             "perf::TASK-CLOCK (in nanoseconds). Sampled, as cycles are."},
+    {"call-sites", 0, OPTION_FLAG, FIELD(call_sites), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Keep calls of the same function from different places in its caller apart."},
+    {"no-contexts", 0, OPTION_FLAG, FIELD(no_contexts), .value = 1, .engine = ENGINE_EXACT,
+     .help = "Record paths only, no calling contexts."},
+    {"no-follow", 0, OPTION_FLAG, FIELD(follow), .value = 0, .engine = ENGINE_EXACT,
+     .help = "Follow paths of the started program only, not of programs that it starts."},
+    OPTIONS_REPORT,
+    OPTION_HOT,
+    OPTIONS_LAST,
+};
+
+const struct verb paths_verb = {
+    .name = "paths",
+    .summary = "count the paths and calling contexts that a program takes",
+    .arguments = "[--] COMMAND [ARGUMENT...]",
+    .description =
+        "Runs COMMAND, which 'headroom cc' built with --paths or --contexts, and reports how "
+        "often each path through each function was taken, from the entry or a loop's head to "
+        "the exit or the next loop's head, and in which calling contexts. Programs that "
+        "COMMAND starts are counted too if they were built that way; all others run as "
+        "usual.\n\n"
+        "Every execution is counted, by the program itself, in memory that headroom shares "
+        "with it, so that the counts of a killed program are kept. Its input, output and exit "
+        "status are its own; the report goes to standard error when it has ended. Options end "
+        "at the first word that is not an option.\n\n"
+        "With --exact COMMAND needs no preparation except symbols; compile it with -g to see "
+        "source lines. Its paths are followed under Valgrind, which makes it run many times "
+        "slower, and each is listed with the misses that a simulated first-level data cache "
+        "has in it, excluding what it calls. Programs that COMMAND starts are followed as "
+        "well." COMMAND_END,
+    .exit_status = COMMAND_STATUS,
+    .options = paths_options,
+    .usage_code = 125,
+    .operands = OPERANDS_COMMAND,
+    .run = paths_run,
+};

@@ -73,6 +73,8 @@ int recording_open(struct recording *recording)
                                                           &recording->log, recording->error);
     if (outcome != LAUNCH_OK)
         return recording_refuse(recording, outcome);
+    if (recording->settings->debuginfod == DEBUGINFOD_DEMANDED && !getenv("DEBUGINFOD_URLS"))
+        recording_degraded(recording, "DEBUGINFOD_URLS is not set, so --debuginfod finds nothing");
     /* Said now, when nothing can be refused any more, and again in every report. */
     for (size_t i = 0; i < recording->degraded_count && !recording->settings->quiet; i++)
         say("%s", recording->degraded[i]);
@@ -109,7 +111,7 @@ static void interruptible(const char *path)
                         "'headroom report' reads it.\n",
                         path)
              : snprintf(interrupt_text, sizeof interrupt_text,
-                        "\nheadroom: writing the profile; interrupt again to give it up.\n");
+                        "\nheadroom: writing the profile; interrupt again to abandon it.\n");
     launch_signals_release();
     for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
         struct sigaction old, action = {.sa_handler = on_interrupt};
@@ -134,11 +136,11 @@ static bool name_log(struct recording *recording)
 /* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
 static bool save_blocks(struct recording *recording)
 {
-    struct launch_blocks_result *blocks = recording->blocks;
+    struct launch_spans_result *blocks = recording->blocks;
     char saved[LAUNCH_PATH_BYTES];
     if (!blocks)
         return true;
-    if (!launch_blocks_save(blocks->region, recording->log_path, saved))
+    if (!launch_spans_save(blocks->region, recording->log_path, saved))
         return false;
     /* Under another name than before, if the log has been renamed meanwhile. */
     if (blocks->saved[0] && !same_file(blocks->saved, saved))
@@ -157,18 +159,20 @@ struct importing {
 static enum base_status import_timed(struct recording *recording, struct importing *importing,
                                      const char *place)
 {
-    const struct launch_blocks_result *blocks = recording->blocks;
-    struct import_skip *skips = calloc(blocks->unhooked_count + 1, sizeof *skips);
+    const struct launch_spans_result *blocks = recording->blocks;
+    struct import_skip *skips = calloc(blocks->hooks.unhooked_count + 1, sizeof *skips);
     enum base_status status = BASE_NO_MEMORY;
-    for (size_t i = 0; skips && i < blocks->unhooked_count; i++)
-        skips[i] = (struct import_skip){blocks->unhooked[i].name, blocks->unhooked[i].module,
-                                        blocks->unhooked[i].reason};
+    for (size_t i = 0; skips && i < blocks->hooks.unhooked_count; i++)
+        skips[i] =
+            (struct import_skip){blocks->hooks.unhooked[i].name, blocks->hooks.unhooked[i].module,
+                                 blocks->hooks.unhooked[i].reason};
     snprintf(recording->error, sizeof recording->error,
              "cannot import what was timed: out of memory.");
     if (skips)
-        status = import_blocks(recording->log_path, blocks->region, &importing->run, skips,
-                               blocks->unhooked_count, &importing->symbols, place, progress_step,
-                               &importing->progress, recording->error, sizeof recording->error);
+        status =
+            import_blocks(recording->log_path, blocks->region, &importing->run, skips,
+                          blocks->hooks.unhooked_count, &importing->symbols, place, progress_step,
+                          &importing->progress, recording->error, sizeof recording->error);
     free(skips);
     return status;
 }
@@ -271,8 +275,8 @@ static bool import_recording(struct recording *recording, const char *engine)
         say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
             recording->log_path);
     else
-        say("%s The recording is lost: it cannot be kept in another place either (%s).",
-            recording->error, strerror(errno));
+        say("%s The recording is lost: it cannot be kept elsewhere either (%s).", recording->error,
+            strerror(errno));
     return false;
 }
 
@@ -312,8 +316,8 @@ int recording_exit_code(const struct recording *recording)
 bool recording_finish(struct recording *recording, const char *engine)
 {
     if (recording->result.detached) {
-        say("asked to end again, and '%s' goes on: it is not observed any more, the profile covers "
-            "its time until now.",
+        say("asked a second time to end, and '%s' goes on: it is no longer observed, and the "
+            "profile covers its time until now.",
             recording->command[0]);
         recording_degraded(recording, "the recording was ended before the program, which went on");
     }
@@ -326,7 +330,7 @@ bool recording_finish(struct recording *recording, const char *engine)
 static void remove_file(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
-        say("cannot remove the raw log '%s': %s; nobody needs it any more.", path, strerror(errno));
+        say("cannot remove the raw log '%s': %s; it is no longer needed.", path, strerror(errno));
 }
 
 /* The log itself, whatever it is called by now, and not what another program put in its place. */

@@ -1,29 +1,18 @@
 // SPDX-License-Identifier: MIT
-/* `headroom report` and the report after a recording: profile or raw log in, text or JSON out. */
+/* Reports of profiles as text or JSON, for `headroom report` and behind recordings. */
 #include "cli/verbs.h"
 
-#include "import/import.h"
 #include "profile/profile.h"
-#include "wire/blocks.h"
-#include "wire/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    REPORT_FAILED = 1,
-    SYMBOLS_S =
-        600, /* of a raw log: to read the debug information of what the program had loaded */
-};
-
 struct binary_options symbol_options(const struct settings *settings)
 {
-    return (struct binary_options){.debuginfod = settings->debuginfod};
+    return (struct binary_options){.debuginfod = settings->debuginfod != DEBUGINFOD_NO};
 }
 
 bool is_ascii_terminal(int descriptor)
@@ -77,123 +66,14 @@ enum base_status show_profile(const char *path, const char *name, const struct s
     uint64_t most_bytes = output_most_bytes(profile->file_bytes);
     status = output_whole(show, &showing, out, most_bytes);
     if (status == BASE_TOO_LARGE)
-        snprintf(
-            error, error_bytes,
-            "the report of '%s' would be larger than %" PRIu64
-            " MiB, which that of no recording of this size is; --limit N leaves out all but the "
-            "N heaviest findings.",
-            path, most_bytes >> 20);
+        snprintf(error, error_bytes,
+                 "the report of '%s' would be larger than %" PRIu64
+                 " MiB, more than for any recording of this size; --limit N shows only the N "
+                 "largest findings.",
+                 path, most_bytes >> 20);
     else if (status != BASE_OK)
         snprintf(error, error_bytes, "cannot write the report of '%s': %s.", path,
                  status == BASE_IO ? strerror(errno) : base_status_text(status));
     profile_free(profile);
     return status;
-}
-
-/* ---- left-over raw logs --------------------------------------------------------------------- */
-
-/* False: it is not known, for the reason in errno. What is no file at all is left to the reader of
- * profiles. */
-static bool look_for_log(const char *path, bool *is_log)
-{
-    uint64_t magic = 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return false;
-    ssize_t got;
-    do
-        got = read(file, &magic, sizeof magic);
-    while (got < 0 && errno == EINTR);
-    int reason = errno;
-    close(file);
-    errno = reason;
-    *is_log = got == (ssize_t)sizeof magic && magic == WIRE_LOG_MAGIC;
-    return got >= 0 || reason == EISDIR || reason == EAGAIN;
-}
-
-static void remove_temporary(const char *directory, const char *profile)
-{
-    if ((unlink(profile) != 0 && errno != ENOENT) || rmdir(directory) != 0)
-        say("cannot remove the temporary directory '%s': %s.", directory, strerror(errno));
-}
-
-/* Timed blocks are beside the log. */
-static enum base_status import_left_over(const char *path, const struct binary_options *symbols,
-                                         const char *profile, struct progress *progress,
-                                         char *error, size_t error_bytes)
-{
-    char blocks[4128];
-    int region;
-    int printed = snprintf(blocks, sizeof blocks, "%s" BLOCKS_FILE_SUFFIX, path);
-    if (printed >= (int)sizeof blocks || access(blocks, F_OK) != 0)
-        return import_log(path, NULL, symbols, profile, progress_step, progress, error,
-                          error_bytes);
-    enum base_status status = import_blocks_restore(blocks, &region, error, error_bytes);
-    if (status != BASE_OK)
-        return status;
-    status = import_blocks(path, region, NULL, NULL, 0, symbols, profile, progress_step, progress,
-                           error, error_bytes);
-    close(region);
-    return status;
-}
-
-static enum base_status show_raw_log(const char *path, const struct settings *settings, FILE *out,
-                                     int descriptor, char *error, size_t error_bytes)
-{
-    static char directory[4096], profile[4128], temporary[4160]; /* time_limit_removes */
-    const char *base = getenv("TMPDIR");
-    int printed =
-        snprintf(directory, sizeof directory, "%s/headroom.XXXXXX", base && *base ? base : "/tmp");
-    if (printed < 0 || (size_t)printed >= sizeof directory || !mkdtemp(directory)) {
-        snprintf(error, error_bytes, "cannot make a temporary directory '%.256s': %s.", directory,
-                 strerror(errno));
-        return BASE_IO;
-    }
-    snprintf(profile, sizeof profile, "%s/profile", directory);
-    snprintf(temporary, sizeof temporary, "%s.%d.0.tmp", profile, (int)getpid());
-    time_limit_removes(profile, temporary, directory);
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is to give an error, with nothing left behind */
-    struct binary_options symbols = symbol_options(settings);
-    struct progress progress;
-    progress_begin(&progress, false);
-    enum base_status status =
-        import_left_over(path, &symbols, profile, &progress, error, error_bytes);
-    progress_end(&progress);
-    if (status == BASE_OK)
-        status = show_profile(profile, path, settings, out, descriptor, error, error_bytes);
-    remove_temporary(directory, profile);
-    time_limit_removes(NULL, NULL, NULL);
-    return status;
-}
-
-/* ---- the verb -------------------------------------------------------------------------------- */
-
-int report_run(const struct settings *settings, int count, char **operands)
-{
-    if (count > 1)
-        return say_usage("report", "one profile at a time, not '%s' as well", operands[1]);
-    const char *path = count ? operands[0] : "waste.headroom";
-    char error[8704] = "unknown failure.";
-    struct pager pager;
-    bool is_log;
-    /* A file that cannot be read should not flash an empty pager. */
-    if (access(path, R_OK) != 0 || !look_for_log(path, &is_log)) {
-        say("cannot read '%s': %s.", path, strerror(errno));
-        return REPORT_FAILED;
-    }
-    time_limit_start(time_limit_seconds(1, &path) + (is_log ? SYMBOLS_S : 0));
-    pager_begin(&pager, settings->format == FORMAT_TEXT);
-    enum base_status status =
-        is_log ? show_raw_log(path, settings, pager.out, STDOUT_FILENO, error, sizeof error)
-               : show_profile(path, path, settings, pager.out, STDOUT_FILENO, error, sizeof error);
-    bool written = pager_end(&pager);
-    if (status != BASE_OK) {
-        say("%s", error);
-        return REPORT_FAILED;
-    }
-    if (!written) {
-        say("cannot write the report: %s.", strerror(errno));
-        return REPORT_FAILED;
-    }
-    return 0;
 }

@@ -10,24 +10,11 @@
 
 #include "base/base.h"
 #include "binary/binary.h"
-#include "report/report.h"
+#include "compare/check.h"
+#include "compare/diff.h"
+#include "show/report.h"
 
-/* Each returns the exit code. */
-int waste_run(const struct settings *settings, int count, char **operands);
-int reuse_run(const struct settings *settings, int count, char **operands);
-int paths_run(const struct settings *settings, int count, char **operands);
-int interference_run(const struct settings *settings, int count, char **operands);
-int report_run(const struct settings *settings, int count, char **operands);
-int merge_run(const struct settings *settings, int count, char **operands);
-int check_run(const struct settings *settings, int count, char **operands);
-int diff_run(const struct settings *settings, int count, char **operands);
-int export_run(const struct settings *settings, int count, char **operands);
-int view_run(const struct settings *settings, int count, char **operands);
-int doctor_run(const struct settings *settings, int count, char **operands);
-int cc_run(const struct settings *settings, int count, char **operands);
-int cxx_run(const struct settings *settings, int count, char **operands);
-int fortran_run(const struct settings *settings, int count, char **operands);
-int help_run(const struct settings *settings, int count, char **operands);
+extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb, fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb, doctor_verb, help_verb;
 
 /* Not for people: gcc runs its steps by `headroom WORD ...`. */
 bool is_compile_step(const char *word);

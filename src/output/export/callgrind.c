@@ -13,7 +13,7 @@
  */
 #include "export/walk.h"
 
-#include "report/names.h"
+#include "show/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -46,7 +46,7 @@ enum base_status export_write(const struct profile *profile, const struct export
         snprintf(error, error_bytes, "the profile has more stacks than any recording of its size.");
         status = BASE_TOO_LARGE;
     } else if (!written) {
-        snprintf(error, error_bytes, "there is no memory to export the profile.");
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
         status = BASE_NO_MEMORY;
     } else if (fflush(out) != 0 || ferror(out)) {
         snprintf(error, error_bytes, "the export cannot be written: %s.", strerror(errno));

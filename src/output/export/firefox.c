@@ -9,8 +9,8 @@
  */
 #include "export/walk.h"
 
-#include "report/json.h"
-#include "report/names.h"
+#include "show/json.h"
+#include "show/names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * default one. */
 #include "export/walk.h"
 
-#include "interference/interference.h"
-#include "report/interference.h"
+#include "sci/interference.h"
+#include "show/interference.h"
 
 #include <inttypes.h>
 
@@ -125,7 +125,7 @@ static void path_name(const struct profile *profile, const struct profile_path *
 static void gather_paths(struct walk *walk)
 {
     const struct profile *profile = walk->profile;
-    uint32_t metric = walk_add_metric(walk, "events", "count", "the event that was chosen");
+    uint32_t metric = walk_add_metric(walk, "events", "count", "the chosen event");
     walk_add_metric(walk, "cycles", "cycles", "time stamp cycles, without callees");
     walk_add_metric(walk, "misses", "count", "simulated misses of the first-level data cache");
     walk_add_metric(walk, "instructions", "count", "instructions executed");
@@ -253,8 +253,8 @@ static void gather_interference(struct walk *walk)
 {
     struct interference_figures figures;
     struct report_options options = {.least_executions = walk->options->least_executions};
-    walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, but for what callees lost");
-    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, with what callees lost");
+    walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, excluding what callees lost");
+    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, including what callees lost");
     walk_add_metric(walk, "taken", "count", "stacks taken");
     walk_add_metric(walk, "waited_ns", "nanoseconds", "waited for a holder of the lock");
     if (!interference_figures(walk->profile, &options, &figures)) {

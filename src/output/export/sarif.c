@@ -9,7 +9,7 @@
  */
 #include "export/walk.h"
 
-#include "report/sarif.h"
+#include "show/sarif.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -220,7 +220,7 @@ static void message_of(struct results *results, const struct result *result,
     const char *detail = walk->strings[sample->detail];
     int printed =
         asprintf(&text, "%s %s: %s%s%s%s%s%s.", walk_kinds[sample->kind].finding, numbers,
-                 ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "not known",
+                 ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "an unknown location",
                  second ? ", and the second in " : "", second ? walk_name(walk, ends->second) : "",
                  *detail ? " (" : "", detail, *detail ? ")" : "");
     sarif_message(&results->json, printed < 0 ? numbers : text);

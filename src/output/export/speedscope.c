@@ -3,7 +3,7 @@
  * profile a metric. */
 #include "export/walk.h"
 
-#include "report/json.h"
+#include "show/json.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

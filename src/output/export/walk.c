@@ -2,7 +2,7 @@
 /* Strings, places, stacks and metrics of a profile: what all formats are written from. */
 #include "export/walk.h"
 
-#include "report/names.h"
+#include "show/names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,9 +11,9 @@ const struct walk_kind_text walk_kinds[WALK_KINDS] = {
     [WALK_DEAD] = {"dead-store", "[overwrites the unread store of]",
                    "What was stored is overwritten before anything reads it."},
     [WALK_SILENT] = {"silent-store", "[stores again the value of]",
-                     "What is stored was in memory already."},
+                     "The value stored was already in memory."},
     [WALK_LOAD] = {"redundant-load", "[loads again the value of]",
-                   "What is loaded was loaded before and has not changed."},
+                   "The value loaded was loaded before and has not changed."},
     [WALK_REUSE] = {"reuse", "[uses again the data of]", "Data is used again."},
     [WALK_SAMPLED] = {"sampled", NULL, "Accesses were sampled here."},
     [WALK_PATH] = {"path", NULL, "A path through a function was taken."},
@@ -319,7 +319,7 @@ enum base_status walk_open(struct walk *walk, const struct profile *profile,
     fill(walk);
     enum base_status status = walk->failed ? BASE_NO_MEMORY : BASE_OK;
     if (status != BASE_OK)
-        snprintf(error, error_bytes, "there is no memory to export the profile.");
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
     else
         status = choose_columns(walk, options->metric, error, error_bytes);
     if (status == BASE_OK)

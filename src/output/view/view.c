@@ -7,7 +7,7 @@
  */
 #include "view/internal.h"
 
-#include "report/collect.h"
+#include "show/collect.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -122,7 +122,7 @@ static void degradations(const struct profile *profile, FILE *out)
 {
     if (!profile->degraded_count)
         return;
-    fputs("<section class=\"degraded\"><h2>What could not be done</h2><ul>\n", out);
+    fputs("<section class=\"degraded\"><h2>Limits of the recording</h2><ul>\n", out);
     for (size_t i = 0; i < profile->degraded_count; i++) {
         fputs("<li>", out);
         text_write(profile->degraded[i].text, out);

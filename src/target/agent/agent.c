@@ -381,13 +381,12 @@ static uint32_t find_parent(void)
 {
     uint32_t parent = WIRE_NONE, ppid = (uint32_t)os_syscall(__NR_getppid);
     for (uint32_t i = 0; i < WIRE_THREADS; i++) {
-        const struct wire_thread_slot *slot = &agent.region->threads[i];
-        if (atomic_load_explicit(&slot->state, memory_order_relaxed) == WIRE_SLOT_FREE)
+        uint32_t owner = wire_owner(agent.region, i);
+        if (owner == 0 || (owner != agent.pid && owner != ppid))
             continue;
-        if (slot->pid == agent.pid)
-            return slot->process;
-        if (slot->pid == ppid)
-            parent = slot->process;
+        parent = agent.region->threads[i].process;
+        if (owner == agent.pid)
+            return parent;
     }
     return parent;
 }
@@ -406,6 +405,7 @@ static void after_fork_in_child(void)
     if (!agent.region || atomic_load(&agent.filtered))
         return;
     begin_process(true);
+    modules_after_fork();
     if (!agent.region->config.follow)
         atomic_store(&agent.stopped, true);
     thread_after_fork();
@@ -450,7 +450,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
-    modules_wait(UINT64_C(400000000));
-    if (blocks)
+    if (blocks) {
+        modules_wait(); /* while a call is timed is not the time to wait */
         blocks_start();
+    }
 }

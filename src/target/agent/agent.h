@@ -70,6 +70,8 @@ struct agent_module *modules_get(uint32_t index);
 bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) *segment);
 /* Normal context, after dlclose: forgets what is gone. */
 void modules_revalidate(void);
+/* In the child of fork. */
+void modules_after_fork(void);
 /* Counts the times that something was gone: decoded code may be stale then. Any context. */
 uint32_t modules_unloads(void);
 /* Any context. NULL: the address belongs to no known module. */
@@ -77,8 +79,9 @@ struct agent_module *modules_find(uint64_t ip);
 bool modules_find_for_unwind(void *context, uint64_t ip, struct unwind_module *module);
 /* First byte of the function around ip (from its unwind table), or 0. */
 uint64_t modules_function_start(uint64_t ip);
-/* Normal context: waits until the tables asked for are ready, at most that long. */
-void modules_wait(uint64_t nanoseconds);
+/* Normal context: asks for all tables now and waits until they are ready, with the patience of a
+   walk. Walks themselves ask for those they reach. */
+void modules_wait(void);
 
 /* ---- reading the program's memory (memory.c) --------------------------------------------- */
 

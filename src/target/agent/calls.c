@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls that headroom has threads of this process execute (launch/calls.c), and asking for them.
+ * Calls that headroom has threads of this process execute (inject/calls.c), and asking for them.
  *
  * When the program traces another observed process (a debugger under observation), the tracer would
  * see our SIGTRAPs before that process's agent does: that one has to fall silent first. And threads

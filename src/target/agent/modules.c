@@ -13,16 +13,36 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
+#include <linux/futex.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
-enum { NOTES_BYTES = 512, MOST_SEGMENTS = 128 };
+enum {
+    NOTES_BYTES = 512,
+    MOST_SEGMENTS = 128,
+    TABLE_PATIENCE_NS = 400000000,
+    TABLE_STEP_NS = 20000000, /* headroom wakes those that wait; and may be killed meanwhile */
+};
 
 static struct agent_module modules[AGENT_MODULES];
 static _Atomic uint32_t module_count, unloads;
+static _Atomic(bool) impatient; /* tables are not waited for any more */
+
+/*
+ * How memory of the program is read: in handlers without faulting, by system calls (os_read_self).
+ * While dl_iterate_phdr holds the loader's lock, what it names cannot go away and is read directly.
+ */
+typedef bool read_function(void *context, uint64_t address, void *out, size_t bytes);
+
+static bool read_directly(void *context, uint64_t address, void *out, size_t bytes)
+{
+    (void)context;
+    memcpy(out, (const void *)address, bytes);
+    return true;
+}
 
 static bool read_string(uint64_t address, char *out, size_t capacity)
 {
@@ -65,20 +85,27 @@ static void name_module(struct agent_module *module, const char *name)
     module->path[length] = 0;
 }
 
-static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segment)
+static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segment,
+                     read_function *read)
 {
     unsigned char notes[NOTES_BYTES];
     size_t bytes = segment->p_memsz < sizeof notes ? segment->p_memsz : sizeof notes;
-    return os_read_self(NULL, module->bias + segment->p_vaddr, notes, bytes) &&
+    return read(NULL, module->bias + segment->p_vaddr, notes, bytes) &&
            count_has_note(notes, bytes);
 }
 
 /* ---- program headers --------------------------------------------------------------- */
 
-bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) * segment)
+static bool read_segment(const struct agent_module *module, uint32_t index, read_function *read,
+                         ElfW(Phdr) * segment)
 {
     return index < module->headers_count &&
-           os_read_self(NULL, module->headers + index * sizeof *segment, segment, sizeof *segment);
+           read(NULL, module->headers + index * sizeof *segment, segment, sizeof *segment);
+}
+
+bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) * segment)
+{
+    return read_segment(module, index, os_read_self, segment);
 }
 
 /* Are these the module's? They are if they place the dynamic section where ld.so has it. */
@@ -117,12 +144,39 @@ static void find_headers(struct agent_module *module, const void *dynamic)
         try_file(module, module->start, dynamic);
 }
 
-static void find_text(struct agent_module *module)
+/* A copy of ld.so's own would not be there for ever. */
+static bool take_headers(struct agent_module *module, const struct dl_phdr_info *listed)
+{
+    uint64_t headers = (uint64_t)listed->dlpi_phdr;
+    bool mapped = listed->dlpi_phnum <= MOST_SEGMENTS && headers >= module->start &&
+                  headers < module->end &&
+                  module->end - headers >= listed->dlpi_phnum * sizeof *listed->dlpi_phdr;
+    if (mapped) {
+        module->headers = headers;
+        module->headers_count = listed->dlpi_phnum;
+    }
+    return mapped;
+}
+
+static bool is_loaded(const struct agent_module *module, const ElfW(Phdr) * part,
+                      read_function *read)
 {
     ElfW(Phdr) segment;
-    for (uint32_t i = 0; modules_segment(module, i, &segment); i++) {
-        if (segment.p_type == PT_NOTE)
-            module->counts |= is_built(module, &segment);
+    for (uint32_t i = 0; read_segment(module, i, read, &segment); i++)
+        if (segment.p_type == PT_LOAD && segment.p_flags & PF_R &&
+            part->p_vaddr >= segment.p_vaddr &&
+            part->p_vaddr - segment.p_vaddr <= segment.p_filesz &&
+            part->p_memsz <= segment.p_filesz - (part->p_vaddr - segment.p_vaddr))
+            return true;
+    return false;
+}
+
+static void find_text(struct agent_module *module, read_function *read)
+{
+    ElfW(Phdr) segment;
+    for (uint32_t i = 0; read_segment(module, i, read, &segment); i++) {
+        if (segment.p_type == PT_NOTE && is_loaded(module, &segment, read))
+            module->counts |= is_built(module, &segment, read);
         if (segment.p_type != PT_LOAD || !(segment.p_flags & PF_X) || !(segment.p_flags & PF_R) ||
             segment.p_filesz < module->text_end - module->text_start)
             continue;
@@ -131,8 +185,10 @@ static void find_text(struct agent_module *module)
     }
 }
 
+/* listed: what dl_iterate_phdr says of it at this moment, or NULL. */
 static struct agent_module *add_module(const struct dl_find_object *found,
-                                       const struct link_map *map, const char *name)
+                                       const struct link_map *map, const char *name,
+                                       const struct dl_phdr_info *listed)
 {
     uint32_t index = atomic_fetch_add(&module_count, 1);
     if (index >= AGENT_MODULES) {
@@ -147,11 +203,10 @@ static struct agent_module *add_module(const struct dl_find_object *found,
     module->link_map = found->dlfo_link_map;
     name_module(module, name);
     identify_file(module);
-    find_headers(module, map->l_ld);
-    find_text(module);
-    module->table_slot = wire_table_want(agent.region, module->path, module->device, module->inode);
-    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
-    os_futex_wake(&agent.region->doorbell);
+    if (!listed || !take_headers(module, listed))
+        find_headers(module, map->l_ld);
+    find_text(module, listed ? read_directly : os_read_self);
+    module->table_slot = wire_table_name(agent.region, module->path, module->device, module->inode);
     atomic_store_explicit(&module->state, AGENT_MODULE_LIVE, memory_order_release);
     return module;
 }
@@ -186,7 +241,17 @@ struct agent_module *modules_find(uint64_t ip)
         !os_read_self(NULL, (uint64_t)found.dlfo_link_map, &map, sizeof map) ||
         !read_string((uint64_t)map.l_name, name, sizeof name))
         return NULL;
-    return add_module(&found, &map, name);
+    return add_module(&found, &map, name, NULL);
+}
+
+static void register_listed(const struct dl_phdr_info *info, uint64_t code)
+{
+    struct dl_find_object found;
+    if (find_known(code) || _dl_find_object((void *)code, &found) != 0)
+        return;
+    const struct link_map *map = found.dlfo_link_map;
+    if (strlen(map->l_name) < WIRE_PATH_BYTES)
+        add_module(&found, map, map->l_name, info);
 }
 
 static int scan_one(struct dl_phdr_info *info, size_t size, void *context)
@@ -196,7 +261,7 @@ static int scan_one(struct dl_phdr_info *info, size_t size, void *context)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_LOAD && segment->p_flags & PF_X) {
-            modules_find(info->dlpi_addr + segment->p_vaddr);
+            register_listed(info, info->dlpi_addr + segment->p_vaddr);
             break;
         }
     }
@@ -235,10 +300,44 @@ uint32_t modules_unloads(void)
 
 /* ---- unwind tables ----------------------------------------------------------------- */
 
+static void ask_for_table(uint32_t slot)
+{
+    if (!wire_table_need(agent.region, slot))
+        return;
+    atomic_fetch_add_explicit(&agent.region->doorbell, 1, memory_order_release);
+    os_futex_wake(&agent.region->doorbell);
+}
+
+/*
+ * headroom makes a table when the first walk gets to its module, and the walk waits for it: most
+ * modules of a program are in no calling context that is sampled, and to make a table for each of
+ * them takes longer than a short program runs. A table that takes too long is waited for once; from
+ * then on walks go without until tables are there, as incomplete contexts that are counted.
+ */
+static void await_table(uint32_t slot)
+{
+    const struct wire_table_slot *table = &agent.region->tables[slot];
+    uint32_t state = atomic_load_explicit(&table->state, memory_order_acquire);
+    if (state >= WIRE_TABLE_READY)
+        return;
+    ask_for_table(slot);
+    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + TABLE_PATIENCE_NS;
+    while ((state = atomic_load_explicit(&table->state, memory_order_acquire)) < WIRE_TABLE_READY) {
+        struct timespec pause = {.tv_nsec = TABLE_STEP_NS};
+        if (atomic_load(&impatient) || atomic_load(&agent.region->stopping))
+            return;
+        if (os_now_ns(CLOCK_MONOTONIC) > deadline || !agent_headroom_lives())
+            atomic_store(&impatient, true);
+        else
+            os_syscall(__NR_futex, &table->state, FUTEX_WAIT, state, &pause, NULL, 0);
+    }
+}
+
 static void map_table(struct agent_module *module)
 {
     if (module->table_slot == WIRE_NONE)
         return;
+    await_table(module->table_slot);
     struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
     uint32_t expected = AGENT_TABLE_NONE;
     if (atomic_load_explicit(&slot->state, memory_order_acquire) != WIRE_TABLE_READY ||
@@ -259,10 +358,29 @@ static void map_table(struct agent_module *module)
     atomic_store_explicit(&module->table_state, AGENT_TABLE_MAPPED, memory_order_release);
 }
 
+/* Another thread maps it at this moment: it is there in some microseconds. */
+static void await_mapping(const struct agent_module *module)
+{
+    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + TABLE_PATIENCE_NS;
+    while (atomic_load_explicit(&module->table_state, memory_order_acquire) ==
+               AGENT_TABLE_MAPPING &&
+           os_now_ns(CLOCK_MONOTONIC) < deadline)
+        os_syscall(__NR_sched_yield);
+}
+
+void modules_after_fork(void)
+{
+    for (uint32_t i = 0; i < known_modules(); i++) {
+        uint32_t mapping = AGENT_TABLE_MAPPING; /* by a thread that is not here */
+        atomic_compare_exchange_strong(&modules[i].table_state, &mapping, AGENT_TABLE_NONE);
+    }
+}
+
 static const struct unwind_table *table_of(struct agent_module *module)
 {
     if (atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_NONE)
         map_table(module);
+    await_mapping(module);
     return atomic_load_explicit(&module->table_state, memory_order_acquire) == AGENT_TABLE_MAPPED
                ? &module->table
                : NULL;
@@ -287,20 +405,11 @@ uint64_t modules_function_start(uint64_t ip)
     return vaddr ? vaddr + module->bias : 0;
 }
 
-void modules_wait(uint64_t nanoseconds)
+void modules_wait(void)
 {
-    uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + nanoseconds;
-    for (uint32_t i = 0; i < known_modules(); i++) {
-        struct agent_module *module = &modules[i];
-        if (module->table_slot == WIRE_NONE)
-            continue;
-        struct wire_table_slot *slot = &agent.region->tables[module->table_slot];
-        while (atomic_load_explicit(&slot->state, memory_order_acquire) < WIRE_TABLE_READY) {
-            if (os_now_ns(CLOCK_MONOTONIC) > deadline)
-                return;
-            struct timespec pause = {.tv_nsec = 500000};
-            os_syscall(__NR_nanosleep, &pause, NULL);
-        }
-        table_of(module);
-    }
+    for (uint32_t i = 0; i < known_modules(); i++)
+        if (modules[i].table_slot != WIRE_NONE)
+            ask_for_table(modules[i].table_slot);
+    for (uint32_t i = 0; i < known_modules(); i++)
+        table_of(&modules[i]);
 }

@@ -1,0 +1,471 @@
+-- The schema of profiles, format version 6, as SQLite prints it: in the file each statement stands
+-- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
+-- values, and what becomes of them when rows become one by merging. Values that are tables' names are
+-- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
+
+CREATE TABLE name(id INTEGER PRIMARY KEY, text TEXT NOT NULL);
+
+CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+--   verb                  text                        must be the same
+--   engine                text                        must be the same
+--   source                text, or NULL               must be the same
+--   weighting             text                        must be the same
+--   version               text
+--   host                  text, or NULL               NULL unless the same
+--   kernel                text, or NULL               NULL unless the same
+--   cpu                   text, or NULL               NULL unless the same
+--   exit_code             -1 to 255
+--   exit_signal           -1 to 128
+--   wall_s                any number                  largest
+--   cpu_s                 any number                  sum of those not negative
+--   fp_tolerance          0 to 1e+30                  must be the same
+--   start_ns              0 to 2^63-1                 smallest but 0
+--   interval_ns           0 to 2^63-1                 must be the same
+--   period                0 to 2^63-1                 must be the same
+--   registers             0 to 2^63-1                 smallest
+--   watch_kernel          0 to 2^63-1                 smallest
+--   processes             0 to 2^50                   sum
+--   threads               0 to 2^50                   sum
+--   attempted             0 to 2^50                   sum
+--   stored                0 to 2^50                   sum
+--   corrupt_records       0 to 2^50                   sum
+--   lost_threads          0 to 2^50                   sum
+--   lost_processes        0 to 2^50                   sum
+--   handler_ns            0 to 2^63-1                 sum
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE module(id INTEGER PRIMARY KEY, path TEXT NOT NULL, build_id BLOB, detail INTEGER NOT NULL);
+--   id                    index of the row
+--   path                  text                        key
+--   build_id              1 to 32 bytes, or NULL      key
+--   detail                0 to 3                      smallest
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE frame(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, line INTEGER NOT NULL, column INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, flags INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   column                0 to 2^32-1                 key
+--   module                module, or 0                key
+--   address               64 bits                     key
+--   flags                 0 to 2^32-1                 key
+
+-- Since version 1. Merging: rows with equal keys become one, parents first.
+CREATE TABLE context(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, frame INTEGER NOT NULL);
+--   id                    index of the row
+--   parent                earlier context, or 0       key
+--   frame                 frame                       key
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE kind(kind INTEGER PRIMARY KEY, samples INTEGER NOT NULL, armed INTEGER NOT NULL, traps INTEGER NOT NULL, ignored INTEGER NOT NULL, evicted INTEGER NOT NULL, abandoned INTEGER NOT NULL, blind_longest INTEGER NOT NULL);
+--   kind                  0 to 3                      key
+--   samples               0 to 2^50                   sum
+--   armed                 0 to 2^50                   sum
+--   traps                 0 to 2^50                   sum
+--   ignored               0 to 2^50                   sum
+--   evicted               0 to 2^50                   sum
+--   abandoned             0 to 2^50                   sum
+--   blind_longest         0 to 2^50                   largest
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE pair(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, waste_bytes REAL NOT NULL, use_bytes REAL NOT NULL, waste_squares REAL NOT NULL, use_squares REAL NOT NULL, samples REAL NOT NULL, waste_traps INTEGER NOT NULL, use_traps INTEGER NOT NULL, kernel_traps INTEGER NOT NULL, likely_traps INTEGER NOT NULL, float_traps INTEGER NOT NULL, PRIMARY KEY(kind, first, second)) WITHOUT ROWID;
+--   kind                  0 to 2                      key
+--   first                 context, or 0               key
+--   second                context, or 0               key
+--   waste_bytes           0 to 1e+30                  sum
+--   use_bytes             0 to 1e+30                  sum
+--   waste_squares         0 to 1e+30                  sum
+--   use_squares           0 to 1e+30                  sum
+--   samples               0 to 1e+30                  sum
+--   waste_traps           0 to 2^50                   sum
+--   use_traps             0 to 2^50                   sum
+--   kernel_traps          0 to 2^50                   follows from several columns
+--   likely_traps          0 to 2^50                   sum
+--   float_traps           0 to 2^50                   sum
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE sampled(kind INTEGER NOT NULL, context INTEGER NOT NULL, samples INTEGER NOT NULL, armed INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(kind, context)) WITHOUT ROWID;
+--   kind                  0 to 3                      key
+--   context               context, or 0               key
+--   samples               0 to 2^50                   sum
+--   armed                 0 to 2^50                   sum
+--   weight                0 to 1e+30                  sum
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE dropped(position INTEGER PRIMARY KEY, reason TEXT NOT NULL, meaning TEXT NOT NULL, count INTEGER NOT NULL);
+--   position              index of the row
+--   reason                text                        key
+--   meaning               text                        smallest
+--   count                 0 to 2^50                   sum
+
+-- Since version 1. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE process(position INTEGER PRIMARY KEY, id INTEGER NOT NULL, parent INTEGER NOT NULL, pid INTEGER NOT NULL, forked INTEGER NOT NULL, exe TEXT, start_ns INTEGER NOT NULL);
+--   position              index of the row
+--   id                    id of a process             key
+--   parent                id of a process, or 2^32-1
+--   pid                   0 to 2^32-1
+--   forked                0 to 2^32-1
+--   exe                   text, or NULL
+--   start_ns              0 to 2^63-1
+
+-- Since version 1. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE thread(position INTEGER PRIMARY KEY, id INTEGER NOT NULL, process INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT, cpu_ns INTEGER NOT NULL, attempted INTEGER NOT NULL, stored INTEGER NOT NULL);
+--   position              index of the row
+--   id                    0 to 2^32-1
+--   process               id of a process             key
+--   tid                   0 to 2^32-1
+--   name                  text, or NULL
+--   cpu_ns                0 to 2^63-1
+--   attempted             0 to 2^63-1
+--   stored                0 to 2^63-1
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE thread_counter(position INTEGER PRIMARY KEY, thread INTEGER NOT NULL, name INTEGER NOT NULL, value INTEGER NOT NULL);
+--   position              index of the row
+--   thread                thread                      key
+--   name                  name                        key
+--   value                 0 to 2^63-1                 sum
+
+-- Since version 1. Merging: rows are kept if they are the same everywhere.
+CREATE TABLE argument(position INTEGER PRIMARY KEY, text TEXT NOT NULL);
+--   position              index of the row
+--   text                  text
+
+-- Since version 1. Merging: rows with equal keys become one.
+CREATE TABLE degraded(position INTEGER PRIMARY KEY, text TEXT NOT NULL);
+--   position              index of the row
+--   text                  text                        key
+
+-- Since version 2. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE exact(process INTEGER PRIMARY KEY, threads INTEGER NOT NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, load_bytes INTEGER NOT NULL, store_bytes INTEGER NOT NULL, fresh_load_bytes INTEGER NOT NULL, fresh_store_bytes INTEGER NOT NULL, kernel_load_bytes INTEGER NOT NULL, kernel_store_bytes INTEGER NOT NULL, ids INTEGER NOT NULL, contexts INTEGER NOT NULL, instructions INTEGER NOT NULL);
+--   process               id of a process             key
+--   threads               0 to 2^32-1
+--   loads                 0 to 2^50
+--   stores                0 to 2^50
+--   load_bytes            0 to 2^50
+--   store_bytes           0 to 2^50
+--   fresh_load_bytes      0 to 2^50
+--   fresh_store_bytes     0 to 2^50
+--   kernel_load_bytes     0 to 2^50
+--   kernel_store_bytes    0 to 2^50
+--   ids                   0 to 2^50
+--   contexts              0 to 2^50
+--   instructions          0 to 2^50
+
+-- Since version 2. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE reuse(process INTEGER PRIMARY KEY, unit_bytes INTEGER NOT NULL, stack INTEGER NOT NULL, accesses REAL NOT NULL, reuses REAL NOT NULL, locations REAL NOT NULL, never_reused REAL NOT NULL, share_first REAL NOT NULL, share_last REAL NOT NULL, kept_accesses INTEGER NOT NULL, kept_locations INTEGER NOT NULL);
+--   process               id of a process             key
+--   unit_bytes            0 to 2^32-1
+--   stack                 0 to 1
+--   accesses              0 to 1e+30
+--   reuses                0 to 1e+30
+--   locations             0 to 1e+30
+--   never_reused          0 to 1e+30
+--   share_first           above 0 to 1
+--   share_last            above 0 to 1
+--   kept_accesses         0 to 2^50
+--   kept_locations        0 to 2^50
+
+-- Since version 2. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE histogram(process INTEGER NOT NULL, which INTEGER NOT NULL, bin INTEGER NOT NULL, lo INTEGER NOT NULL, hi INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY(process, which, bin)) WITHOUT ROWID;
+--   process               id of a process             key
+--   which                 0 to 2                      key
+--   bin                   0 to 2^32-1                 key
+--   lo                    0 to 2^63-1
+--   hi                    0 to 2^63-1
+--   weight                0 to 1e+30
+
+-- Since version 2. Merging: rows with equal keys become one.
+CREATE TABLE reuse_pair(use INTEGER NOT NULL, reuse INTEGER NOT NULL, count INTEGER NOT NULL, weight REAL NOT NULL, time REAL NOT NULL, time_squares REAL NOT NULL, stack REAL NOT NULL, stack_squares REAL NOT NULL, PRIMARY KEY(use, reuse)) WITHOUT ROWID;
+--   use                   context, or 0               key
+--   reuse                 context, or 0               key
+--   count                 0 to 2^50                   sum
+--   weight                0 to 1e+30                  sum
+--   time                  0 to 1e+30                  sum
+--   time_squares          0 to 1e+60                  sum
+--   stack                 0 to 1e+30                  sum
+--   stack_squares         0 to 1e+60                  sum
+
+-- Since version 3. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE pace(process INTEGER PRIMARY KEY, accesses_per_ns REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, trap_ns REAL NOT NULL, floor_ns REAL NOT NULL, calibration TEXT NOT NULL);
+--   process               id of a process             key
+--   accesses_per_ns       0 to 1e+30
+--   low                   0 to 1e+30
+--   high                  0 to 1e+30
+--   trap_ns               0 to 1e+30
+--   floor_ns              0 to 1e+30
+--   calibration           text
+
+-- Since version 3. Merging: rows are kept if they are the same everywhere.
+CREATE TABLE cache(position INTEGER PRIMARY KEY, level INTEGER NOT NULL, ways INTEGER NOT NULL, line_bytes INTEGER NOT NULL, sharers INTEGER NOT NULL, bytes INTEGER NOT NULL);
+--   position              index of the row
+--   level                 0 to 9
+--   ways                  0 to 2^32-1
+--   line_bytes            0 to 2^32-1
+--   sharers               0 to 2^32-1
+--   bytes                 0 to 2^50
+
+-- Since version 3. Merging: rows with equal keys become one.
+CREATE TABLE what_if(position INTEGER PRIMARY KEY, bytes INTEGER NOT NULL, ways INTEGER NOT NULL, line_bytes INTEGER NOT NULL, accesses INTEGER NOT NULL, misses INTEGER NOT NULL);
+--   position              index of the row
+--   bytes                 0 to 2^50                   key
+--   ways                  0 to 2^32-1                 key
+--   line_bytes            0 to 2^32-1                 key
+--   accesses              0 to 2^50                   sum
+--   misses                0 to 2^50                   sum
+
+-- Since version 3. Merging: rows with equal keys become one, parents first.
+CREATE TABLE loop(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, function INTEGER, file INTEGER, line INTEGER NOT NULL);
+--   id                    index of the row
+--   parent                earlier loop, or 0          key
+--   module                module, or 0                key
+--   address               64 bits                     key
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+
+-- Since version 3. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE frame_loop(frame INTEGER PRIMARY KEY, loop INTEGER NOT NULL);
+--   frame                 frame, or 0                 key
+--   loop                  loop, or 0                  largest
+
+-- Since version 4. Merging: rows with equal keys become one.
+CREATE TABLE path_function(id INTEGER PRIMARY KEY, function INTEGER, file INTEGER, address INTEGER NOT NULL, module INTEGER NOT NULL, line INTEGER NOT NULL, table_kind INTEGER NOT NULL, reason INTEGER NOT NULL, why INTEGER, blocks INTEGER NOT NULL, call_sites INTEGER NOT NULL, inline_assembly INTEGER NOT NULL, potential INTEGER NOT NULL, potential_log2 REAL NOT NULL);
+--   id                    index of the row
+--   function              name, or NULL               key
+--   file                  name, or NULL               key
+--   address               64 bits                     key
+--   module                module, or 0                key
+--   line                  0 to 2^32-1                 key
+--   table_kind            0 to 2                      key
+--   reason                0 to 255                    key
+--   why                   name, or NULL               key
+--   blocks                0 to 2^32-1                 key
+--   call_sites            0 to 2^32-1                 key
+--   inline_assembly       0 to 2^32-1                 key
+--   potential             0 to 2^63-1                 key
+--   potential_log2        0 to 1e+30                  key
+
+-- Since version 4. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE path_block(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, block INTEGER NOT NULL, address INTEGER NOT NULL, instructions INTEGER NOT NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, first_line INTEGER NOT NULL, lines INTEGER NOT NULL);
+--   id                    index of the row
+--   function              path_function               key
+--   block                 0 to 2^32-1                 key
+--   address               64 bits                     must be the same
+--   instructions          0 to 2^32-1                 must be the same
+--   loads                 0 to 2^32-1                 must be the same
+--   stores                0 to 2^32-1                 must be the same
+--   first_line            first path_line of some
+--   lines                 0 to 2^32-1
+
+-- Since version 4. Merging: rows belong to those of path_block; of equal owners the longest list stays.
+CREATE TABLE path_line(id INTEGER PRIMARY KEY, file INTEGER, function INTEGER, line INTEGER NOT NULL);
+--   id                    index of the row
+--   file                  name, or NULL               key
+--   function              name, or NULL               key
+--   line                  0 to 2^32-1                 key
+
+-- Since version 4. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE path(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, number INTEGER NOT NULL, count INTEGER NOT NULL, instructions INTEGER NOT NULL, loads INTEGER NOT NULL, stores INTEGER NOT NULL, cycles REAL NOT NULL, measured INTEGER NOT NULL, misses REAL NOT NULL, events REAL NOT NULL, first_step INTEGER NOT NULL, steps INTEGER NOT NULL);
+--   id                    index of the row
+--   function              path_function               key
+--   flags                 0 to 6                      must be the same
+--   number                0 to 2^63-1                 key
+--   count                 0 to 2^50                   sum
+--   instructions          0 to 2^50                   sum
+--   loads                 0 to 2^50                   sum
+--   stores                0 to 2^50                   sum
+--   cycles                up to 1e+30                 follows from several columns
+--   measured              0 to 2^50                   sum
+--   misses                up to 1e+30                 sum of those not negative
+--   events                up to 1e+30                 follows from several columns
+--   first_step            first path_step of some
+--   steps                 0 to 2^32-1
+
+-- Since version 4. Merging: rows belong to those of path; lists of equal owners must be the same.
+CREATE TABLE path_step(id INTEGER PRIMARY KEY, block INTEGER NOT NULL);
+--   id                    index of the row
+--   block                 path_block                  key
+
+-- Since version 4. Merging: rows with equal keys become one, parents first.
+CREATE TABLE vertex(id INTEGER PRIMARY KEY, parent INTEGER NOT NULL, function INTEGER NOT NULL, site INTEGER NOT NULL, site_line INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL, call_sites INTEGER NOT NULL, call_sites_used INTEGER NOT NULL, call_sites_one_path INTEGER NOT NULL, instructions REAL NOT NULL, cycles REAL NOT NULL, misses REAL NOT NULL, measured INTEGER NOT NULL);
+--   id                    index of the row
+--   parent                earlier vertex, or 0        key
+--   function              path_function, or 0         key
+--   site                  0 to 2^32-1                 key
+--   site_line             0 to 2^32-1                 largest
+--   count                 0 to 2^50                   sum
+--   bytes                 0 to 2^50                   largest
+--   call_sites            0 to 2^50                   largest
+--   call_sites_used       0 to 2^50                   largest
+--   call_sites_one_path   0 to 2^50                   largest
+--   instructions          up to 1e+30                 sum of those not negative
+--   cycles                up to 1e+30                 follows from several columns
+--   misses                up to 1e+30                 sum of those not negative
+--   measured              0 to 2^50                   sum
+
+-- Since version 4. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE vertex_path(vertex INTEGER NOT NULL, path INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY(vertex, path)) WITHOUT ROWID;
+--   vertex                vertex                      key
+--   path                  path                        key
+--   count                 0 to 2^50                   sum
+
+-- Since version 4. Merging: one row.
+CREATE TABLE path_run(position INTEGER PRIMARY KEY, modes INTEGER NOT NULL, cache_bytes INTEGER NOT NULL, cache_ways INTEGER NOT NULL, cache_line INTEGER NOT NULL, cycles_per_read REAL NOT NULL, cycles_per_ns REAL NOT NULL, lost_pieces INTEGER NOT NULL, event TEXT);
+--   position              index of the row
+--   modes                 0 to 63                     must be the same
+--   cache_bytes           0 to 2^50                   must be the same
+--   cache_ways            0 to 2^32-1                 must be the same
+--   cache_line            0 to 2^32-1                 must be the same
+--   cycles_per_read       0 to 1e+30                  largest
+--   cycles_per_ns         0 to 1e+30                  largest
+--   lost_pieces           0 to 2^50                   sum
+--   event                 text, or NULL               must be the same
+
+-- Since version 5. Merging: rows with equal keys become one.
+CREATE TABLE block_function(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, file INTEGER, line INTEGER NOT NULL, module INTEGER NOT NULL, address INTEGER NOT NULL, class INTEGER NOT NULL, entry INTEGER NOT NULL, key INTEGER NOT NULL, key_argument INTEGER NOT NULL, every INTEGER NOT NULL);
+--   id                    index of the row
+--   function              name                        key
+--   file                  name, or NULL               key
+--   line                  0 to 2^32-1                 key
+--   module                module, or 0                key
+--   address               64 bits                     key
+--   class                 0 to 255                    key
+--   entry                 0 to 255                    smallest
+--   key                   0 to 255                    key
+--   key_argument          0 to 2^32-1                 key
+--   every                 0 to 2^32-1                 largest
+
+-- Since version 5. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE block_thread(id INTEGER PRIMARY KEY, process INTEGER NOT NULL, tid INTEGER NOT NULL, name TEXT, owners INTEGER NOT NULL, highest_every INTEGER NOT NULL, duration_ns REAL NOT NULL, cost_ns REAL NOT NULL, preempted_ns REAL NOT NULL, asleep_ns REAL NOT NULL, preemptions INTEGER NOT NULL, sleeps INTEGER NOT NULL, events INTEGER NOT NULL, skipped INTEGER NOT NULL, unhooked INTEGER NOT NULL, switches_lost INTEGER NOT NULL);
+--   id                    index of the row
+--   process               id of a process             key
+--   tid                   0 to 2^32-1
+--   name                  text, or NULL
+--   owners                0 to 2^32-1
+--   highest_every         0 to 2^32-1
+--   duration_ns           0 to 1e+30
+--   cost_ns               0 to 1e+30
+--   preempted_ns          0 to 1e+30
+--   asleep_ns             0 to 1e+30
+--   preemptions           0 to 2^50
+--   sleeps                0 to 2^50
+--   events                0 to 2^50
+--   skipped               0 to 2^50
+--   unhooked              0 to 2^50
+--   switches_lost         0 to 2^50
+
+-- Since version 5. Merging: rows with equal keys become one.
+CREATE TABLE block(id INTEGER PRIMARY KEY, function INTEGER NOT NULL, flags INTEGER NOT NULL, key INTEGER NOT NULL, shape INTEGER NOT NULL, max_ns REAL NOT NULL, first_ns REAL NOT NULL, last_ns REAL NOT NULL, preemptions INTEGER NOT NULL, sleeps INTEGER NOT NULL);
+--   id                    index of the row
+--   function              block_function, or 0        key
+--   flags                 0 to 2^32-1                 key
+--   key                   64 bits                     key
+--   shape                 64 bits                     key
+--   max_ns                0 to 1e+30                  largest
+--   first_ns              0 to 1e+30                  smallest
+--   last_ns               0 to 1e+30                  largest
+--   preemptions           0 to 2^50                   sum
+--   sleeps                0 to 2^50                   sum
+
+-- Since version 5. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE block_part(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, thread INTEGER NOT NULL, count INTEGER NOT NULL, recorded INTEGER NOT NULL, sum_ns REAL NOT NULL, min_ns REAL NOT NULL, within_ns REAL NOT NULL, preempted_ns REAL NOT NULL, asleep_ns REAL NOT NULL);
+--   id                    index of the row
+--   block                 block                       key
+--   thread                block_thread                key
+--   count                 0 to 2^50                   sum
+--   recorded              0 to 2^50                   sum
+--   sum_ns                0 to 1e+30                  sum
+--   min_ns                0 to 1e+30                  follows from several columns
+--   within_ns             0 to 1e+30                  sum
+--   preempted_ns          0 to 1e+30                  sum
+--   asleep_ns             0 to 1e+30                  sum
+
+-- Since version 5. Merging: rows with equal keys become one.
+-- Rows are in the order of block.
+CREATE TABLE block_bin(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, low_ns REAL NOT NULL, high_ns REAL NOT NULL, count INTEGER NOT NULL);
+--   id                    index of the row
+--   block                 block                       key
+--   low_ns                0 to 1e+30                  key
+--   high_ns               0 to 1e+30                  key
+--   count                 0 to 2^50                   sum
+
+-- Since version 5. Merging: rows belong to those of block; of equal owners the longest list stays.
+-- Rows are in the order of block.
+CREATE TABLE block_child(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, function INTEGER NOT NULL, times INTEGER NOT NULL, shape INTEGER NOT NULL);
+--   id                    index of the row
+--   block                 block
+--   function              block_function              key
+--   times                 0 to 2^32-1                 key
+--   shape                 64 bits                     key
+
+-- Since version 5. Merging: rows with equal keys become one.
+-- Rows are in the order of block.
+CREATE TABLE block_stack(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, taken INTEGER NOT NULL, lost_ns REAL NOT NULL);
+--   id                    index of the row
+--   block                 block                       key
+--   context               context, or 0               key
+--   taken                 0 to 2^50                   sum
+--   lost_ns               0 to 1e+30                  sum
+
+-- Since version 5. Merging: rows with equal keys become one.
+-- Rows are in the order of block.
+CREATE TABLE block_holder(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, context INTEGER NOT NULL, times INTEGER NOT NULL, waited_ns REAL NOT NULL);
+--   id                    index of the row
+--   block                 block                       key
+--   context               context, or 0               key
+--   times                 0 to 2^50                   sum
+--   waited_ns             0 to 1e+30                  sum
+
+-- Since version 5. Merging: rows stay apart, in the order of their keys.
+-- Rows are in the order of block.
+CREATE TABLE block_sample(id INTEGER PRIMARY KEY, block INTEGER NOT NULL, weight INTEGER NOT NULL, ns REAL NOT NULL, argument0 INTEGER NOT NULL, argument1 INTEGER NOT NULL, argument2 INTEGER NOT NULL, result INTEGER NOT NULL);
+--   id                    index of the row
+--   block                 block                       key
+--   weight                0 to 2^32-1                 key
+--   ns                    0 to 1e+30                  key
+--   argument0             64 bits                     key
+--   argument1             64 bits                     key
+--   argument2             64 bits                     key
+--   result                64 bits                     key
+
+-- Since version 5. Merging: rows with equal keys become one.
+CREATE TABLE block_skip(position INTEGER PRIMARY KEY, function INTEGER NOT NULL, module INTEGER, why INTEGER NOT NULL);
+--   position              index of the row
+--   function              name                        key
+--   module                name, or NULL               key
+--   why                   name                        key
+
+-- Since version 5. Merging: one row.
+CREATE TABLE block_run(position INTEGER PRIMARY KEY, ns_per_tick REAL NOT NULL, step_ns REAL NOT NULL, wall_ns REAL NOT NULL, stack_period INTEGER NOT NULL, switches INTEGER NOT NULL, automatic INTEGER NOT NULL, lost_pieces INTEGER NOT NULL, no_switches INTEGER NOT NULL, no_areas INTEGER NOT NULL);
+--   position              index of the row
+--   ns_per_tick           0 to 1e+30
+--   step_ns               0 to 1e+30                  largest
+--   wall_ns               0 to 1e+30                  largest
+--   stack_period          0 to 2^32-1                 largest
+--   switches              0 to 2^32-1                 smallest
+--   automatic             0 to 2^32-1                 largest
+--   lost_pieces           0 to 2^50                   sum
+--   no_switches           0 to 2^50                   sum
+--   no_areas              0 to 2^50                   sum
+
+-- Since version 6. Merging: rows stay apart, in the order of their keys.
+CREATE TABLE merged(position INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, host TEXT, file TEXT NOT NULL, command TEXT, exit_code INTEGER NOT NULL, exit_signal INTEGER NOT NULL, processes INTEGER NOT NULL);
+--   position              index of the row
+--   start_ns              0 to 2^63-1                 key
+--   host                  text, or NULL               key
+--   file                  text                        key
+--   command               text, or NULL               key
+--   exit_code             -1 to 255                   key
+--   exit_signal           -1 to 128                   key
+--   processes             0 to 2^32-1                 key

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Built for few large files, which each run reads whole: the checksum of a kept file is that of all
+ * its bytes, since a machine that lost power may leave any of them zero. Files are written under
+ * another name and renamed, so that readers see all of one or nothing.
+ *
+ * Nothing follows symbolic links below the folder, and a folder that others own or can write to is
+ * not used: headroom often runs as root, and with the environment of somebody else.
+ */
+#include "binary/saved.h"
+
+#include "binary/binary.h"
+
+#include <dirent.h>
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SAVED_MAGIC UINT64_C(0x3144455641534448) /* "HDSAVED1" */
+
+enum {
+    PAYLOAD_OFFSET = 4096, /* of a page: it is mapped */
+    NAME_BYTES = 64,
+    MOST_FILES = 4096,
+    STALE_S = 3600, /* what is still being written then never will be */
+    TOUCH_S = 3600, /* times of use are kept no finer than this       */
+};
+static const uint64_t most_bytes = UINT64_C(256) << 20; /* some dozens of large libraries */
+
+struct header {
+    uint64_t magic, count, checksum;
+    struct saved_key key;
+};
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static int note_maker(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct saved_key *key = context;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
+        for (size_t left = segment->p_type == PT_NOTE ? segment->p_memsz : 0;
+             left > sizeof(ElfW(Nhdr));) {
+            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
+            size_t name = (note->n_namesz + 3u) & ~3u, data = (note->n_descsz + 3u) & ~3u;
+            if (name + data > left - sizeof *note)
+                break;
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+                note->n_descsz <= sizeof key->maker)
+                memcpy(key->maker, (const char *)(note + 1) + name, note->n_descsz);
+            at += sizeof *note + name + data;
+            left -= sizeof *note + name + data;
+        }
+    }
+    return 1; /* the first object is the program: enough */
+}
+
+bool saved_key(const struct image *image, enum saved_kind kind, struct saved_key *key)
+{
+    struct stat status;
+    const void *id;
+    struct saved_key made = {.kind = kind};
+    ssize_t bytes = dwelf_elf_gnu_build_id(image->elf, &id);
+    if (bytes < 8 || bytes > (ssize_t)sizeof made.id || image->file < 0 ||
+        fstat(image->file, &status) != 0)
+        return false;
+    made.id_bytes = (uint32_t)bytes;
+    memcpy(made.id, id, (size_t)bytes);
+    made.file_bytes = (uint64_t)status.st_size;
+    made.modified_s = (uint64_t)status.st_mtim.tv_sec;
+    made.modified_ns = (uint64_t)status.st_mtim.tv_nsec;
+    snprintf((char *)made.maker, sizeof made.maker, "%s", HEADROOM_VERSION);
+    dl_iterate_phdr(note_maker, &made);
+    *key = made;
+    return true;
+}
+
+static void name_file(const struct saved_key *key, char name[NAME_BYTES])
+{
+    snprintf(name, NAME_BYTES, "%016llx%016llx.%s",
+             (unsigned long long)base_hash_bytes(key, sizeof *key, 1),
+             (unsigned long long)base_hash_bytes(key, sizeof *key, 2),
+             key->kind == SAVED_UNWIND ? "unwind" : "debug");
+}
+
+/* Eight lanes: as fast as memory, where one word after the other would wait for multiplications. */
+static uint64_t checksum(const void *bytes, size_t count)
+{
+    enum { LANES = 8 };
+    uint64_t lanes[LANES], rest[LANES] = {0};
+    const unsigned char *at = bytes;
+    for (unsigned i = 0; i < LANES; i++)
+        lanes[i] = base_mix64(count + i);
+    for (size_t left = count;; left -= sizeof rest, at += sizeof rest) {
+        memcpy(rest, at, left < sizeof rest ? left : sizeof rest);
+        for (unsigned i = 0; i < LANES; i++)
+            lanes[i] = (lanes[i] ^ rest[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        if (left <= sizeof rest)
+            break;
+    }
+    return base_hash_bytes(lanes, sizeof lanes, 0);
+}
+
+/* ---- the folder ---------------------------------------------------------------------------- */
+
+static bool is_ours(int file, mode_t type)
+{
+    struct stat status;
+    return fstat(file, &status) == 0 && (status.st_mode & S_IFMT) == type &&
+           status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+static bool join(char path[PATH_MAX], const char *first, const char *second)
+{
+    int length = snprintf(path, PATH_MAX, "%s%s", first, second);
+    return first[0] == '/' && length > 0 && length < PATH_MAX;
+}
+
+/* Absolute; `made`: the part that headroom may create. */
+static bool find_path(char path[PATH_MAX], char parent[PATH_MAX])
+{
+    const char *own = getenv("HEADROOM_CACHE"), *all = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
+    if (geteuid() != getuid() || getegid() != getgid())
+        return false;
+    parent[0] = 0;
+    if (own)
+        return join(path, own, "");
+    if (all && all[0] == '/')
+        return join(parent, all, "") && join(path, all, "/headroom");
+    return home && join(parent, home, "/.cache") && join(path, home, "/.cache/headroom");
+}
+
+static int open_directory(const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory >= 0 && !is_ours(directory, S_IFDIR)) {
+        close(directory);
+        return -1;
+    }
+    return directory;
+}
+
+/* A parent that is missing is made only in a folder of our own: not in somebody else's home. */
+static bool make_parent(const char *parent)
+{
+    char above[PATH_MAX];
+    snprintf(above, sizeof above, "%.*s", (int)(strrchr(parent, '/') - parent), parent);
+    int directory = open_directory(above);
+    bool made = directory >= 0 && mkdirat(directory, strrchr(parent, '/') + 1, 0700) == 0;
+    if (directory >= 0)
+        close(directory);
+    return made;
+}
+
+static bool make_directory(const char *path, const char *parent)
+{
+    if (parent[0]) {
+        int directory = open_directory(parent);
+        if (directory < 0 && (errno != ENOENT || !make_parent(parent)))
+            return false;
+        if (directory >= 0)
+            close(directory);
+    }
+    return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
+/* -1: there is none to use. */
+static int open_folder(bool make)
+{
+    char path[PATH_MAX], parent[PATH_MAX];
+    if (!find_path(path, parent))
+        return -1;
+    errno = 0;
+    int folder = open_directory(path);
+    if (folder < 0 && errno == ENOENT && make && make_directory(path, parent))
+        folder = open_directory(path);
+    return folder;
+}
+
+/* ---- finding ------------------------------------------------------------------------------- */
+
+static bool is_sound(const struct saved_key *key, const struct saved *saved)
+{
+    const struct header *header = saved->mapping;
+    return saved->mapping_bytes > PAYLOAD_OFFSET && header->magic == SAVED_MAGIC &&
+           header->count == saved->mapping_bytes - PAYLOAD_OFFSET &&
+           memcmp(&header->key, key, sizeof *key) == 0 &&
+           header->checksum ==
+               checksum((const char *)saved->mapping + PAYLOAD_OFFSET, header->count);
+}
+
+/* The time of the last use decides what is removed first. */
+static void touch(int file, const struct stat *status)
+{
+    const struct timespec now[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = UTIME_NOW}};
+    if (time(NULL) - status->st_mtim.tv_sec > TOUCH_S)
+        futimens(file, now);
+}
+
+static bool map_file(int file, const struct saved_key *key, struct saved *saved)
+{
+    struct stat status;
+    struct saved found = {0};
+    if (!is_ours(file, S_IFREG) || fstat(file, &status) != 0 || status.st_size <= PAYLOAD_OFFSET)
+        return false;
+    found.mapping_bytes = (size_t)status.st_size;
+    found.mapping = mmap(NULL, found.mapping_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0);
+    if (found.mapping == MAP_FAILED)
+        return false;
+    found.bytes = (char *)found.mapping + PAYLOAD_OFFSET;
+    found.count = found.mapping_bytes - PAYLOAD_OFFSET;
+    if (!is_sound(key, &found)) {
+        saved_release(&found);
+        return false;
+    }
+    touch(file, &status);
+    *saved = found;
+    return true;
+}
+
+bool saved_find(const struct saved_key *key, struct saved *saved)
+{
+    char name[NAME_BYTES];
+    int folder = open_folder(false);
+    if (folder < 0)
+        return false;
+    name_file(key, name);
+    int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool found = file >= 0 && map_file(file, key, saved);
+    if (file >= 0)
+        close(file);
+    close(folder);
+    return found;
+}
+
+void saved_release(struct saved *saved)
+{
+    if (saved->mapping)
+        munmap(saved->mapping, saved->mapping_bytes);
+    *saved = (struct saved){0};
+}
+
+/* ---- keeping ------------------------------------------------------------------------------- */
+
+struct kept {
+    char name[NAME_BYTES];
+    uint64_t bytes;
+    time_t used;
+};
+
+static int compare_kept(const void *left, const void *right)
+{
+    const struct kept *a = left, *b = right;
+    return (a->used > b->used) - (a->used < b->used);
+}
+
+static bool is_unfinished(const char *name)
+{
+    return strncmp(name, "new.", 4) == 0;
+}
+
+static bool has_suffix(const char *name)
+{
+    const char *suffix = strrchr(name, '.');
+    return suffix && (strcmp(suffix, ".unwind") == 0 || strcmp(suffix, ".debug") == 0);
+}
+
+/* What is in the folder and is ours; removes what was left unfinished. */
+static size_t list_kept(int folder, struct kept *kept, uint64_t *total)
+{
+    size_t count = 0;
+    struct stat status;
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!entries && copy >= 0)
+        close(copy);
+    for (struct dirent *entry; entries && count < MOST_FILES && (entry = readdir(entries));) {
+        if (strlen(entry->d_name) >= NAME_BYTES ||
+            fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode))
+            continue;
+        if (is_unfinished(entry->d_name) && time(NULL) - status.st_mtim.tv_sec > STALE_S)
+            unlinkat(folder, entry->d_name, 0);
+        if (!has_suffix(entry->d_name))
+            continue;
+        strcpy(kept[count].name, entry->d_name);
+        kept[count].bytes = (uint64_t)status.st_size;
+        kept[count].used = status.st_mtim.tv_sec;
+        *total += kept[count++].bytes;
+    }
+    if (entries)
+        closedir(entries);
+    return count;
+}
+
+static void make_room(int folder, uint64_t wanted)
+{
+    uint64_t total = wanted;
+    struct kept *kept = calloc(MOST_FILES, sizeof *kept);
+    size_t count = kept ? list_kept(folder, kept, &total) : 0;
+    if (total > most_bytes || count == MOST_FILES) {
+        qsort(kept, count, sizeof *kept, compare_kept);
+        for (size_t i = 0; i < count && (total > most_bytes / 4 * 3 || i < MOST_FILES / 4); i++) {
+            unlinkat(folder, kept[i].name, 0);
+            total -= kept[i].bytes;
+        }
+    }
+    free(kept);
+}
+
+static bool write_all(int file, const void *bytes, size_t count, off_t offset)
+{
+    const char *at = bytes;
+    while (count) {
+        ssize_t written = pwrite(file, at, count, offset);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0)
+            return false;
+        at += written;
+        offset += written;
+        count -= (size_t)written;
+    }
+    return true;
+}
+
+/* SIGXFSZ would end the process: what does not fit is not begun. */
+static bool may_grow_to(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes <= limit.rlim_cur;
+}
+
+void saved_keep(const struct saved_key *key, const void *bytes, size_t count)
+{
+    static _Atomic unsigned number;
+    char name[NAME_BYTES], unfinished[NAME_BYTES];
+    struct header header = {
+        .magic = SAVED_MAGIC, .count = count, .checksum = checksum(bytes, count), .key = *key};
+    int folder = count && count < most_bytes / 4 && may_grow_to(PAYLOAD_OFFSET + count)
+                     ? open_folder(true)
+                     : -1;
+    if (folder < 0)
+        return;
+    make_room(folder, count);
+    name_file(key, name);
+    snprintf(unfinished, sizeof unfinished, "new.%d.%u", (int)getpid(), number++);
+    int file =
+        openat(folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file >= 0) {
+        bool good = write_all(file, bytes, count, PAYLOAD_OFFSET) &&
+                    write_all(file, &header, sizeof header, 0);
+        close(file);
+        if (!good || renameat(folder, unfinished, folder, name) != 0)
+            unlinkat(folder, unfinished, 0);
+    }
+    close(folder);
+}

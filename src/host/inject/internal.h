@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The parts of inject. All but its public functions runs in one thread, the service thread.
+ */
+#ifndef HEADROOM_INJECT_INTERNAL_H
+#define HEADROOM_INJECT_INTERNAL_H
+
+#include "inject/inject.h"
+
+#include "os/os.h"
+#include "patch/patch.h"
+
+#include <pthread.h>
+#include <time.h>
+
+/* ---- functions left alone (unhooked.c) ---------------------------------------------------- */
+
+enum { INJECT_UNHOOKED_MOST = 2048 };
+
+struct inject_unhooked_list {
+    struct inject_unhooked *entries;
+    size_t count, capacity;
+    uint64_t more;
+};
+
+/* Copies; the first reason of a function stays. */
+void inject_unhooked_add(struct inject_unhooked_list *list, const char *name, const char *module,
+                         const char *reason);
+
+/* ---- what /proc says of a process (proc.c) ------------------------------------------------ */
+
+struct inject_mapping {
+    uint64_t start, end, offset, device, inode; /* inode 0: no file */
+    bool executable, shared;
+    const char *path; /* "" if it has none; decoded by nobody */
+};
+
+/* 0, or errno: ESRCH: it has ended, also as a zombie. */
+int inject_maps_read(struct inject_maps *maps, uint32_t pid);
+/* The next line. mapping->path lives until the text is read anew. */
+bool inject_maps_next(struct inject_maps *maps, struct inject_mapping *mapping);
+/* inject_maps_next begins anew. */
+void inject_maps_rewind(struct inject_maps *maps);
+void inject_maps_free(struct inject_maps *maps);
+
+/* Tasks of a process; 0: it has ended. */
+unsigned inject_task_count(uint32_t pid);
+
+/* What a thread does. */
+enum inject_task_state { INJECT_TASK_GONE, INJECT_TASK_RUNS, INJECT_TASK_RESTS, INJECT_TASK_FORKS };
+/* RESTS: ip and sp are where it will go on. FORKS: a child may use its memory meanwhile (vfork).
+   RUNS also if the kernel does not say. */
+enum inject_task_state inject_task_look(uint32_t pid, uint32_t tid, uint64_t *ip, uint64_t *sp);
+
+/* NULL: every thread of the process would take an int3. Else a clause why not. */
+const char *inject_traps_refused(uint32_t pid);
+
+/* ---- writing code (write.c) ---------------------------------------------------------------- */
+
+/* A process whose code is changed. */
+struct inject_code {
+    uint32_t pid;
+    int memory; /* /proc/PID/mem: of the image that it was opened for             */
+    struct blocks_process *piece; /* mapped */
+};
+
+bool inject_code_read(const struct inject_code *code, uint64_t address, void *out, size_t bytes);
+/* Writes only if `before` is there. The only place where anything is written to a process. */
+bool inject_code_replace(const struct inject_code *code, uint64_t address, const void *before,
+                         const void *after, size_t bytes);
+
+enum inject_rewrite_state {
+    INJECT_NEW,
+    INJECT_TRAPPED,
+    INJECT_WRITTEN,
+    INJECT_DONE,
+    INJECT_UNDONE,
+    INJECT_REFUSED
+};
+
+/* The first bytes of a function, and what is to be there. */
+struct inject_rewrite {
+    uint64_t at;
+    uint64_t to; /* where a thread goes on that meets the int3                     */
+    uint8_t before[PATCH_JUMP_BYTES], after[PATCH_JUMP_BYTES];
+    uint8_t dangers,
+        danger[PATCH_JUMP_BYTES]; /* offsets at which a thread would be in the middle   */
+    uint8_t state; /* enum inject_rewrite_state                                      */
+    uint32_t hook; /* the caller's                                                   */
+};
+
+/* The steps of the int3 protocol; each does nothing unless the state before it is reached. Between
+   them all processors must have been synchronised (inject_synchronise). */
+void inject_rewrite_trap(const struct inject_code *code, struct inject_rewrite *rewrite);
+void inject_rewrite_tail(const struct inject_code *code, struct inject_rewrite *rewrite);
+void inject_rewrite_head(const struct inject_code *code, struct inject_rewrite *rewrite);
+/* Instead of tail and head. */
+void inject_rewrite_undo(const struct inject_code *code, struct inject_rewrite *rewrite);
+/* All of them at once, if nobody executes the code. */
+void inject_rewrite_now(const struct inject_code *code, struct inject_rewrite *rewrite);
+
+/* Where a thread that meets an int3 at `address` goes on; 0: there is no such entry. */
+uint64_t inject_trap_find(const struct blocks_process *piece, uint64_t address);
+
+/* Every processor has executed a serialising instruction since. */
+void inject_synchronise(const struct inject_code *code);
+
+/* ---- writing code that is executed (live.c) ----------------------------------------------- */
+
+struct inject_thread {
+    uint32_t tid;
+    uint8_t looks;        /* outside so often in a row; when that suffices it cannot come back */
+    uint64_t searched_ns; /* when its stack was, after the first look                        */
+};
+
+enum { INJECT_BATCH_MOST = 64 };
+
+struct inject_batch {
+    const struct inject_code *code;
+    struct inject_rewrite rewrites[INJECT_BATCH_MOST];
+    uint8_t attempts[INJECT_BATCH_MOST]; /* the caller's */
+    size_t count;
+    bool waits; /* begun and not over                                              */
+    uint64_t since_ns, deadline_ns; /* CLOCK_MONOTONIC */
+    uint64_t dangers[INJECT_BATCH_MOST * PATCH_JUMP_BYTES];
+    size_t dangers_count;
+    struct inject_thread *threads;
+    size_t threads_count, threads_capacity;
+};
+
+/* Puts int3s. NULL, or why there must not be any now: nothing was written. */
+const char *inject_batch_begin(struct inject_batch *batch);
+/* Around everything that writes an int3 into a process that runs. NULL, or why there must be none;
+ * then it has ended. */
+const char *inject_patching_begin(const struct inject_code *code);
+void inject_patching_end(const struct inject_code *code);
+/* A thread of the process was at ip, with the stack pointer sp, at that time. */
+void inject_batch_sample(struct inject_batch *batch, uint32_t tid, uint64_t ip, uint64_t sp,
+                         uint64_t time_ns);
+/* Looks at the threads. True: it is over, every rewrite is DONE, UNDONE or REFUSED. */
+bool inject_batch_step(struct inject_batch *batch);
+/* Ends it at once: what is not proven is put back. */
+void inject_batch_cut(struct inject_batch *batch);
+void inject_batch_free(struct inject_batch *batch);
+
+/* ---- samples (sample.c) --------------------------------------------------------------------- */
+
+struct inject_sample {
+    uint32_t pid, tid;
+    uint64_t ip, sp, time_ns; /* CLOCK_MONOTONIC; sp 0: not known */
+    uint64_t weight_ns;       /* of CPU time that it stands for   */
+};
+
+struct inject_sampler {
+    struct inject_sampler_cpu *cpus;
+    size_t count;
+    bool running;
+};
+
+/* All processes that come of a child that has not executed its program yet. 0, or errno; it runs.
+ */
+int inject_sampler_open(struct inject_sampler *sampler, pid_t child);
+/* Samples each quarter of a millisecond of CPU time of a thread, or none. */
+void inject_sampler_run(struct inject_sampler *sampler, bool run);
+void inject_sampler_drain(struct inject_sampler *sampler,
+                          void (*take)(void *context, const struct inject_sample *sample),
+                          void *context);
+void inject_sampler_close(struct inject_sampler *sampler);
+
+/* ---- choice (choose.c) ---------------------------------------------------------------------- */
+
+enum {
+    INJECT_CHOICE_SLOTS = 4096,
+    INJECT_CHOICE_MOST = 64,  /* chosen in a recording                    */
+    INJECT_CHOICE_SAMPLES = 8 /* at least                                 */
+};
+
+struct inject_candidate {
+    const void *module; /* NULL: free slot */
+    uint64_t vaddr;
+    double ns;
+    double samples;
+    bool chosen;
+};
+
+struct inject_choice {
+    struct inject_candidate slots[INJECT_CHOICE_SLOTS];
+    size_t used, chosen;
+    double ns;                  /* of all samples, fading like those of the candidates */
+    uint64_t cpu_ns;            /* since the start                                      */
+    uint64_t due_ns;            /* cpu_ns of the next judgement                          */
+    bool settled;               /* the first choice has been made                        */
+    bool watches;               /* a window, else a pause; it                             */
+    uint64_t begun_ns, turn_ns; /* began, and ends: as inject_choice_watches was told     */
+    uint64_t begun_cpu_ns;      /* cpu_ns when it began                                   */
+    uint64_t watched_ns;        /* in windows that saw something                          */
+};
+
+void inject_choice_begin(struct inject_choice *choice);
+/* module NULL: in none that could be chosen. */
+void inject_choice_add(struct inject_choice *choice, const void *module, uint64_t vaddr,
+                       uint64_t weight_ns);
+/* Is it time to look? Then the functions that are hot now and were not chosen before, hottest
+   first; they are from now on. */
+size_t inject_choice_judge(struct inject_choice *choice,
+                           struct inject_candidate hot[INJECT_CHOICE_MOST]);
+/* The first choice is over: for now nothing more is to be learnt. */
+bool inject_choice_settled(const struct inject_choice *choice);
+/* Should there be samples now? Asked every few milliseconds; now_ns: CLOCK_MONOTONIC. */
+bool inject_choice_watches(struct inject_choice *choice, uint64_t now_ns);
+
+/* ---- modules and what is to be hooked in them (modules.c) ------------------------------------ */
+
+enum inject_hook_kind { INJECT_JUMP, INJECT_MARKER_BEGIN, INJECT_MARKER_END, INJECT_CALLED };
+
+/* To be hooked in every process that loads the module. */
+struct inject_hook {
+    struct inject_module *module;
+    uint32_t number;        /* of the function in the region */
+    uint8_t kind;           /* enum inject_hook_kind */
+    bool done;              /* in some process       */
+    struct patch_plan plan; /* of markers: entry and original only */
+};
+
+struct inject_module {
+    struct inject_module *next;
+    uint64_t device, inode; /* as in maps                                                     */
+    uint64_t stat_device;   /* as stat(2) says, which agents use                              */
+    char *path;
+    struct patch_module *patch; /* NULL: not the program's own, or not to be read                 */
+    bool new;                   /* imports not yet looked at                                      */
+};
+
+struct inject_modules {
+    struct blocks_region *region;
+    const struct inject_request *request;
+    struct inject_unhooked_list *unhooked;
+    struct inject_module *first;
+    struct inject_hook **hooks;
+    size_t hooks_count, hooks_capacity;
+    bool *met; /* by the request's patterns: a function matched it; NULL: no memory */
+};
+
+/* Library functions that every recording times. */
+void inject_modules_known(struct inject_modules *modules);
+/* Never NULL but for want of memory. What is asked for in it becomes hooks when it is met first. */
+struct inject_module *inject_modules_get(struct inject_modules *modules,
+                                         const struct inject_mapping *mapping);
+/* Imports of modules met since the last call. */
+void inject_modules_imports(struct inject_modules *modules);
+/* A function that is hot. */
+void inject_modules_choose(struct inject_modules *modules, struct inject_module *module,
+                           uint64_t vaddr);
+/* Patterns that nothing matched are listed as not hooked. */
+void inject_modules_unmet(struct inject_modules *modules);
+void inject_modules_free(struct inject_modules *modules);
+
+/* Calls `take` with the name of every function that the ELF file imports (imports.c). */
+void inject_imports(const char *path, void (*take)(void *context, const char *name), void *context);
+
+/* ---- processes (process.c) ------------------------------------------------------------------- */
+
+struct inject_loaded { /* a module in a process */
+    struct inject_module *module;
+    uint64_t bias, start, end; /* of its first executable mapping */
+    uint32_t seen;             /* generation                      */
+};
+
+struct inject_process {
+    struct inject_process *next;
+    uint64_t offset;         /* of its piece                                                   */
+    struct inject_code code; /* piece NULL: it has ended; kept for samples that arrive late    */
+    size_t piece_bytes;
+    uint64_t area_used[BLOCKS_AREAS];
+    bool areas_known;
+    struct inject_loaded *loaded;
+    size_t loaded_count, loaded_capacity;
+    uint8_t *states; /* of each hook: 0 not looked at, else attempts or enum           */
+    size_t states_count;
+    struct inject_batch *batch; /* NULL: nothing was patched while it ran                         */
+    uint32_t generation;
+    uint64_t next_look_ns, ended_ns, retry_ns;
+    bool starts; /* modules are its first ones */
+    bool hushed; /* it will be traced: nothing is patched any more */
+};
+
+struct inject_hole {
+    uint64_t start, end, since_ns;
+};
+
+struct inject_service {
+    struct blocks_region *region;
+    const struct inject_request *request;
+    int file; /* of the region; the caller's, as that */
+    uint64_t file_device, file_inode;
+    struct inject_modules modules;
+    struct inject_unhooked_list unhooked;
+    struct inject_maps maps;
+    struct inject_process *processes;
+    struct inject_sampler sampler;
+    struct inject_choice choice;
+    int sampling_refused, patching_refused;
+    uint64_t frontier;            /* where the next piece will begin */
+    struct inject_hole holes[16]; /* pages before it that are no piece yet */
+    size_t holes_count;
+    uint64_t started_ns; /* when a process was last met */
+    pthread_t thread;
+    bool running;
+    _Atomic bool quit;
+    _Atomic uint32_t hush; /* a process that is to be patched no more; 0: that is done */
+    pthread_mutex_t mutex; /* of notes */
+    char notes[4][INJECT_NOTE_BYTES];
+    size_t notes_count;
+};
+
+void inject_service_note(struct inject_service *service, const char *sentence);
+
+/* A process has published a piece at that offset. */
+void inject_process_attach(struct inject_service *service, uint64_t offset,
+                           const struct blocks_piece *header);
+/* What is due: modules loaded since, functions chosen since, patches under way. True: it wants to
+   be asked again in a few milliseconds. */
+bool inject_process_serve(struct inject_service *service, struct inject_process *process);
+/* What is being patched is finished, or put back, and nothing is from now on. */
+void inject_process_hush(struct inject_service *service, struct inject_process *process);
+void inject_process_sample(struct inject_service *service, const struct inject_sample *sample);
+/* Frees those that ended some time ago, or all. */
+void inject_processes_free(struct inject_service *service, bool all);
+
+#endif

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+/* What the choices of several verbs' options are called. */
+#include "cli/common.h"
+
+const char *const format_names[] = {"text", "json", NULL};
+
+const char *const color_names[] = {"auto", "always", "never", NULL};
+
+const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
+
+/* 1 + enum report_metric */
+const char *const metric_names[] = {"best",   "count",  "instructions", "loads", "stores",
+                                    "cycles", "misses", "events",       NULL};
+
+const char *const kind_names[] = {"dead", "silent", "load", NULL}; /* bits of wire_kind_bits */

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+/* A profile's figures against limits, and the findings that those exceeded are about. */
+#include "compare/internal.h"
+
+#include "show/print.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ITEMS_OF_A_LIMIT = 10 };
+
+/* Of the kind's whole; findings and growths below are not what a limit is exceeded by. */
+static const double least_share = 0.005, least_growth = 0.0005;
+
+/* ---- suppressions ---------------------------------------------------------------------------- */
+
+struct suspect {
+    const struct diff_side *side;
+    const struct compare_finding *finding;
+};
+
+/* Of a path or a block; NULL: not known. */
+static const char *function_of(const struct diff_side *side, const struct compare_finding *finding)
+{
+    const struct profile *profile = side->profile;
+    return finding->kind == DIFF_PATH
+               ? profile->path_functions[profile->paths[finding->row].function].function
+               : profile->block_functions[profile->timed_blocks[finding->row].function].function;
+}
+
+static bool matches(const char *pattern, const char *function)
+{
+    return function && fnmatch(pattern, function, 0) == 0;
+}
+
+static bool has_function(void *context, unsigned which, const char *pattern)
+{
+    const struct suspect *suspect = context;
+    const struct profile *profile = suspect->side->profile;
+    uint32_t contexts[2];
+    if (!diff_contexts(suspect->side, suspect->finding, contexts))
+        return matches(pattern, function_of(suspect->side, suspect->finding));
+    for (uint32_t at = contexts[which]; at; at = profile->contexts[at].parent)
+        if (matches(pattern, profile->frames[profile->contexts[at].frame].function))
+            return true;
+    return false;
+}
+
+struct skipping {
+    struct report_check *check;
+    const struct profile *profile;
+};
+
+static bool skip(void *context, const struct diff_side *side, const struct compare_finding *finding)
+{
+    struct skipping *skipping = context;
+    struct suspect suspect = {side, finding};
+    if (!compare_suppressed(skipping->check->options->suppressions, has_function, &suspect))
+        return false;
+    skipping->check->suppressed += side->profile == skipping->profile;
+    return true;
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static void list_figures(const struct diff_side *side, char *error, size_t error_bytes)
+{
+    for (size_t i = 0; i < side->figures_count; i++)
+        print_add(error, error_bytes, "%s %s", i ? "," : "", side->figures[i].name);
+    if (side->reuse)
+        print_add(error, error_bytes, "; reuse.miss@SIZE of any other SIZE");
+}
+
+/* Limits that hold whatever is found, or never: slips of the hand that would disarm a gate. */
+static bool makes_sense(const struct compare_limit *limit, const struct diff_figure *figure,
+                        char *error, size_t error_bytes)
+{
+    bool share = figure->unit == DIFF_SHARE;
+    if (share && !limit->relative && limit->value > 1) {
+        snprintf(
+            error, error_bytes,
+            "'%s' cannot be exceeded, because %s is a fraction of 1; write %g%% for a percentage",
+            limit->text, limit->metric, limit->value);
+        return false;
+    }
+    if (!share && limit->percent && !limit->relative) {
+        snprintf(error, error_bytes,
+                 "'%s' needs something to be a percentage of: write %s=+N%% with --baseline, or a "
+                 "number without %%",
+                 limit->text, limit->metric);
+        return false;
+    }
+    return true;
+}
+
+static enum base_status hold(struct report_check *check, const struct compare_limit *limit,
+                             char *error, size_t error_bytes)
+{
+    struct check_result *result = &check->results[check->results_count];
+    *result = (struct check_result){.limit = limit};
+    if (!diff_side_figure(check->side, limit->metric, &result->figure)) {
+        snprintf(error, error_bytes, "the profile has no figure '%s'; it has", limit->metric);
+        list_figures(check->side, error, error_bytes);
+        return BASE_NOT_FOUND;
+    }
+    if (!makes_sense(limit, &result->figure, error, error_bytes))
+        return BASE_NOT_FOUND;
+    if (check->has_baseline &&
+        !diff_side_figure(&check->diff.sides[0], limit->metric, &result->baseline)) {
+        snprintf(error, error_bytes, "the baseline has no figure '%s', so it cannot be compared.",
+                 limit->metric);
+        return BASE_UNSUPPORTED;
+    }
+    result->allowed = compare_limit_allows(limit, result->baseline.value);
+    double excess = result->figure.value - result->allowed;
+    if (excess > 0) {
+        bool small =
+            result->figure.whole > 0 && excess * result->figure.whole < check->options->minimum;
+        result->state = small ? CHECK_SMALL : CHECK_EXCEEDED;
+        check->exceeded += !small;
+    }
+    check->results_count++;
+    return BASE_OK;
+}
+
+/* ---- items ----------------------------------------------------------------------------------- */
+
+/* Two limits of one kind show its findings once. */
+static bool is_listed(const struct report_check *check, const struct compare_finding *finding)
+{
+    for (size_t i = 0; i < check->items_count; i++)
+        if (check->items[i].finding == finding)
+            return true;
+    return false;
+}
+
+static bool is_worth(const struct report_check *check, const struct compare_finding *finding,
+                     double amount, double least)
+{
+    return amount > 0 && amount >= check->options->minimum &&
+           amount >= least * check->side->compare.wholes[finding->kind].amount;
+}
+
+static size_t add_item(struct report_check *check, const struct check_result *result,
+                       const struct compare_finding *finding, const struct compare_change *change)
+{
+    double amount = change ? change->amounts[1] - change->amounts[0] : finding->amount;
+    if (!(result->figure.kinds & 1U << finding->kind) || finding->row == DIFF_ALL ||
+        !is_worth(check, finding, amount, change ? least_growth : least_share) ||
+        is_listed(check, finding))
+        return 0;
+    check->items[check->items_count++] = (struct check_item){result, check->side, finding, change};
+    return 1;
+}
+
+static size_t add_growth(struct report_check *check, const struct check_result *result)
+{
+    size_t added = 0;
+    for (size_t i = 0; i < check->diff.changes_count && added < ITEMS_OF_A_LIMIT; i++) {
+        const struct compare_change *change = &check->diff.changes[i];
+        if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_GREW)
+            added += add_item(check, result, diff_finding(&check->diff, change), change);
+    }
+    return added;
+}
+
+static int by_amount(const void *left, const void *right)
+{
+    const struct compare_finding *a = *(const struct compare_finding *const *)left;
+    const struct compare_finding *b = *(const struct compare_finding *const *)right;
+    if (a->amount != b->amount)
+        return a->amount > b->amount ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static bool find_items(struct report_check *check)
+{
+    size_t count = check->side->findings_count;
+    const struct compare_finding **order = calloc(count + 1, sizeof(const void *));
+    check->items = calloc(COMPARE_LIMITS * ITEMS_OF_A_LIMIT, sizeof *check->items);
+    for (size_t i = 0; order && i < count; i++)
+        order[i] = &check->side->findings[i];
+    if (order)
+        qsort(order, count, sizeof *order, by_amount);
+    for (size_t r = 0; order && check->items && r < check->results_count; r++) {
+        const struct check_result *result = &check->results[r];
+        if (result->state != CHECK_EXCEEDED)
+            continue;
+        size_t added = result->limit->growth ? add_growth(check, result) : 0;
+        for (size_t i = 0; i < count && added < ITEMS_OF_A_LIMIT && !result->limit->growth; i++)
+            added += add_item(check, result, order[i], NULL);
+    }
+    free(order);
+    return order && check->items;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+static bool below_root(const char *root, const char *file)
+{
+    size_t bytes = root ? strlen(root) : 0;
+    return bytes && strncmp(file, root, bytes) == 0 && file[bytes] == '/';
+}
+
+static void consider(const struct report_check *check, const struct profile_frame *frame,
+                     struct check_place *place)
+{
+    const char *root = check->options->root;
+    bool below = frame->file && below_root(root, frame->file);
+    /* As compilers are told to write paths where builds are to be repeatable. */
+    bool relative =
+        below || (frame->file && root && frame->file[0] != '/' && access(frame->file, F_OK) == 0);
+    if (!frame->file || !frame->line || place->relative || (place->file && !relative))
+        return;
+    place->file = below ? frame->file + strlen(root) + 1 : frame->file;
+    place->line = frame->line;
+    place->relative = relative;
+    if (frame->function)
+        place->function = frame->function;
+}
+
+void check_find_place(const struct report_check *check, const struct check_item *item,
+                      unsigned context, struct check_place *place)
+{
+    const struct profile *profile = item->side->profile;
+    uint32_t contexts[2];
+    *place = (struct check_place){.function = "an unknown function"};
+    if (!diff_contexts(item->side, item->finding, contexts)) {
+        char name[BLOCK_NAME_BYTES];
+        struct profile_frame frame = {0};
+        diff_name(item->side, item->finding, name, &frame.file, &frame.line);
+        frame.function = function_of(item->side, item->finding);
+        place->function = frame.function ? frame.function : place->function;
+        consider(check, &frame, place);
+        return;
+    }
+    const struct profile_frame *leaf = &profile->frames[profile->contexts[contexts[context]].frame];
+    if (leaf->function)
+        place->function = leaf->function;
+    for (uint32_t at = contexts[context]; at; at = profile->contexts[at].parent)
+        consider(check, &profile->frames[profile->contexts[at].frame], place);
+}
+
+void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
+{
+    const struct compare_finding *finding = item->finding;
+    char amount[48], share[48];
+    double whole = item->side->compare.wholes[finding->kind].amount;
+    enum diff_unit unit = diff_kind_unit(finding->kind);
+    diff_number(unit, finding->amount * (unit == DIFF_SECONDS ? 1e-9 : 1), false, amount);
+    diff_number(DIFF_SHARE, whole > 0 ? finding->amount / whole : 0, false, share);
+    snprintf(out, CHECK_SENTENCE_BYTES, "%s: ", diff_kind_headings[finding->kind]);
+    /* Samples' weights are no amounts of anything. */
+    if (item->side->ranking.exact)
+        print_add(out, CHECK_SENTENCE_BYTES, "%s, ", amount);
+    print_add(out, CHECK_SENTENCE_BYTES, "%s of %s", share,
+              diff_whole_name(item->side, finding->kind));
+    if (item->change)
+        print_add(out, CHECK_SENTENCE_BYTES, " (%s)", compare_verdict_names[item->change->verdict]);
+}
+
+void check_sentence(const struct report_check *check, const struct check_item *item,
+                    char out[CHECK_SENTENCE_BYTES])
+{
+    const char *const *labels = diff_labels[item->finding->kind];
+    check_amount(item, out);
+    for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
+        struct check_place place;
+        char name[NAME_BYTES], file[256];
+        check_find_place(check, item, i, &place);
+        name_shorten(place.function, 60, name);
+        print_add(out, CHECK_SENTENCE_BYTES, "%s %s%sin %s", i ? "," : ";",
+                  labels[i] ? labels[i] : "", labels[i] ? " " : "", name);
+        if (!place.file)
+            continue;
+        name_clean(place.relative ? place.file : name_base(place.file), file, sizeof file);
+        print_add(out, CHECK_SENTENCE_BYTES, " (%s:%u)", file, place.line);
+    }
+}
+
+void check_limit_sentence(const struct check_result *result, char out[CHECK_SENTENCE_BYTES])
+{
+    char value[48], allowed[48], baseline[48];
+    enum diff_unit unit = result->figure.unit;
+    diff_number(unit, result->figure.value, false, value);
+    diff_number(unit, result->allowed, false, allowed);
+    snprintf(out, CHECK_SENTENCE_BYTES, "%s is %s, more than %s", result->figure.name, value,
+             allowed);
+    if (result->limit->growth)
+        print_add(out, CHECK_SENTENCE_BYTES, " (baseline %s, limit %s)",
+                  diff_number(unit, result->baseline.value, false, baseline), result->limit->text);
+}
+
+/* ---- remarks --------------------------------------------------------------------------------- */
+
+const char *const check_of[2] = {"baseline: ", ""};
+
+const struct profile *check_profile_of(const struct report_check *check, unsigned which)
+{
+    if (which == 1)
+        return check->side->profile;
+    return check->has_baseline ? check->diff.sides[0].profile : NULL;
+}
+
+static const char *program_of(const struct profile *profile)
+{
+    const char *exe = profile->processes_count ? profile->processes[0].exe : NULL;
+    return exe ? name_base(exe) : NULL;
+}
+
+/* A limit is held against an estimate whatever it is worth. */
+static bool few_remark(const struct report_check *check, unsigned *index,
+                       char out[CHECK_SENTENCE_BYTES])
+{
+    for (size_t i = 0; i < check->results_count; i++) {
+        const struct check_result *result = &check->results[i];
+        bool few[2] = {check->has_baseline && result->limit->growth && result->baseline.few,
+                       result->figure.few};
+        if ((!few[0] && !few[1]) || (*index)-- > 0)
+            continue;
+        snprintf(out, CHECK_SENTENCE_BYTES,
+                 "%s rests on too few samples%s: record longer, or record every access (--exact).",
+                 result->figure.name, few[1] ? "" : " in the baseline");
+        return true;
+    }
+    return false;
+}
+
+/* Builds are told apart by their names at times, and versions agree on most things: neither is an
+   error, but who compares by mistake should see it. */
+bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
+{
+    char names[2][NAME_BYTES];
+    if (few_remark(check, &index, out))
+        return true;
+    if (!check->has_baseline)
+        return false;
+    for (unsigned what = 0; what < 2; what++) {
+        const char *texts[2];
+        for (unsigned i = 0; i < 2; i++) {
+            const struct profile *profile = check_profile_of(check, i);
+            texts[i] = what ? profile->run.version : program_of(profile);
+            name_clean(texts[i] ? texts[i] : "", names[i], sizeof names[i]);
+        }
+        if (!texts[0] || !texts[1] || strcmp(names[0], names[1]) == 0 || index-- > 0)
+            continue;
+        snprintf(out, CHECK_SENTENCE_BYTES,
+                 what ? "The baseline was recorded by headroom %s, the profile by %s."
+                      : "The baseline is of the program %s, the profile of %s.",
+                 names[0], names[1]);
+        return true;
+    }
+    return false;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static enum base_status make(struct report_check *check, struct profile *baseline,
+                             struct profile *profile, char *error, size_t error_bytes)
+{
+    const struct report_check_options *options = check->options;
+    struct skipping skipping = {check, profile};
+    diff_skip *skipped = options->suppressions && options->suppressions->count ? skip : NULL;
+    enum base_status status =
+        baseline ? report_comparable(baseline, profile, error, error_bytes) : BASE_OK;
+    if (status != BASE_OK)
+        return status;
+    check->has_baseline = baseline != NULL;
+    check->side = baseline ? &check->diff.sides[1] : &check->alone;
+    status = baseline
+                 ? diff_make(baseline, profile, options->level, skipped, &skipping, &check->diff)
+                 : diff_side_make(profile, NULL, skipped, &skipping, &check->alone);
+    for (size_t i = 0; status == BASE_OK && i < options->limits_count; i++)
+        status = hold(check, &options->limits[i], error, error_bytes);
+    if (status == BASE_OK && !find_items(check))
+        status = BASE_NO_MEMORY;
+    return status;
+}
+
+enum base_status report_check_make(struct profile *baseline, struct profile *profile,
+                                   const struct report_check_options *options,
+                                   struct report_check **check, char *error, size_t error_bytes)
+{
+    struct report_check *made = calloc(1, sizeof *made);
+    if (!made)
+        return BASE_NO_MEMORY;
+    made->options = options;
+    enum base_status status = make(made, baseline, profile, error, error_bytes);
+    if (status == BASE_OK)
+        *check = made;
+    else
+        report_check_free(made);
+    return status;
+}
+
+void report_check_free(struct report_check *check)
+{
+    if (!check)
+        return;
+    diff_free(&check->diff);
+    if (check->alone.profile)
+        diff_side_free(&check->alone);
+    free(check->items);
+    free(check);
+}
+
+size_t report_check_exceeded(const struct report_check *check)
+{
+    return check->exceeded;
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A check against limits as SARIF 2.1.0 (OASIS): a rule for each exceeded limit, a result for each
+ * finding, at the place of its first context, with that of the second as a related location.
+ */
+#include "compare/internal.h"
+
+#include "show/sarif.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void location(struct json *json, const struct check_place *place, const char *message)
+{
+    char name[NAME_BYTES];
+    json_begin_item(json);
+    if (message) {
+        json_count(json, "id", 1);
+        sarif_message(json, message);
+    }
+    json_begin(json, "physicalLocation", '{');
+    json_begin(json, "artifactLocation", '{');
+    sarif_uri(json, place->file);
+    if (place->relative)
+        json_text(json, "uriBaseId", "%SRCROOT%");
+    json_close(json, '}');
+    json_begin(json, "region", '{');
+    json_count(json, "startLine", place->line);
+    json_close(json, '}');
+    json_close(json, '}');
+    json_begin(json, "logicalLocations", '[');
+    json_begin_item(json);
+    name_shorten(place->function, 100, name);
+    json_text(json, "name", name);
+    json_text(json, "kind", "function");
+    json_close(json, '}');
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void locations(struct json *json, const struct report_check *check,
+                      const struct check_item *item)
+{
+    static const char *const members[2] = {"locations", "relatedLocations"};
+    const char *const *labels = diff_labels[item->finding->kind];
+    for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
+        struct check_place place;
+        check_find_place(check, item, i, &place);
+        if (!place.relative && !(place.file && place.file[0] == '/'))
+            continue; /* relative to nobody knows what */
+        json_begin(json, members[i], '[');
+        location(json, &place, i ? labels[i] : NULL);
+        json_close(json, ']');
+    }
+}
+
+static void result_head(struct json *json, const struct report_check *check,
+                        const struct check_result *result, const char *message)
+{
+    json_begin_item(json);
+    json_text(json, "ruleId", result->figure.name);
+    json_text(json, "level", check->options->warn_only ? "warning" : "error");
+    sarif_message(json, message);
+}
+
+/* Lines drift: a finding is the same as long as its functions are. */
+static void fingerprint(struct json *json, const struct compare_finding *finding)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%" PRIx64 "%016" PRIx64, finding->functions[0],
+             finding->functions[1]);
+    json_begin(json, "partialFingerprints", '{');
+    json_text(json, "headroomContexts/v1", text);
+    json_close(json, '}');
+}
+
+static void results_member(struct json *json, const struct report_check *check)
+{
+    char sentence[CHECK_SENTENCE_BYTES];
+    json_begin(json, "results", '[');
+    for (size_t i = 0; i < check->results_count; i++) {
+        if (check->results[i].state != CHECK_EXCEEDED)
+            continue;
+        check_limit_sentence(&check->results[i], sentence);
+        result_head(json, check, &check->results[i], sentence);
+        json_close(json, '}');
+    }
+    for (size_t i = 0; i < check->items_count; i++) {
+        const struct check_item *item = &check->items[i];
+        check_sentence(check, item, sentence);
+        result_head(json, check, item->result, sentence);
+        locations(json, check, item);
+        fingerprint(json, item->finding);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+static bool is_first_of_rule(const struct report_check *check, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (check->results[i].state == CHECK_EXCEEDED &&
+            strcmp(check->results[i].figure.name, check->results[index].figure.name) == 0)
+            return false;
+    return check->results[index].state == CHECK_EXCEEDED;
+}
+
+static void tool_member(struct json *json, const struct report_check *check)
+{
+    char text[128];
+    sarif_tool_begin(json, HEADROOM_VERSION);
+    for (size_t i = 0; i < check->results_count; i++) {
+        const struct diff_figure *figure = &check->results[i].figure;
+        if (!is_first_of_rule(check, i))
+            continue;
+        snprintf(text, sizeof text, "%s exceeds its limit", figure->name);
+        sarif_rule(json, figure->name, text);
+    }
+    sarif_tool_end(json);
+}
+
+enum base_status report_check_sarif(const struct report_check *check, FILE *out)
+{
+    struct json json = {.out = out};
+    sarif_begin(&json);
+    tool_member(&json, check);
+    sarif_invocations(&json, check_profile_of(check, 1), check_profile_of(check, 0));
+    json_text(&json, "columnKind", "utf16CodeUnits");
+    results_member(&json, check);
+    sarif_end(&json);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+/* A check against limits for people, and as annotations of GitHub's workflows. */
+#include "compare/internal.h"
+
+#include "show/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIGURE_COLUMNS = 24, NUMBER_COLUMNS = 13 };
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static const char *state_word(const struct report_check *check, const struct check_result *result)
+{
+    if (result->state == CHECK_SMALL)
+        return "exceeded, by less than the minimum";
+    if (result->state == CHECK_WITHIN)
+        return "within";
+    return check->options->warn_only ? "exceeded (warning only)" : "EXCEEDED";
+}
+
+static void print_result(struct printer *printer, const struct report_check *check,
+                         const struct check_result *result)
+{
+    char number[48];
+    enum diff_unit unit = result->figure.unit;
+    bool bad = result->state == CHECK_EXCEEDED;
+    fprintf(printer->out, "  %-*s", FIGURE_COLUMNS, result->figure.name);
+    if (check->has_baseline)
+        print_pad(printer, diff_number(unit, result->baseline.value, false, number), NUMBER_COLUMNS,
+                  true);
+    print_pad(printer, diff_number(unit, result->figure.value, false, number), NUMBER_COLUMNS,
+              true);
+    print_pad(printer, diff_number(unit, result->allowed, false, number), NUMBER_COLUMNS, true);
+    fprintf(printer->out, "  %s%s%s", print_on(printer, bad ? BOLD : PLAIN),
+            state_word(check, result), print_off(printer));
+    if (result->figure.band)
+        fprintf(printer->out, ", an estimate: %.1f – %.1f %%", 100 * result->figure.low,
+                100 * result->figure.high);
+    putc('\n', printer->out);
+}
+
+static void print_results(struct printer *printer, const struct report_check *check)
+{
+    fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), FIGURE_COLUMNS, "");
+    if (check->has_baseline)
+        print_pad(printer, "baseline", NUMBER_COLUMNS, true);
+    print_pad(printer, "value", NUMBER_COLUMNS, true);
+    print_pad(printer, "allowed", NUMBER_COLUMNS, true);
+    fprintf(printer->out, "%s\n", print_off(printer));
+    for (size_t i = 0; i < check->results_count; i++)
+        print_result(printer, check, &check->results[i]);
+}
+
+static bool print_items(struct printer *printer, const struct report_check *check)
+{
+    struct chain *chains = calloc(2, sizeof *chains);
+    if (!chains)
+        return false;
+    for (size_t i = 0; i < check->items_count; i++) {
+        char line[CHECK_SENTENCE_BYTES];
+        const struct check_item *item = &check->items[i];
+        if (i == 0 || item->result != check->items[i - 1].result)
+            fprintf(printer->out, "\n%s%s%s  %s\n", print_on(printer, STRONG),
+                    item->result->figure.name, print_off(printer),
+                    item->change ? "what appeared or grew" : "what it is made of");
+        check_amount(item, line);
+        fprintf(printer->out, "\n  %s#%zu%s  ", print_on(printer, BOLD), i + 1, print_off(printer));
+        print_wrap(printer, PLAIN, 6, 6, line);
+        diff_print_finding(printer, item->side, item->finding, chains);
+    }
+    free(chains);
+    return true;
+}
+
+/* Both a suppression that hides something and one that hides nothing are said. */
+static void print_suppressions(struct printer *printer, const struct report_check *check)
+{
+    const struct compare_suppressions *suppressions = check->options->suppressions;
+    /* Miss ratios and times lost are no sums over findings from which one could be taken. */
+    bool whole = check->side->reuse || check->side->blocks.profile;
+    if (check->suppressed)
+        fprintf(printer->out, "\n  %zu finding%s suppressed, and not %s.\n", check->suppressed,
+                check->suppressed == 1 ? " is" : "s are",
+                whole ? "listed; the figures are those of all" : "part of these figures");
+    for (size_t i = 0; suppressions && i < suppressions->count; i++) {
+        const struct compare_suppression *one = &suppressions->items[i];
+        char first[NAME_BYTES];
+        if (one->uses)
+            continue;
+        name_clean(one->first, first, sizeof first);
+        fprintf(printer->out, "\n  The suppression in line %u (%s) matches nothing.\n", one->line,
+                first);
+    }
+}
+
+static void print_limits(struct printer *printer, const struct report_check *check)
+{
+    const struct profile *const profiles[2] = {check_profile_of(check, 0),
+                                               check_profile_of(check, 1)};
+    char line[CHECK_SENTENCE_BYTES];
+    for (unsigned i = 0; check_remark(check, i, line); i++) {
+        fputs("\n  ", printer->out);
+        print_wrap(printer, PLAIN, 2, 2, line);
+    }
+    print_degraded_both(printer, profiles, check_of);
+}
+
+static void narrow(struct printer *printer, const struct report_check *check)
+{
+    uint32_t places[2];
+    for (size_t i = 0; i < check->items_count; i++)
+        if (diff_places(check->items[i].side, check->items[i].finding, places)) {
+            print_narrow(printer, places[0]);
+            print_narrow(printer, places[1]);
+        }
+}
+
+struct job {
+    const struct report_check *check;
+    bool color;
+    unsigned width;
+};
+
+static enum base_status write_job(const void *context, FILE *out)
+{
+    const struct job *job = context;
+    const struct report_check *check = job->check;
+    const struct report_options plain = {.color = job->color};
+    struct printer printer = {.out = out,
+                              .profile = check->side->profile,
+                              .options = &plain,
+                              .ranking = check->side->ranking,
+                              .width = print_width(job->width)};
+    char name[TEXT_BYTES];
+    printer.sources = (struct source_cache){
+        .enabled = true, .not_newer_than_ns = check->side->profile->run.start_ns};
+    narrow(&printer, check);
+    print_quote(check->options->names[1], name, sizeof name);
+    fprintf(out, "%sheadroom check%s  %s", print_on(&printer, BOLD), print_off(&printer), name);
+    if (check->has_baseline) {
+        print_quote(check->options->names[0], name, sizeof name);
+        fprintf(out, " against %s", name);
+    }
+    putc('\n', out);
+    print_results(&printer, check);
+    bool good = print_items(&printer, check);
+    print_suppressions(&printer, check);
+    print_limits(&printer, check);
+    source_free(&printer.sources);
+    if (!good)
+        return BASE_NO_MEMORY;
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}
+
+enum base_status report_check_text(const struct report_check *check, bool color, bool ascii,
+                                   unsigned width, FILE *out)
+{
+    struct job job = {check, color, width};
+    return ascii_wrap(ascii, write_job, &job, out);
+}
+
+/* ---- annotations ----------------------------------------------------------------------------- */
+
+/* What the workflow commands would take for their own; properties end at commas and colons. */
+static void put_escaped(const char *text, bool property, FILE *out)
+{
+    char clean[CHECK_SENTENCE_BYTES * 4]; /* a file's name, at the longest */
+    name_clean(text, clean, sizeof clean);
+    for (const char *at = clean; *at; at++) {
+        unsigned char sign = (unsigned char)*at;
+        if (sign == '%' || (property && strchr(":,", sign)))
+            fprintf(out, "%%%02X", sign);
+        else
+            putc(sign, out);
+    }
+}
+
+static void annotate(const struct report_check *check, const struct check_place *place,
+                     const char *title, const char *message, FILE *out)
+{
+    fprintf(out, "::%s ", check->options->warn_only ? "warning" : "error");
+    if (place && place->relative) {
+        fputs("file=", out);
+        put_escaped(place->file, true, out);
+        fprintf(out, ",line=%" PRIu32 ",", place->line);
+    }
+    fputs("title=", out);
+    put_escaped(title, true, out);
+    fputs("::", out);
+    put_escaped(message, false, out);
+    putc('\n', out);
+}
+
+enum base_status report_check_github(const struct report_check *check, FILE *out)
+{
+    char sentence[CHECK_SENTENCE_BYTES];
+    for (size_t i = 0; i < check->results_count; i++) {
+        if (check->results[i].state != CHECK_EXCEEDED)
+            continue;
+        check_limit_sentence(&check->results[i], sentence);
+        annotate(check, NULL, check->results[i].figure.name, sentence, out);
+    }
+    for (size_t i = 0; i < check->items_count; i++) {
+        struct check_place place;
+        check_find_place(check, &check->items[i], 0, &place);
+        check_sentence(check, &check->items[i], sentence);
+        annotate(check, &place, check->items[i].result->figure.name, sentence, out);
+    }
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+/* What changed between two profiles as JSON, "headroom-diff/1" (docs/formats/diff.md). */
+#include "compare/side.h"
+
+#include "show/json.h"
+
+#include <string.h>
+
+static const char *const unit_names[] = {
+    [DIFF_SHARE] = "share", [DIFF_BYTES] = "bytes", [DIFF_COUNT] = "count", [DIFF_SECONDS] = "s"};
+
+static void run_member(struct json *json, const char *name, const struct diff_side *side,
+                       const char *file)
+{
+    const struct profile_run *run = &side->profile->run;
+    json_begin(json, name, '{');
+    json_text(json, "profile", file);
+    json_texts(json, "command", side->profile->arguments, side->profile->arguments_count);
+    json_seconds(json, "cpu_s", run->cpu_s);
+    json_seconds(json, "wall_s", run->wall_s);
+    json_text(json, "version", run->version);
+    json_texts(json, "degraded", side->profile->degraded, side->profile->degraded_count);
+    json_close(json, '}');
+}
+
+static void figure_side(struct json *json, const char *name, const struct diff_figure *figure)
+{
+    json_begin(json, name, '{');
+    json_decimal(json, "value", figure->value, 15);
+    if (figure->band) {
+        json_decimal(json, "low", figure->low, 6);
+        json_decimal(json, "high", figure->high, 6);
+    }
+    if (figure->few)
+        json_flag(json, "too_few_samples", true);
+    json_close(json, '}');
+}
+
+static void figures_member(struct json *json, const struct diff *diff)
+{
+    json_begin(json, "figures", '[');
+    for (size_t i = 0; i < diff->sides[0].figures_count; i++) {
+        const struct diff_figure *before = &diff->sides[0].figures[i];
+        struct diff_figure after;
+        if (!diff_side_figure(&diff->sides[1], before->name, &after))
+            continue;
+        json_begin_item(json);
+        json_text(json, "name", before->name);
+        json_text(json, "unit", unit_names[before->unit]);
+        figure_side(json, "before", before);
+        figure_side(json, "after", &after);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
+/* A pair by its contexts; a path or block by its name. */
+static void finding_members(struct json *json, const struct diff_side *side,
+                            const struct compare_finding *finding)
+{
+    uint32_t contexts[2];
+    if (diff_contexts(side, finding, contexts)) {
+        json_context(json, finding->kind == DIFF_REUSE ? "use" : "first", side->profile,
+                     contexts[0]);
+        json_context(json, finding->kind == DIFF_REUSE ? "reuse" : "second", side->profile,
+                     contexts[1]);
+        return;
+    }
+    char name[BLOCK_NAME_BYTES];
+    const char *file;
+    uint32_t line;
+    diff_name(side, finding, name, &file, &line);
+    json_text(json, "name", name);
+    json_text(json, "file", file);
+    json_count(json, "line", line);
+}
+
+static void amounts_member(struct json *json, const char *name, const double values[2])
+{
+    json_begin(json, name, '[');
+    for (unsigned s = 0; s < 2; s++) {
+        json_item(json);
+        json_number(json, values[s], 15);
+    }
+    json_close(json, ']');
+}
+
+static void change_object(struct json *json, const struct diff *diff,
+                          const struct compare_change *change)
+{
+    const struct compare_finding *finding = diff_finding(diff, change);
+    json_begin_item(json);
+    json_text(json, "kind", diff_kind_names[change->kind]);
+    json_text(json, "verdict", compare_verdict_names[change->verdict]);
+    json_flag(json, "tested", change->tested);
+    json_key(json, "p");
+    if (change->tested)
+        json_number(json, change->p, 6);
+    else
+        json_raw(json, "null");
+    json_flag(json, "all", finding->row == DIFF_ALL);
+    json_flag(json, "drifted", change->drifted);
+    amounts_member(json, "amount", change->amounts);
+    amounts_member(json, "share", change->shares);
+    if (finding->row != DIFF_ALL)
+        finding_members(json, &diff->sides[diff_shown_side(change)], finding);
+    json_close(json, '}');
+}
+
+/* Those that changed, and blocks, which have no verdicts. */
+static void changes_member(struct json *json, const struct diff *diff, unsigned limit)
+{
+    size_t shown[DIFF_KINDS] = {0};
+    json_begin(json, "changes", '[');
+    for (size_t i = 0; i < diff->changes_count && !ferror(json->out); i++) {
+        const struct compare_change *change = &diff->changes[i];
+        bool differs = change->verdict != COMPARE_SAME ||
+                       (change->kind == DIFF_BLOCK && change->amounts[0] != change->amounts[1]);
+        if (differs && (limit == 0 || shown[change->kind]++ < limit))
+            change_object(json, diff, change);
+    }
+    json_close(json, ']');
+}
+
+enum base_status report_diff_json(struct profile *before, struct profile *after,
+                                  const struct report_diff_options *options, FILE *out)
+{
+    struct json json = {.out = out};
+    struct diff diff;
+    enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);
+    if (status != BASE_OK)
+        return status;
+    json_open(&json, '{');
+    json_text(&json, "schema", "headroom-diff/1");
+    json_text(&json, "verb", before->run.verb);
+    json_text(&json, "engine", before->run.engine);
+    json_flag(&json, "exact", diff.exact);
+    json_decimal(&json, "level", options->level, 6);
+    run_member(&json, "before", &diff.sides[0], options->names[0]);
+    run_member(&json, "after", &diff.sides[1], options->names[1]);
+    json_count(&json, "compared", diff.changes_count);
+    figures_member(&json, &diff);
+    changes_member(&json, &diff, options->limit);
+    json_close(&json, '}');
+    putc('\n', out);
+    diff_free(&diff);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}

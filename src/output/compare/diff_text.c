@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+/* What changed between two profiles, for people. */
+#include "compare/side.h"
+
+#include "show/print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIGURE_COLUMNS = 22, NUMBER_COLUMNS = 14, UNTESTED_SHOWN = 5 };
+
+/* Of blocks, whose times vary from run to run by nobody knows how much: a smaller one is not shown.
+ */
+static const double least_untested = 0.01;
+
+/* Of exact figures: what the loader does differs by bytes with the length of a name. A smaller
+   difference of shares is real, and only counted. */
+static const double least_shown = 0.0005;
+
+struct page {
+    const struct diff *diff;
+    const struct report_diff_options *options;
+    struct printer printers[2]; /* one a side: contexts belong to a profile */
+    struct printer *printer;    /* the later side's                         */
+    struct chain *chains;       /* two                                      */
+};
+
+static bool is_change(const struct diff *diff, const struct compare_change *change)
+{
+    return change->verdict != COMPARE_SAME && diff_finding(diff, change)->row != DIFF_ALL;
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+static void print_side_line(struct page *page, unsigned side)
+{
+    const struct profile *profile = page->diff->sides[side].profile;
+    char name[TEXT_BYTES], line[TEXT_BYTES * 2] = "", word[256];
+    print_quote(page->options->names[side], name, sizeof name);
+    print_add(line, sizeof line, "%s:", name);
+    for (size_t i = 0; i < profile->arguments_count && strlen(line) < 300; i++) {
+        print_quote(profile->arguments[i].text, word, sizeof word);
+        print_add(line, sizeof line, " %s", word);
+    }
+    if (profile->run.cpu_s >= 0)
+        print_add(line, sizeof line, ", %.2f s of CPU time", profile->run.cpu_s);
+    fprintf(page->printer->out, "  %s%-7s%s", print_on(page->printer, BOLD),
+            side ? "after" : "before", print_off(page->printer));
+    print_wrap(page->printer, PLAIN, 9, 11, line);
+}
+
+static void print_method(struct page *page)
+{
+    const struct diff *diff = page->diff;
+    char line[TEXT_BYTES], verb[64];
+    name_clean(diff->sides[0].profile->run.verb, verb, sizeof verb);
+    fprintf(page->printer->out, "%sheadroom diff%s  %s\n", print_on(page->printer, BOLD),
+            print_off(page->printer), verb);
+    print_side_line(page, 0);
+    print_side_line(page, 1);
+    if (diff->exact)
+        snprintf(line, sizeof line, "Everything was counted: any difference is real.");
+    else if (strcmp(verb, "interference") == 0)
+        snprintf(line, sizeof line,
+                 "One run each does not show how much these times vary from run to run: no "
+                 "difference is called significant.");
+    else
+        snprintf(
+            line, sizeof line,
+            "Samples: only significant differences are listed. Of comparisons in which nothing has "
+            "changed, at most %.3g %% list any (Fisher's exact test, Holm's correction).",
+            100 * page->options->level);
+    fprintf(page->printer->out, "  ");
+    print_wrap(page->printer, DIM, 2, 2, line);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static const char *figure_verdict(const struct diff *diff, const struct diff_figure figures[2])
+{
+    if (diff->exact && figures[0].unit != DIFF_SECONDS)
+        return "";
+    for (size_t i = 0; i < diff->changes_count; i++) {
+        const struct compare_change *change = &diff->changes[i];
+        if (diff_finding(diff, change)->row == DIFF_ALL && figures[0].kinds == 1U << change->kind &&
+            figures[0].unit == DIFF_SHARE)
+            return change->verdict == COMPARE_SAME ? "not significant" : "significant";
+    }
+    if (figures[0].band && (figures[0].high < figures[1].low || figures[1].high < figures[0].low))
+        return "intervals do not overlap";
+    return figures[0].band ? "not significant" : "";
+}
+
+static void print_cell(struct page *page, const char *text)
+{
+    print_pad(page->printer, text, NUMBER_COLUMNS, true);
+}
+
+/* One of them is of too few samples: the other's digits alone. */
+static void print_few(struct page *page, const struct diff_figure figures[2])
+{
+    char number[48];
+    for (unsigned s = 0; s < 2; s++)
+        print_cell(page, figures[s].few
+                             ? "—"
+                             : diff_number(figures[s].unit, figures[s].value, false, number));
+    fprintf(page->printer->out, "  too few samples\n");
+}
+
+static void print_figure(struct page *page, const struct diff_figure figures[2])
+{
+    FILE *out = page->printer->out;
+    char number[48];
+    double change = figures[1].value - figures[0].value;
+    fprintf(out, "  %-*s", FIGURE_COLUMNS, figures[0].name);
+    if (figures[0].few || figures[1].few) {
+        print_few(page, figures);
+        return;
+    }
+    for (unsigned s = 0; s < 2; s++)
+        print_cell(page, diff_number(figures[s].unit, figures[s].value, false, number));
+    if (figures[0].unit == DIFF_SHARE)
+        snprintf(number, sizeof number, "%+.*f points", change != 0 && fabs(change) < 0.001 ? 3 : 1,
+                 100 * change);
+    else
+        diff_number(figures[0].unit, change, true, number);
+    print_cell(page, change == 0 ? "=" : number);
+    if (figures[0].value > 0 && change != 0)
+        snprintf(number, sizeof number, "%+.1f %%", 100 * change / figures[0].value);
+    print_cell(page, figures[0].value > 0 && change != 0 ? number : "");
+    const char *verdict = figure_verdict(page->diff, figures);
+    fprintf(out, "%s%s\n", verdict[0] && change != 0 ? "  " : "", change != 0 ? verdict : "");
+}
+
+static void print_figures(struct page *page)
+{
+    const struct diff_side *before = &page->diff->sides[0], *after = &page->diff->sides[1];
+    static const char *const heads[] = {"before", "after", "change", "relative"};
+    fprintf(page->printer->out, "\n  %s%-*s", print_on(page->printer, DIM), FIGURE_COLUMNS, "");
+    for (size_t i = 0; i < BASE_COUNT(heads); i++)
+        print_cell(page, heads[i]);
+    fprintf(page->printer->out, "%s\n", print_off(page->printer));
+    for (size_t i = 0; i < before->figures_count; i++) {
+        struct diff_figure figures[2] = {before->figures[i]};
+        if (diff_side_figure(after, figures[0].name, &figures[1]))
+            print_figure(page, figures);
+    }
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+void diff_print_finding(struct printer *printer, const struct diff_side *side,
+                        const struct compare_finding *finding, struct chain *chains)
+{
+    uint32_t places[2];
+    if (diff_places(side, finding, places)) {
+        for (unsigned i = 0; i < 2; i++)
+            print_make_chain(printer, places[i], &chains[i]);
+        print_sides(printer, chains, places[0] == places[1], diff_labels[finding->kind][0],
+                    diff_labels[finding->kind][1]);
+        return;
+    }
+    char name[BLOCK_NAME_BYTES], place[TEXT_BYTES];
+    const char *file;
+    uint32_t line;
+    diff_name(side, finding, name, &file, &line);
+    print_place(printer, file, line, place);
+    fprintf(printer->out, "      %s%s%s%s\n", name, place[0] ? "  (" : "", place,
+            place[0] ? ")" : "");
+}
+
+/* A pair's reuses: how many, and how far apart. */
+static void add_reuses(const struct page *page, const struct compare_change *change, char *line,
+                       size_t bytes)
+{
+    const uint32_t index[2] = {change->before, change->after};
+    char numbers[2][32], means[2][32];
+    if (change->kind != DIFF_REUSE)
+        return;
+    for (unsigned s = 0; s < 2; s++) {
+        const struct diff_side *side = &page->diff->sides[s];
+        double values[2] = {0, 0};
+        if (index[s] != COMPARE_NONE) {
+            values[0] = side->findings[index[s]].amount;
+            values[1] = side->findings[index[s]].other;
+        }
+        bool exact = side->ranking.exact;
+        print_quantity(values[exact], numbers[s]);
+        print_short(values[exact] > 0 ? values[!exact] / values[exact] : 0, means[s]);
+    }
+    if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
+        unsigned there = change->verdict == COMPARE_APPEARED;
+        print_add(line, bytes, "; %s reuse%s, mean distance %s", numbers[there],
+                  strcmp(numbers[there], "1") == 0 ? "" : "s", means[there]);
+    } else {
+        print_add(line, bytes, "; reuses %s → %s, mean distance %s → %s", numbers[0], numbers[1],
+                  means[0], means[1]);
+    }
+}
+
+static void print_change(struct page *page, const struct compare_change *change, size_t number)
+{
+    FILE *out = page->printer->out;
+    char line[TEXT_BYTES] = "", head[64], amounts[3][48], shares[2][48];
+    enum diff_unit unit = diff_kind_unit(change->kind);
+    unsigned side = diff_shown_side(change);
+    const char *whole = diff_whole_name(&page->diff->sides[0], change->kind);
+    double scale = unit == DIFF_SECONDS ? 1e-9 : 1;
+    snprintf(head, sizeof head, "#%zu  %s", number,
+             change->tested || page->diff->exact ? compare_verdict_names[change->verdict]
+                                                 : "differs");
+    fprintf(out, "\n  %s%s%s  ", print_on(page->printer, BOLD), head, print_off(page->printer));
+    for (unsigned s = 0; s < 2; s++) {
+        diff_number(unit, change->amounts[s] * scale, false, amounts[s]);
+        diff_number(DIFF_SHARE, change->shares[s], false, shares[s]);
+    }
+    diff_number(unit, (change->amounts[1] - change->amounts[0]) * scale, true, amounts[2]);
+    if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
+        unsigned there = change->verdict == COMPARE_APPEARED;
+        print_add(line, sizeof line, "%s%s%s of %s", page->diff->exact ? amounts[there] : "",
+                  page->diff->exact ? ", " : "", shares[there], whole);
+    } else if (page->diff->exact)
+        print_add(line, sizeof line, "%s → %s (%s), %s → %s of %s", amounts[0], amounts[1],
+                  amounts[2], shares[0], shares[1], whole);
+    else
+        print_add(line, sizeof line, "%s → %s of %s", shares[0], shares[1], whole);
+    add_reuses(page, change, line, sizeof line);
+    if (!page->diff->exact && change->tested)
+        print_add(line, sizeof line, "; p %s%.2g", change->p < 1e-4 ? "< " : "",
+                  fmax(change->p, 1e-4));
+    if (change->drifted)
+        print_add(line, sizeof line, "; lines have moved");
+    print_wrap(page->printer, PLAIN, 4 + (unsigned)strlen(head), 6, line);
+    diff_print_finding(&page->printers[side], &page->diff->sides[side],
+                       diff_finding(page->diff, change), page->chains);
+}
+
+/* The heading tells how many there are of each verdict. */
+static size_t print_heading(struct page *page, uint32_t kind)
+{
+    size_t counts[COMPARE_VERDICTS] = {0}, all = 0;
+    char line[TEXT_BYTES] = "";
+    for (size_t i = 0; i < page->diff->changes_count; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != kind || !is_change(page->diff, change))
+            continue;
+        counts[change->verdict]++;
+        all++;
+    }
+    if (all == 0)
+        return 0;
+    for (size_t v = COMPARE_APPEARED; v < COMPARE_VERDICTS; v++)
+        if (counts[v])
+            print_add(line, sizeof line, "%s%zu %s", line[0] ? ", " : "", counts[v],
+                      compare_verdict_names[v]);
+    fprintf(page->printer->out, "\n%s%s%s  %s\n", print_on(page->printer, STRONG),
+            diff_kind_headings[kind], print_off(page->printer), line);
+    return all;
+}
+
+/* By amounts: shares also move when all the rest does. */
+static double share_moved(const struct diff *diff, const struct compare_change *change)
+{
+    double whole = fmax(diff->sides[0].compare.wholes[change->kind].amount,
+                        diff->sides[1].compare.wholes[change->kind].amount);
+    return whole > 0 ? (change->amounts[1] - change->amounts[0]) / whole : 0;
+}
+
+static size_t print_kind(struct page *page, uint32_t kind)
+{
+    size_t all = print_heading(page, kind), shown = 0;
+    bool small = false;
+    for (size_t i = 0; i < page->diff->changes_count && all; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != kind || !is_change(page->diff, change))
+            continue;
+        small = page->diff->exact && fabs(share_moved(page->diff, change)) < least_shown;
+        if (page->options->limit && (shown == page->options->limit || small))
+            break;
+        print_change(page, change, ++shown);
+    }
+    if (shown < all)
+        fprintf(page->printer->out, "\n  %s%zu %s%s\n", print_on(page->printer, DIM), all - shown,
+                small ? "of less than 0.05 % of the total each (--limit 0 shows them)" : "more",
+                print_off(page->printer));
+    return all;
+}
+
+/* Blocks whose share differs by more than a point, without a verdict. */
+static void print_untested(struct page *page)
+{
+    size_t shown = 0, most = page->options->limit ? page->options->limit : SIZE_MAX;
+    for (size_t i = 0; i < page->diff->changes_count && shown < most; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        if (change->kind != DIFF_BLOCK ||
+            fabs(change->shares[1] - change->shares[0]) < least_untested)
+            continue;
+        if (shown == 0)
+            fprintf(page->printer->out,
+                    "\n%sTime lost%s  differences of more than a point, not "
+                    "tested\n",
+                    print_on(page->printer, STRONG), print_off(page->printer));
+        print_change(page, change, ++shown);
+    }
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void narrow(struct page *page)
+{
+    for (size_t i = 0; i < page->diff->changes_count; i++) {
+        const struct compare_change *change = &page->diff->changes[i];
+        unsigned side = diff_shown_side(change);
+        uint32_t places[2];
+        if (change->verdict == COMPARE_SAME ||
+            !diff_places(&page->diff->sides[side], diff_finding(page->diff, change), places))
+            continue;
+        for (unsigned p = 0; p < 2; p++)
+            print_narrow(&page->printers[side], places[p]);
+    }
+}
+
+static void print_page(struct page *page)
+{
+    static const char *const sides[2] = {"before: ", "after: "};
+    const struct profile *const profiles[2] = {page->diff->sides[0].profile,
+                                               page->diff->sides[1].profile};
+    size_t changes = 0;
+    narrow(page);
+    print_method(page);
+    print_figures(page);
+    for (uint32_t kind = 0; kind < DIFF_KINDS; kind++)
+        changes += print_kind(page, kind);
+    print_untested(page);
+    if (changes == 0 && page->diff->sides[0].blocks.profile == NULL)
+        fprintf(page->printer->out, "\n  No finding appeared, vanished, grew or shrank%s.\n",
+                page->diff->exact ? "" : " significantly");
+    print_degraded_both(page->printer, profiles, sides);
+}
+
+static enum base_status write_page(const struct diff *diff,
+                                   const struct report_diff_options *options, FILE *out)
+{
+    struct page page = {.diff = diff, .options = options};
+    struct report_options plain[2];
+    page.chains = calloc(2, sizeof *page.chains);
+    if (!page.chains)
+        return BASE_NO_MEMORY;
+    for (unsigned s = 0; s < 2; s++) {
+        plain[s] = (struct report_options){.color = options->color, .limit = options->limit};
+        page.printers[s] = (struct printer){.out = out,
+                                            .profile = diff->sides[s].profile,
+                                            .options = &plain[s],
+                                            .ranking = diff->sides[s].ranking};
+        page.printers[s].width = print_width(options->width);
+        /* Only the later sources are likely to be still there. */
+        page.printers[s].sources =
+            (struct source_cache){.enabled = s == 1 && options->sources,
+                                  .not_newer_than_ns = diff->sides[s].profile->run.start_ns};
+    }
+    page.printer = &page.printers[1];
+    print_page(&page);
+    source_free(&page.printers[1].sources);
+    free(page.chains);
+    return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
+}
+
+struct job {
+    const struct diff *diff;
+    const struct report_diff_options *options;
+};
+
+static enum base_status write_job(const void *context, FILE *out)
+{
+    const struct job *job = context;
+    return write_page(job->diff, job->options, out);
+}
+
+enum base_status report_diff_text(struct profile *before, struct profile *after,
+                                  const struct report_diff_options *options, FILE *out)
+{
+    struct diff diff;
+    enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);
+    if (status != BASE_OK)
+        return status;
+    struct job job = {&diff, options};
+    status = ascii_wrap(options->ascii, write_job, &job, out);
+    diff_free(&diff);
+    return status;
+}

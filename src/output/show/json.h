@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of the JSON report. Written by hand: the output is one fixed shape, and strings
+ * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's: a program's own
+ * functions come before those of shared libraries.
+ */
+#ifndef HEADROOM_REPORT_JSON_H
+#define HEADROOM_REPORT_JSON_H
+
+#include "show/report.h"
+
+struct ranking;
+
+struct json {
+    FILE *out;
+    bool comma; /* a value precedes on this level */
+};
+
+/* ---- values and structure ------------------------------------------------------------------ */
+
+void json_raw(struct json *json, const char *text);
+void json_quote(struct json *json, const char *text);
+void json_number(struct json *json, double value, int digits);
+
+/* Before each value of an array: the comma, if one is due. */
+void json_item(struct json *json);
+void json_key(struct json *json, const char *name);
+void json_open(struct json *json, char bracket);
+void json_close(struct json *json, char bracket);
+
+/* Opens a member; an object as an item of an array. */
+void json_begin(struct json *json, const char *name, char bracket);
+void json_begin_item(struct json *json);
+
+/* ---- members -------------------------------------------------------------------------------- */
+
+void json_text(struct json *json, const char *name, const char *value);
+void json_count(struct json *json, const char *name, uint64_t value);
+void json_decimal(struct json *json, const char *name, double value, int digits);
+void json_flag(struct json *json, const char *name, bool value);
+void json_signed(struct json *json, const char *name, int64_t value);
+void json_seconds(struct json *json, const char *name, double value);
+void json_interval(struct json *json, const struct profile_share *share);
+void json_texts(struct json *json, const char *name, const struct profile_text *texts,
+                size_t count);
+
+/* FRAME as an item of an array; a context as an array of them. */
+void json_frame(struct json *json, const struct profile *profile,
+                const struct profile_frame *frame);
+void json_context(struct json *json, const char *name, const struct profile *profile,
+                  uint32_t context);
+
+/* ---- the verbs' members ---------------------------------------------------------------------- */
+
+/* False: no memory. */
+bool json_reuse(struct json *json, const struct ranking *ranking,
+                const struct report_options *options);
+bool json_paths(struct json *json, const struct profile *profile,
+                const struct report_options *options);
+bool json_interference(struct json *json, const struct profile *profile,
+                       const struct report_options *options);
+
+#endif

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Between the files of the report for people: what all of them print with (print.c), the run and its
+ * waste (text.c), reuse (reuse_text.c).
+ *
+ * Everything printed from the profile goes through name_clean or name_shorten.
+ */
+#ifndef HEADROOM_REPORT_PRINT_H
+#define HEADROOM_REPORT_PRINT_H
+
+#include "show/parts.h"
+
+enum {
+    TEXT_BYTES = 1024,
+    MOST_DEPTH = 4096, /* frames of a context that are looked at         */
+};
+
+/* Advice already printed for the current kind, and where. */
+struct given {
+    const char *advice;
+    size_t number;
+};
+
+struct printer {
+    FILE *out;
+    const struct profile *profile;
+    const struct report_options *options;
+    struct ranking ranking;
+    struct source_cache sources;
+    unsigned width;
+    struct given given[16];
+    size_t given_count;
+    bool few_reuses; /* samples of reuse, too few for good figures */
+    bool paths_cut;  /* there are more hot paths than were shown   */
+    bool has_prefix;
+    char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
+};
+
+/* A context as frames, outermost first, without what runs before main. */
+struct chain {
+    uint32_t frames[MOST_DEPTH];
+    size_t count;
+    bool incomplete; /* callers are missing outside */
+};
+
+/* ---- words --------------------------------------------------------------------------------- */
+
+enum tone { PLAIN, BOLD, DIM, STRONG };
+
+/* Columns to print for a terminal of that many; 0: not known. */
+unsigned print_width(unsigned columns);
+
+/* Terminal codes around a tone; empty without colours. */
+const char *print_on(const struct printer *printer, enum tone tone);
+const char *print_off(const struct printer *printer);
+
+/* Text broken at blanks; the first line continues at column `used`, others start at `indent`. */
+void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
+                const char *text);
+
+/* Appends to a text of that many bytes, cut to fit. */
+__attribute__((format(printf, 3, 4))) void print_add(char *text, size_t bytes, const char *format,
+                                                     ...);
+
+/* 1234567 -> "1,234,567" */
+const char *print_grouped(uint64_t value, char out[32]);
+
+/* 1536 -> "1.5 KiB" */
+const char *print_bytes(double bytes, char out[32]);
+
+const char *print_plural(uint64_t count);
+
+/* A function's name, short, or where it lies. */
+void print_function(const struct printer *printer, const struct profile_frame *frame,
+                    char out[NAME_BYTES]);
+
+/* "file:line", or "" if unknown */
+void print_place(const struct printer *printer, const char *file, uint32_t line,
+                 char out[TEXT_BYTES]);
+
+/* A sentence about finding `number`, or "(as for #2)" if it was printed before. */
+void print_given(struct printer *printer, const char *advice, size_t number);
+
+/* What was degraded in a recording, an item each; `of`: "baseline: ", or "". */
+void print_degraded(struct printer *printer, const struct profile *profile, const char *of);
+
+/* The same of two under a heading, if there is anything; either may be NULL. */
+void print_degraded_both(struct printer *printer, const struct profile *const profiles[2],
+                         const char *const of[2]);
+
+/* As a shell takes it. */
+void print_quote(const char *word, char *out, size_t out_bytes);
+
+/* ---- contexts ------------------------------------------------------------------------------ */
+
+/* By places, so that recursion is folded as it was for the ranking. The frames are those of the
+   class, the lowest that read the same. */
+void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain);
+
+/* Outer frames that both share; the innermost frames never count. */
+size_t print_common_frames(const struct chain *a, const struct chain *b);
+
+const struct profile_frame *print_frame_at(const struct printer *printer,
+                                           const struct chain *chain, size_t index);
+
+/* "in main → work → … (file:line)": outer callers that both contexts share, and where the
+   innermost of them calls. */
+void print_common(struct printer *printer, const struct chain *chain, size_t common);
+
+/* The innermost frame with its line and the remark, "" for none, then the callers up to the common
+   ones. */
+void print_side(struct printer *printer, const struct chain *chain, size_t common,
+                const char *label, const char *remark);
+
+/* Both sides of a pair of places, below their common callers. */
+void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
+                 const char *first, const char *second);
+
+/* Narrows the prefix to what the program's own files of this place's callers share, too; and a file. */
+void print_narrow(struct printer *printer, uint32_t place);
+void print_narrow_file(struct printer *printer, const char *file);
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+bool paths_print(struct printer *printer);
+void paths_narrow(struct printer *printer);
+
+/* ---- reuse ----------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+bool print_reuse(struct printer *printer);
+void print_reuse_narrow(struct printer *printer);
+bool print_reuse_is_cut(const struct printer *printer);
+
+/* Its parts: the miss ratios of caches (curve_text.c), the pairs (pairs_text.c; false: no memory). */
+void print_curve(struct printer *printer, const struct reuse_figures *figures);
+bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures);
+
+/* "lines" of 64 bytes, "words", "bytes" */
+const char *print_unit(const struct profile_reuse *totals, double count);
+
+/* 0 .. 9999, then in K, M, G, ... of 1024 */
+const char *print_short(double value, char out[32]);
+
+/* 0 .. 9,999,999 with commas, then 12.3 M, G, T of 1000; fractions of small ones. */
+const char *print_quantity(double value, char out[32]);
+
+/* "12.3 %", "<0.1 %" */
+const char *print_percent(double share, char out[32]);
+
+/* 1500 -> "1.5 µs"; its width is name_columns, not strlen. */
+const char *print_time(double ns, char out[32]);
+
+/* A size of a cache: 32768 -> "32 KiB", 1310720 -> "1.25 MiB" */
+const char *print_size(uint64_t bytes, char out[32]);
+
+/* "L1 (32 KiB)", or "a cache of 32 KiB" if the level is 0 */
+const char *print_cache(const struct profile_cache *cache, char out[64]);
+
+/* A bar of up to `most` columns, at most PRINT_BAR. */
+enum { PRINT_BAR = 48 };
+const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1]);
+
+/* Blanks up to that width, which printf counts in bytes. */
+void print_pad(struct printer *printer, const char *text, unsigned columns, bool right);
+
+#endif

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The report of a profile as text and JSON. Pure: reads a profile (and source files, for the
+ * lines it quotes), writes to a FILE the caller owns. Never exits.
+ */
+#ifndef HEADROOM_SHOW_REPORT_H
+#define HEADROOM_SHOW_REPORT_H
+
+#include "base/base.h"
+#include "profile/profile.h"
+#include <stdio.h>
+
+/* Of paths. */
+enum report_metric {
+    REPORT_COUNT,
+    REPORT_INSTRUCTIONS,
+    REPORT_LOADS,
+    REPORT_STORES,
+    REPORT_CYCLES,
+    REPORT_MISSES,
+    REPORT_EVENTS,
+    REPORT_METRICS
+};
+
+struct report_options {
+    unsigned limit;        /* pairs shown per kind; 0: all                        */
+    bool color;            /* ANSI colours                                        */
+    bool ascii;            /* text: for a terminal that shows nothing else        */
+    bool sources;          /* quote source lines                                  */
+    unsigned width;        /* columns; 0: 100                                     */
+    uint8_t kinds;         /* bits as wire_kind_bits; 0: all that were recorded   */
+    bool paper_bins;       /* reuse: histograms in [0, 4K), [4K, 8K), ...          */
+    double hot;            /* paths: least share of the metric; 0: 0.01            */
+    unsigned metric;       /* paths: to rank by, 1 + enum report_metric; 0: cycles if they were measured,
+                              else misses, else instructions                      */
+    const char *const *keys; /* interference: "FUNCTION:N", by which samples are told apart; N: 0, 1, 2 or "result" */
+    size_t keys_count;
+    uint64_t least_executions; /* interference: for a score; 0: 1000                 */
+    const char *profile_path; /* as the user would type it, for "next command" hints */
+};
+
+enum base_status report_text(struct profile *profile, const struct report_options *options,
+                             FILE *out);
+/* The JSON object of docs/formats/report.md, "headroom-report/1". */
+enum base_status report_json(struct profile *profile, const struct report_options *options,
+                             FILE *out);
+
+#endif

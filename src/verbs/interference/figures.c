@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+/* Rows of a profile as the room `interference` takes them, and how blocks are called. */
+#include "show/interference.h"
+#include "show/names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const interference_cause_words[INTERFERENCE_CAUSES] = {
+    [INTERFERENCE_UNKNOWN] = "cause unknown",
+    [INTERFERENCE_LOCK] = "lock",
+    [INTERFERENCE_CONDITION] = "condition wait",
+    [INTERFERENCE_IMBALANCE] = "barrier: imbalance",
+    [INTERFERENCE_IO] = "input and output",
+    [INTERFERENCE_ALLOCATOR] = "allocator",
+    [INTERFERENCE_PREEMPTION] = "preemption",
+    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work",
+    [INTERFERENCE_VARYING] = "varying work",
+    [INTERFERENCE_NESTED] = "in blocks that it calls",
+    [INTERFERENCE_WAITING] = "idle wait",
+};
+
+static const char *const class_names[BLOCKS_CLASSES] = {
+    [BLOCKS_CODE] = "code",           [BLOCKS_LOCK] = "lock",          [BLOCKS_UNLOCK] = "unlock",
+    [BLOCKS_CONDITION] = "condition", [BLOCKS_BARRIER] = "barrier",    [BLOCKS_IO] = "io",
+    [BLOCKS_IDLE] = "idle",           [BLOCKS_ALLOCATOR] = "allocator"};
+
+static const char *const entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
+                                                        [BLOCKS_PATCHED] = "patched",
+                                                        [BLOCKS_PREPARED] = "prepared",
+                                                        [BLOCKS_CALLED] = "called",
+                                                        [BLOCKS_MARKED] = "marked"};
+
+/* A profile may be from anywhere. */
+const char *interference_class(uint32_t class)
+{
+    return class < BLOCKS_CLASSES ? class_names[class] : "unknown";
+}
+
+const char *interference_entry(uint32_t entry)
+{
+    return entry < BLOCKS_ENTRIES ? entry_names[entry] : "unknown";
+}
+
+/* ---- rows of a block ------------------------------------------------------------------------- */
+
+#define RANGE(list, member)                                                                        \
+    do {                                                                                           \
+        rows->member = at.member;                                                                  \
+        while (at.member < profile->list##_count && profile->list[at.member].block == i)           \
+            at.member++;                                                                           \
+        rows->member##_end = at.member;                                                            \
+    } while (0)
+
+/* All of these lists are by block. */
+static void find_rows(const struct profile *profile, struct interference_rows *all)
+{
+    struct interference_rows at = {0};
+    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
+        struct interference_rows *rows = &all[i];
+        RANGE(block_parts, parts);
+        RANGE(block_bins, bins);
+        RANGE(block_children, children);
+        RANGE(block_stacks, stacks);
+        RANGE(block_holders, holders);
+        RANGE(block_samples, samples);
+    }
+}
+
+/* ---- copies ---------------------------------------------------------------------------------- */
+
+static bool make_room(struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    figures->rows = calloc(profile->timed_blocks_count + 1, sizeof *figures->rows);
+    figures->threads = calloc(profile->block_threads_count + 1, sizeof *figures->threads);
+    figures->functions = calloc(profile->block_functions_count + 1, sizeof *figures->functions);
+    figures->blocks = calloc(profile->timed_blocks_count + 1, sizeof *figures->blocks);
+    figures->parts = calloc(profile->block_parts_count + 1, sizeof *figures->parts);
+    figures->bins = calloc(profile->block_bins_count + 1, sizeof *figures->bins);
+    figures->children = calloc(profile->block_children_count + 1, sizeof *figures->children);
+    figures->samples = calloc(profile->block_samples_count + 1, sizeof *figures->samples);
+    return figures->rows && figures->threads && figures->functions && figures->blocks &&
+           figures->parts && figures->bins && figures->children && figures->samples;
+}
+
+static void copy_threads(struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    for (size_t i = 0; i < profile->block_threads_count; i++) {
+        const struct profile_block_thread *thread = &profile->block_threads[i];
+        figures->threads[i] =
+            (struct interference_thread){thread->duration_ns, thread->preempted_ns};
+        figures->cost_ns += thread->cost_ns;
+        figures->events += thread->events;
+        figures->skipped += thread->skipped;
+        figures->unhooked += thread->unhooked;
+        figures->switches_lost += thread->switches_lost;
+        if (figures->highest_every < thread->highest_every)
+            figures->highest_every = thread->highest_every;
+    }
+    for (size_t i = 0; i < profile->block_functions_count; i++)
+        figures->functions[i].class = profile->block_functions[i].class;
+}
+
+static void copy_details(struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    for (size_t i = 0; i < profile->block_parts_count; i++) {
+        const struct profile_block_part *part = &profile->block_parts[i];
+        figures->parts[i] = (struct interference_part){
+            part->thread, part->count,     part->recorded,     part->sum_ns,
+            part->min_ns, part->within_ns, part->preempted_ns, part->asleep_ns};
+    }
+    for (size_t i = 0; i < profile->block_bins_count; i++) {
+        const struct profile_block_bin *bin = &profile->block_bins[i];
+        figures->bins[i] = (struct interference_bin){bin->low_ns, bin->high_ns, bin->count};
+    }
+    for (size_t i = 0; i < profile->block_children_count; i++) {
+        const struct profile_block_child *child = &profile->block_children[i];
+        figures->children[i] =
+            (struct interference_child){child->function, child->times, child->shape};
+    }
+    for (size_t i = 0; i < profile->block_samples_count; i++) {
+        const struct profile_block_sample *sample = &profile->block_samples[i];
+        figures->samples[i] = (struct interference_sample){
+            sample->ns,
+            sample->weight,
+            {sample->argument0, sample->argument1, sample->argument2, sample->result}};
+    }
+}
+
+static void copy_blocks(struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
+        const struct profile_block *block = &profile->timed_blocks[i];
+        const struct interference_rows *rows = &figures->rows[i];
+        figures->blocks[i] = (struct interference_block){
+            .function = block->function,
+            .flags = block->flags,
+            .key = block->key,
+            .shape = block->shape,
+            .max_ns = block->max_ns,
+            .parts = figures->parts + rows->parts,
+            .parts_count = rows->parts_end - rows->parts,
+            .bins = figures->bins + rows->bins,
+            .bins_count = rows->bins_end - rows->bins,
+            .children = figures->children + rows->children,
+            .children_count = rows->children_end - rows->children,
+            .samples = figures->samples + rows->samples,
+            .samples_count = rows->samples_end - rows->samples,
+        };
+    }
+}
+
+/* ---- other keys ------------------------------------------------------------------------------ */
+
+bool interference_key_matches(const char *key, const char *function, uint32_t *value)
+{
+    const char *colon = strrchr(key, ':');
+    size_t bytes = colon ? (size_t)(colon - key) : 0;
+    if (!colon || strlen(function) != bytes || memcmp(key, function, bytes) != 0)
+        return false;
+    if (strcmp(colon + 1, "result") == 0)
+        *value = INTERFERENCE_RESULT;
+    else if (colon[1] >= '0' && colon[1] < '0' + INTERFERENCE_RESULT && !colon[2])
+        *value = (uint32_t)(colon[1] - '0');
+    else
+        return false;
+    return true;
+}
+
+static bool rekey(struct interference_figures *figures, uint32_t index, uint32_t value)
+{
+    const struct interference_block *block = &figures->blocks[index];
+    struct interference_rekeyed *moved =
+        reallocarray(figures->rekeyed, figures->rekeyed_count + 1, sizeof *figures->rekeyed);
+    if (!moved)
+        return false;
+    figures->rekeyed = moved;
+    struct interference_rekeyed *made = &moved[figures->rekeyed_count++];
+    *made = (struct interference_rekeyed){.block = index, .value = value};
+    if (interference_regroup(block->samples, block->samples_count, value, &made->regrouped,
+                             made->groups, BASE_COUNT(made->groups)) != BASE_OK)
+        return false;
+    made->sci = figures->result->blocks[index].sci * made->regrouped.kept;
+    return true;
+}
+
+static bool rekey_blocks(struct interference_figures *figures, const struct report_options *options)
+{
+    const struct profile *profile = figures->profile;
+    for (uint32_t i = 0; i < profile->timed_blocks_count; i++) {
+        const char *function = profile->block_functions[profile->timed_blocks[i].function].function;
+        uint32_t value;
+        if (figures->result->blocks[i].state != INTERFERENCE_SCORED)
+            continue;
+        for (size_t k = 0; k < options->keys_count; k++)
+            if (interference_key_matches(options->keys[k], function, &value) &&
+                !rekey(figures, i, value))
+                return false;
+    }
+    return true;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+bool interference_figures(const struct profile *profile, const struct report_options *options,
+                          struct interference_figures *figures)
+{
+    *figures = (struct interference_figures){.profile = profile};
+    if (!make_room(figures))
+        return false;
+    find_rows(profile, figures->rows);
+    copy_threads(figures);
+    copy_details(figures);
+    copy_blocks(figures);
+    figures->input = (struct interference_input){
+        .threads = figures->threads,
+        .threads_count = profile->block_threads_count,
+        .functions = figures->functions,
+        .functions_count = profile->block_functions_count,
+        .blocks = figures->blocks,
+        .blocks_count = profile->timed_blocks_count,
+        .least = options->least_executions,
+        .switches = profile->block_runs_count && profile->block_runs[0].switches,
+        .step_ns = profile->block_runs_count ? profile->block_runs[0].step_ns : 0,
+    };
+    return interference_analyse(&figures->input, &figures->result) == BASE_OK &&
+           rekey_blocks(figures, options);
+}
+
+void interference_figures_free(struct interference_figures *figures)
+{
+    interference_free(figures->result);
+    free(figures->rows);
+    free(figures->threads);
+    free(figures->functions);
+    free(figures->blocks);
+    free(figures->parts);
+    free(figures->bins);
+    free(figures->children);
+    free(figures->samples);
+    free(figures->rekeyed);
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static void append(char out[BLOCK_NAME_BYTES], const char *text)
+{
+    size_t used = strlen(out);
+    snprintf(out + used, BLOCK_NAME_BYTES - used, "%s", text);
+}
+
+static void name_sequence(const struct interference_figures *figures, uint32_t block,
+                          unsigned columns, char out[BLOCK_NAME_BYTES])
+{
+    const struct interference_block *figure = &figures->blocks[block];
+    for (size_t i = 0; i < figure->children_count; i++) {
+        const struct interference_child *child = &figure->children[i];
+        char name[NAME_BYTES], times[32];
+        name_shorten(figures->profile->block_functions[child->function].function, columns, name);
+        append(out, i ? " → " : "");
+        append(out, name);
+        snprintf(times, sizeof times, " ×%" PRIu32, child->count);
+        append(out, child->count > 1 ? times : "");
+    }
+    if (figure->flags & BLOCKS_CHILDREN_CUT)
+        append(out, " → …");
+}
+
+void interference_name(const struct interference_figures *figures, uint32_t block, unsigned columns,
+                       char out[BLOCK_NAME_BYTES])
+{
+    const struct interference_block *figure = &figures->blocks[block];
+    char name[NAME_BYTES];
+    out[0] = 0;
+    if (figure->flags & BLOCKS_SEQUENCE) {
+        name_sequence(figures, block, columns / 2, out);
+        return;
+    }
+    name_shorten(figures->profile->block_functions[figure->function].function, columns, name);
+    append(out, name);
+}
+
+void interference_key(const struct interference_figures *figures, uint32_t block, char out[96])
+{
+    const struct profile_block *row = &figures->profile->timed_blocks[block];
+    const struct profile_block_function *function =
+        &figures->profile->block_functions[row->function];
+    out[0] = 0;
+    if (row->flags & BLOCKS_REST) {
+        snprintf(out, 96, "all other keys and shapes");
+        return;
+    }
+    if (row->flags & BLOCKS_SEQUENCE || function->key == BLOCKS_KEY_NONE)
+        return;
+    if (function->key == BLOCKS_KEY_SIZE)
+        snprintf(out, 96, "up to %" PRIu64 " bytes", row->key);
+    else if (function->class == BLOCKS_IO && row->key < 65536)
+        snprintf(out, 96, "descriptor %" PRIu64, row->key);
+    else if (function->class == BLOCKS_LOCK || function->class == BLOCKS_UNLOCK)
+        snprintf(out, 96, "lock 0x%" PRIx64, row->key);
+    else if (row->key < 65536)
+        snprintf(out, 96, "%s %" PRIu64, function->entry == BLOCKS_MARKED ? "key" : "argument",
+                 row->key);
+    else
+        snprintf(out, 96, "%s 0x%" PRIx64, function->entry == BLOCKS_MARKED ? "key" : "argument",
+                 row->key);
+}

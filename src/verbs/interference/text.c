@@ -1,0 +1,775 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Interference for people: how much of which threads' time was lost, to what; then the blocks with
+ * their durations, stacks, holders and what speaks for the cause; what is no interference; what was
+ * not seen.
+ */
+#include "show/interference.h"
+#include "show/print.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    NAME = 44,
+    INDENT = 6,
+    LABEL = 14, /* as print_side's */
+    MOST_STACKS = 3,
+    MOST_HOLDERS = 4,
+    MOST_THREADS = 12,
+    MOST_LISTED = 8, /* of lists beside the findings */
+    MOST_SUMMARY = 5,
+    MOST_SEQUENCES = 3,
+};
+
+/* Of their threads' time: what is less is not worth anybody's; what is shown whole; sequences,
+   whose figures are differences of estimates. */
+static const double least_share = 0.001, whole_share = 0.01, sequence_share = 0.02;
+
+static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
+    [INTERFERENCE_UNKNOWN] = "no cause found",
+    [INTERFERENCE_LOCK] = "locks",
+    [INTERFERENCE_CONDITION] = "waits for other threads (condition variables, semaphores)",
+    [INTERFERENCE_IMBALANCE] = "waits at barriers for slower threads",
+    [INTERFERENCE_IO] = "input and output",
+    [INTERFERENCE_ALLOCATOR] = "the allocator",
+    [INTERFERENCE_PREEMPTION] = "code that is slow around preemptions",
+    [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work (not distinguished)",
+    [INTERFERENCE_VARYING] = "varying work",
+    [INTERFERENCE_NESTED] = "blocks that call other blocks, without what those lose",
+    [INTERFERENCE_WAITING] = "idle waits",
+};
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? part / whole : 0;
+}
+
+static void print_heading(struct printer *printer, const char *heading)
+{
+    fprintf(printer->out, "\n%s%s%s\n", print_on(printer, STRONG), heading, print_off(printer));
+}
+
+/* One paragraph under its label, as print_side does. */
+static void print_labelled(struct printer *printer, enum tone tone, const char *label,
+                           const char *text)
+{
+    fprintf(printer->out, "%*s", INDENT, "");
+    print_pad(printer, label, LABEL, false);
+    print_wrap(printer, tone, INDENT + LABEL, INDENT + LABEL, text);
+}
+
+void interference_narrow(struct printer *printer)
+{
+    const struct profile *profile = printer->profile;
+    for (size_t i = 0; i < profile->block_stacks_count; i++)
+        print_narrow(printer, printer->ranking.place_of[profile->block_stacks[i].context]);
+    for (size_t i = 0; i < profile->block_holders_count; i++)
+        print_narrow(printer, printer->ranking.place_of[profile->block_holders[i].context]);
+    for (size_t i = 1; i < profile->block_functions_count; i++)
+        print_narrow_file(printer, profile->block_functions[i].file);
+}
+
+static size_t listed(const struct printer *printer, size_t count)
+{
+    return printer->options->limit && count > MOST_LISTED ? MOST_LISTED : count;
+}
+
+static void print_left(struct printer *printer, size_t count, size_t shown)
+{
+    if (shown < count)
+        fprintf(printer->out, "  %s%zu more%s\n", print_on(printer, DIM), count - shown,
+                print_off(printer));
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+static void print_total(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    char line[TEXT_BYTES], lost[32], all[32];
+    size_t threads = figures->input.threads_count;
+    snprintf(line, sizeof line, "%s lost %.1f %% of %s time to interference: %s of %s.",
+             threads == 1 ? "The thread" : "The threads",
+             100 * share(result->interference_ns, result->threads_ns),
+             threads == 1 ? "its" : "their", print_time(result->interference_ns, lost),
+             print_time(result->threads_ns, all));
+    if (result->gain > 0)
+        print_add(line, sizeof line,
+                  " If every execution were as fast as the fastest, the program would take at most "
+                  "%.0f %% less time.",
+                  100 * result->gain);
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, BOLD, 2, 2, line);
+}
+
+/* What was lost to which cause, most first. */
+static void print_causes(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    bool shown[INTERFERENCE_CAUSES] = {
+        [INTERFERENCE_VARYING] = true, [INTERFERENCE_WAITING] = true};
+    for (;;) {
+        unsigned most = INTERFERENCE_CAUSES;
+        char time[32];
+        for (unsigned c = 0; c < INTERFERENCE_CAUSES; c++)
+            if (!shown[c] && share(result->lost_ns[c], result->threads_ns) >= least_share / 2 &&
+                (most == INTERFERENCE_CAUSES || result->lost_ns[c] > result->lost_ns[most]))
+                most = c;
+        if (most == INTERFERENCE_CAUSES)
+            return;
+        shown[most] = true;
+        fprintf(printer->out, "  %6.1f %%  ",
+                100 * share(result->lost_ns[most], result->threads_ns));
+        print_pad(printer, print_time(result->lost_ns[most], time), 8, true);
+        fprintf(printer->out, "  %s\n", cause_phrases[most]);
+    }
+}
+
+static void print_beside(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    char line[TEXT_BYTES] = "";
+    const struct {
+        double ns;
+        const char *words;
+    } rows[] = {{result->lost_ns[INTERFERENCE_WAITING], "idle waits"},
+                {result->lost_ns[INTERFERENCE_VARYING], "varying work"},
+                {result->preempted_ns, "preempted"}};
+    for (size_t i = 0; i < BASE_COUNT(rows); i++)
+        if (share(rows[i].ns, result->threads_ns) >= least_share / 2)
+            print_add(line, sizeof line, "%s%s %.1f %%",
+                      line[0] ? ", " : "Not counted as interference: ", rows[i].words,
+                      100 * share(rows[i].ns, result->threads_ns));
+    if (!line[0])
+        return;
+    print_add(line, sizeof line, " of the threads' time.");
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
+    if (share(result->preempted_ns, result->threads_ns) < 0.05)
+        return;
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2,
+               "More threads were ready than there are processors, so even the fastest executions "
+               "may have been disturbed: run at most one thread per processor.");
+}
+
+static size_t findings_shown(const struct printer *printer,
+                             const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t count = result->ranked_count, limit = printer->options->limit;
+    if (limit == 0)
+        return count;
+    count = count < limit ? count : limit;
+    while (count && share(result->blocks[result->ranked[count - 1]].own_ns,
+                          result->blocks[result->ranked[count - 1]].threads_ns) < least_share)
+        count--;
+    return count;
+}
+
+static void block_title(const struct interference_figures *figures, uint32_t block,
+                        unsigned columns, char out[TEXT_BYTES])
+{
+    char name[BLOCK_NAME_BYTES], key[96];
+    interference_name(figures, block, columns, name);
+    interference_key(figures, block, key);
+    snprintf(out, TEXT_BYTES, "%s%s%s", name, key[0] ? ", " : "", key);
+}
+
+/* The innermost frame outside of the block. */
+static void caller_of(const struct printer *printer, const struct interference_figures *figures,
+                      uint32_t block, char out[TEXT_BYTES])
+{
+    const struct profile *profile = printer->profile;
+    const struct interference_rows *rows = &figures->rows[block];
+    char name[NAME_BYTES], place[TEXT_BYTES];
+    out[0] = 0;
+    if (rows->stacks == rows->stacks_end || !profile->block_stacks[rows->stacks].context)
+        return;
+    const struct profile_frame *frame =
+        &profile->frames[profile->contexts[profile->block_stacks[rows->stacks].context].frame];
+    print_function(printer, frame, name);
+    print_place(printer, frame->file, frame->line, place);
+    print_add(out, TEXT_BYTES, "in %s", name);
+    if (place[0])
+        print_add(out, TEXT_BYTES, " (%s)", place);
+}
+
+static void print_top(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t shown = findings_shown(printer, figures);
+    if (shown)
+        putc('\n', printer->out);
+    for (size_t i = 0; i < shown && i < MOST_SUMMARY; i++) {
+        uint32_t block = result->ranked[i];
+        const struct interference_score *score = &result->blocks[block];
+        char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
+        block_title(figures, block, NAME, title);
+        caller_of(printer, figures, block, caller);
+        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+                 interference_cause_words[score->cause]);
+        fprintf(printer->out, "  #%zu %5.1f %%  ", i + 1,
+                100 * share(score->own_ns, result->threads_ns));
+        print_wrap(printer, PLAIN, 14, 14, line);
+    }
+}
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static int compare_threads(const void *left, const void *right, void *context)
+{
+    const struct interference_result *result = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    double x = result->threads[a].interference_ns, y = result->threads[b].interference_ns;
+    if (x != y)
+        return x > y ? -1 : 1;
+    return (a > b) - (a < b);
+}
+
+static void thread_name(const struct profile_block_thread *thread, char out[64])
+{
+    char name[32] = "";
+    out[0] = 0;
+    if (thread->owners > 1) {
+        snprintf(out, 64, "%" PRIu32 " threads in turn", thread->owners);
+        return;
+    }
+    if (thread->name)
+        name_clean(thread->name, name, sizeof name);
+    if (thread->tid)
+        snprintf(out, 64, "%s%s%" PRIu32, name, name[0] ? " " : "", thread->tid);
+    else
+        snprintf(out, 64, "%s", name);
+}
+
+static void print_thread(struct printer *printer, const struct interference_figures *figures,
+                         uint32_t index)
+{
+    const struct profile_block_thread *thread = &printer->profile->block_threads[index];
+    const struct interference_thread_score *score = &figures->result->threads[index];
+    char name[64], number[32], cells[4][32];
+    const double shares[] = {score->interference_ns, score->lost_ns[INTERFERENCE_VARYING],
+                             score->lost_ns[INTERFERENCE_WAITING], thread->preempted_ns};
+    thread_name(thread, name);
+    snprintf(number, sizeof number, "%" PRIu32, index + 1);
+    fputs("  ", printer->out);
+    print_pad(printer, number, 4, true);
+    fputs("  ", printer->out);
+    print_pad(printer, name, 24, false);
+    print_pad(printer, print_time(thread->duration_ns, number), 10, true);
+    for (size_t i = 0; i < BASE_COUNT(shares); i++)
+        print_pad(printer,
+                  shares[i] > 0
+                      ? print_percent(fmin(1, share(shares[i], thread->duration_ns)), cells[i])
+                      : "—",
+                  i == 0 ? 10 : 14, true);
+    putc('\n', printer->out);
+}
+
+static bool print_threads(struct printer *printer, const struct interference_figures *figures)
+{
+    size_t count = figures->input.threads_count;
+    size_t shown = printer->options->limit && count > MOST_THREADS ? MOST_THREADS : count;
+    uint32_t *order = calloc(count + 1, sizeof *order);
+    if (!order)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    qsort_r(order, count, sizeof *order, compare_threads, figures->result);
+    if (count > 1) {
+        fprintf(printer->out, "\n  %s", print_on(printer, DIM));
+        print_pad(printer, "thread", 30, false);
+        fprintf(printer->out, "%10s%10s%14s%14s%14s%s\n", "time", "lost", "varying work",
+                "idle waits", "preempted", print_off(printer));
+        for (size_t i = 0; i < shown; i++)
+            print_thread(printer, figures, order[i]);
+        if (shown < count)
+            fprintf(printer->out, "  %s%zu more, which lost less%s\n", print_on(printer, DIM),
+                    count - shown, print_off(printer));
+    }
+    free(order);
+    return true;
+}
+
+/* ---- a block --------------------------------------------------------------------------------- */
+
+static void print_durations(struct printer *printer, const struct interference_score *score)
+{
+    char line[TEXT_BYTES], count[32], time[32];
+    snprintf(line, sizeof line, "%s execution%s in %" PRIu32 " thread%s, %s in all",
+             print_grouped(score->count, count), print_plural(score->count), score->threads,
+             print_plural(score->threads), print_time(score->total_ns, time));
+    if (score->recorded < score->count)
+        print_add(line, sizeof line, " (%s of them timed)", print_grouped(score->recorded, count));
+    print_add(line, sizeof line, "; fastest %s", print_time(score->min_ns, time));
+    print_add(line, sizeof line, ", median %s", print_time(score->median_ns, time));
+    print_add(line, sizeof line, ", 99 %% below %s", print_time(score->p99_ns, time));
+    print_add(line, sizeof line, ", slowest %s", print_time(score->max_ns, time));
+    fprintf(printer->out, "%*s", INDENT, "");
+    print_wrap(printer, PLAIN, INDENT, INDENT, line);
+}
+
+static void print_stacks(struct printer *printer, const struct interference_figures *figures,
+                         uint32_t block, struct chain *chain)
+{
+    const struct profile *profile = printer->profile;
+    const struct interference_rows *rows = &figures->rows[block];
+    double lost = 0;
+    uint64_t taken = 0;
+    for (size_t i = rows->stacks; i < rows->stacks_end; i++) {
+        lost += profile->block_stacks[i].lost_ns;
+        taken += profile->block_stacks[i].taken;
+    }
+    for (size_t i = rows->stacks; i < rows->stacks_end && i - rows->stacks < MOST_STACKS; i++) {
+        const struct profile_block_stack *stack = &profile->block_stacks[i];
+        char remark[TEXT_BYTES] = "";
+        if (rows->stacks_end - rows->stacks > 1)
+            snprintf(remark, sizeof remark, "%.0f %% of the loss and %.0f %% of the calls sampled",
+                     100 * share(stack->lost_ns, lost),
+                     100 * share((double)stack->taken, (double)taken));
+        print_make_chain(printer, printer->ranking.place_of[stack->context], chain);
+        print_side(printer, chain, 0, i == rows->stacks ? "called" : "and", remark);
+    }
+    if (rows->stacks_end - rows->stacks > MOST_STACKS)
+        fprintf(printer->out, "%*s%s%zu more places%s\n", INDENT + LABEL, "",
+                print_on(printer, DIM), rows->stacks_end - rows->stacks - MOST_STACKS,
+                print_off(printer));
+}
+
+static void print_holders(struct printer *printer, const struct interference_figures *figures,
+                          uint32_t block)
+{
+    const struct profile *profile = printer->profile;
+    const struct interference_rows *rows = &figures->rows[block];
+    double waited = 0;
+    for (size_t i = rows->holders; i < rows->holders_end; i++)
+        waited += profile->block_holders[i].waited_ns;
+    for (size_t i = rows->holders; i < rows->holders_end && i - rows->holders < MOST_HOLDERS; i++) {
+        const struct profile_block_holder *holder = &profile->block_holders[i];
+        char line[2 * TEXT_BYTES], name[NAME_BYTES] = "an unknown location", place[TEXT_BYTES] = "";
+        char times[32];
+        if (holder->context) {
+            const struct profile_frame *frame =
+                &profile->frames[profile->contexts[holder->context].frame];
+            print_function(printer, frame, name);
+            print_place(printer, frame->file, frame->line, place);
+        }
+        snprintf(line, sizeof line, "%s%s%s%s, for %.0f %% of the waiting (%s time%s)", name,
+                 place[0] ? " (" : "", place, place[0] ? ")" : "",
+                 100 * share(holder->waited_ns, waited), print_grouped(holder->times, times),
+                 print_plural(holder->times));
+        print_labelled(printer, PLAIN, i == rows->holders ? "held by" : "", line);
+    }
+}
+
+/* Callees' part in the words of the report, largest by the evidence's percentage. */
+static void add_callees(const struct interference_figures *figures, uint32_t block, char *line,
+                        size_t bytes)
+{
+    const struct interference_block *figure = &figures->blocks[block];
+    for (size_t i = 0; i < figure->children_count && i < 4; i++) {
+        char name[NAME_BYTES];
+        name_shorten(figures->profile->block_functions[figure->children[i].function].function, NAME,
+                     name);
+        print_add(line, bytes, "%s%s", i ? ", " : " It calls ", name);
+    }
+    if (figure->children_count)
+        print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
+}
+
+/* What is the same for many blocks is told once. */
+static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
+                         size_t bytes)
+{
+    if (strcmp(sentence, interference_shared_sentence) != 0) {
+        print_add(line, bytes, " %s", sentence);
+    } else if (printer->given_count) {
+        print_add(line, bytes, " As for #%zu.", printer->given[0].number);
+    } else {
+        printer->given[printer->given_count++] =
+            (struct given){interference_shared_sentence, number};
+        print_add(line, bytes, " %s", sentence);
+    }
+}
+
+static void print_cause(struct printer *printer, const struct interference_figures *figures,
+                        uint32_t block, size_t number)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
+    char line[INTERFERENCE_SENTENCES * INTERFERENCE_SENTENCE_BYTES + TEXT_BYTES] = "";
+    size_t count = interference_evidence(figures->result, block, sentences, INTERFERENCE_SENTENCES);
+    print_add(line, sizeof line, "%s.", interference_cause_words[score->cause]);
+    for (size_t i = 0; i < count; i++)
+        add_sentence(printer, number, sentences[i], line, sizeof line);
+    if (score->cause == INTERFERENCE_NESTED)
+        add_callees(figures, block, line, sizeof line);
+    print_labelled(printer, PLAIN, "cause", line);
+}
+
+static void print_gain(struct printer *printer, const struct interference_score *score)
+{
+    char line[TEXT_BYTES];
+    snprintf(line, sizeof line,
+             "Potential gain: if every execution were as fast as the fastest, its threads would "
+             "take %.1f %% less time, the program at most %.1f %%",
+             100 * score->sci, 100 * score->gain);
+    if (score->sci - score->sci_p1 > 0.01)
+        print_add(line, sizeof line, " (as fast as the 1st percentile: %.1f %%)",
+                  100 * score->sci_p1);
+    fprintf(printer->out, "%*s", INDENT, "");
+    print_wrap(printer, DIM, INDENT, INDENT, line);
+}
+
+static void print_rekeyed(struct printer *printer, const struct interference_figures *figures,
+                          uint32_t block)
+{
+    for (size_t i = 0; i < figures->rekeyed_count; i++) {
+        const struct interference_rekeyed *rekeyed = &figures->rekeyed[i];
+        char line[TEXT_BYTES], value[32] = "the result", time[32];
+        if (rekeyed->block != block)
+            continue;
+        if (rekeyed->value != INTERFERENCE_RESULT)
+            snprintf(value, sizeof value, "argument %" PRIu32, rekeyed->value);
+        if (rekeyed->regrouped.samples == 0) {
+            snprintf(line, sizeof line, "by %s: no value has enough samples", value);
+            print_labelled(printer, PLAIN, "other key", line);
+            continue;
+        }
+        snprintf(
+            line, sizeof line,
+            "by %s: %.1f %% of its threads' time would be lost instead of %.1f %%. From samples "
+            "(%zu of %zu, %zu value%s with %d or more)",
+            value, 100 * rekeyed->sci, 100 * figures->result->blocks[block].sci,
+            rekeyed->regrouped.samples, figures->blocks[block].samples_count,
+            rekeyed->regrouped.groups, print_plural(rekeyed->regrouped.groups),
+            INTERFERENCE_GROUP_LEAST);
+        for (size_t g = 0; g < BASE_COUNT(rekeyed->groups) && rekeyed->groups[g].samples; g++) {
+            const struct interference_group *group = &rekeyed->groups[g];
+            print_add(line, sizeof line, "%s", g ? ", " : "; fastest: ");
+            if (rekeyed->value == INTERFERENCE_RESULT)
+                print_add(line, sizeof line, "%" PRId64, (int64_t)group->value);
+            else
+                print_add(line, sizeof line, group->value < 65536 ? "%" PRIu64 : "0x%" PRIx64,
+                          group->value);
+            print_add(line, sizeof line, " %s", print_time(group->min_ns, time));
+        }
+        print_labelled(printer, PLAIN, "other key", line);
+    }
+}
+
+static void print_block(struct printer *printer, const struct interference_figures *figures,
+                        uint32_t block, size_t number, struct chain *chain)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    const struct profile_block *row = &printer->profile->timed_blocks[block];
+    const struct profile_block_function *function =
+        &printer->profile->block_functions[row->function];
+    char title[TEXT_BYTES], place[TEXT_BYTES], time[32], nested[64] = "";
+    block_title(figures, block, NAME + 16, title);
+    if (score->own_ns < 0.9 * score->lost_ns)
+        snprintf(nested, sizeof nested, ", %.1f %% excluding what it calls",
+                 100 * share(score->own_ns, score->threads_ns));
+    print_place(printer, function->file, function->line, place);
+    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n      %s%s%s%s%s\n",
+            print_on(printer, BOLD), number, 100 * score->sci, print_off(printer),
+            print_time(score->lost_ns, time), nested, print_on(printer, BOLD), title,
+            print_off(printer), place[0] ? "  " : "", place);
+    print_durations(printer, score);
+    interference_draw(printer, &figures->blocks[block], score, INDENT);
+    print_stacks(printer, figures, block, chain);
+    print_holders(printer, figures, block);
+    print_cause(printer, figures, block, number);
+    print_rekeyed(printer, figures, block);
+    print_gain(printer, score);
+}
+
+static double own_share(const struct interference_figures *figures, uint32_t block)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    return share(score->own_ns, score->threads_ns);
+}
+
+/* The first one is always shown whole. */
+static size_t findings_whole(const struct printer *printer,
+                             const struct interference_figures *figures)
+{
+    const uint32_t *ranked = figures->result->ranked;
+    size_t shown = findings_shown(printer, figures);
+    while (shown > 1 && printer->options->limit &&
+           own_share(figures, ranked[shown - 1]) < whole_share)
+        shown--;
+    return shown;
+}
+
+static void print_small(struct printer *printer, const struct interference_figures *figures,
+                        size_t from, size_t to)
+{
+    if (from < to)
+        putc('\n', printer->out);
+    for (size_t i = from; i < to; i++) {
+        uint32_t block = figures->result->ranked[i];
+        char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
+        block_title(figures, block, NAME, title);
+        caller_of(printer, figures, block, caller);
+        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+                 interference_cause_words[figures->result->blocks[block].cause]);
+        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, block));
+        print_wrap(printer, PLAIN, 15, 15, line);
+    }
+}
+
+static void print_rest(struct printer *printer, const struct interference_figures *figures,
+                       size_t shown)
+{
+    const struct interference_result *result = figures->result;
+    double rest = 0;
+    for (size_t i = shown; i < result->ranked_count; i++)
+        rest += result->blocks[result->ranked[i]].own_ns;
+    fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
+            print_on(printer, DIM), result->ranked_count - shown,
+            100 * share(rest, result->threads_ns), print_off(printer));
+    printer->paths_cut = true;
+}
+
+static bool print_findings(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t shown = findings_shown(printer, figures), whole = findings_whole(printer, figures);
+    struct chain *chain = malloc(sizeof *chain);
+    if (!chain)
+        return false;
+    print_heading(printer, "Blocks that lose time");
+    printer->given_count = 0;
+    if (shown == 0)
+        fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
+                100 * least_share);
+    for (size_t i = 0; i < whole; i++)
+        print_block(printer, figures, result->ranked[i], i + 1, chain);
+    free(chain);
+    print_small(printer, figures, whole, shown);
+    if (shown && shown < result->ranked_count)
+        print_rest(printer, figures, shown);
+    return true;
+}
+
+/* What lies between the blocks of a sequence, or goes with their being in it. */
+static bool print_sequences(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t count = result->sequences_count, shown;
+    struct chain *chain = malloc(sizeof *chain);
+    if (!chain)
+        return false;
+    while (count && printer->options->limit &&
+           own_share(figures, result->sequences[count - 1]) < sequence_share)
+        count--;
+    shown = printer->options->limit && count > MOST_SEQUENCES ? MOST_SEQUENCES : count;
+    if (shown)
+        print_heading(printer, "Sequences that lose more than their blocks do");
+    for (size_t i = 0; i < shown; i++)
+        print_block(printer, figures, result->sequences[i], i + 1, chain);
+    free(chain);
+    if (shown)
+        print_left(printer, count, shown);
+    return true;
+}
+
+/* ---- what is no interference ----------------------------------------------------------------- */
+
+static void print_row(struct printer *printer, const struct interference_figures *figures,
+                      uint32_t block, double part, const char *remark)
+{
+    char title[TEXT_BYTES], line[3 * TEXT_BYTES], count[32];
+    const struct interference_score *score = &figures->result->blocks[block];
+    block_title(figures, block, NAME, title);
+    snprintf(line, sizeof line, "%s: %s execution%s%s%s", title, print_grouped(score->count, count),
+             print_plural(score->count), remark[0] ? ", " : "", remark);
+    fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, share(part, score->threads_ns)));
+    print_wrap(printer, PLAIN, 11, 11, line);
+}
+
+static void print_varying(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t shown = listed(printer, result->varying_count);
+    if (shown == 0)
+        return;
+    print_heading(printer, "Varying work: slower where there was more to do");
+    for (size_t i = 0; i < shown; i++) {
+        uint32_t block = result->varying[i];
+        char sentence[1][INTERFERENCE_SENTENCE_BYTES] = {""};
+        interference_evidence(result, block, sentence, 1);
+        sentence[0][0] = (char)tolower((unsigned char)sentence[0][0]);
+        print_row(printer, figures, block, result->blocks[block].lost_ns, sentence[0]);
+        print_rekeyed(printer, figures, block);
+    }
+    print_left(printer, result->varying_count, shown);
+}
+
+static double total_share(const struct interference_figures *figures, uint32_t block)
+{
+    const struct interference_score *score = &figures->result->blocks[block];
+    return share(score->total_ns, score->threads_ns);
+}
+
+/* Of a list by total time, those that took some of it. */
+static size_t worth_listing(const struct printer *printer,
+                            const struct interference_figures *figures, const uint32_t *blocks,
+                            size_t count, double least)
+{
+    while (count && printer->options->limit && total_share(figures, blocks[count - 1]) < least)
+        count--;
+    return count;
+}
+
+static void print_idle(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t count = worth_listing(printer, figures, result->idle, result->idle_count, least_share);
+    size_t shown = listed(printer, count);
+    if (shown == 0)
+        return;
+    print_heading(printer, "Idle waits: waiting for something to happen, not interference");
+    for (size_t i = 0; i < shown; i++) {
+        char caller[TEXT_BYTES];
+        caller_of(printer, figures, result->idle[i], caller);
+        print_row(printer, figures, result->idle[i], result->blocks[result->idle[i]].total_ns,
+                  caller);
+    }
+    print_left(printer, count, shown);
+}
+
+/* Rare blocks that hardly took any time hide nothing. */
+static void print_few(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    size_t count =
+        worth_listing(printer, figures, result->few, result->few_count, 10 * least_share);
+    size_t shown = listed(printer, count);
+    char line[TEXT_BYTES];
+    if (shown == 0)
+        return;
+    uint64_t least = figures->input.least ? figures->input.least : INTERFERENCE_LEAST;
+    print_heading(printer, "Too few executions for a score");
+    snprintf(line, sizeof line,
+             "With fewer than %" PRIu64 " even the fastest may have been disturbed. The time shown "
+             "is what they took; whether it was lost is unknown.",
+             least);
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
+    for (size_t i = 0; i < shown; i++)
+        print_row(printer, figures, result->few[i], result->blocks[result->few[i]].total_ns, "");
+    print_left(printer, result->few_count, shown);
+}
+
+/* ---- what was not seen ----------------------------------------------------------------------- */
+
+static void print_skips(struct printer *printer)
+{
+    const struct profile *profile = printer->profile;
+    size_t shown = listed(printer, profile->block_skips_count);
+    if (shown == 0)
+        return;
+    print_heading(printer, "Not hooked");
+    for (size_t i = 0; i < shown; i++) {
+        const struct profile_block_skip *skip = &profile->block_skips[i];
+        char line[TEXT_BYTES], name[NAME_BYTES], module[64] = "", why[256];
+        name_shorten(skip->function, NAME, name);
+        name_clean(skip->why, why, sizeof why);
+        if (skip->module)
+            name_clean(name_base(skip->module), module, sizeof module);
+        snprintf(line, sizeof line, "%s%s%s%s%s", name, module[0] ? " in " : "", module,
+                 name[0] || module[0] ? ": " : "", why);
+        fprintf(printer->out, "  - ");
+        print_wrap(printer, PLAIN, 4, 4, line);
+    }
+    print_left(printer, profile->block_skips_count, shown);
+}
+
+static void print_cost(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct profile *profile = printer->profile;
+    char line[TEXT_BYTES], events[32], skipped[32], each[32];
+    double part = share(figures->cost_ns, figures->result->threads_ns);
+    if (figures->events == 0)
+        return;
+    print_heading(printer, "Cost of recording");
+    snprintf(line, sizeof line,
+             "About %.1f %% of the threads' time, for %s timed executions (%s each).", 100 * part,
+             print_grouped(figures->events, events),
+             print_time(share(figures->cost_ns, (double)figures->events), each));
+    if (figures->skipped)
+        print_add(line, sizeof line, " %s executions were not timed%s",
+                  print_grouped(figures->skipped, skipped), figures->highest_every > 1 ? "" : ".");
+    if (figures->skipped && figures->highest_every > 1)
+        print_add(line, sizeof line, ": threads timed at least one in %" PRIu64 ".",
+                  figures->highest_every);
+    if (figures->unhooked)
+        print_add(line, sizeof line, " %s were not seen: table full.",
+                  print_grouped(figures->unhooked, skipped));
+    if (figures->switches_lost)
+        print_add(line, sizeof line, " %s context switches were overwritten before they were read.",
+                  print_grouped(figures->switches_lost, skipped));
+    if (part > 0.1 && profile->block_runs_count && !profile->block_runs[0].automatic)
+        print_add(line, sizeof line, " --every 16 would cost less.");
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+/* A --key that says nothing about what was recorded is a typing error, mostly. */
+static void print_keys(struct printer *printer, const struct interference_figures *figures)
+{
+    for (size_t k = 0; k < printer->options->keys_count; k++) {
+        char line[TEXT_BYTES], clean[256];
+        bool used = false;
+        for (size_t i = 0; i < figures->rekeyed_count && !used; i++) {
+            uint32_t value,
+                function = printer->profile->timed_blocks[figures->rekeyed[i].block].function;
+            used = interference_key_matches(printer->options->keys[k],
+                                            printer->profile->block_functions[function].function,
+                                            &value) &&
+                   value == figures->rekeyed[i].value;
+        }
+        if (used)
+            continue;
+        name_clean(printer->options->keys[k], clean, sizeof clean);
+        snprintf(line, sizeof line,
+                 "No block with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
+                 "or result, and FUNCTION a name as shown here.",
+                 clean);
+        fprintf(printer->out, "\n  ");
+        print_wrap(printer, PLAIN, 2, 2, line);
+    }
+}
+
+bool interference_print(struct printer *printer)
+{
+    struct interference_figures figures;
+    bool good = interference_figures(printer->profile, printer->options, &figures);
+    if (good) {
+        print_total(printer, &figures);
+        print_causes(printer, &figures);
+        print_beside(printer, &figures);
+        print_top(printer, &figures);
+        good = print_threads(printer, &figures);
+    }
+    if (good) {
+        print_keys(printer, &figures);
+        good = print_findings(printer, &figures) && print_sequences(printer, &figures);
+    }
+    if (good) {
+        print_varying(printer, &figures);
+        print_idle(printer, &figures);
+        print_few(printer, &figures);
+        print_skips(printer);
+        print_cost(printer, &figures);
+    }
+    interference_figures_free(&figures);
+    return good;
+}

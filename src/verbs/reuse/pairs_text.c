@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Pairs of places for people: how far apart they use the same data, where their paths part, the
+ * loops around them, what would bring them together, and what that could save.
+ */
+#include "show/print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_LOOPS = 3,
+    FEW_REUSES = 5, /* of a pair: said, because its share may be luck */
+};
+
+/* A pair below that is not worth anybody's time. */
+static const double least_share = 0.005;
+
+static bool any_far(const struct ranking *ranking)
+{
+    return ranking->reuse_pairs_count && ranking->reuse_pairs[0].far > 0;
+}
+
+static size_t pairs_shown(const struct printer *printer)
+{
+    const struct ranking *ranking = &printer->ranking;
+    size_t shown = ranking->reuse_pairs_count;
+    if (printer->options->limit == 0)
+        return shown;
+    if (shown > printer->options->limit)
+        shown = printer->options->limit;
+    while (shown && (any_far(ranking) ? ranking->reuse_pairs[shown - 1].far_share
+                                      : ranking->reuse_pairs[shown - 1].share) < least_share)
+        shown--;
+    return shown;
+}
+
+void print_reuse_narrow(struct printer *printer)
+{
+    for (size_t i = 0; i < pairs_shown(printer); i++) {
+        print_narrow(printer, printer->ranking.reuse_pairs[i].use_place);
+        print_narrow(printer, printer->ranking.reuse_pairs[i].reuse_place);
+    }
+}
+
+bool print_reuse_is_cut(const struct printer *printer)
+{
+    return pairs_shown(printer) < printer->ranking.reuse_pairs_count;
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+static void add_distances(const struct printer *printer, const struct reuse_figures *figures,
+                          const struct rank_reuse_pair *pair, char *line, size_t bytes)
+{
+    char number[32], size[32];
+    double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
+    if (printer->ranking.distances)
+        print_add(line, bytes, "on average %s%s %s (%s) and ",
+                  figures->totals.stack ? "" : "about ", print_short(distance, number),
+                  print_unit(&figures->totals, distance),
+                  print_bytes(distance * figures->totals.unit_bytes, size));
+    print_add(line, bytes, "%s%s accesses later", figures->paced ? "about " : "",
+              print_short(pair->time / weight, number));
+}
+
+static void print_head(struct printer *printer, const struct reuse_figures *figures,
+                       const struct rank_reuse_pair *pair, size_t number)
+{
+    char head[64], line[TEXT_BYTES] = "", share[32];
+    bool by_distance = any_far(&printer->ranking);
+    snprintf(head, sizeof head, "#%zu  %s", number,
+             print_percent(by_distance ? pair->far_share : pair->share, share));
+    fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
+    if (by_distance)
+        print_add(line, sizeof line, "of the distance, %s ", print_percent(pair->share, share));
+    print_add(line, sizeof line, "of the reuses");
+    if (figures->sampled && pair->interval.known)
+        print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->interval.low,
+                  100 * pair->interval.high);
+    print_add(line, sizeof line, "; ");
+    add_distances(printer, figures, pair, line, sizeof line);
+    if (figures->sampled && pair->count < FEW_REUSES)
+        print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
+                  print_plural(pair->count));
+    print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
+}
+
+/* ---- places ---------------------------------------------------------------------------------- */
+
+/* "the loop at a.c:12", with its function if that is not the one at hand. */
+static void add_loop(const struct printer *printer, uint32_t id, const char *function, char *line,
+                     size_t bytes)
+{
+    const struct profile_loop *loop = &printer->profile->loops[id];
+    char place[TEXT_BYTES], name[NAME_BYTES];
+    struct profile_frame frame = {
+        .function = loop->function, .address = loop->address, .module = loop->module};
+    print_place(printer, loop->file, loop->line, place);
+    print_function(printer, &frame, name);
+    if (!place[0])
+        print_add(line, bytes, "a loop in %s", name);
+    else if (loop->function && function && strcmp(loop->function, function) != 0)
+        print_add(line, bytes, "the loop at %s in %s", place, name);
+    else
+        print_add(line, bytes, "the loop at %s", place);
+}
+
+/* Innermost first. "" for none. */
+static void loops_text(const struct printer *printer, const struct shape_loops *loops,
+                       const char *function, char *line, size_t bytes)
+{
+    line[0] = 0;
+    for (unsigned i = loops->count; i-- > 0;) {
+        if (loops->count - i > MOST_LOOPS) {
+            print_add(line, bytes, ", inside %u more", i + 1);
+            return;
+        }
+        if (line[0])
+            print_add(line, bytes, ", inside ");
+        add_loop(printer, loops->loops[i], function, line, bytes);
+    }
+}
+
+static const char *function_of(const struct profile *profile, uint32_t context)
+{
+    return profile->frames[profile->contexts[context].frame].function;
+}
+
+static void side_remark(const struct printer *printer, const struct shape_loops *loops,
+                        uint32_t context, char *remark, size_t bytes)
+{
+    char line[TEXT_BYTES - 16];
+    loops_text(printer, loops, function_of(printer->profile, context), line, sizeof line);
+    snprintf(remark, bytes, "%s%s", line[0] ? "in " : "", line);
+}
+
+static void print_labelled(struct printer *printer, const char *label, const char *text)
+{
+    fprintf(printer->out, "      %-14s", label);
+    print_wrap(printer, PLAIN, 20, 20, text);
+}
+
+/* The function that both paths go through last, unless the lines of use and reuse say so. */
+static void print_parting(struct printer *printer, const struct shape *shape)
+{
+    const struct profile *profile = printer->profile;
+    char line[TEXT_BYTES * 2] = "", name[NAME_BYTES], use_place[TEXT_BYTES],
+                           reuse_place[TEXT_BYTES];
+    if (!shape->use_called && !shape->reuse_called)
+        return;
+    const struct profile_frame *use = &profile->frames[shape->use_frame];
+    const struct profile_frame *reuse = &profile->frames[shape->reuse_frame];
+    print_place(printer, use->file, use->line, use_place);
+    print_place(printer, reuse->file, reuse->line, reuse_place);
+    if (!use_place[0] || !reuse_place[0] || strcmp(use_place, reuse_place) == 0)
+        return;
+    print_function(printer, use, name);
+    print_add(line, sizeof line, "%s, at %s and %s", name, use_place, reuse_place);
+    print_labelled(printer, "paths part in", line);
+}
+
+static void print_places(struct printer *printer, const struct rank_reuse_pair *pair,
+                         const struct shape *shape, struct chain chains[2])
+{
+    char remark[TEXT_BYTES];
+    bool same = pair->use_place == pair->reuse_place;
+    print_make_chain(printer, pair->use_place, &chains[0]);
+    print_make_chain(printer, pair->reuse_place, &chains[1]);
+    size_t common = print_common_frames(&chains[0], &chains[1]);
+    print_common(printer, &chains[0], common);
+    if (same) {
+        side_remark(printer, &shape->shared, pair->use, remark, sizeof remark);
+        print_side(printer, &chains[0], common, "both", remark);
+        return;
+    }
+    print_parting(printer, shape);
+    if (shape->shared.count) {
+        loops_text(printer, &shape->shared, function_of(printer->profile, pair->use), remark,
+                   sizeof remark);
+        print_labelled(printer, "both in", remark);
+    }
+    side_remark(printer, &shape->use, pair->use, remark, sizeof remark);
+    print_side(printer, &chains[0], common, "used", remark);
+    side_remark(printer, &shape->reuse, pair->reuse, remark, sizeof remark);
+    print_side(printer, &chains[1], common, "reused", remark);
+}
+
+/* ---- what to do ------------------------------------------------------------------------------ */
+
+static void print_saving(struct printer *printer, const struct reuse_figures *figures,
+                         const struct rank_reuse_pair *pair)
+{
+    const struct ranking *ranking = &printer->ranking;
+    char line[TEXT_BYTES] = "", name[64];
+    int digits = figures->sampled ? 1 : 2;
+    for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
+        double bytes = (double)ranking->caches[i].bytes;
+        double ratio = figures_miss_ratio(figures, bytes).ratio;
+        double without = figures_ratio_without(figures, pair, bytes);
+        if (ratio - without < FIGURES_LEAST_SAVING)
+            continue;
+        print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
+                  figures->sampled ? "about " : "", digits, 100 * ratio, digits, 100 * without,
+                  ranking->caches[i].level ? "" : "a cache of ",
+                  print_cache(&ranking->caches[i], name));
+    }
+    if (!line[0])
+        return;
+    char whole[TEXT_BYTES + 80];
+    snprintf(whole, sizeof whole, "If all of them were near, misses would fall at best%s.", line);
+    fprintf(printer->out, "      ");
+    print_wrap(printer, DIM, 6, 6, whole);
+}
+
+static void print_pair(struct printer *printer, const struct reuse_figures *figures,
+                       const struct rank_reuse_pair *pair, size_t number, struct chain chains[2])
+{
+    struct shape shape;
+    shape_find(&printer->ranking, pair, &shape);
+    print_head(printer, figures, pair, number);
+    print_places(printer, pair, &shape, chains);
+    print_saving(printer, figures, pair);
+    struct transform transform =
+        transform_pair(&printer->ranking, figures, &printer->sources, pair, &shape);
+    if (transform.kind != TRANSFORM_NONE)
+        print_given(printer, transform.text, number);
+}
+
+static void print_order(struct printer *printer)
+{
+    const struct ranking *ranking = &printer->ranking;
+    const struct profile_cache *near = &ranking->caches[ranking->near_cache];
+    char order[TEXT_BYTES], name[64];
+    if (!any_far(ranking))
+        snprintf(order, sizeof order, "all of them near: any first-level cache holds them");
+    else if (!ranking->distances)
+        snprintf(order, sizeof order, "ordered by their time distance");
+    else
+        snprintf(order, sizeof order, "ordered by their distance beyond %s",
+                 print_cache(near, name));
+    fprintf(printer->out, "\n%sReuses by place%s  ", print_on(printer, STRONG), print_off(printer));
+    print_wrap(printer, PLAIN, 17, 2, order);
+}
+
+bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures)
+{
+    const struct ranking *ranking = &printer->ranking;
+    size_t shown = pairs_shown(printer);
+    struct chain *chains = malloc(2 * sizeof *chains);
+    double rest = 0;
+    if (!chains)
+        return false;
+    printer->given_count = 0;
+    print_order(printer);
+    for (size_t i = 0; i < shown; i++)
+        print_pair(printer, figures, &ranking->reuse_pairs[i], i + 1, chains);
+    free(chains);
+    for (size_t i = shown; i < ranking->reuse_pairs_count; i++)
+        rest += ranking->reuse_pairs[i].share;
+    if (shown < ranking->reuse_pairs_count)
+        fprintf(printer->out, "\n  %s%zu %s, together %.1f %% of the reuses%s\n",
+                print_on(printer, DIM), ranking->reuse_pairs_count - shown,
+                shown ? "more" : "of less than 0.5 % each", 100 * rest, print_off(printer));
+    return true;
+}

@@ -1,0 +1,549 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reuse distances for people: where the quantiles lie, coarse histograms of the distances, and,
+ * where they are estimates, what these rest on.
+ */
+#include "show/print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LABEL_COLUMNS = 14,  /* "128K – 512K"                                        */
+    SHARE_COLUMNS = 9,   /* "   25.0 %"                                          */
+    MOST_BAR = 24,       /* of two side by side                                  */
+    QUANTILE_LABEL = 23, /* "time distance, accesses"                           */
+    QUANTILE_COLUMNS = 12,
+    LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
+    MOST_ROWS = 32,              /* of a histogram: beyond, rows of two octaves, or three */
+    LEAST_ELIDED = 3,            /* empty rows in a row */
+    LEAST_SAMPLES = 100,         /* the interval of 50 % is then 40..60 */
+    PAPER_OCTAVE = 13,           /* the one that begins at 4096 */
+};
+
+/* A row whose share would read 0.0 % at both ends of the histogram is left out. */
+static const double least_row = 0.0005;
+/* Model and expectation apart by more: the model's assumption shows. */
+static const double sure_agreement = 0.9;
+
+const char *print_unit(const struct profile_reuse *totals, double count)
+{
+    bool one = count == 1;
+    if (totals->unit_bytes == 1)
+        return one ? "byte" : "bytes";
+    if (totals->unit_bytes == 8)
+        return one ? "word" : "words";
+    return one ? "line" : "lines";
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+const char *print_short(double value, char out[32])
+{
+    static const char units[] = " KMGTPE";
+    size_t unit = 0;
+    for (; value >= 9999.5 && unit + 2 < sizeof units; unit++)
+        value /= 1024;
+    if (unit)
+        snprintf(out, 32, value < 99.95 ? "%.1f %c" : "%.0f %c", value, units[unit]);
+    else
+        snprintf(out, 32, "%.0f", value);
+    return out;
+}
+
+const char *print_percent(double share, char out[32])
+{
+    snprintf(out, 32, share < 0.0005 ? "<0.1 %%" : "%.1f %%", 100 * share);
+    return out;
+}
+
+const char *print_time(double ns, char out[32])
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s"};
+    size_t unit = 0;
+    /* 999.96 would read as 1000.0 */
+    for (; unit + 1 < BASE_COUNT(units) && ns >= 999.5; unit++)
+        ns /= 1000;
+    snprintf(out, 32, ns < 9.95 && unit && fabs(ns - round(ns)) >= 0.05 ? "%.1f %s" : "%.0f %s", ns,
+             units[unit]);
+    return out;
+}
+
+const char *print_size(uint64_t bytes, char out[32])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < BASE_COUNT(units); unit++)
+        value /= 1024;
+    snprintf(out, 32, "%.*f %s", value >= 100 || value == floor(value) ? 0 : 2, value, units[unit]);
+    return out;
+}
+
+/* Powers of two: 512, 4K, 1M. */
+static const char *power_name(uint64_t value, char out[32])
+{
+    static const char units[] = " KMGTPE";
+    size_t unit = 0;
+    for (; value >= 1024 && value % 1024 == 0; unit++)
+        value /= 1024;
+    snprintf(out, 32, unit ? "%" PRIu64 "%c" : "%" PRIu64, value, units[unit]);
+    return out;
+}
+
+const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1])
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    unsigned filled = (unsigned)(share * most * 8 + 0.5), columns = filled / 8;
+    out[0] = 0;
+    for (unsigned i = 0; i < columns && i < most; i++)
+        strcat(out, "█");
+    if (columns < most)
+        strcat(out, eighths[filled % 8]);
+    return out;
+}
+
+void print_pad(struct printer *printer, const char *text, unsigned columns, bool right)
+{
+    unsigned used = name_columns(text);
+    int blanks = used < columns ? (int)(columns - used) : 0;
+    fprintf(printer->out, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
+}
+
+/* ---- overview -------------------------------------------------------------------------------- */
+
+/* Estimates of a damaged profile may be beyond any integer. */
+static const char *count_text(double count, char out[32])
+{
+    return print_grouped(count < 1e18 ? (uint64_t)(count + 0.5) : (uint64_t)1e18, out);
+}
+
+static void print_totals(struct printer *printer, const struct reuse_figures *figures)
+{
+    const struct profile_reuse *totals = &figures->totals;
+    char line[TEXT_BYTES] = "", number[32], bytes[32];
+    /* Digits that are not known are not shown. */
+    const char *about = figures->sampled ? "about " : "";
+    print_add(line, sizeof line, "%s%s %saccess%s to ", about,
+              figures->sampled ? print_short(totals->accesses, number)
+                               : count_text(totals->accesses, number),
+              totals->unit_bytes == 1 ? "byte " : "", totals->accesses == 1 ? "" : "es");
+    print_add(line, sizeof line, "%s%s %s", about,
+              figures->sampled ? print_short(totals->locations, number)
+                               : count_text(totals->locations, number),
+              print_unit(totals, totals->locations));
+    if (totals->unit_bytes > 1)
+        print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
+                  print_bytes(totals->locations * totals->unit_bytes, bytes));
+    if (totals->never_reused < 0.5)
+        print_add(line, sizeof line, "; all of them reused");
+    else
+        print_add(line, sizeof line, "; %s%s of them never reused", about,
+                  figures->sampled ? print_short(totals->never_reused, number)
+                                   : count_text(totals->never_reused, number));
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+/* Of a recording that followed some of the locations only. */
+static void print_kept(struct printer *printer, const struct profile_reuse *totals)
+{
+    char line[TEXT_BYTES], number[32];
+    if (totals->share_last >= 1)
+        return;
+    snprintf(line, sizeof line, "Estimated from %s accesses to ",
+             print_grouped(totals->kept_accesses, number));
+    print_add(line, sizeof line, "%s %s, %.3g %% of them, chosen by a hash of their address",
+              print_grouped(totals->kept_locations, number),
+              print_unit(totals, (double)totals->kept_locations), 100 * totals->share_last);
+    if (totals->share_first > totals->share_last)
+        print_add(line, sizeof line, " (%.3g %% at first, fewer once the table was full)",
+                  100 * totals->share_first);
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
+}
+
+/* What an estimate rests on, and what sampling does not see. */
+static void print_basis(struct printer *printer, const struct reuse_figures *figures)
+{
+    const struct profile_pace *pace = &figures->pace;
+    char line[TEXT_BYTES * 2] = "", clean[TEXT_BYTES], number[32], trap[32];
+    if (!figures->sampled)
+        return;
+    print_add(line, sizeof line, "Estimated from %s samples. ",
+              print_grouped(figures->totals.kept_accesses, number));
+    if (figures->paced) {
+        name_clean(pace->calibration, clean, 400);
+        print_add(line, sizeof line,
+                  "CPU time between use and reuse was measured; distances in accesses follow from "
+                  "it at about %.2g accesses per nanosecond (%.2g – %.2g, %s). ",
+                  pace->accesses_per_ns, pace->low, pace->high, clean);
+        print_add(line, sizeof line,
+                  "Times below %s are not distinguished; %s were subtracted for each trap. ",
+                  print_time(pace->floor_ns, number), print_time(pace->trap_ns, trap));
+    }
+    print_add(line, sizeof line, "Reuse by another thread is not seen.");
+    if (figures->totals.unit_bytes > 1)
+        print_add(line, sizeof line,
+                  " A watchpoint covers part of a %s: reuse of its other bytes is seen only within "
+                  "the few instructions looked ahead.",
+                  print_unit(&figures->totals, 1));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, DIM, 2, 2, line);
+}
+
+/* ---- quantiles ------------------------------------------------------------------------------- */
+
+static const double quantiles[] = {0.5, 0.7, 0.8, 0.9, 0.95};
+
+static unsigned quantile_columns(const struct printer *printer)
+{
+    unsigned columns = (printer->width - 2 - QUANTILE_LABEL) / BASE_COUNT(quantiles);
+    return columns < LEAST_QUANTILE_COLUMNS ? LEAST_QUANTILE_COLUMNS
+           : columns < QUANTILE_COLUMNS     ? columns
+                                            : QUANTILE_COLUMNS;
+}
+
+static size_t quantiles_shown(const struct printer *printer)
+{
+    size_t most = (printer->width - 2 - QUANTILE_LABEL) / quantile_columns(printer);
+    return most < BASE_COUNT(quantiles) ? most : BASE_COUNT(quantiles);
+}
+
+typedef const char *quantile_text(const struct reuse_figures *figures, double distance,
+                                  char out[32]);
+
+static void print_quantile_row(struct printer *printer, const char *label,
+                               const struct reuse_figures *figures, const double *histogram,
+                               quantile_text *text)
+{
+    char value[32];
+    fprintf(printer->out, "  %-*s", QUANTILE_LABEL, label);
+    for (size_t i = 0; i < quantiles_shown(printer); i++)
+        print_pad(printer, text(figures, mrc_quantile(histogram, quantiles[i]), value),
+                  quantile_columns(printer), true);
+    putc('\n', printer->out);
+}
+
+static const char *distance_text(const struct reuse_figures *figures, double distance, char out[32])
+{
+    (void)figures;
+    return print_short(distance, out);
+}
+
+/* Distance 0 needs room for one location, the one that is reused. */
+static const char *room_text(const struct reuse_figures *figures, double distance, char out[32])
+{
+    return print_bytes((floor(distance) + 1) * figures->totals.unit_bytes, out);
+}
+
+static const char *time_text(const struct reuse_figures *figures, double ns, char out[32])
+{
+    char floor_text[32];
+    if (ns >= figures->pace.floor_ns)
+        return print_time(ns, out);
+    snprintf(out, 32, "<%s", print_time(figures->pace.floor_ns, floor_text));
+    return out;
+}
+
+/* Reuses that were foreseen came within a few instructions, but how many nanoseconds later is not
+   known: they count as below the floor. */
+static void all_elapsed(const struct reuse_figures *figures, double elapsed[DISTANCE_BINS])
+{
+    memcpy(elapsed, figures->elapsed, sizeof figures->elapsed);
+    elapsed[0] += fmax(0, mrc_sum(figures->time) - mrc_sum(elapsed));
+}
+
+static void print_quantiles(struct printer *printer, const struct reuse_figures *figures)
+{
+    const struct profile_reuse *totals = &figures->totals;
+    double elapsed[DISTANCE_BINS];
+    char label[64];
+    fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), QUANTILE_LABEL, "reuses within");
+    for (size_t i = 0; i < quantiles_shown(printer); i++)
+        fprintf(printer->out, "%*.0f %%", (int)quantile_columns(printer) - 2, 100 * quantiles[i]);
+    fprintf(printer->out, "%s\n", print_off(printer));
+    if (mrc_sum(figures->elapsed) > 0) {
+        all_elapsed(figures, elapsed);
+        print_quantile_row(printer, "CPU time", figures, elapsed, time_text);
+    }
+    print_quantile_row(printer, figures->paced ? "accesses, estimated" : "time distance, accesses",
+                       figures, figures->time, distance_text);
+    snprintf(label, sizeof label, "%s, %s", totals->stack ? "stack distance" : "stack, by model",
+             print_unit(totals, 2));
+    print_quantile_row(printer, label, figures, figures_stack(figures), distance_text);
+    print_quantile_row(printer, "cache that holds them", figures, figures_stack(figures),
+                       room_text);
+}
+
+/* ---- histograms ------------------------------------------------------------------------------ */
+
+/* Where one of mrc_octave begins. */
+static uint64_t octave_low(unsigned octave)
+{
+    return octave == 0 ? 0 : UINT64_C(1) << (octave - 1);
+}
+
+/* One histogram, or two side by side. */
+struct rows {
+    const char *headings[2];
+    double shares[2][MRC_OCTAVES];
+    unsigned columns;
+    unsigned first, end, step; /* octaves [first, end) in rows of `step` */
+    bool paper;                /* the first row ends at 4096             */
+};
+
+static void add_column(struct rows *rows, const char *heading, const double *histogram)
+{
+    double sum = mrc_sum(histogram), *shares = rows->shares[rows->columns];
+    memset(shares, 0, sizeof rows->shares[0]);
+    for (unsigned bin = 0; bin < DISTANCE_BINS && sum > 0; bin++)
+        shares[mrc_octave(bin)] += histogram[bin] / sum;
+    rows->headings[rows->columns++] = heading;
+}
+
+static bool row_is_empty(const struct rows *rows, unsigned octave)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < rows->columns; i++)
+        sum += rows->shares[i][octave];
+    return sum < least_row;
+}
+
+static void find_range(struct rows *rows, bool paper)
+{
+    rows->paper = paper;
+    rows->end = MRC_OCTAVES;
+    while (rows->end > 1 && row_is_empty(rows, rows->end - 1))
+        rows->end--;
+    for (rows->first = 0; !paper && rows->first + 1 < rows->end && row_is_empty(rows, rows->first);)
+        rows->first++;
+    rows->step = paper ? 1 : 1 + (rows->end - rows->first - 1) / MOST_ROWS;
+}
+
+static unsigned bar_columns(const struct printer *printer, const struct rows *rows)
+{
+    unsigned count = rows->columns;
+    unsigned columns =
+        (printer->width - 2 - LABEL_COLUMNS - count * (SHARE_COLUMNS + 1) - 1) / count;
+    unsigned most = count == 1 ? PRINT_BAR : MOST_BAR;
+    return columns < most ? columns : most;
+}
+
+/* No blanks at the end of a line: `last` is said of the last share that is printed. */
+static void print_share(struct printer *printer, double share, unsigned most, bool last)
+{
+    char text[4 * PRINT_BAR + 1];
+    print_bar(share, most, text);
+    if (share < least_row)
+        fprintf(printer->out, "%*s", SHARE_COLUMNS, "");
+    else
+        fprintf(printer->out, "%*.1f %%", SHARE_COLUMNS - 2, 100 * share);
+    if (!last || text[0])
+        fprintf(printer->out, " %s", text);
+    if (!last)
+        print_pad(printer, "", most + 1 - name_columns(text), false);
+}
+
+static void print_shares(struct printer *printer, const char *label, const double *shares,
+                         unsigned columns, unsigned most)
+{
+    while (columns > 0 && shares[columns - 1] < least_row)
+        columns--;
+    fputs("  ", printer->out);
+    print_pad(printer, label, columns ? LABEL_COLUMNS : 0, false);
+    for (unsigned i = 0; i < columns; i++)
+        print_share(printer, shares[i], most, i + 1 == columns);
+    putc('\n', printer->out);
+}
+
+static void print_row(struct printer *printer, const struct rows *rows, unsigned octave,
+                      unsigned next)
+{
+    char low[32], high[32], label[80];
+    double shares[2] = {0, 0};
+    for (unsigned column = 0; column < rows->columns; column++)
+        for (unsigned i = octave; i < next && i < MRC_OCTAVES; i++)
+            shares[column] += rows->shares[column][i];
+    power_name(octave_low(octave), low);
+    if (next < MRC_OCTAVES && octave_low(next) - octave_low(octave) > 1)
+        snprintf(label, sizeof label, "%s – %s", low, power_name(octave_low(next), high));
+    else
+        snprintf(label, sizeof label, "%s%s", low, next < MRC_OCTAVES ? "" : " –");
+    print_shares(printer, label, shares, rows->columns, bar_columns(printer, rows));
+}
+
+/* Behind the empty rows from `octave` on. */
+static unsigned behind_empty(const struct rows *rows, unsigned octave)
+{
+    while (octave < rows->end && row_is_empty(rows, octave))
+        octave++;
+    return octave;
+}
+
+static void print_rows(struct printer *printer, const char *heading, const struct rows *rows)
+{
+    fprintf(printer->out, "\n  %s", print_on(printer, DIM));
+    print_pad(printer, heading, LABEL_COLUMNS, false);
+    for (unsigned i = 0; i < rows->columns; i++) {
+        fprintf(printer->out, "%*s", SHARE_COLUMNS, rows->headings[i]);
+        if (i + 1 < rows->columns)
+            fprintf(printer->out, "%*s", (int)bar_columns(printer, rows) + 2, "");
+    }
+    fprintf(printer->out, "%s\n", print_off(printer));
+    for (unsigned octave = rows->first, next; octave < rows->end; octave = next) {
+        next = rows->paper && octave == 0 ? PAPER_OCTAVE : octave + rows->step;
+        unsigned behind = behind_empty(rows, octave);
+        if (octave && behind >= octave + LEAST_ELIDED && rows->step == 1) {
+            fputs("  …\n", printer->out);
+            next = behind;
+        } else {
+            print_row(printer, rows, octave, next);
+        }
+    }
+}
+
+static void print_histogram(struct printer *printer, const struct reuse_figures *figures)
+{
+    struct rows rows = {.columns = 0};
+    add_column(&rows, figures->paced ? "about" : "time", figures->time);
+    add_column(&rows, figures->totals.stack ? "stack" : "model", figures_stack(figures));
+    find_range(&rows, printer->options->paper_bins);
+    print_rows(printer, figures->paced ? "accesses" : "distance", &rows);
+}
+
+/* ---- CPU time -------------------------------------------------------------------------------- */
+
+/* 1, 2, 5, 10, 20, ... */
+static double next_step(double step)
+{
+    double power = pow(10, floor(log10(step) + 1e-9)), digit = step / power;
+    return digit < 1.5 ? 2 * power : digit < 3 ? 5 * power : 10 * power;
+}
+
+/* "100 – 200 µs"; both are 1, 2 or 5 times a power of ten. */
+static void step_label(double low, double end, char label[80])
+{
+    char from[32], to[32];
+    size_t digits = strspn(print_time(low, from), "0123456789.");
+    print_time(end, to);
+    if (end < 1000 * pow(1000, floor(log10(low) / 3 + 1e-9)))
+        from[digits] = 0;
+    snprintf(label, 80, "%s – %s", from, to);
+}
+
+/* In steps that people count time in: powers of two of nanoseconds read badly. */
+static void print_time_rows(struct printer *printer, const struct reuse_figures *figures,
+                            const double *elapsed)
+{
+    double sum = mrc_sum(elapsed), low = 1, end, last = 0;
+    char label[80], to[32];
+    struct rows rows = {.columns = 1};
+    unsigned most = bar_columns(printer, &rows);
+    while (low < figures->pace.floor_ns && low < 1e15)
+        low = next_step(low);
+    double share = mrc_weight(elapsed, 0, low) / sum;
+    snprintf(label, sizeof label, "below %s", print_time(low, to));
+    print_shares(printer, label, &share, 1, most);
+    for (last = low; last < 1e19 && mrc_weight(elapsed, last, 0x1p64) >= least_row * sum;)
+        last = next_step(last);
+    for (unsigned empty = share >= least_row ? 0 : LEAST_ELIDED; low < last; low = end) {
+        end = next_step(low);
+        share = mrc_weight(elapsed, low, end) / sum;
+        step_label(low, end, label);
+        empty = share >= least_row ? 0 : empty + 1;
+        if (empty == 0)
+            print_shares(printer, label, &share, 1, most);
+        else if (empty == 1)
+            fputs("  …\n", printer->out);
+    }
+}
+
+static void print_elapsed(struct printer *printer, const struct reuse_figures *figures)
+{
+    double elapsed[DISTANCE_BINS];
+    if (!(mrc_sum(figures->elapsed) > 0))
+        return;
+    all_elapsed(figures, elapsed);
+    if (printer->options->paper_bins) {
+        struct rows rows = {.columns = 0};
+        add_column(&rows, "reuses", elapsed);
+        find_range(&rows, true);
+        print_rows(printer, "CPU time, ns", &rows);
+        return;
+    }
+    fprintf(printer->out, "\n  %s%-*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "CPU time",
+            SHARE_COLUMNS, "reuses", print_off(printer));
+    print_time_rows(printer, figures, elapsed);
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* What the model says where the stack distances are known too, and how far it can be trusted where
+   they are not. */
+static void print_model(struct printer *printer, const struct reuse_figures *figures)
+{
+    char line[TEXT_BYTES];
+    double agreement = mrc_similarity(figures->from_time, figures->expected);
+    if (figures->totals.stack) {
+        snprintf(line, sizeof line,
+                 "Stack distances derived from the time distances alone would agree with these to "
+                 "%.1f %%.",
+                 100 * figures_agreement(figures));
+    } else if (agreement < sure_agreement) {
+        snprintf(line, sizeof line,
+                 "Two models of the stack distances agree to only %.0f %%: accesses depend on each "
+                 "other; treat these figures with caution.",
+                 100 * agreement);
+    } else {
+        return;
+    }
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, DIM, 2, 2, line);
+}
+
+static bool print_figures(struct printer *printer, const struct reuse_figures *figures)
+{
+    fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
+    print_totals(printer, figures);
+    print_kept(printer, &figures->totals);
+    print_basis(printer, figures);
+    if (!(mrc_sum(figures->time) > 0)) {
+        fprintf(printer->out, "\n  Nothing was used twice%s.\n",
+                figures->sampled ? " in what was sampled" : "");
+        return true;
+    }
+    printer->few_reuses = figures->sampled && figures->effective < LEAST_SAMPLES;
+    if (printer->few_reuses) {
+        fprintf(printer->out, "  ");
+        print_wrap(printer, PLAIN, 2, 2,
+                   "So few samples say little: treat these figures with caution.");
+    }
+    print_quantiles(printer, figures);
+    print_elapsed(printer, figures);
+    print_histogram(printer, figures);
+    print_curve(printer, figures);
+    print_model(printer, figures);
+    return print_reuse_pairs(printer, figures);
+}
+
+bool print_reuse(struct printer *printer)
+{
+    static const char nothing[] = "\n%sReuse distances%s\n\n"
+                                  "  No access was sampled: too little CPU time. --rate takes more "
+                                  "samples, --exact\n  observes every access.\n";
+    if (printer->profile->reuses_count == 0) {
+        if (strcmp(printer->profile->run.verb, "reuse") == 0)
+            fprintf(printer->out, nothing, print_on(printer, STRONG), print_off(printer));
+        return true;
+    }
+    struct reuse_figures *figures = malloc(sizeof *figures);
+    if (!figures)
+        return false;
+    figures_reuse(printer->profile, figures);
+    bool good = print_figures(printer, figures);
+    free(figures);
+    return good;
+}

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which transformation usually brings a use and its far reuse together. As for advice.c, a wrong
+ * hint costs more than a missing one. The rules, the first that holds; all need far reuses:
+ *
+ * recursion:    below the ancestor its function is active again: the data belong to an activation
+ *               and to one of those that it makes.
+ * fusion:       each end lies in loops of its own, in one function, the use's first in the source
+ *               (or no loop around both that could have brought the reuse before the use).
+ * blocking:     the same, but at least one end lies in a call made by the ancestor: loops of
+ *               different functions are not fused, their calls can be made for a part of the
+ *               data at a time.
+ * time tiling:  the same, the reuse's first in the source and a loop around both: the reuse
+ *               happens in its next round.
+ * reordering:   both ends in the same loops, at a subscript within a subscript: the addresses come
+ *               from data, which loops cannot be cut up by.
+ * interchange:  both ends in the same loops, two or more of one function, and the source says that
+ *               the inner one steps over rows.
+ * tiling:       both ends in the same loops, two or more of one function, otherwise.
+ * batching:     both ends in the same loops, of which the innermost is alone in its function: the
+ *               one around it makes the calls.
+ *
+ * Interchange cannot be told from what is measured: that a column is walked shows as reuses some
+ * lines away that are missing at distance 0, but a pair has sums of distances only, and those of
+ * the next pass, much longer, are all that is seen in them. So the loop's line and the access's
+ * must show it: the inner loop's variable selects the row and the variable of the loop around it
+ * the element, and no other array would change for the worse.
+ *
+ * One loop alone around both ends gives no hint: what it comes back to hangs on the data. Nor is
+ * there one about layout: that a line is used in part only is not among what a profile holds.
+ */
+#include "show/parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { NAME_MOST = 64 };
+
+/* ---- reading source lines -------------------------------------------------------------------- */
+
+static bool word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+struct span {
+    const char *text;
+    size_t bytes;
+};
+
+static const char *find_word(struct span in, const char *word)
+{
+    size_t bytes = strlen(word);
+    for (size_t i = 0; i + bytes <= in.bytes; i++)
+        if (memcmp(in.text + i, word, bytes) == 0 && (i == 0 || !word_char(in.text[i - 1])) &&
+            (i + bytes == in.bytes || !word_char(in.text[i + bytes])))
+            return in.text + i;
+    return NULL;
+}
+
+static bool copy_word(const char *from, const char *end, char name[NAME_MOST])
+{
+    size_t bytes = 0;
+    while (from + bytes < end && word_char(from[bytes]))
+        bytes++;
+    if (bytes == 0 || bytes >= NAME_MOST || isdigit((unsigned char)*from))
+        return false;
+    memcpy(name, from, bytes);
+    name[bytes] = 0;
+    return true;
+}
+
+/* The variable that `for (...; ...; k++)` steps, or `for k in ...`. */
+static bool loop_variable(const char *source, char name[NAME_MOST])
+{
+    struct span line = {source, source ? strlen(source) : 0};
+    const char *at = source ? find_word(line, "for") : NULL;
+    if (!at)
+        return false;
+    at += 3 + strspn(at + 3, " ");
+    if (*at != '(') {
+        const char *end = at + strcspn(at, " ");
+        return strncmp(end, " in ", 4) == 0 && copy_word(at, end, name);
+    }
+    const char *step = strchr(at, ';');
+    step = step ? strchr(step + 1, ';') : NULL;
+    if (!step)
+        return false;
+    step += 1 + strspn(step + 1, " ");
+    if (strncmp(step, "++", 2) == 0 || strncmp(step, "--", 2) == 0)
+        return copy_word(step + 2, source + line.bytes, name);
+    if (!copy_word(step, source + line.bytes, name))
+        return false;
+    step += strlen(name);
+    step += strspn(step, " ");
+    return strncmp(step, "++", 2) == 0 || strncmp(step, "--", 2) == 0 ||
+           strncmp(step, "+=", 2) == 0;
+}
+
+/* The subscript that begins behind the '[' at `open`; bytes 0: it does not end in this line. */
+static struct span subscript(const char *open)
+{
+    struct span inside = {open + 1, 0};
+    int depth = 1;
+    for (const char *at = open + 1; *at; at++) {
+        depth += (*at == '[') - (*at == ']');
+        if (depth == 0) {
+            inside.bytes = (size_t)(at - inside.text);
+            return inside;
+        }
+    }
+    return inside;
+}
+
+/* How the index of one array reference hangs on a variable. */
+enum use { UNUSED, ELEMENT, ROW };
+
+/* In `k * n + j` j selects the element and k, multiplied, the row. */
+static enum use use_in_subscript(struct span inside, const char *variable)
+{
+    const char *at = find_word(inside, variable), *end = inside.text + inside.bytes;
+    if (!at)
+        return UNUSED;
+    const char *first = at, *last = at;
+    while (first > inside.text && !strchr("+-", first[-1]))
+        first--;
+    while (last < end && !strchr("+-", *last))
+        last++;
+    return memchr(first, '*', (size_t)(last - first)) ? ROW : ELEMENT;
+}
+
+/* Of the reference whose first '[' is at *at, which is moved behind its last subscript. */
+static enum use use_in_reference(const char **at, const char *variable)
+{
+    enum use use = UNUSED;
+    while (**at == '[') {
+        struct span inside = subscript(*at);
+        enum use here = use_in_subscript(inside, variable);
+        if (inside.bytes == 0) {
+            *at += 1;
+            return UNUSED;
+        }
+        *at = inside.text + inside.bytes + 1;
+        /* a subscript that is followed by another one selects a row */
+        if (here != UNUSED)
+            use = **at == '[' ? ROW : here;
+    }
+    return use;
+}
+
+/* Does the inner loop step over rows of an array whose elements the outer one selects, and would no
+   array be stepped through by rows if they changed places? */
+static bool walks_columns(const char *source, const char *inner, const char *outer)
+{
+    bool columns = false;
+    for (const char *at = source; (at = strchr(at, '[')) != NULL;) {
+        const char *again = at;
+        enum use by_inner = use_in_reference(&at, inner);
+        enum use by_outer = use_in_reference(&again, outer);
+        columns = columns || (by_inner == ROW && by_outer == ELEMENT);
+        if (by_outer == ROW)
+            return false;
+    }
+    return columns;
+}
+
+static bool interchanges(const struct transform_facts *facts)
+{
+    char inner[NAME_MOST], outer[NAME_MOST];
+    if (!facts->reuse_source || !loop_variable(facts->loop_sources[0], inner))
+        return false;
+    for (unsigned i = 1; i < TRANSFORM_LINES; i++)
+        if (loop_variable(facts->loop_sources[i], outer) && strcmp(inner, outer) != 0 &&
+            walks_columns(facts->reuse_source, inner, outer))
+            return true;
+    return false;
+}
+
+/* x[index[i]] */
+static bool is_indirect(const char *source)
+{
+    for (const char *at = source; at && (at = strchr(at, '[')) != NULL; at++) {
+        struct span inside = subscript(at);
+        if (memchr(inside.text, '[', inside.bytes))
+            return true;
+    }
+    return false;
+}
+
+/* ---- rules ----------------------------------------------------------------------------------- */
+
+static const struct transform transforms[TRANSFORM_KINDS] = {
+    [TRANSFORM_FUSION] =
+        {TRANSFORM_FUSION, "fusion",
+         "Fusion: two loops of one function go over the same data, and the first evicts it from "
+         "the cache before the second begins. Fuse the loops, or run both on a block that fits the "
+         "cache before going on to the next block."},
+    [TRANSFORM_BLOCKING] =
+        {TRANSFORM_BLOCKING, "blocking",
+         "Blocking: one call goes over the data, and a later call goes over it again. Pass both "
+         "one cache-sized block at a time, and loop over the blocks in their caller."},
+    [TRANSFORM_TIME_TILING] =
+        {TRANSFORM_TIME_TILING, "time tiling",
+         "Time tiling: the reuse comes in the next iteration of the loop around both. Run several "
+         "iterations on each block of the data while it is in the cache, as far as an iteration "
+         "depends on neighbouring blocks only."},
+    [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling",
+                          "Tiling: the inner loop goes through data that a loop around it comes "
+                          "back to after it has left the cache. Cut the inner loop into blocks "
+                          "that fit, and move the loop over the blocks outwards."},
+    [TRANSFORM_INTERCHANGE] =
+        {TRANSFORM_INTERCHANGE, "interchange",
+         "Interchange: the innermost loop steps from row to row, so each step touches another "
+         "cache line, and the next element of a line is used a whole pass later. Make the loop "
+         "that steps along the row the innermost."},
+    [TRANSFORM_BATCHING] =
+        {TRANSFORM_BATCHING, "batching",
+         "Batching: each call from the loop around it goes through the same data. Pass the work of "
+         "several calls at once, so that one pass over the data serves them all, or make all calls "
+         "for one block of the data before the next."},
+    [TRANSFORM_RECURSION] =
+        {TRANSFORM_RECURSION, "recursive blocking",
+         "Recursive blocking: a recursive function and the calls it makes go over the same data. "
+         "Once a part fits the cache, finish all levels below it before beginning the next part."},
+    [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering",
+                              "Reordering: the address accessed depends on other data. Place data "
+                              "that is used together side by side (sort or renumber it), or "
+                              "collect the accesses and make them block by block."},
+};
+
+static enum transform_kind between_loops(const struct transform_facts *facts)
+{
+    if (facts->use_walks != facts->reuse_walks)
+        return TRANSFORM_NONE;
+    if (facts->backward)
+        return facts->shared ? TRANSFORM_TIME_TILING : TRANSFORM_NONE;
+    if (!facts->forward && facts->shared)
+        return TRANSFORM_NONE; /* at one line: either may be first */
+    return facts->use_called || facts->reuse_called ? TRANSFORM_BLOCKING : TRANSFORM_FUSION;
+}
+
+static enum transform_kind within_loops(const struct transform_facts *facts)
+{
+    if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
+        return TRANSFORM_REORDERING;
+    if (facts->shared < 2)
+        return TRANSFORM_NONE;
+    if (facts->shared_here < 2)
+        return TRANSFORM_BATCHING;
+    return interchanges(facts) ? TRANSFORM_INTERCHANGE : TRANSFORM_TILING;
+}
+
+struct transform transform_for(const struct transform_facts *facts)
+{
+    enum transform_kind kind = TRANSFORM_NONE;
+    if (!facts->far || !facts->ancestor)
+        return transforms[TRANSFORM_NONE];
+    if (facts->recursive)
+        kind = TRANSFORM_RECURSION;
+    else if (facts->use_walks && facts->reuse_walks)
+        kind = between_loops(facts);
+    else if (!facts->use_walks && !facts->reuse_walks)
+        kind = within_loops(facts);
+    return transforms[kind];
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+static const struct profile_frame *leaf_of(const struct profile *profile, uint32_t context)
+{
+    return &profile->frames[profile->contexts[context].frame];
+}
+
+/* The sources are read one after the other into the same place: kept apart by the caller. */
+static const char *line_of(struct source_cache *sources, const char *file, uint32_t line,
+                           char text[512])
+{
+    return source_line(sources, file, line, text, 512) ? text : NULL;
+}
+
+/* Could it change the miss ratio of any cache of the machine? */
+static bool is_worth_it(const struct ranking *ranking, const struct reuse_figures *figures,
+                        const struct rank_reuse_pair *pair)
+{
+    for (size_t i = 0; i < ranking->caches_count && ranking->distances && pair->far > 0; i++) {
+        double bytes = (double)ranking->caches[i].bytes;
+        if (figures_miss_ratio(figures, bytes).ratio -
+                figures_ratio_without(figures, pair, bytes) >=
+            FIGURES_LEAST_SAVING)
+            return true;
+    }
+    return false;
+}
+
+struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
+                                struct source_cache *sources, const struct rank_reuse_pair *pair,
+                                const struct shape *shape)
+{
+    const struct profile *profile = ranking->profile;
+    const struct profile_frame *use = leaf_of(profile, pair->use);
+    const struct profile_frame *reuse = leaf_of(profile, pair->reuse);
+    char texts[2 + TRANSFORM_LINES][512];
+    struct transform_facts facts = {
+        .far = is_worth_it(ranking, figures, pair),
+        .ancestor =
+            shape->use_frame && !name_before_program(profile->frames[shape->use_frame].function),
+        .shared = shape->shared.count,
+        .shared_here = shape->shared_here,
+        .use_walks = shape->use.count + (shape->use_called && advice_walks_memory(use->function)),
+        .reuse_walks =
+            shape->reuse.count + (shape->reuse_called && advice_walks_memory(reuse->function)),
+        .use_called = shape->use_called,
+        .reuse_called = shape->reuse_called,
+        .recursive = shape->recursive,
+        .forward = shape->forward,
+        .backward = shape->backward,
+        .use_source = line_of(sources, use->file, use->line, texts[0]),
+        .reuse_source = line_of(sources, reuse->file, reuse->line, texts[1]),
+    };
+    for (unsigned i = 0; i < TRANSFORM_LINES && i < shape->shared_here; i++) {
+        const struct profile_loop *loop =
+            &profile->loops[shape->shared.loops[shape->shared.count - 1 - i]];
+        facts.loop_sources[i] = line_of(sources, loop->file, loop->line, texts[2 + i]);
+    }
+    return transform_for(&facts);
+}
