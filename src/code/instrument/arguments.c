@@ -354,12 +354,12 @@ static void move_operands(struct work *work, uint32_t number, struct scan *scan)
     }
     if (!moves)
         return;
-    struct text text = {0};
+    struct util_text text = {0};
     size_t lead = (size_t)(statement->operands.text - statement->text.text) + moving.at;
-    text_add(&text, "%.*s%lld", (int)lead, statement->text.text,
-             moving.displacement + (long long)work->frame_bytes);
-    text_add(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
-             statement->text.text + lead + moving.bytes);
+    util_text_print(&text, "%.*s%lld", (int)lead, statement->text.text,
+                    moving.displacement + (long long)work->frame_bytes);
+    util_text_print(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
+                    statement->text.text + lead + moving.bytes);
     work_edit(work, number, EDIT_REPLACE, &text);
 }
 

@@ -31,7 +31,7 @@ static void drop_edits(struct work *work)
     for (uint32_t i = 0; i < work->edits_count; i++)
         free(work->edits[i].text);
     work->edits_count = 0;
-    text_free(&work->stubs);
+    util_text_free(&work->stubs);
 }
 
 static void release(struct work *work)
