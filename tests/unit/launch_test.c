@@ -6,6 +6,7 @@
 #include "launch/exact.h"
 #include "launch/launch.h"
 #include "launch/internal.h"
+#include "machine/tryout.h"
 #include "wire/built.h"
 
 #include <errno.h>
@@ -1122,17 +1123,17 @@ static void test_log_never_follows_links(void **state)
 
 static void test_watchpoints_are_found_by_trying(void **state)
 {
-    struct launch_watchpoints found;
+    struct machine_watchpoints found;
     struct sigaction before, after;
     sigaction(SIGTRAP, NULL, &before);
-    assert_int_equal(launch_try_watchpoints(3, &found), BASE_OK);
+    assert_int_equal(machine_try_watchpoints(3, &found), BASE_OK);
     sigaction(SIGTRAP, NULL, &after);
     assert_ptr_equal(before.sa_handler, after.sa_handler);
     assert_true(found.registers <= found.armed && found.armed <= 4);
     assert_true(found.registers == 4 || found.refused != 0 || found.armed > found.registers);
     if (found.registers)
         assert_true(found.trap_us > 0 && found.arm_us > 0);
-    assert_int_equal(launch_try_descriptors(), BASE_OK);
+    assert_int_equal(machine_try_descriptors(), BASE_OK);
 }
 
 static int begin(void **state)

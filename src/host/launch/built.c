@@ -4,7 +4,7 @@
  * counts. The region is a sparse file in memory; programs find it by an environment
  * variable, through /proc.
  */
-#include "launch/pmu_events.h"
+#include "machine/events.h"
 #include "launch/supervise.h"
 
 #include "wire/built.h"
@@ -94,7 +94,7 @@ static enum launch_outcome ended(void *context, pid_t child, struct launch_resul
 enum launch_outcome launch_event(const char *name, struct built_event *event, char *error)
 {
     char reason[256];
-    if (pmu_event_named(name, event, reason, sizeof reason))
+    if (machine_event_named(name, event, reason, sizeof reason))
         return LAUNCH_OK;
     snprintf(error, LAUNCH_ERROR_BYTES, "cannot count the event '%.100s': %s.", name, reason);
     return LAUNCH_FAILED;

@@ -7,6 +7,7 @@
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
+#include "machine/tryout.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -35,7 +36,7 @@ struct check {
 struct examination {
     struct check checks[CHECKS_AT_MOST];
     size_t count;
-    struct launch_watchpoints watchpoints;
+    struct machine_watchpoints watchpoints;
     char agent[WIRE_PATH_BYTES]; /* empty: not found */
 };
 
@@ -100,8 +101,8 @@ static void advise_permission(struct check *check, int reason)
 
 static void check_watchpoints(struct examination *examination)
 {
-    struct launch_watchpoints *found = &examination->watchpoints;
-    if (launch_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
+    struct machine_watchpoints *found = &examination->watchpoints;
+    if (machine_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
         add(examination, "watchpoints", STATE_FAILED, "the attempt ended without a result");
         return;
     }
@@ -126,7 +127,7 @@ static void check_watchpoints(struct examination *examination)
 
 static void check_kernel_accesses(struct examination *examination)
 {
-    const struct launch_watchpoints *found = &examination->watchpoints;
+    const struct machine_watchpoints *found = &examination->watchpoints;
     if (found->registers == 0)
         return;
     if (found->kernel_accesses) {
@@ -143,7 +144,7 @@ static void check_kernel_accesses(struct examination *examination)
 static void check_clock(struct examination *examination)
 {
     double tick_ms;
-    if (launch_try_ticks(&tick_ms) != BASE_OK) {
+    if (machine_try_ticks(&tick_ms) != BASE_OK) {
         add(examination, "clock", STATE_FAILED,
             "no ticks by CPU time: the clock source cannot work");
         return;
@@ -155,7 +156,7 @@ static void check_clock(struct examination *examination)
 static void check_counters(struct examination *examination)
 {
     struct wire_config config;
-    switch (launch_try_counters(&config)) {
+    switch (machine_try_counters(&config)) {
     case BASE_OK:
         add(examination, "counters", STATE_OK,
             "precise memory events can be opened; the clock source is still the default");
@@ -172,7 +173,7 @@ static void check_counters(struct examination *examination)
 
 static void check_descriptors(struct examination *examination)
 {
-    enum base_status status = launch_try_descriptors();
+    enum base_status status = machine_try_descriptors();
     if (status == BASE_OK) {
         add(examination, "shared memory", STATE_OK, "another process can open it through /proc");
         return;

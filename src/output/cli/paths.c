@@ -7,6 +7,8 @@
 #include "cli/common.h"
 #include "cli/recording.h"
 
+#include "machine/tryout.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -28,7 +30,7 @@ static int prepare(struct built *built)
     if (!code && recording->event)
         code = recording_refuse(recording,
                                 launch_event(recording->event, &built->event, recording->error));
-    enum base_status reached = code ? BASE_OK : launch_try_descriptors();
+    enum base_status reached = code ? BASE_OK : machine_try_descriptors();
     if (reached == BASE_IO)
         say("cannot try whether programs reach headroom through /proc: %s.", strerror(errno));
     else if (reached != BASE_OK)
