@@ -94,7 +94,7 @@ static void print_summary_row(struct printer *printer, const struct waste_kind *
     print_grouped(totals->armed, armed);
     print_grouped(totals->waste_traps + totals->use_traps, traps);
     /* printf pads by bytes; "—" and "–" take three for one column. */
-    fprintf(printer->out, "  %-17s%s%*s%s   %*s %10s %10s %10s\n", kind_words[totals->kind].rows,
+    fprintf(printer->out, "  %-17s%s%*s%s   %*s %9s %9s %9s\n", kind_words[totals->kind].rows,
             print_on(printer, BOLD), kind->too_few ? 12 : 10, wasted, print_off(printer),
             kind->too_few ? 17 : 19, interval, samples, armed, traps);
 }
@@ -114,9 +114,8 @@ static void print_summary(struct printer *printer, const void *state)
         fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
                 "wasted bytes", "of bytes", print_off(printer));
     else if (ranking->kinds_count || is_expected(printer->profile))
-        fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
-                "", "wasted", "95 % interval", "samples", "followed", "decided",
-                print_off(printer));
+        fprintf(printer->out, "\n  %s%-17s%10s   %17s %9s %9s %9s%s\n", print_on(printer, DIM), "",
+                "wasted", "95 % interval", "samples", "followed", "decided", print_off(printer));
     for (size_t i = 0; i < ranking->kinds_count; i++)
         (exact ? print_exact_row : print_summary_row)(printer, &ranking->kinds[i]);
 }
