@@ -43,6 +43,15 @@ struct analysis_text {
     void (*limits)(struct printer *printer, const void *state);
 };
 
+/* What a raw log is of: known without its recording, when one was left over. */
+enum analysis_log {
+    ANALYSIS_NO_LOG, /* none that could be told from others' */
+    ANALYSIS_ACCESSES,
+    ANALYSIS_REUSES,
+    ANALYSIS_PATHS,
+    ANALYSIS_TIMED, /* executions of functions */
+};
+
 struct analysis {
     const char *name; /* the verb's, as the command line and profiles have it; never NULL */
 
@@ -50,6 +59,9 @@ struct analysis {
 
     const char *exact_unit; /* what --exact sees each one of: "access"; never NULL */
     bool samples;           /* else its recordings take none that could be accounted for */
+    bool caches;            /* its profiles name the caches of this machine */
+    bool loops;             /* and the loops around the places of findings */
+    enum analysis_log log;  /* what its raw logs are of */
 
     /* ---- reports ---- */
 
@@ -64,6 +76,9 @@ struct analysis {
 
 /* All, in the order in which reports have them; NULL ends. Defined in verbs/table. */
 extern const struct analysis *const analyses[];
+
+/* The one whose raw logs are of that; not ANALYSIS_NO_LOG. Never NULL. */
+const struct analysis *analysis_of_log(enum analysis_log log);
 
 /* The one that recorded a profile whose run names `verb`; NULL: none of this headroom. */
 const struct analysis *analysis_find(const char *verb);

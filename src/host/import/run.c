@@ -6,6 +6,8 @@
  */
 #include "import/internal.h"
 
+#include "analysis/analysis.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -351,16 +353,22 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
            import_degraded(profile, "the log is incomplete: the disk was full while recording");
 }
 
+/* Of a log without its recording. */
+static enum analysis_log log_of(const struct import_gather *gather)
+{
+    uint32_t kinds = gather->log->config.kinds;
+    if (gather->blocks)
+        return ANALYSIS_TIMED;
+    if (gather->paths)
+        return ANALYSIS_PATHS;
+    return kinds == (gather->exact ? 0 : WIRE_REUSES) ? ANALYSIS_REUSES : ANALYSIS_ACCESSES;
+}
+
 static bool describe_given(struct import_gather *gather, const struct import_run *run)
 {
     struct profile *profile = gather->profile;
-    uint32_t kinds = gather->log->config.kinds;
-    bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
-    profile->run.verb = profile_keep(profile, run              ? run->verb
-                                              : gather->blocks ? "interference"
-                                              : gather->paths  ? "paths"
-                                              : reuse_only     ? "reuse"
-                                                               : "waste");
+    profile->run.verb =
+        profile_keep(profile, run ? run->verb : analysis_of_log(log_of(gather))->name);
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
                                                                 : "live");

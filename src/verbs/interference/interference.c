@@ -10,6 +10,7 @@ bool interference_is_in(const struct profile *profile)
 const struct analysis interference_analysis = {
     .name = "interference",
     .exact_unit = "access",
+    .log = ANALYSIS_TIMED,
     .text = &interference_text,
     .json = interference_json,
     .compare = &interference_compare,

@@ -11,6 +11,7 @@ bool paths_are_in(const struct profile *profile)
 const struct analysis paths_analysis = {
     .name = "paths",
     .exact_unit = "instruction",
+    .log = ANALYSIS_PATHS,
     .text = &paths_text,
     .json = paths_json,
     .compare = &paths_compare,

@@ -6,6 +6,9 @@
 const struct analysis reuse_analysis = {
     .name = "reuse",
     .exact_unit = "access",
+    .log = ANALYSIS_REUSES,
+    .caches = true,
+    .loops = true,
     .samples = true,
     .text = &reuse_text,
     .json = reuse_json,

@@ -13,6 +13,7 @@ bool waste_is_in(const struct profile *profile)
 const struct analysis waste_analysis = {
     .name = "waste",
     .exact_unit = "access",
+    .log = ANALYSIS_ACCESSES,
     .samples = true,
     .text = &waste_text,
     .json = waste_json,
