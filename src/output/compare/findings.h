@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a verb gives to comparisons of profiles (`diff`, `check`, `view --before`): its findings as keys and amounts, its
+ * What a verb adds to comparisons of profiles (`diff`, `check`, `view --before`): its findings as keys and amounts, its
  * figures, and how both are called. A *kind* of findings is one of struct diff_kind; kinds are numbered through all verbs
  * in the order of the table, those of one verb from its part's first_kind on.
  */
@@ -27,7 +27,7 @@ struct diff_kind {
     const char *labels[2];       /* for people, of a pair's two contexts: "stored", "overwritten"; NULL: it is no pair */
     const char *members[2];      /* the same in JSON: "first", "second"                       */
     enum diff_unit unit; /* of amounts; DIFF_SECONDS: these are nanoseconds                   */
-    bool untested;       /* vary from run to run by nobody knows how much                     */
+    bool untested;       /* how much they vary from run to run is not known: never significant */
 };
 
 /* One number that stands for the profile. */
@@ -84,7 +84,7 @@ struct diff_subject {
     uint32_t line;
 };
 
-/* Slots. Those that add are void: the side notes what failed. NULL as in struct analysis. */
+/* Slots; NULL as in struct analysis. Those that add are void: if memory runs out, the side notes it. */
 struct analysis_compare {
     const struct diff_kind *kinds;
     uint32_t kinds_count;
@@ -96,7 +96,7 @@ struct analysis_compare {
     /* What findings and figures are made from: *part->state. False: no memory. With `end`. */
     bool (*begin)(const struct diff_side *side, struct diff_part *part);
     void (*end)(void *state);
-    /* Adds its findings (diff_add, diff_add_pair) and their wholes. */
+    /* Adds its findings (diff_add, diff_add_pair) and their wholes. Never NULL. */
     void (*findings)(struct diff_side *side, const struct diff_part *part);
     /* Adds its figures (diff_add_figure), without what was suppressed. */
     void (*figures)(struct diff_side *side, const struct diff_part *part);

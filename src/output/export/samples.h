@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a verb gives to exports: its findings as *samples*, each a stack, labels, and values of some metrics. Stacks are of
+ * What a verb adds to exports: its findings as *samples*, each a stack, labels, and values of some metrics. Stacks are of
  * *places*: a function, at a line or an address. All strings are valid UTF-8 without control characters.
  *
  * A finding about two contexts is one stack: the frames of the second, a place that is only a name and says what the second
@@ -22,11 +22,11 @@ struct walk_kind {
     const char *separator; /* between second and first; NULL: there is one context only       */
     const char *finding;   /* what is found, a sentence                                       */
     bool mendable;         /* something to be mended, so a warning or an error                */
-    bool counts;           /* only says how often was looked: no finding                      */
+    bool counts;           /* how often was sampled: never a finding                          */
     bool first_alone;      /* without a value of its first metric it is no finding            */
 };
 
-/* Accesses that were sampled. What several verbs have is a kind of its own. */
+/* Accesses that were sampled, for all verbs that take samples. */
 extern const struct walk_kind walk_sampled;
 
 struct walk_sample {
@@ -40,7 +40,7 @@ struct walk_sample {
     uint32_t number;              /* of the kind, likewise                                   */
 };
 
-/* Slots. */
+/* Slots, neither NULL. */
 struct analysis_export {
     /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several list, where the last
        of them has it. */
