@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a verb adds to the page: tabs (web/src), and metrics of calling contexts, as arrays of small numbers beside the tree
- * of contexts (docs/formats/view.md).
+ * What a verb adds to the page: tabs (web/src), and metrics of calling contexts, as arrays of small
+ * numbers beside the tree of contexts (docs/formats/view.md).
  */
 #ifndef HEADROOM_VIEW_TREE_H
 #define HEADROOM_VIEW_TREE_H
@@ -14,18 +14,20 @@ struct page_lines; /* of source files, as far as they were named */
 
 /* Slots; NULL as in struct analysis. */
 struct analysis_view {
-    /* Tabs that its part of the report fills, by the names that the script has for them; NULL ends. NULL: none in this
-       profile. Tabs come in the order of the table, each once. Never NULL itself. */
+    /* Tabs that its part of the report fills, by the names that the script has for them; NULL ends.
+       NULL: none in this profile. Tabs come in the order of the table, each once. Never NULL
+       itself. */
     const char *const *(*tabs)(const struct profile *profile);
     /* Adds metrics of places by tree_metric. values: room for one a place, to work with. */
     void (*metrics)(struct json *json, const struct places *places, double *values);
-    /* Has the profile a tree of the verb's own, in place of that of places? The first verb that says so has it. */
+    /* Has the profile a tree of the verb's own, in place of that of places? The first verb that
+     * says so has it. */
     bool (*has_tree)(const struct profile *profile);
-    /* Writes that: the members "frames", "up", "frame" and "metrics". *any: is there a metric that something was
-       measured of? False: no memory. With has_tree. */
+    /* Writes that: the members "frames", "up", "frame" and "metrics". *any: is there a metric that
+       something was measured of? False: no memory. With has_tree. */
     bool (*tree)(struct json *json, const struct profile *profile, bool *any);
-    /* Names the lines of source files around which its part of the report is to be quoted (page_add_line), besides
-       those of frames. */
+    /* Names the lines of source files around which its part of the report is to be quoted
+       (page_add_line), besides those of frames. */
     void (*lines)(struct page_lines *lines, const struct profile *profile);
 };
 
