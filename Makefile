@@ -46,9 +46,13 @@ install: all
 
 # Removes the files that `make install` with the same PREFIX and DESTDIR installs.
 uninstall: | setup-build
-	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
+
+# The Debian package, in build-deb.
+deb: | setup-deb
+	@tools/deb build-deb
 
 check-format: | setup-test
 	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
@@ -100,11 +104,11 @@ bench: all | setup-bench
 	@bench/build subjects
 	@bench/overhead $(BUILD)/headroom subjects
 
-setup-run setup-build setup-test setup-bench: setup-%:
+setup-run setup-build setup-test setup-bench setup-deb: setup-%:
 	@tools/setup $*
 
 clean:
-	rm -rf $(BUILD) build-sanitize build-clang
+	rm -rf $(BUILD) build-sanitize build-clang build-deb
 
-.PHONY: all everything run test test-full install uninstall check-format sanitize build-clang clang fuzz faults mutants bench torture-matrix torture-system torture-long \
-    clean setup-run setup-build setup-test setup-bench
+.PHONY: all everything run test test-full install uninstall deb check-format sanitize build-clang clang fuzz faults mutants bench torture-matrix torture-system torture-long \
+    clean setup-run setup-build setup-test setup-bench setup-deb

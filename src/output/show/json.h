@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of the JSON report. Written by hand: the output is one fixed shape, and strings
- * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's: a program's own
- * functions come before those of shared libraries.
+ * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's, by which
+ * tests read it: a program's own functions come before those of shared libraries.
  */
 #ifndef HEADROOM_REPORT_JSON_H
 #define HEADROOM_REPORT_JSON_H

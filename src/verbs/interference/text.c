@@ -687,7 +687,7 @@ static void print_cost(struct printer *printer, const struct interference_figure
     double part = share(figures->cost_ns, figures->result->threads_ns);
     if (figures->events == 0)
         return;
-    print_heading(printer, "What recording cost");
+    print_heading(printer, "Cost of recording");
     snprintf(line, sizeof line,
              "About %.1f %% of the threads' time, for %s timed executions (%s each).", 100 * part,
              print_grouped(figures->events, events),

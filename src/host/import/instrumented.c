@@ -4,7 +4,7 @@
  * maps, the counters of all threads and processes, tables of hashed paths, calling contexts; then
  * the graphs are numbered again to turn path numbers into blocks.
  */
-#include "import/built.h"
+#include "import/instrumented.h"
 #include "import/internal.h"
 
 #include <math.h>
@@ -20,13 +20,13 @@ static const uint64_t most_plausible = UINT64_C(1) << 48;
 
 /* ---- modules ------------------------------------------------------------------------------- */
 
-static bool is_in(const struct built_mapping *mapping, uint32_t process, uint64_t address)
+static bool is_in(const struct instrumented_mapping *mapping, uint32_t process, uint64_t address)
 {
     return mapping->process == process && address - mapping->map < mapping->map_bytes;
 }
 
-static const struct built_mapping *mapping_here(struct built_import *import, uint32_t process,
-                                                uint64_t address)
+static const struct instrumented_mapping *mapping_here(struct instrumented_import *import,
+                                                       uint32_t process, uint64_t address)
 {
     if (import->latest_mapping < import->mappings_count &&
         is_in(&import->mappings[import->latest_mapping], process, address))
@@ -40,7 +40,7 @@ static const struct built_mapping *mapping_here(struct built_import *import, uin
     return NULL;
 }
 
-static uint32_t parent_process(const struct built_import *import, uint32_t process)
+static uint32_t parent_process(const struct instrumented_import *import, uint32_t process)
 {
     for (size_t i = 0; i < import->mappings_count; i++)
         if (import->mappings[i].process == process)
@@ -48,10 +48,10 @@ static uint32_t parent_process(const struct built_import *import, uint32_t proce
     return UINT32_MAX;
 }
 
-const struct built_mapping *built_mapping_of(struct built_import *import, uint32_t process,
-                                             uint64_t address)
+const struct instrumented_mapping *instrumented_mapping_of(struct instrumented_import *import,
+                                                           uint32_t process, uint64_t address)
 {
-    const struct built_mapping *found = NULL;
+    const struct instrumented_mapping *found = NULL;
     for (int i = 0; i < MOST_FORKS && !found && process != UINT32_MAX; i++) {
         found = mapping_here(import, process, address);
         process = parent_process(import, process);
@@ -60,14 +60,14 @@ const struct built_mapping *built_mapping_of(struct built_import *import, uint32
 }
 
 /* Index of the file, loaded if it is new. */
-static bool file_of(struct built_import *import, const char *path, uint32_t *index)
+static bool file_of(struct instrumented_import *import, const char *path, uint32_t *index)
 {
     for (*index = 0; *index < import->files_count; (*index)++)
         if (strcmp(import->files[*index].path, path) == 0)
             return true;
     if (!UTIL_GROW_ZEROED(import->files, import->files_capacity, import->files_count))
         return false;
-    struct built_file *file = &import->files[import->files_count++];
+    struct instrumented_file *file = &import->files[import->files_count++];
     struct profile_module *module = profile_add_modules(import->profile);
     memset(file, 0, sizeof *file);
     file->path = profile_keep(import->profile, path);
@@ -76,11 +76,12 @@ static bool file_of(struct built_import *import, const char *path, uint32_t *ind
         return false;
     module->path = file->path;
     module->detail = PROFILE_DETAIL_NONE;
-    return built_file_load(file, import->symbols, import->routes);
+    return instrumented_file_load(file, import->symbols, import->paths);
 }
 
 /* Is it the file that the program had loaded? */
-static bool same_layout(const struct built_file *file, const struct built_module *module)
+static bool same_layout(const struct instrumented_file *file,
+                        const struct instrumented_module *module)
 {
     return file->usable && module->map - module->bias == file->map &&
            module->map_bytes == file->map_bytes &&
@@ -88,11 +89,11 @@ static bool same_layout(const struct built_file *file, const struct built_module
                                             module->counters_bytes == file->counters_bytes));
 }
 
-static bool add_module(struct built_import *import, const struct built_found *piece)
+static bool add_module(struct instrumented_import *import, const struct instrumented_found *piece)
 {
-    struct built_module module;
+    struct instrumented_module module;
     uint32_t file;
-    if (!built_source_read(&import->source, piece->offset, &module, sizeof module) ||
+    if (!instrumented_source_read(&import->source, piece->offset, &module, sizeof module) ||
         memchr(module.path, 0, sizeof module.path) == NULL || module.path[0] == 0) {
         import->damaged++;
         return true;
@@ -105,7 +106,7 @@ static bool add_module(struct built_import *import, const struct built_found *pi
             import->profile,
             "%.200s could not be read as it was when it ran: its counts are left out", module.path);
     import->mappings[import->mappings_count++] =
-        (struct built_mapping){.process = piece->process,
+        (struct instrumented_mapping){.process = piece->process,
                                .parent = module.parent_process < piece->process
                                              ? (uint32_t)module.parent_process
                                              : UINT32_MAX,
@@ -120,10 +121,10 @@ static bool add_module(struct built_import *import, const struct built_found *pi
     return true;
 }
 
-static bool add_overhead(struct built_import *import, const struct built_found *piece)
+static bool add_overhead(struct instrumented_import *import, const struct instrumented_found *piece)
 {
-    struct built_overhead overhead;
-    if (!built_source_read(&import->source, piece->offset, &overhead, sizeof overhead) ||
+    struct instrumented_overhead overhead;
+    if (!instrumented_source_read(&import->source, piece->offset, &overhead, sizeof overhead) ||
         !(overhead.cycles_per_read >= 0 && overhead.cycles_per_read < 1e9) ||
         !(overhead.cycles_per_ns >= 0 && overhead.cycles_per_ns < 1e3)) {
         import->damaged++;
@@ -137,14 +138,14 @@ static bool add_overhead(struct built_import *import, const struct built_found *
     return true;
 }
 
-static bool add_modules(struct built_import *import)
+static bool add_modules(struct instrumented_import *import)
 {
     bool good = true;
     for (size_t i = 0; i < import->source.pieces_count && good; i++) {
-        const struct built_found *piece = &import->source.pieces[i];
-        if (piece->kind == BUILT_PIECE_MODULE)
+        const struct instrumented_found *piece = &import->source.pieces[i];
+        if (piece->kind == INSTRUMENTED_PIECE_MODULE)
             good = add_module(import, piece);
-        else if (piece->kind == BUILT_PIECE_OVERHEAD)
+        else if (piece->kind == INSTRUMENTED_PIECE_OVERHEAD)
             good = add_overhead(import, piece);
     }
     return good;
@@ -153,7 +154,7 @@ static bool add_modules(struct built_import *import)
 /* ---- counters -------------------------------------------------------------------------------- */
 
 /* Forked children have the processor of their parents. */
-static double read_cost(struct built_import *import, uint32_t process)
+static double read_cost(struct instrumented_import *import, uint32_t process)
 {
     if (import->overheads_count == 0)
         return 0;
@@ -169,64 +170,65 @@ static double read_cost(struct built_import *import, uint32_t process)
 }
 
 /* What the runtime takes off for calls may have been more than there was. */
-double built_cycles(struct built_import *import, uint32_t process, uint64_t cycles,
-                    uint64_t measured)
+double instrumented_cycles(struct instrumented_import *import, uint32_t process, uint64_t cycles,
+                           uint64_t measured)
 {
     return fmax(0, (double)(int64_t)cycles - (double)measured * read_cost(import, process));
 }
 
 /* Programs of a headroom that knew no events have time in these cells, whatever was asked for. */
-static void take_measure(struct built_import *import, uint32_t process,
-                         const struct built_entry *entry, uint64_t cycles, uint64_t measured,
-                         struct import_routes_cost *cost)
+static void take_measure(struct instrumented_import *import, uint32_t process,
+                         const struct instrumented_entry *entry, uint64_t cycles, uint64_t measured,
+                         struct import_paths_cost *cost)
 {
-    if (!measured || (import->event && !(entry->modes & BUILT_PMU)))
+    if (!measured || (import->event && !(entry->modes & INSTRUMENTED_PMU)))
         return;
-    double own = built_cycles(import, process, cycles, measured);
+    double own = instrumented_cycles(import, process, cycles, measured);
     cost->measured = measured;
     if (import->event)
-        cost->events = ldexp(own, -BUILT_EVENT_SHIFT);
+        cost->events = ldexp(own, -INSTRUMENTED_EVENT_SHIFT);
     else
         cost->cycles = own;
 }
 
-static bool count_one(struct built_import *import, uint32_t process,
-                      const struct built_entry *entry, uint32_t vertex, uint64_t number,
+static bool count_one(struct instrumented_import *import, uint32_t process,
+                      const struct instrumented_entry *entry, uint32_t vertex, uint64_t number,
                       uint64_t count, uint64_t cycles, uint64_t measured)
 {
-    struct import_routes_cost cost = IMPORT_UNMEASURED;
+    struct import_paths_cost cost = IMPORT_UNMEASURED;
     if (count > most_plausible || number > INT64_MAX) {
         import->damaged++;
         return true;
     }
-    if (entry->modes & BUILT_CYCLES) {
+    if (entry->modes & INSTRUMENTED_CYCLES) {
         bool plausible = measured <= count && cycles + most_plausible * 64 <= most_plausible * 128;
         import->damaged += !plausible;
         if (plausible)
             take_measure(import, process, entry, cycles, measured, &cost);
     }
-    return import_routes_count(import->routes, vertex, entry->id, number, count, &cost);
+    return import_paths_count(import->paths, vertex, entry->id, number, count, &cost);
 }
 
-bool built_count_hash(struct built_import *import, uint32_t process,
-                      const struct built_entry *entry, uint64_t offset, uint64_t bytes,
-                      uint32_t vertex)
+bool instrumented_count_hash(struct instrumented_import *import, uint32_t process,
+                             const struct instrumented_entry *entry, uint64_t offset,
+                             uint64_t bytes, uint32_t vertex)
 {
-    struct built_hash head;
-    struct built_hash_cell cell;
-    if (bytes < sizeof head || !built_source_read(&import->source, offset, &head, sizeof head))
+    struct instrumented_hash head;
+    struct instrumented_hash_cell cell;
+    if (bytes < sizeof head ||
+        !instrumented_source_read(&import->source, offset, &head, sizeof head))
         return true;
     uint64_t room = (bytes - sizeof head) / sizeof cell;
-    uint64_t cells = head.capacity_mask ? head.capacity_mask : BUILT_HASH_CELLS - 1;
+    uint64_t cells = head.capacity_mask ? head.capacity_mask : INSTRUMENTED_HASH_CELLS - 1;
     cells = cells < room ? cells + 1 : room;
     for (uint64_t i = 0; i < cells; i++) {
         uint64_t at = offset + sizeof head + i * sizeof cell;
-        uint64_t data = built_source_data(&import->source, at, offset + bytes);
+        uint64_t data = instrumented_source_data(&import->source, at, offset + bytes);
         if (data > at + sizeof cell) { /* in a hole */
             i += (data - at) / sizeof cell - 1;
             continue;
         }
-        if (!built_source_read(&import->source, at, &cell, sizeof cell))
+        if (!instrumented_source_read(&import->source, at, &cell, sizeof cell))
             return true;
         if (cell.key && !count_one(import, process, entry, vertex, cell.key - 1, cell.count,
                                    cell.cycles, cell.measured))
@@ -235,18 +237,19 @@ bool built_count_hash(struct built_import *import, uint32_t process,
     return true;
 }
 
-static bool count_array(struct built_import *import, uint32_t process,
-                        const struct built_entry *entry, uint64_t offset, uint32_t vertex)
+static bool count_array(struct instrumented_import *import, uint32_t process,
+                        const struct instrumented_entry *entry, uint64_t offset, uint32_t vertex)
 {
     uint64_t cells[CHUNK_CELLS], end = offset + 8 * (uint64_t)entry->cells;
-    uint32_t step = entry->modes & BUILT_CYCLES ? 3 : 1;
+    uint32_t step = entry->modes & INSTRUMENTED_CYCLES ? 3 : 1;
     for (uint32_t at = 0; at + step <= entry->cells;) {
-        uint64_t data = built_source_data(&import->source, offset + 8 * (uint64_t)at, end);
+        uint64_t data = instrumented_source_data(&import->source, offset + 8 * (uint64_t)at, end);
         if (data >= end)
             break;
         at = (uint32_t)((data - offset) / 8) / step * step;
         uint32_t count = entry->cells - at < CHUNK_CELLS ? entry->cells - at : CHUNK_CELLS;
-        if (!built_source_read(&import->source, offset + 8 * (uint64_t)at, cells, 8UL * count))
+        if (!instrumented_source_read(&import->source, offset + 8 * (uint64_t)at, cells,
+                                      8UL * count))
             break;
         for (uint32_t i = 0; i + step <= count; i += step)
             if (cells[i] && !count_one(import, process, entry, vertex, (at + i) / step, cells[i],
@@ -257,30 +260,33 @@ static bool count_array(struct built_import *import, uint32_t process,
     return true;
 }
 
-bool built_count_cells(struct built_import *import, uint32_t process,
-                       const struct built_entry *entry, uint64_t offset, uint32_t vertex)
+bool instrumented_count_cells(struct instrumented_import *import, uint32_t process,
+                              const struct instrumented_entry *entry, uint64_t offset,
+                              uint32_t vertex)
 {
-    return entry->table_kind == BUILT_TABLE_HASH
-               ? built_count_hash(import, process, entry, offset, 8 * (uint64_t)entry->cells,
-                                  vertex)
+    return entry->table_kind == INSTRUMENTED_TABLE_HASH
+               ? instrumented_count_hash(import, process, entry, offset, 8 * (uint64_t)entry->cells,
+                                         vertex)
                : count_array(import, process, entry, offset, vertex);
 }
 
 /* From one stretch of the piece that has data to the next: what never ran is a hole. */
-static bool count_piece(struct built_import *import, const struct built_found *piece)
+static bool count_piece(struct instrumented_import *import, const struct instrumented_found *piece)
 {
-    const struct built_mapping *mapping = built_mapping_of(import, piece->process, piece->map);
-    uint64_t begin = piece->offset + sizeof(struct built_piece), end = piece->offset + piece->bytes;
+    const struct instrumented_mapping *mapping =
+        instrumented_mapping_of(import, piece->process, piece->map);
+    uint64_t begin = piece->offset + sizeof(struct instrumented_piece),
+             end = piece->offset + piece->bytes;
     if (!mapping) {
         import->damaged++;
         return true;
     }
-    const struct built_file *file = &import->files[mapping->file];
-    for (uint64_t at = begin; (at = built_source_data(&import->source, at, end)) < end;) {
-        size_t index = built_entry_behind(file, at - begin);
+    const struct instrumented_file *file = &import->files[mapping->file];
+    for (uint64_t at = begin; (at = instrumented_source_data(&import->source, at, end)) < end;) {
+        size_t index = instrumented_entry_behind(file, at - begin);
         if (index == file->by_table_count)
             break;
-        const struct built_entry *entry = &file->entries[file->by_table[index]];
+        const struct instrumented_entry *entry = &file->entries[file->by_table[index]];
         uint64_t table_end = begin + entry->table + 8 * (uint64_t)entry->cells;
         if (table_end > end)
             break;
@@ -288,7 +294,7 @@ static bool count_piece(struct built_import *import, const struct built_found *p
             at = begin + entry->table;
             continue;
         }
-        if (!built_count_cells(import, piece->process, entry, begin + entry->table, 0))
+        if (!instrumented_count_cells(import, piece->process, entry, begin + entry->table, 0))
             return false;
         at = table_end;
     }
@@ -299,56 +305,57 @@ static bool count_piece(struct built_import *import, const struct built_found *p
 
 /* Whose paths a table counts: what it continues lies in counters, in a record, or in another such
  * table. */
-static bool owner_of(struct built_import *import, const struct built_found *piece,
-                     const struct built_entry **entry, uint32_t *vertex)
+static bool owner_of(struct instrumented_import *import, const struct instrumented_found *piece,
+                     const struct instrumented_entry **entry, uint32_t *vertex)
 {
     enum { MOST_TABLES = 64 };
     for (int i = 0; i < MOST_TABLES; i++) {
-        const struct built_found *owner =
-            built_source_piece(&import->source, piece->process, piece->of);
+        const struct instrumented_found *owner =
+            instrumented_source_piece(&import->source, piece->process, piece->of);
         if (!owner)
             return false;
-        if (owner->kind == BUILT_PIECE_RECORDS)
-            return built_records_find(import, owner->process, piece->of, entry, vertex);
-        if (owner->kind == BUILT_PIECE_COUNTERS) {
-            const struct built_mapping *mapping =
-                built_mapping_of(import, owner->process, owner->map);
-            uint64_t offset = piece->of - owner->address - sizeof(struct built_piece);
-            const struct built_file *file = mapping ? &import->files[mapping->file] : NULL;
-            size_t index = file ? built_entry_behind(file, offset) : 0;
+        if (owner->kind == INSTRUMENTED_PIECE_RECORDS)
+            return instrumented_records_find(import, owner->process, piece->of, entry, vertex);
+        if (owner->kind == INSTRUMENTED_PIECE_COUNTERS) {
+            const struct instrumented_mapping *mapping =
+                instrumented_mapping_of(import, owner->process, owner->map);
+            uint64_t offset = piece->of - owner->address - sizeof(struct instrumented_piece);
+            const struct instrumented_file *file = mapping ? &import->files[mapping->file] : NULL;
+            size_t index = file ? instrumented_entry_behind(file, offset) : 0;
             if (!file || index == file->by_table_count)
                 return false;
             *entry = &file->entries[file->by_table[index]];
             *vertex = 0;
             return (*entry)->table <= offset;
         }
-        if (owner->kind != BUILT_PIECE_HASH)
+        if (owner->kind != INSTRUMENTED_PIECE_HASH)
             return false;
         piece = owner;
     }
     return false;
 }
 
-static bool count_taken_over(struct built_import *import, const struct built_found *piece)
+static bool count_taken_over(struct instrumented_import *import,
+                             const struct instrumented_found *piece)
 {
-    const struct built_entry *entry;
+    const struct instrumented_entry *entry;
     uint32_t vertex;
-    if (owner_of(import, piece, &entry, &vertex) && entry->table_kind == BUILT_TABLE_HASH)
-        return built_count_hash(import, piece->process, entry,
-                                piece->offset + sizeof(struct built_piece),
-                                piece->bytes - sizeof(struct built_piece), vertex);
+    if (owner_of(import, piece, &entry, &vertex) && entry->table_kind == INSTRUMENTED_TABLE_HASH)
+        return instrumented_count_hash(import, piece->process, entry,
+                                       piece->offset + sizeof(struct instrumented_piece),
+                                       piece->bytes - sizeof(struct instrumented_piece), vertex);
     import->damaged++;
     return true;
 }
 
-static bool count_all(struct built_import *import)
+static bool count_all(struct instrumented_import *import)
 {
-    bool good = built_records_import(import);
+    bool good = instrumented_records_import(import);
     for (size_t i = 0; i < import->source.pieces_count && good; i++) {
-        const struct built_found *piece = &import->source.pieces[i];
-        if (piece->kind == BUILT_PIECE_COUNTERS)
+        const struct instrumented_found *piece = &import->source.pieces[i];
+        if (piece->kind == INSTRUMENTED_PIECE_COUNTERS)
             good = count_piece(import, piece);
-        else if (piece->kind == BUILT_PIECE_HASH)
+        else if (piece->kind == INSTRUMENTED_PIECE_HASH)
             good = count_taken_over(import, piece);
         import_tell(import->teller, "reading counters", i + 1, import->source.pieces_count);
     }
@@ -357,8 +364,9 @@ static bool count_all(struct built_import *import)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-static const struct built_entry *entry_with(const struct built_import *import, uint32_t function,
-                                            const struct built_file **file)
+static const struct instrumented_entry *entry_with(const struct instrumented_import *import,
+                                                   uint32_t function,
+                                                   const struct instrumented_file **file)
 {
     uint32_t module = import->profile->path_functions[function].module;
     for (size_t i = 0; i < import->files_count; i++) {
@@ -370,10 +378,10 @@ static const struct built_entry *entry_with(const struct built_import *import, u
     return NULL;
 }
 
-static void number_function(struct built_import *import, uint32_t function)
+static void number_function(struct instrumented_import *import, uint32_t function)
 {
-    const struct built_file *file;
-    const struct built_entry *entry = entry_with(import, function, &file);
+    const struct instrumented_file *file;
+    const struct instrumented_entry *entry = entry_with(import, function, &file);
     struct profile_path_function *row = &import->profile->path_functions[function];
     numbering_free(import->numbered);
     import->numbered = NULL;
@@ -382,7 +390,7 @@ static void number_function(struct built_import *import, uint32_t function)
     if (!edges)
         return;
     for (uint32_t i = 0; i < entry->edges; i++) {
-        struct built_edge edge;
+        struct instrumented_edge edge;
         memcpy(&edge, file->words + entry->words + (size_t)i * sizeof edge / 4, sizeof edge);
         edges[i] = (struct numbering_edge){edge.from, edge.to, edge.flags & NUMBERING_CUT, -1};
     }
@@ -400,9 +408,9 @@ static void number_function(struct built_import *import, uint32_t function)
 static uint32_t blocks_of(void *context, uint32_t function, uint64_t number, uint32_t *blocks,
                           uint32_t room, uint32_t *flags)
 {
-    struct built_import *import = context;
-    const struct built_file *file;
-    const struct built_entry *entry = entry_with(import, function, &file);
+    struct instrumented_import *import = context;
+    const struct instrumented_file *file;
+    const struct instrumented_entry *entry = entry_with(import, function, &file);
     if (import->numbered_function != function)
         number_function(import, function);
     if (!entry || !import->numbered ||
@@ -431,7 +439,8 @@ _Static_assert((int)NUMBERING_FROM_ROOT == PROFILE_PATH_FROM_ROOT &&
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static bool add_process(struct built_import *import, const struct built_mapping *mapping)
+static bool add_process(struct instrumented_import *import,
+                        const struct instrumented_mapping *mapping)
 {
     struct profile *profile = import->profile;
     for (size_t i = 0; i < profile->processes_count; i++)
@@ -448,7 +457,7 @@ static bool add_process(struct built_import *import, const struct built_mapping 
     return added != NULL;
 }
 
-static bool add_thread(struct profile *profile, const struct built_found *piece)
+static bool add_thread(struct profile *profile, const struct instrumented_found *piece)
 {
     for (size_t i = 0; i < profile->threads_count; i++)
         if (profile->threads[i].process == piece->process && profile->threads[i].tid == piece->tid)
@@ -480,7 +489,7 @@ static void count_images(struct profile *profile)
     profile->run.threads = threads;
 }
 
-static bool describe(struct built_import *import, const struct import_run *run)
+static bool describe(struct instrumented_import *import, const struct import_run *run)
 {
     struct profile *profile = import->profile;
     bool good = import_describe_run(profile, run);
@@ -492,14 +501,14 @@ static bool describe(struct built_import *import, const struct import_run *run)
     for (size_t i = 0; i < import->mappings_count && good; i++)
         good = add_process(import, &import->mappings[i]);
     for (size_t i = 0; i < import->source.pieces_count && good; i++)
-        if (import->source.pieces[i].kind == BUILT_PIECE_COUNTERS ||
-            import->source.pieces[i].kind == BUILT_PIECE_RECORDS)
+        if (import->source.pieces[i].kind == INSTRUMENTED_PIECE_COUNTERS ||
+            import->source.pieces[i].kind == INSTRUMENTED_PIECE_RECORDS)
             good = add_thread(profile, &import->source.pieces[i]);
     count_images(profile);
     return good && profile->run.verb && profile->run.engine && import_caches(profile);
 }
 
-static bool describe_counting(struct built_import *import)
+static bool describe_counting(struct instrumented_import *import)
 {
     struct profile_path_run *row = profile_add_path_runs(import->profile);
     if (!row)
@@ -507,7 +516,7 @@ static bool describe_counting(struct built_import *import)
     for (size_t i = 0; i < import->files_count; i++)
         for (size_t j = 0; j < import->files[i].entries_count; j++)
             row->modes |= import->files[i].entries[j].modes;
-    row->modes &= ~(import->event ? BUILT_CYCLES : BUILT_PMU);
+    row->modes &= ~(import->event ? INSTRUMENTED_CYCLES : INSTRUMENTED_PMU);
     row->event = import->event ? profile_keep(import->profile, import->event) : NULL;
     for (size_t i = 0; i < import->overheads_count && !import->event; i++) {
         double share = 1 / (double)import->overheads_count;
@@ -518,9 +527,9 @@ static bool describe_counting(struct built_import *import)
     return true;
 }
 
-static bool tell_event(struct built_import *import, const struct import_run *run)
+static bool tell_event(struct instrumented_import *import, const struct import_run *run)
 {
-    if (import->event && !(import->profile->path_runs[0].modes & BUILT_PMU))
+    if (import->event && !(import->profile->path_runs[0].modes & INSTRUMENTED_PMU))
         return import_degraded(import->profile,
                                "%.100s was not counted: nothing that ran was built with --cycles",
                                import->event);
@@ -531,7 +540,7 @@ static bool tell_event(struct built_import *import, const struct import_run *run
     return true;
 }
 
-static bool tell_damage(struct built_import *import, uint64_t unknown)
+static bool tell_damage(struct instrumented_import *import, uint64_t unknown)
 {
     struct profile *profile = import->profile;
     uint64_t damaged = import->damaged + import->source.damaged_header;
@@ -547,21 +556,21 @@ static bool tell_damage(struct built_import *import, uint64_t unknown)
                import_degraded(
                    profile,
                    "not everything that ran was counted: there was no memory left for counters");
-    good = good && built_source_tell(&import->source, profile);
+    good = good && instrumented_source_tell(&import->source, profile);
     if (import->mappings_count == 0 && !import->source.lost)
         good = good && import_degraded(profile, "no instrumented code ran: was the program built "
                                                 "with headroom cc?");
     return good;
 }
 
-static enum base_status import_all(struct built_import *import, const struct import_run *run,
+static enum base_status import_all(struct instrumented_import *import, const struct import_run *run,
                                    const char *output, char *error, size_t error_bytes)
 {
     uint64_t unknown = 0;
-    if (!import->profile || !import->routes || !add_modules(import) || !count_all(import) ||
+    if (!import->profile || !import->paths || !add_modules(import) || !count_all(import) ||
         !describe(import, run) || !describe_counting(import) ||
-        !import_routes_finish(import->routes, blocks_of, import, import->symbols, import->teller,
-                              &unknown) ||
+        !import_paths_finish(import->paths, blocks_of, import, import->symbols, import->teller,
+                             &unknown) ||
         !tell_damage(import, unknown) || !tell_event(import, run)) {
         snprintf(error, error_bytes, "cannot import the program's counts: out of memory.");
         return BASE_NO_MEMORY;
@@ -570,24 +579,25 @@ static enum base_status import_all(struct built_import *import, const struct imp
     return profile_write(import->profile, output, error, error_bytes);
 }
 
-enum base_status import_built(int region, const struct import_run *run,
-                              const struct binary_options *symbols, const char *output,
-                              import_progress *progress, void *progress_context, char *error,
-                              size_t error_bytes)
+enum base_status import_instrumented(int region, const struct import_run *run,
+                                     const struct binary_options *symbols, const char *output,
+                                     import_progress *progress, void *progress_context, char *error,
+                                     size_t error_bytes)
 {
     struct import_teller teller = {progress, progress_context, 0};
-    struct built_import import = {.symbols = symbols, .teller = &teller, .event = run->event};
-    enum base_status status = built_source_open(&import.source, region, error, error_bytes);
+    struct instrumented_import import = {
+        .symbols = symbols, .teller = &teller, .event = run->event};
+    enum base_status status = instrumented_source_open(&import.source, region, error, error_bytes);
     if (status != BASE_OK)
         return status;
     import.profile = profile_new();
-    import.routes = import.profile ? import_routes_new(import.profile) : NULL;
+    import.paths = import.profile ? import_paths_new(import.profile) : NULL;
     status = import_all(&import, run, output, error, error_bytes);
     for (size_t i = 0; i < import.files_count; i++)
-        built_file_free(&import.files[i]);
-    built_records_free(import.records);
-    built_source_close(&import.source);
-    import_routes_free(import.routes);
+        instrumented_file_free(&import.files[i]);
+    instrumented_records_free(import.records);
+    instrumented_source_close(&import.source);
+    import_paths_free(import.paths);
     profile_free(import.profile);
     numbering_free(import.numbered);
     free(import.files);

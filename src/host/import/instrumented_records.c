@@ -4,7 +4,7 @@
  * and sibling lists are the program's own business. Roots (threads, signal handlers) are all vertex
  * 0, so that equal contexts of threads and processes are one vertex.
  */
-#include "import/built.h"
+#include "import/instrumented.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 struct record {
     uint64_t address, bytes, offset; /* offset: in the region */
     uint64_t parent, count, cycles, measured;
-    uint64_t cells;                  /* offset of its path counts from its start */
-    const struct built_entry *entry; /* NULL: a root, or not known */
+    uint64_t cells;                         /* offset of its path counts from its start */
+    const struct instrumented_entry *entry; /* NULL: a root, or not known */
     uint32_t process, slot, vertex;
 };
 
-struct built_records {
+struct instrumented_records {
     struct record *items; /* by process, address */
     size_t count, capacity;
     uint64_t *grown; /* beside items: bytes of the hash tables that took over */
@@ -28,26 +28,27 @@ struct built_records {
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static bool record_ok(const struct built_record *record, uint64_t left)
+static bool record_ok(const struct instrumented_record *record, uint64_t left)
 {
     return record->bytes >= sizeof *record && record->bytes <= left && record->bytes % 8 == 0 &&
            record->slots <= (record->bytes - sizeof *record) / 8;
 }
 
-static const struct built_entry *entry_of(struct built_import *import, uint32_t process,
-                                          uint64_t function)
+static const struct instrumented_entry *entry_of(struct instrumented_import *import,
+                                                 uint32_t process, uint64_t function)
 {
-    const struct built_mapping *mapping = built_mapping_of(import, process, function);
-    const struct built_entry *entry =
-        mapping ? built_entry_at(&import->files[mapping->file], function - mapping->map) : NULL;
+    const struct instrumented_mapping *mapping = instrumented_mapping_of(import, process, function);
+    const struct instrumented_entry *entry =
+        mapping ? instrumented_entry_at(&import->files[mapping->file], function - mapping->map)
+                : NULL;
     import->damaged += !entry;
     return entry;
 }
 
-static bool add_record(struct built_import *import, const struct built_found *piece, uint64_t at,
-                       const struct built_record *record)
+static bool add_record(struct instrumented_import *import, const struct instrumented_found *piece,
+                       uint64_t at, const struct instrumented_record *record)
 {
-    struct built_records *records = import->records;
+    struct instrumented_records *records = import->records;
     if (!UTIL_GROW_ZEROED(records->items, records->capacity, records->count))
         return false;
     records->items[records->count++] = (struct record){
@@ -67,15 +68,16 @@ static bool add_record(struct built_import *import, const struct built_found *pi
     return true;
 }
 
-static bool read_piece(struct built_import *import, const struct built_found *piece)
+static bool read_piece(struct instrumented_import *import, const struct instrumented_found *piece)
 {
-    uint64_t at = sizeof(struct built_piece);
-    while (piece->bytes - at >= sizeof(struct built_record)) {
-        struct built_record record;
-        if (!built_source_read(&import->source, piece->offset + at, &record, sizeof record) ||
+    uint64_t at = sizeof(struct instrumented_piece);
+    while (piece->bytes - at >= sizeof(struct instrumented_record)) {
+        struct instrumented_record record;
+        if (!instrumented_source_read(&import->source, piece->offset + at, &record,
+                                      sizeof record) ||
             record.bytes == 0)
             return true;
-        record.function &= ~BUILT_UNLOADED;
+        record.function &= ~INSTRUMENTED_UNLOADED;
         if (!record_ok(&record, piece->bytes - at)) {
             import->damaged++;
             return true;
@@ -96,7 +98,7 @@ static int compare_records(const void *left, const void *right)
 }
 
 /* The record whose memory holds the address. */
-static struct record *record_at(const struct built_records *records, uint32_t process,
+static struct record *record_at(const struct instrumented_records *records, uint32_t process,
                                 uint64_t address)
 {
     const struct record *items = records->items;
@@ -110,7 +112,7 @@ static struct record *record_at(const struct built_records *records, uint32_t pr
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
-static struct record *parent_of(struct built_import *import, const struct record *record)
+static struct record *parent_of(struct instrumented_import *import, const struct record *record)
 {
     struct record *parent =
         record->parent ? record_at(import->records, record->process, record->parent) : NULL;
@@ -123,26 +125,27 @@ static struct record *parent_of(struct built_import *import, const struct record
 /* Call sites are told apart in the parent's record if the parent was built so. */
 static uint32_t site_of(const struct record *record, const struct record *parent)
 {
-    return parent && parent->entry && parent->entry->modes & BUILT_CALL_SITES &&
+    return parent && parent->entry && parent->entry->modes & INSTRUMENTED_CALL_SITES &&
                    record->slot < parent->entry->sites
                ? record->slot
                : UINT32_MAX;
 }
 
-static bool make_vertex(struct built_import *import, struct record *record,
+static bool make_vertex(struct instrumented_import *import, struct record *record,
                         const struct record *parent)
 {
     record->vertex = 0;
     if (!record->entry)
         return true;
     uint32_t above = parent && parent->vertex < RESOLVING ? parent->vertex : 0;
-    return import_routes_vertex(import->routes, above, record->entry->id, site_of(record, parent),
-                                &record->vertex);
+    return import_paths_vertex(import->paths, above, record->entry->id, site_of(record, parent),
+                               &record->vertex);
 }
 
 /* From the record up to one whose vertex is known, then down again. chain: room for all records;
    damaged memory may have parents in circles. */
-static bool resolve(struct built_import *import, struct record *record, struct record **chain)
+static bool resolve(struct instrumented_import *import, struct record *record,
+                    struct record **chain)
 {
     size_t depth = 0;
     struct record *parent = NULL;
@@ -164,9 +167,9 @@ static bool resolve(struct built_import *import, struct record *record, struct r
     return true;
 }
 
-static bool has_paths(const struct built_entry *entry)
+static bool has_paths(const struct instrumented_entry *entry)
 {
-    return entry->modes & BUILT_PATHS && entry->table_kind != BUILT_TABLE_NONE;
+    return entry->modes & INSTRUMENTED_PATHS && entry->table_kind != INSTRUMENTED_TABLE_NONE;
 }
 
 /* A record that was never entered is left over from a fork: its parent process counted it. */
@@ -178,10 +181,10 @@ static bool was_entered(const struct record *record)
 /* Stands for a function in all contexts for which there was no room. */
 static bool is_overflow(const struct record *record)
 {
-    return record->entry && record->parent == 0 && record->slot == BUILT_SLOT_OVERFLOW;
+    return record->entry && record->parent == 0 && record->slot == INSTRUMENTED_SLOT_OVERFLOW;
 }
 
-static bool tell_overflow(struct built_import *import)
+static bool tell_overflow(struct instrumented_import *import)
 {
     for (size_t i = 0; i < import->records->count; i++)
         if (is_overflow(&import->records->items[i]) && was_entered(&import->records->items[i]))
@@ -191,48 +194,51 @@ static bool tell_overflow(struct built_import *import)
     return true;
 }
 
-static bool count_record(struct built_import *import, const struct record *record, uint64_t grown)
+static bool count_record(struct instrumented_import *import, const struct record *record,
+                         uint64_t grown)
 {
-    const struct built_entry *entry = record->entry;
-    struct import_routes_cost cost = IMPORT_UNMEASURED;
+    const struct instrumented_entry *entry = record->entry;
+    struct import_paths_cost cost = IMPORT_UNMEASURED;
     if (!entry || record->count > INT64_MAX)
         return true;
-    if (entry->modes & BUILT_CYCLES && !has_paths(entry) && !import->event && record->measured &&
-        record->measured <= record->count) {
+    if (entry->modes & INSTRUMENTED_CYCLES && !has_paths(entry) && !import->event &&
+        record->measured && record->measured <= record->count) {
         cost.measured = record->measured;
-        cost.cycles = built_cycles(import, record->process, record->cycles, record->measured);
+        cost.cycles =
+            instrumented_cycles(import, record->process, record->cycles, record->measured);
     }
-    import_routes_activate(import->routes, record->vertex, record->count, record->bytes + grown,
-                           &cost);
+    import_paths_activate(import->paths, record->vertex, record->count, record->bytes + grown,
+                          &cost);
     if (!has_paths(entry))
         return true;
     if (8 * (uint64_t)entry->cells > record->bytes - record->cells) {
         import->damaged++;
         return true;
     }
-    return built_count_cells(import, record->process, entry, record->offset + record->cells,
-                             record->vertex);
+    return instrumented_count_cells(import, record->process, entry, record->offset + record->cells,
+                                    record->vertex);
 }
 
 /* Tables that took over from a record's own make it larger. */
-static void add_grown(struct built_import *import)
+static void add_grown(struct instrumented_import *import)
 {
-    struct built_records *records = import->records;
+    struct instrumented_records *records = import->records;
     for (size_t i = 0; i < import->source.pieces_count; i++) {
-        const struct built_found *piece = &import->source.pieces[i];
-        struct record *record =
-            piece->kind == BUILT_PIECE_HASH ? record_at(records, piece->process, piece->of) : NULL;
+        const struct instrumented_found *piece = &import->source.pieces[i];
+        struct record *record = piece->kind == INSTRUMENTED_PIECE_HASH
+                                    ? record_at(records, piece->process, piece->of)
+                                    : NULL;
         if (record)
             records->grown[record - records->items] += piece->bytes;
     }
 }
 
-bool built_records_import(struct built_import *import)
+bool instrumented_records_import(struct instrumented_import *import)
 {
-    struct built_records *records = import->records = calloc(1, sizeof *records);
+    struct instrumented_records *records = import->records = calloc(1, sizeof *records);
     bool good = records != NULL;
     for (size_t i = 0; i < import->source.pieces_count && good; i++)
-        if (import->source.pieces[i].kind == BUILT_PIECE_RECORDS)
+        if (import->source.pieces[i].kind == INSTRUMENTED_PIECE_RECORDS)
             good = read_piece(import, &import->source.pieces[i]);
     if (!good)
         return false;
@@ -252,8 +258,9 @@ bool built_records_import(struct built_import *import)
     return good && tell_overflow(import);
 }
 
-bool built_records_find(const struct built_import *import, uint32_t process, uint64_t address,
-                        const struct built_entry **entry, uint32_t *vertex)
+bool instrumented_records_find(const struct instrumented_import *import, uint32_t process,
+                               uint64_t address, const struct instrumented_entry **entry,
+                               uint32_t *vertex)
 {
     const struct record *record = record_at(import->records, process, address);
     if (!record || !record->entry || record->vertex >= RESOLVING)
@@ -263,7 +270,7 @@ bool built_records_find(const struct built_import *import, uint32_t process, uin
     return true;
 }
 
-void built_records_free(struct built_records *records)
+void instrumented_records_free(struct instrumented_records *records)
 {
     if (!records)
         return;

@@ -4,7 +4,7 @@
  * rows of the line table up to the next block of the function: instructions were counted when the
  * program was built, and how long they became is not known here.
  */
-#include "import/routes_parts.h"
+#include "import/paths_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { MOST_INLINED = 64, MOST_ROWS = 256, LONGEST_BLOCK_BYTES = 1 << 16 };
 
 struct namer {
-    struct import_routes *routes;
+    struct import_paths *paths;
     struct profile *profile;
     const struct binary_options *symbols;
     struct binary **binaries; /* by module; NULL: could not be read */
@@ -58,7 +58,7 @@ static int compare_addresses(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool sort_starts(struct namer *namer, const struct import_routes_function *function)
+static bool sort_starts(struct namer *namer, const struct import_paths_function *function)
 {
     namer->starts_count = function->blocks_count;
     if (!UTIL_GROW_ZEROED(namer->starts, namer->starts_capacity, namer->starts_count))
@@ -130,7 +130,7 @@ static bool name_block(struct namer *namer, struct binary *binary, struct profil
 static bool name_blocks(struct namer *namer, struct binary *binary, uint32_t function)
 {
     struct profile *profile = namer->profile;
-    bool good = sort_starts(namer, &namer->routes->functions[function]);
+    bool good = sort_starts(namer, &namer->paths->functions[function]);
     for (; good && namer->next_block < profile->path_blocks_count &&
            profile->path_blocks[namer->next_block].function == function;
          namer->next_block++)
@@ -145,7 +145,7 @@ static void name_site(struct namer *namer, struct profile_vertex *vertex)
 {
     struct binary_frame frames[MOST_INLINED];
     const struct profile_vertex *parent = &namer->profile->vertices[vertex->parent];
-    const struct import_routes_function *caller = &namer->routes->functions[parent->function];
+    const struct import_paths_function *caller = &namer->paths->functions[parent->function];
     if (parent->function == 0 || vertex->site >= caller->sites_count)
         return;
     uint64_t address = caller->sites[vertex->site].address;
@@ -190,12 +190,12 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
     return good && tell_details(namer);
 }
 
-bool import_routes_name(struct import_routes *routes, const struct binary_options *symbols,
-                        struct import_teller *teller)
+bool import_paths_name(struct import_paths *paths, const struct binary_options *symbols,
+                       struct import_teller *teller)
 {
-    size_t modules = routes->profile->modules_count;
-    struct namer namer = {.routes = routes,
-                          .profile = routes->profile,
+    size_t modules = paths->profile->modules_count;
+    struct namer namer = {.paths = paths,
+                          .profile = paths->profile,
                           .symbols = symbols,
                           .binaries = calloc(modules, sizeof *namer.binaries),
                           .tried = calloc(modules, sizeof *namer.tried)};

@@ -4,8 +4,8 @@
  * number until the end; only then, function by function, are the blocks asked for, so that an
  * engine need not keep decoded paths, nor numbered graphs of more than one function.
  */
-#include "import/routes.h"
-#include "import/routes_parts.h"
+#include "import/paths.h"
+#include "import/paths_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,38 +37,38 @@ static double scaled(double cycles, uint64_t measured, uint64_t count)
     return measured && cycles >= 0 ? cycles / (double)measured * (double)count : -1;
 }
 
-struct import_routes *import_routes_new(struct profile *profile)
+struct import_paths *import_paths_new(struct profile *profile)
 {
-    struct import_routes *routes = calloc(1, sizeof *routes);
-    if (routes)
-        routes->profile = profile;
-    return routes;
+    struct import_paths *paths = calloc(1, sizeof *paths);
+    if (paths)
+        paths->profile = profile;
+    return paths;
 }
 
-void import_routes_free(struct import_routes *routes)
+void import_paths_free(struct import_paths *paths)
 {
-    if (!routes)
+    if (!paths)
         return;
-    util_index_free(&routes->items_by_key);
-    util_index_free(&routes->vertices_by_key);
-    util_index_free(&routes->uses_by_key);
-    free(routes->functions);
-    free(routes->items);
-    free(routes->uses);
-    free(routes);
+    util_index_free(&paths->items_by_key);
+    util_index_free(&paths->vertices_by_key);
+    util_index_free(&paths->uses_by_key);
+    free(paths->functions);
+    free(paths->items);
+    free(paths->uses);
+    free(paths);
 }
 
 /* ---- adding up ---------------------------------------------------------------------------- */
 
-bool import_routes_function(struct import_routes *routes,
-                            const struct import_routes_function *function, uint32_t *id)
+bool import_paths_function(struct import_paths *paths, const struct import_paths_function *function,
+                           uint32_t *id)
 {
-    struct profile *profile = routes->profile;
+    struct profile *profile = paths->profile;
     struct profile_path_function *added = profile_add_path_functions(profile);
     *id = (uint32_t)profile->path_functions_count - 1;
-    if (!added || !UTIL_GROW_ZEROED(routes->functions, routes->functions_capacity, *id))
+    if (!added || !UTIL_GROW_ZEROED(paths->functions, paths->functions_capacity, *id))
         return false;
-    routes->functions[*id] = *function;
+    paths->functions[*id] = *function;
     *added = (struct profile_path_function){.address = function->address,
                                             .module = function->module,
                                             .table_kind = function->table_kind,
@@ -88,10 +88,10 @@ static bool equal_vertex(const void *items, uint32_t item, const void *key)
     return a->parent == b->parent && a->function == b->function && a->site == b->site;
 }
 
-bool import_routes_vertex(struct import_routes *routes, uint32_t parent, uint32_t function,
-                          uint32_t site, uint32_t *vertex)
+bool import_paths_vertex(struct import_paths *paths, uint32_t parent, uint32_t function,
+                         uint32_t site, uint32_t *vertex)
 {
-    struct profile *profile = routes->profile;
+    struct profile *profile = paths->profile;
     struct profile_vertex key = {.parent = parent,
                                  .function = function,
                                  .site = site,
@@ -99,22 +99,22 @@ bool import_routes_vertex(struct import_routes *routes, uint32_t parent, uint32_
                                  .cycles = -1,
                                  .misses = -1};
     bool found;
-    if (!util_index_enter(&routes->vertices_by_key, import_hash(parent, function, site),
+    if (!util_index_enter(&paths->vertices_by_key, import_hash(parent, function, site),
                           equal_vertex, profile->vertices, &key, (uint32_t)profile->vertices_count,
                           vertex, &found))
         return false;
     struct profile_vertex *added = found ? NULL : profile_add_vertices(profile);
     if (added) {
-        key.call_sites = function ? routes->functions[function].sites_count : 0;
+        key.call_sites = function ? paths->functions[function].sites_count : 0;
         *added = key;
     }
     return found || added;
 }
 
-void import_routes_activate(struct import_routes *routes, uint32_t vertex, uint64_t count,
-                            uint64_t bytes, const struct import_routes_cost *cost)
+void import_paths_activate(struct import_paths *paths, uint32_t vertex, uint64_t count,
+                           uint64_t bytes, const struct import_paths_cost *cost)
 {
-    struct profile_vertex *item = &routes->profile->vertices[vertex];
+    struct profile_vertex *item = &paths->profile->vertices[vertex];
     item->count = add(item->count, count);
     item->bytes = bytes > item->bytes && bytes <= most_counted ? bytes : item->bytes;
     add_measure(&item->cycles, cost->cycles);
@@ -124,64 +124,64 @@ void import_routes_activate(struct import_routes *routes, uint32_t vertex, uint6
 
 static bool equal_item(const void *items, uint32_t item, const void *key)
 {
-    const struct routes_item *a = &((const struct routes_item *)items)[item], *b = key;
+    const struct paths_item *a = &((const struct paths_item *)items)[item], *b = key;
     return a->function == b->function && a->number == b->number;
 }
 
 static bool equal_use(const void *items, uint32_t item, const void *key)
 {
-    const struct routes_use *a = &((const struct routes_use *)items)[item], *b = key;
+    const struct paths_use *a = &((const struct paths_use *)items)[item], *b = key;
     return a->vertex == b->vertex && a->item == b->item;
 }
 
-static bool count_in_context(struct import_routes *routes, uint32_t vertex, uint32_t item,
-                             uint64_t count, const struct import_routes_cost *cost)
+static bool count_in_context(struct import_paths *paths, uint32_t vertex, uint32_t item,
+                             uint64_t count, const struct import_paths_cost *cost)
 {
-    struct routes_use key = {.vertex = vertex, .item = item, .cycles = -1};
+    struct paths_use key = {.vertex = vertex, .item = item, .cycles = -1};
     uint32_t use;
     bool found;
-    if (!UTIL_GROW_ZEROED(routes->uses, routes->uses_capacity, routes->uses_count) ||
-        !util_index_enter(&routes->uses_by_key, import_hash(vertex, item, 2), equal_use,
-                          routes->uses, &key, (uint32_t)routes->uses_count, &use, &found))
+    if (!UTIL_GROW_ZEROED(paths->uses, paths->uses_capacity, paths->uses_count) ||
+        !util_index_enter(&paths->uses_by_key, import_hash(vertex, item, 2), equal_use, paths->uses,
+                          &key, (uint32_t)paths->uses_count, &use, &found))
         return false;
     if (!found)
-        routes->uses[routes->uses_count++] = key;
-    routes->uses[use].count = add(routes->uses[use].count, count);
-    add_measure(&routes->uses[use].cycles, cost->cycles);
-    routes->uses[use].measured = add(routes->uses[use].measured, cost->measured);
-    add_measure(&routes->profile->vertices[vertex].misses, cost->misses);
+        paths->uses[paths->uses_count++] = key;
+    paths->uses[use].count = add(paths->uses[use].count, count);
+    add_measure(&paths->uses[use].cycles, cost->cycles);
+    paths->uses[use].measured = add(paths->uses[use].measured, cost->measured);
+    add_measure(&paths->profile->vertices[vertex].misses, cost->misses);
     return true;
 }
 
-bool import_routes_count(struct import_routes *routes, uint32_t vertex, uint32_t function,
-                         uint64_t number, uint64_t count, const struct import_routes_cost *cost)
+bool import_paths_count(struct import_paths *paths, uint32_t vertex, uint32_t function,
+                        uint64_t number, uint64_t count, const struct import_paths_cost *cost)
 {
-    struct routes_item key = {.function = function, .number = number, .cost = IMPORT_UNMEASURED};
+    struct paths_item key = {.function = function, .number = number, .cost = IMPORT_UNMEASURED};
     uint32_t item;
     bool found;
     if (count == 0)
         return true;
-    if (!UTIL_GROW_ZEROED(routes->items, routes->items_capacity, routes->items_count) ||
-        !util_index_enter(&routes->items_by_key, import_hash(function, number, 1), equal_item,
-                          routes->items, &key, (uint32_t)routes->items_count, &item, &found))
+    if (!UTIL_GROW_ZEROED(paths->items, paths->items_capacity, paths->items_count) ||
+        !util_index_enter(&paths->items_by_key, import_hash(function, number, 1), equal_item,
+                          paths->items, &key, (uint32_t)paths->items_count, &item, &found))
         return false;
     if (!found)
-        routes->items[routes->items_count++] = key;
-    struct routes_item *counted = &routes->items[item];
+        paths->items[paths->items_count++] = key;
+    struct paths_item *counted = &paths->items[item];
     counted->count = add(counted->count, count);
     add_measure(&counted->cost.cycles, cost->cycles);
     counted->cost.measured = add(counted->cost.measured, cost->measured);
     add_measure(&counted->cost.misses, cost->misses);
     add_measure(&counted->cost.events, cost->events);
-    return !vertex || count_in_context(routes, vertex, item, count, cost);
+    return !vertex || count_in_context(paths, vertex, item, count, cost);
 }
 
 /* ---- paths in order ------------------------------------------------------------------------- */
 
 /* One function while its paths are put in order. */
 struct order {
-    struct import_routes *routes;
-    import_routes_blocks *blocks;
+    struct import_paths *paths;
+    import_paths_blocks *blocks;
     void *context;
     uint64_t unknown;
     uint32_t *ids;   /* by block of the function: 1: some path runs through; then its id */
@@ -191,19 +191,19 @@ struct order {
 
 static int compare_items(const void *left, const void *right, void *context)
 {
-    const struct routes_item *items = context;
-    const struct routes_item *a = &items[*(const uint32_t *)left];
-    const struct routes_item *b = &items[*(const uint32_t *)right];
+    const struct paths_item *items = context;
+    const struct paths_item *a = &items[*(const uint32_t *)left];
+    const struct paths_item *b = &items[*(const uint32_t *)right];
     if (a->function != b->function)
         return a->function < b->function ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
 }
 
-static bool add_path(struct order *order, struct routes_item *item, uint32_t flags, uint32_t steps)
+static bool add_path(struct order *order, struct paths_item *item, uint32_t flags, uint32_t steps)
 {
-    struct import_routes *routes = order->routes;
-    struct profile *profile = routes->profile;
-    const struct import_routes_block *blocks = routes->functions[item->function].blocks;
+    struct import_paths *paths = order->paths;
+    struct profile *profile = paths->profile;
+    const struct import_paths_block *blocks = paths->functions[item->function].blocks;
     struct profile_path path = {
         .function = item->function,
         .flags = flags,
@@ -216,7 +216,7 @@ static bool add_path(struct order *order, struct routes_item *item, uint32_t fla
         .first_step = (uint32_t)profile->path_steps_count,
         .steps = steps};
     for (uint32_t i = 0; i < steps; i++) {
-        const struct import_routes_block *block = &blocks[order->route[i]];
+        const struct import_paths_block *block = &blocks[order->route[i]];
         struct profile_path_step *step = profile_add_path_steps(profile);
         if (!step)
             return false;
@@ -235,8 +235,8 @@ static bool add_path(struct order *order, struct routes_item *item, uint32_t fla
 
 static bool add_blocks(struct order *order, uint32_t function, size_t first_step)
 {
-    struct profile *profile = order->routes->profile;
-    const struct import_routes_function *known = &order->routes->functions[function];
+    struct profile *profile = order->paths->profile;
+    const struct import_paths_function *known = &order->paths->functions[function];
     for (uint32_t b = 0; b < known->blocks_count; b++) {
         struct profile_path_block *added = order->ids[b] ? profile_add_path_blocks(profile) : NULL;
         if (order->ids[b] && !added)
@@ -259,16 +259,16 @@ static bool add_blocks(struct order *order, uint32_t function, size_t first_step
 /* Paths of one function: items[numbers[0 .. count)]. */
 static bool order_function(struct order *order, const uint32_t *numbers, size_t count)
 {
-    struct import_routes *routes = order->routes;
-    uint32_t function = routes->items[numbers[0]].function, flags;
-    uint32_t room = routes->functions[function].blocks_count;
-    size_t first_step = routes->profile->path_steps_count;
+    struct import_paths *paths = order->paths;
+    uint32_t function = paths->items[numbers[0]].function, flags;
+    uint32_t room = paths->functions[function].blocks_count;
+    size_t first_step = paths->profile->path_steps_count;
     if (!UTIL_GROW_ZEROED(order->ids, order->ids_capacity, room) ||
         !UTIL_GROW_ZEROED(order->route, order->route_capacity, room))
         return false;
     memset(order->ids, 0, room * sizeof *order->ids);
     for (size_t i = 0; i < count; i++) {
-        struct routes_item *item = &routes->items[numbers[i]];
+        struct paths_item *item = &paths->items[numbers[i]];
         uint32_t steps =
             order->blocks(order->context, function, item->number, order->route, room, &flags);
         item->path = UINT32_MAX;
@@ -282,17 +282,17 @@ static bool order_function(struct order *order, const uint32_t *numbers, size_t 
 
 static bool order_paths(struct order *order, struct import_teller *teller)
 {
-    struct import_routes *routes = order->routes;
-    size_t count = routes->items_count;
+    struct import_paths *paths = order->paths;
+    size_t count = paths->items_count;
     uint32_t *numbers = calloc(count + 1, sizeof *numbers);
     bool good = numbers != NULL;
     for (size_t i = 0; i < count && good; i++)
         numbers[i] = (uint32_t)i;
     if (good)
-        qsort_r(numbers, count, sizeof *numbers, compare_items, routes->items);
+        qsort_r(numbers, count, sizeof *numbers, compare_items, paths->items);
     for (size_t from = 0, to; from < count && good; from = to) {
-        uint32_t function = routes->items[numbers[from]].function;
-        for (to = from; to < count && routes->items[numbers[to]].function == function;)
+        uint32_t function = paths->items[numbers[from]].function;
+        for (to = from; to < count && paths->items[numbers[to]].function == function;)
             to++;
         good = order_function(order, numbers + from, to - from);
         import_tell(teller, "decoding paths", to, count);
@@ -315,7 +315,7 @@ static int compare_vertex_paths(const void *left, const void *right)
 
 /* What a path took in a context where it was never measured is taken to be what it
  * took in others. */
-static void add_time(struct profile_vertex *vertex, const struct routes_use *use,
+static void add_time(struct profile_vertex *vertex, const struct paths_use *use,
                      const struct profile_path *path)
 {
     double cycles = use->measured
@@ -325,18 +325,18 @@ static void add_time(struct profile_vertex *vertex, const struct routes_use *use
     vertex->measured = add(vertex->measured, use->measured);
 }
 
-static bool order_uses(struct import_routes *routes)
+static bool order_uses(struct import_paths *paths)
 {
-    struct profile *profile = routes->profile;
+    struct profile *profile = paths->profile;
     for (size_t i = 1; i < profile->vertices_count; i++) {
         struct profile_vertex *vertex = &profile->vertices[i];
         vertex->cycles = scaled(vertex->cycles, vertex->measured, vertex->count);
-        if (routes->uses_count)
+        if (paths->uses_count)
             vertex->instructions = 0;
     }
-    for (size_t i = 0; i < routes->uses_count; i++) {
-        const struct routes_use *use = &routes->uses[i];
-        uint32_t path = routes->items[use->item].path;
+    for (size_t i = 0; i < paths->uses_count; i++) {
+        const struct paths_use *use = &paths->uses[i];
+        uint32_t path = paths->items[use->item].path;
         if (path == UINT32_MAX)
             continue;
         const struct profile_path *known = &profile->paths[path];
@@ -356,7 +356,7 @@ static bool order_uses(struct import_routes *routes)
 
 /* What call sites do in a vertex. */
 struct site_counts {
-    const struct import_routes *routes;
+    const struct import_paths *paths;
     uint32_t *passes; /* by block: executed paths of the vertex that run through it      */
     uint64_t *called; /* vertex << 32 | site, ascending: where a vertex is called from it */
     size_t called_count;
@@ -371,7 +371,7 @@ static int compare_numbers(const void *left, const void *right)
 
 static void list_called(struct site_counts *sites)
 {
-    const struct profile *profile = sites->routes->profile;
+    const struct profile *profile = sites->paths->profile;
     size_t kept = 0;
     for (size_t i = 1; i < profile->vertices_count; i++) {
         const struct profile_vertex *vertex = &profile->vertices[i];
@@ -388,7 +388,7 @@ static void list_called(struct site_counts *sites)
 
 static void pass(const struct site_counts *sites, const struct profile_path *path, uint32_t change)
 {
-    const struct profile *profile = sites->routes->profile;
+    const struct profile *profile = sites->paths->profile;
     for (uint32_t i = 0; i < path->steps; i++)
         sites
             ->passes[profile->path_blocks[profile->path_steps[path->first_step + i].block].block] +=
@@ -399,8 +399,8 @@ static void pass(const struct site_counts *sites, const struct profile_path *pat
 static void count_vertex(const struct site_counts *sites, uint32_t number, const uint64_t *called,
                          size_t called_count)
 {
-    struct profile_vertex *vertex = &sites->routes->profile->vertices[number];
-    const struct import_routes_function *function = &sites->routes->functions[vertex->function];
+    struct profile_vertex *vertex = &sites->paths->profile->vertices[number];
+    const struct import_paths_function *function = &sites->paths->functions[vertex->function];
     uint64_t count = sites->by_site ? called_count : vertex->call_sites;
     for (uint64_t i = 0; i < count; i++) {
         uint32_t site = sites->by_site ? (uint32_t)called[i] : (uint32_t)i;
@@ -412,7 +412,7 @@ static void count_vertex(const struct site_counts *sites, uint32_t number, const
 
 static void count_vertices(struct site_counts *sites)
 {
-    const struct profile *profile = sites->routes->profile;
+    const struct profile *profile = sites->paths->profile;
     size_t row = 0, at = 0;
     for (uint32_t i = 1; i < profile->vertices_count; i++) {
         size_t first = row, first_called = at;
@@ -427,14 +427,14 @@ static void count_vertices(struct site_counts *sites)
     }
 }
 
-static bool count_sites(struct import_routes *routes)
+static bool count_sites(struct import_paths *paths)
 {
     uint32_t most = 0;
-    for (size_t i = 1; i < routes->profile->path_functions_count; i++)
-        most = routes->functions[i].blocks_count > most ? routes->functions[i].blocks_count : most;
-    struct site_counts sites = {.routes = routes};
+    for (size_t i = 1; i < paths->profile->path_functions_count; i++)
+        most = paths->functions[i].blocks_count > most ? paths->functions[i].blocks_count : most;
+    struct site_counts sites = {.paths = paths};
     sites.passes = calloc((size_t)most + 1, sizeof *sites.passes);
-    sites.called = calloc(routes->profile->vertices_count, sizeof *sites.called);
+    sites.called = calloc(paths->profile->vertices_count, sizeof *sites.called);
     bool good = sites.passes && sites.called;
     if (good) {
         list_called(&sites);
@@ -445,13 +445,13 @@ static bool count_sites(struct import_routes *routes)
     return good;
 }
 
-bool import_routes_finish(struct import_routes *routes, import_routes_blocks *blocks, void *context,
-                          const struct binary_options *symbols, struct import_teller *teller,
-                          uint64_t *unknown)
+bool import_paths_finish(struct import_paths *paths, import_paths_blocks *blocks, void *context,
+                         const struct binary_options *symbols, struct import_teller *teller,
+                         uint64_t *unknown)
 {
-    struct order order = {.routes = routes, .blocks = blocks, .context = context};
-    bool good = order_paths(&order, teller) && order_uses(routes) && count_sites(routes) &&
-                import_routes_name(routes, symbols, teller);
+    struct order order = {.paths = paths, .blocks = blocks, .context = context};
+    bool good = order_paths(&order, teller) && order_uses(paths) && count_sites(paths) &&
+                import_paths_name(paths, symbols, teller);
     *unknown = order.unknown;
     return good;
 }

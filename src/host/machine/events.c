@@ -4,7 +4,7 @@
  * processors, their numbers are its business. AMD has no such events but instruction-based
  * sampling, a device of its own in sysfs.
  */
-#include "launch/pmu_events.h"
+#include "machine/events.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -43,9 +43,9 @@ static bool encode(const char *model, const char *name, uint64_t *config)
     return good;
 }
 
-static enum base_status find_by_name(const char *model, struct pmu_events *events)
+static enum base_status find_by_name(const char *model, struct machine_events *events)
 {
-    struct pmu_events found = {.type = PERF_TYPE_RAW};
+    struct machine_events found = {.type = PERF_TYPE_RAW};
     if (pfm_initialize() != PFM_SUCCESS)
         return BASE_UNSUPPORTED;
     enum base_status status = BASE_UNSUPPORTED;
@@ -59,7 +59,7 @@ static enum base_status find_by_name(const char *model, struct pmu_events *event
     return status;
 }
 
-enum base_status pmu_events_of_model(const char *model, struct pmu_events *events)
+enum base_status machine_events_of_model(const char *model, struct machine_events *events)
 {
     return find_by_name(model, events);
 }
@@ -71,7 +71,7 @@ static bool has_device(const char *sysfs, const char *name)
     return access(path, R_OK) == 0;
 }
 
-static enum base_status find_ibs(const char *sysfs, struct pmu_events *events)
+static enum base_status find_ibs(const char *sysfs, struct machine_events *events)
 {
     char path[512];
     unsigned type;
@@ -83,14 +83,14 @@ static enum base_status find_ibs(const char *sysfs, struct pmu_events *events)
     fclose(file);
     if (!good)
         return BASE_UNSUPPORTED;
-    *events = (struct pmu_events){.type = type,
-                                  .store_event = IBS_COUNT_OPERATIONS,
-                                  .load_event = IBS_COUNT_OPERATIONS,
-                                  .filter = true};
+    *events = (struct machine_events){.type = type,
+                                      .store_event = IBS_COUNT_OPERATIONS,
+                                      .load_event = IBS_COUNT_OPERATIONS,
+                                      .filter = true};
     return BASE_OK;
 }
 
-enum base_status pmu_events_find(const char *sysfs, struct pmu_events *events)
+enum base_status machine_events_find(const char *sysfs, struct machine_events *events)
 {
     enum base_status status = find_ibs(sysfs, events);
     /* libpfm4 knows the processor even where a hypervisor hides its counters. */
@@ -131,7 +131,8 @@ static int choose_levels(const char *name, struct perf_event_attr *attributes)
     return try_event(attributes);
 }
 
-bool pmu_event_named(const char *name, struct built_event *event, char *reason, size_t bytes)
+bool machine_event_named(const char *name, struct instrumented_event *event, char *reason,
+                         size_t bytes)
 {
     struct perf_event_attr attributes;
     int known = pfm_initialize();
@@ -146,11 +147,11 @@ bool pmu_event_named(const char *name, struct built_event *event, char *reason, 
         snprintf(reason, bytes, "this machine has no counter for it");
     else if (refused)
         snprintf(reason, bytes, "the kernel refuses it: %s", strerror(refused));
-    *event = (struct built_event){
+    *event = (struct instrumented_event){
         .type = attributes.type,
-        .exclude = (attributes.exclude_user ? BUILT_EVENT_NO_USER : 0u) |
-                   (attributes.exclude_kernel ? BUILT_EVENT_NO_KERNEL : 0u) |
-                   (attributes.exclude_hv ? BUILT_EVENT_NO_HYPERVISOR : 0u),
+        .exclude = (attributes.exclude_user ? INSTRUMENTED_EVENT_NO_USER : 0u) |
+                   (attributes.exclude_kernel ? INSTRUMENTED_EVENT_NO_KERNEL : 0u) |
+                   (attributes.exclude_hv ? INSTRUMENTED_EVENT_NO_HYPERVISOR : 0u),
         .config = attributes.config,
         .config1 = attributes.config1,
         .config2 = attributes.config2,

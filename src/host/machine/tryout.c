@@ -7,9 +7,9 @@
  * handler, the timers and a possible death by SIGTRAP stay away from headroom. The
  * child calls only async-signal-safe functions and `os`.
  */
-#include "launch/launch.h"
+#include "machine/tryout.h"
 
-#include "launch/pmu_events.h"
+#include "machine/events.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -85,7 +85,7 @@ static double microseconds(uint64_t start_ns, unsigned times)
 
 static _Alignas(64) volatile char watched[64 * REGISTERS];
 
-static void count_registers(struct launch_watchpoints *result)
+static void count_registers(struct machine_watchpoints *result)
 {
     struct os_watch watches[REGISTERS] = {0};
     for (unsigned i = 0; i < REGISTERS; i++) {
@@ -106,7 +106,7 @@ static void count_registers(struct launch_watchpoints *result)
         os_watch_disarm(&watches[i]);
 }
 
-static void measure_cost(struct launch_watchpoints *result, unsigned repeat)
+static void measure_cost(struct machine_watchpoints *result, unsigned repeat)
 {
     struct os_watch watch = {0};
     uint64_t start = os_now_ns(CLOCK_MONOTONIC);
@@ -124,7 +124,7 @@ static void measure_cost(struct launch_watchpoints *result, unsigned repeat)
 }
 
 /* One write from and one read into a watched byte, through a pipe. */
-static void try_kernel_accesses(struct launch_watchpoints *result)
+static void try_kernel_accesses(struct machine_watchpoints *result)
 {
     int ends[2];
     if (pipe(ends) != 0) {
@@ -146,7 +146,7 @@ static void try_kernel_accesses(struct launch_watchpoints *result)
 
 static bool watchpoint_work(void *report, const void *input)
 {
-    struct launch_watchpoints *result = report;
+    struct machine_watchpoints *result = report;
     count_registers(result);
     if (result->registers > 0) {
         measure_cost(result, *(const unsigned *)input);
@@ -155,9 +155,9 @@ static bool watchpoint_work(void *report, const void *input)
     return true;
 }
 
-enum base_status launch_try_watchpoints(unsigned repeat, struct launch_watchpoints *result)
+enum base_status machine_try_watchpoints(unsigned repeat, struct machine_watchpoints *result)
 {
-    struct launch_watchpoints report = {0};
+    struct machine_watchpoints report = {0};
     enum base_status status = in_child(watchpoint_work, &repeat, &report, sizeof report);
     if (status == BASE_OK)
         *result = report;
@@ -190,7 +190,7 @@ static bool tick_work(void *report, const void *input)
     return true;
 }
 
-enum base_status launch_try_ticks(double *tick_ms)
+enum base_status machine_try_ticks(double *tick_ms)
 {
     double report = 0;
     enum base_status status = in_child(tick_work, NULL, &report, sizeof report);
@@ -217,10 +217,10 @@ static bool counter_opens(uint32_t type, uint64_t event)
     return true;
 }
 
-enum base_status launch_try_counters(struct wire_config *config)
+enum base_status machine_try_counters(struct wire_config *config)
 {
-    struct pmu_events events;
-    enum base_status status = pmu_events_find(PMU_EVENTS_SYSFS, &events);
+    struct machine_events events;
+    enum base_status status = machine_events_find(MACHINE_EVENTS_SYSFS, &events);
     if (status != BASE_OK)
         return status;
     if (!counter_opens(events.type, events.store_event) ||
@@ -245,7 +245,7 @@ static bool descriptor_work(void *report, const void *input)
     return true;
 }
 
-enum base_status launch_try_descriptors(void)
+enum base_status machine_try_descriptors(void)
 {
     int report = 0;
     int file = memfd_create("headroom", MFD_CLOEXEC);
