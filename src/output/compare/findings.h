@@ -131,7 +131,7 @@ struct analysis_compare {
  * memory. */
 struct compare_finding *diff_add(struct diff_side *side, const struct diff_part *part,
                                  uint32_t kind, uint32_t row);
-/* With the keys of the pair's contexts, which ends() tells. */
+/* With the keys of the pair's contexts, which ends() gives. */
 struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_part *part,
                                       uint32_t kind, uint32_t row);
 

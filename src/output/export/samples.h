@@ -47,7 +47,8 @@ struct analysis_export {
     /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several
        list, where the last of them has it. */
     const struct walk_kind *const *kinds;
-    /* Adds its metrics, most telling first, and its samples. Without memory the walk notes it. */
+    /* Adds its metrics, the most important first, and its samples. If memory runs out, the walk
+     * notes it. */
     void (*samples)(struct walk *walk, const struct profile *profile,
                     const struct export_options *options);
 };
