@@ -10,11 +10,3 @@ const struct analysis *analysis_find(const char *verb)
             return *at;
     return NULL;
 }
-
-const struct analysis *analysis_of_log(enum analysis_log log)
-{
-    const struct analysis *const *at = analyses;
-    while ((*at)->log != log)
-        at++;
-    return *at;
-}

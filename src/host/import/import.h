@@ -40,7 +40,7 @@ typedef void import_progress(void *context, const char *step, uint64_t done, uin
  * Reads the raw log `log_path` and writes a new profile at `profile_path`
  * (created 0600, atomically put in place; an existing regular file is renamed to
  * `.old`; a symlink is refused). run may be NULL when a left-over log is read
- * without its recording (then verb "waste", engine "live", command from the first
+ * without its recording (then the verb that leaves such logs, engine "live", command from the first
  * PROCESS record). error: one sentence on failure (at least 512 bytes).
  */
 enum base_status import_log(const char *log_path, const struct import_run *run,

@@ -9,8 +9,8 @@
  * with what is around and leave single instructions with lines from elsewhere.
  */
 #include "import/loops.h"
-#include "analysis/analysis.h"
 
+#include "analysis/analysis.h"
 #include "cfg/cfg.h"
 #include "import/internal.h"
 #include "pathgraph/pathgraph.h"

@@ -353,22 +353,23 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
            import_degraded(profile, "the log is incomplete: the disk was full while recording");
 }
 
-/* Of a log without its recording. */
-static enum analysis_log log_of(const struct import_gather *gather)
+/* The verb whose recording left the log. */
+static const char *left_by(const struct import_gather *gather)
 {
-    uint32_t kinds = gather->log->config.kinds;
-    if (gather->blocks)
-        return ANALYSIS_TIMED;
-    if (gather->paths)
-        return ANALYSIS_PATHS;
-    return kinds == (gather->exact ? 0 : WIRE_REUSES) ? ANALYSIS_REUSES : ANALYSIS_ACCESSES;
+    const struct analysis_log log = {.exact = gather->exact,
+                                     .blocks = gather->blocks,
+                                     .paths = gather->paths,
+                                     .kinds = gather->log->config.kinds};
+    const struct analysis *const *at = analyses;
+    while (at[1] && !((*at)->left && (*at)->left(&log)))
+        at++;
+    return (*at)->name;
 }
 
 static bool describe_given(struct import_gather *gather, const struct import_run *run)
 {
     struct profile *profile = gather->profile;
-    profile->run.verb =
-        profile_keep(profile, run ? run->verb : analysis_of_log(log_of(gather))->name);
+    profile->run.verb = profile_keep(profile, run ? run->verb : left_by(gather));
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
                                                                 : "live");

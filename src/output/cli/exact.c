@@ -19,7 +19,7 @@ struct exact {
     struct recording recording;
     struct launch_exact_engine engine;
     struct launch_exact_request request;
-    char lost_text[128];
+    char lost_text[128], output[64];
     struct cache_shape cache; /* paths */
 };
 
@@ -58,7 +58,7 @@ static void choose_cache(struct exact *exact)
     exact->request.caches_count = settings->no_cache ? 0 : 1;
 }
 
-static void fill_request(struct exact *exact, enum exact_what what)
+static void fill_request(struct exact *exact, enum exact_subject subject)
 {
     static const enum launch_reuse units[] = {
         [UNIT_BYTE] = LAUNCH_REUSE_BYTE,
@@ -70,20 +70,20 @@ static void fill_request(struct exact *exact, enum exact_what what)
         .program = {.path = exact->recording.path,
                     .command = exact->recording.command,
                     .note = recording_note,
-                    .config = {.kinds = what != EXACT_ACCESSES ? 0
+                    .config = {.kinds = subject != EXACT_KINDS ? 0
                                         : settings->kinds      ? settings->kinds
                                                                : KINDS_ALL,
                                .fp_tolerance = (float)settings->fp_tolerance,
                                .follow = settings->follow && !settings->trace}},
         .engine = &exact->engine,
-        .reuse = what == EXACT_REUSES ? units[settings->unit] : LAUNCH_REUSE_NONE,
+        .reuse = subject == EXACT_REUSE ? units[settings->unit] : LAUNCH_REUSE_NONE,
         .stack = settings->stack,
         .share = settings->share,
         .caches = settings->caches,
         .caches_count = settings->caches_count,
         .trace = settings->trace,
         .trace_values = true,
-        .paths = what == EXACT_PATHS,
+        .paths = subject == EXACT_PATHS,
         .contexts = !settings->no_contexts,
         .call_sites = settings->call_sites,
         .graphs = write_graphs,
@@ -197,18 +197,17 @@ static bool conclude(struct exact *exact)
     return recording_finish(recording, "exact");
 }
 
-int exact_run(const struct settings *settings, const char *verb, enum exact_what what,
+int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
               char **command)
 {
-    char output[64];
-    snprintf(output, sizeof output, "%s.headroom", verb);
     struct exact exact = {
         .recording =
             {.settings = settings, .verb = verb, .command = command, .log = -1, .region = -1},
     };
     struct recording *recording = &exact.recording;
-    recording->output = settings->output ? settings->output : output;
-    fill_request(&exact, what);
+    snprintf(exact.output, sizeof exact.output, "%s.headroom", verb);
+    recording->output = settings->output ? settings->output : exact.output;
+    fill_request(&exact, subject);
     bool keep = false;
     int code = prepare(&exact);
     if (!code)

@@ -78,11 +78,11 @@ bool live_conclude(struct recording *recording);
 
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 
-/* ACCESSES: of settings->kinds */
-enum exact_what { EXACT_ACCESSES, EXACT_REUSES, EXACT_PATHS };
+/* What the engine follows. */
+enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS };
 
 /* A whole recording under the exact engine. Returns the exit code. */
-int exact_run(const struct settings *settings, const char *verb, enum exact_what what,
+int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
               char **command);
 
 #endif
