@@ -529,7 +529,7 @@ struct profile {
     size_t list##_count, list##_capacity;
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
-    struct profile_strings *strings;
+    struct util_strings *strings; /* profile_keep */
     uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
 };
 
@@ -537,7 +537,8 @@ struct profile {
 struct profile *profile_new(void);
 void profile_free(struct profile *profile);
 
-/* A copy of text that lives as long as the profile. NULL without memory, or for NULL. */
+/* A copy of text that lives as long as the profile, one of all equal texts. NULL without memory, or
+   for NULL. */
 const char *profile_keep(struct profile *profile, const char *text);
 
 /* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end
