@@ -527,7 +527,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
         1U << WIRE_PATH_VERTEX | 1U << WIRE_PATH_STATE | 1U << WIRE_PATH_TOTALS;
     gather->nodes_count = 1;
-    gather->exact = gather->log->config.source == 0 && !gather->blocks;
+    gather->exact = gather->log->config.source == 0 && !gather->spans;
     return import_log_visit(gather->log,
                             1U << WIRE_PROCESS | 1U << WIRE_MODULE | 1U << WIRE_THREAD |
                                 1U << WIRE_COUNTERS,

@@ -218,7 +218,7 @@ struct import_gather {
     size_t distances_capacity;
     struct import_lives lives;
     struct import_exact_paths *paths; /* NULL: none */
-    bool blocks; /* what was timed is in a region beside the log (import_blocks)    */
+    bool spans;  /* what was timed is in a region beside the log (import_spans)    */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
     struct import_place *places; /* set before import_name */

@@ -356,11 +356,11 @@ static bool describe_given(struct import_gather *gather, const struct import_run
     struct profile *profile = gather->profile;
     uint32_t kinds = gather->log->config.kinds;
     bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
-    profile->run.verb = profile_keep(profile, run              ? run->verb
-                                              : gather->blocks ? "interference"
-                                              : gather->paths  ? "paths"
-                                              : reuse_only     ? "reuse"
-                                                               : "waste");
+    profile->run.verb = profile_keep(profile, run             ? run->verb
+                                              : gather->spans ? "interference"
+                                              : gather->paths ? "paths"
+                                              : reuse_only    ? "reuse"
+                                                              : "waste");
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
                                                                 : "live");
@@ -396,7 +396,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
                                    (run ? plausible(run->corrupt_records) : 0);
     /* The exact engine takes no samples that threads could account for. */
     /* Nor does timing blocks. */
-    bool samples = !gather->exact && !gather->blocks;
+    bool samples = !gather->exact && !gather->spans;
     return import_caches(profile) && (!samples || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
            (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));

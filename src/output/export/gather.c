@@ -262,7 +262,7 @@ static void gather_interference(struct walk *walk)
     } else {
         for (uint32_t i = 0; i < walk->profile->timed_blocks_count; i++) {
             /* What a sequence lost, its members lost. */
-            if (figures.blocks[i].flags & BLOCKS_SEQUENCE)
+            if (figures.blocks[i].flags & SPANS_SEQUENCE)
                 continue;
             add_block(walk, &figures, i);
             add_holders(walk, &figures, i);
