@@ -357,7 +357,7 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
 static const char *left_by(const struct import_gather *gather)
 {
     const struct analysis_log log = {.exact = gather->exact,
-                                     .blocks = gather->blocks,
+                                     .blocks = gather->spans,
                                      .paths = gather->paths,
                                      .kinds = gather->log->config.kinds};
     const struct analysis *const *at = analyses;
@@ -405,7 +405,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
                                    (run ? plausible(run->corrupt_records) : 0);
     /* The exact engine takes no samples that threads could account for. */
     /* Nor does timing blocks. */
-    bool samples = !gather->exact && !gather->blocks;
+    bool samples = !gather->exact && !gather->spans;
     return import_caches(profile) && (!samples || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
            (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));

@@ -22,7 +22,7 @@ struct recording {
     int log;
     bool built; /* no raw log; `region` from launch_instrumented            */
     int region;
-    struct launch_spans_result *blocks; /* NULL: not of blocks             */
+    struct launch_spans_result *spans; /* NULL: not of spans             */
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     struct places places;

@@ -66,7 +66,7 @@ void interference_name(const struct interference_figures *figures, uint32_t bloc
 /* Its key for people: "lock 0x7f…", "descriptor 5", "up to 64 bytes"; "" if it has none. */
 void interference_key(const struct interference_figures *figures, uint32_t block, char out[96]);
 
-/* Of enum blocks_class and blocks_entry: "lock", "patched". */
+/* Of enum spans_class and spans_entry: "lock", "patched". */
 const char *interference_class(uint32_t class);
 const char *interference_entry(uint32_t entry);
 

@@ -14,7 +14,7 @@
 #define HEADROOM_INTERFERENCE_SCORE_H
 
 #include "base/base.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 enum {
     INTERFERENCE_LEAST =
@@ -33,7 +33,7 @@ struct interference_thread {
 };
 
 struct interference_function {
-    uint32_t class; /* enum blocks_class                                              */
+    uint32_t class; /* enum spans_class                                              */
 };
 
 struct interference_part { /* of a block: what one thread did                         */
@@ -62,7 +62,7 @@ struct interference_sample {
 
 struct interference_block {
     uint32_t function; /* index into functions; of a sequence: not used                  */
-    uint32_t flags;    /* enum blocks_flags                                              */
+    uint32_t flags;    /* enum spans_flags                                              */
     uint64_t key, shape;
     double max_ns;
     const struct interference_part *parts; /* one for each thread, at most                */
