@@ -2,8 +2,8 @@
 /*
  * What names of well-known library functions say: of glibc, libstdc++, libgomp, libomp, MPI. The
  * key is what the work or the waiting depends on: the lock, the descriptor or stream, the size
- * class. Functions whose descriptor is hidden in a structure (poll) have none; calloc is told apart
- * by the size of its elements.
+ * class. Functions whose descriptor is hidden in a structure (poll) have none; calloc is
+ * distinguished by the size of its elements.
  *
  * trylock is here because what it holds is held.
  */
@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* By name, for the search by halves. */
+/* By name, for binary search. */
 static const struct patch_known known[] = {
     {"GOMP_atomic_end", SPANS_UNLOCK, SPANS_KEY_NONE, 0},
     {"GOMP_atomic_start", SPANS_LOCK, SPANS_KEY_NONE, 0},

@@ -378,7 +378,7 @@ static bool describe_given(struct import_gather *gather, const struct import_run
     return !run || import_describe_run(profile, run);
 }
 
-/* A log without its recording: the processes and threads tell what they can. */
+/* A log without its recording: what the processes and threads say is used. */
 static void describe_from_log(struct profile *profile)
 {
     uint64_t cpu_ns = 0;

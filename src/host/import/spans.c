@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What spans took, from the region that the programs shared with headroom to a profile. The raw
- * log beside it tells processes, modules, threads and the contexts of the spans' stacks.
+ * log beside it lists processes, modules, threads and the contexts of the spans' stacks.
  */
 #include "import/spans.h"
 
@@ -73,7 +73,7 @@ static bool add_place(struct spans_import *import, uint32_t node, uint32_t *plac
 }
 
 /* The region is looked into after the log: of a process that lived until then, or that began when
-   the log was already complete, it may tell more than the log. */
+   the log was already complete, it may hold more than the log. */
 static bool may_be_late(const struct spans_import *import, const struct import_run *run,
                         uint32_t process)
 {

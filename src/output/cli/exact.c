@@ -25,7 +25,7 @@ struct exact {
 
 /* ---- before the program starts --------------------------------------------------------------- */
 
-/* Libraries of the system are other people's; what they cost is told as a whole. */
+/* Libraries of the system are other people's; their cost is reported as a whole. */
 static bool is_system_library(const char *path)
 {
     const char *base = strrchr(path, '/'), *suffix = base ? strstr(base, ".so") : NULL;

@@ -2,7 +2,7 @@
 /*
  * `headroom interference`: a live recording in which executions of functions are timed instead of
  * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
- * missing from the report and told there; only the agent itself must work.
+ * missing from the report, which says so; only the agent itself must work.
  */
 #include "cli/common.h"
 #include "cli/recording.h"

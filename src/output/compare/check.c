@@ -327,7 +327,7 @@ static bool few_remark(const struct check *check, unsigned *index, char out[CHEC
     return false;
 }
 
-/* Builds are told apart by their names at times, and versions agree on most things: neither is an
+/* Builds are distinguished by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
 bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {

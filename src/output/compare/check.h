@@ -19,7 +19,7 @@ struct check_options {
     double level;   /* as in diff_options                                   */
     bool warn_only;
     const char *names[2]; /* of the baseline, of the profile                             */
-    const char *root;     /* directory that file names are told relative to; NULL: none    */
+    const char *root;     /* directory that file names are relative to; NULL: none         */
 };
 
 struct check;

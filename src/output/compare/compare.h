@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 enum {
-    COMPARE_LINES = 4, /* numbers by which findings with the same functions are told apart */
+    COMPARE_LINES = 4, /* numbers by which findings with the same functions are distinguished */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
     COMPARE_TEXT_BYTES = 128, /* of a limit                                              */

@@ -219,7 +219,7 @@ static void print_change(struct page *page, const struct compare_change *change,
                        diff_finding(page->diff, change), page->chains);
 }
 
-/* The heading tells how many there are of each verdict. */
+/* The heading counts how many there are of each verdict. */
 static size_t print_heading(struct page *page, uint32_t kind)
 {
     size_t counts[COMPARE_VERDICTS] = {0}, all = 0;

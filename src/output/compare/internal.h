@@ -113,7 +113,7 @@ struct check {
 struct check_place {
     const char *function, *file;
     uint32_t line;
-    bool relative; /* file is below the root, and told without it */
+    bool relative; /* file is below the root, and printed without it */
 };
 void check_find_place(const struct check *check, const struct check_item *item, unsigned context,
                       struct check_place *place);

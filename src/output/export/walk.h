@@ -92,7 +92,7 @@ struct walk {
     bool full;   /* more stacks than walk_most_stacks                      */
 };
 
-/* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
+/* BASE_NOT_FOUND: no such metric, *error says why. Frees itself on failure. */
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
                            const struct export_options *options, char *error, size_t error_bytes);
 void walk_close(struct walk *walk);

@@ -33,7 +33,7 @@ struct report_options {
     double hot;      /* paths: least share of the metric; 0: 0.01            */
     unsigned metric; /* paths: to rank by, 1 + enum report_metric; 0: cycles if they were measured,
                         else misses, else instructions                      */
-    const char *const *keys; /* interference: "FUNCTION:N", by which samples are told apart; N: 0,
+    const char *const *keys; /* interference: "FUNCTION:N", by which samples are distinguished; N: 0,
                                 1, 2 or "result" */
     size_t keys_count;
     uint64_t least_executions; /* interference: for a score; 0: 1000                 */

@@ -41,7 +41,7 @@ enum {
     FOLD_FIRST = 1 << 24,     /* symbols below are the caller's; FOLD_FIRST + i: sequence i */
 };
 
-/* Counts up to 16 are told apart, then powers of two. */
+/* Counts up to 16 are distinguished, then powers of two. */
 static inline uint32_t fold_class(uint32_t count)
 {
     return count <= 16 ? count : 16 + (31 - (uint32_t)__builtin_clz(count - 1));

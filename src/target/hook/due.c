@@ -12,7 +12,7 @@
 
 enum {
     CLOCKS_LAST = 100000000, /* ticks */
-    MOST_SWITCHED = 1024,    /* activations told of one context switch */
+    MOST_SWITCHED = 1024,    /* activations charged with one context switch */
     SET_MASK = 2,            /* SIG_SETMASK */
 };
 

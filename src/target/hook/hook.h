@@ -7,7 +7,7 @@
  * hook_targets[k]. To see the return, an *activation* takes the return address off the stack, and a `call` from one of
  * many identical places in our own text, the *slots*, puts its own in the same position: the stack looks as it would
  * alone, calls and returns stay paired (return prediction, shadow stacks), and an unwinder that meets the slot's address finds
- * the true one by the slot's unwind table entry. The slot tells which activation returns, so it does not matter whether
+ * the true one by the slot's unwind table entry. The slot identifies the activation that returns, so it does not matter whether
  * frames in between were skipped (longjmp, exceptions) or which thread or stack returns (coroutines).
  *
  * Every register but the flags survives on the way in and out: compilers may know what a local function leaves alone.

@@ -161,7 +161,7 @@ struct interference_thread_score {
 
 struct interference_function_score {
     double lost_ns, own_ns, sci, threads_ns;
-    double explained_ns; /* what would have been lost too, if keys and shapes were not told apart */
+    double explained_ns; /* what would have been lost too, if keys and shapes were not distinguished */
     uint32_t scored, few; /* blocks                                                       */
 };
 
@@ -196,7 +196,7 @@ extern const char interference_shared_sentence[];
 
 /* ---- other keys --------------------------------------------------------------------------- */
 
-/* What a score would be if calls were told apart by one of their values: from samples, so an
+/* What a score would be if calls were distinguished by one of their values: from samples, so an
  * estimate. */
 struct interference_regrouped {
     size_t samples, groups; /* samples in groups that are large enough, and these           */

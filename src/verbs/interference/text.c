@@ -370,7 +370,7 @@ static void add_callees(const struct interference_figures *figures, uint32_t blo
         print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
 }
 
-/* What is the same for many blocks is told once. */
+/* What is the same for many blocks is printed once. */
 static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
                          size_t bytes)
 {
