@@ -17,8 +17,11 @@ void name_shorten(const char *name, unsigned columns, char out[NAME_BYTES]);
    UTF-8 '?'. Always terminated. */
 void name_clean(const char *text, char *out, size_t out_bytes);
 
-/* Columns that valid UTF-8 takes, one a character. */
+/* Columns that valid UTF-8 takes on a terminal. */
 unsigned name_columns(const char *text);
+
+/* Bytes of the longest beginning of valid UTF-8 that takes so many columns at most. */
+size_t name_fitting(const char *text, unsigned columns);
 
 /* Length of the UTF-8 sequence at text, 0 if it is not valid. */
 size_t name_utf8(const char *text);
