@@ -4,26 +4,40 @@
 BUILD  ?= build
 PREFIX ?= /usr/local
 DESTDIR ?=
-FUZZ_SECONDS ?= 30
+FUZZ_SECONDS ?= 10
 MUTANTS ?= 10000
 MINUTES ?= 60
 SANITIZERS = -Db_sanitize=address,undefined -Db_lundef=false
+WITH_CLANG = CC=clang-14 CXX=clang++-14
+# Tests that wait leave a processor to others.
+TESTS_AT_ONCE = $(shell expr $$(nproc) + 1)
+RUN_TESTS = meson test --no-rebuild --print-errorlogs --num-processes $(TESTS_AT_ONCE) -C
 
 all: | setup-build
-	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 	@ninja -C $(BUILD)
 
-# A real program, built from its Debian source package, under `headroom waste`.
-run: all
-	@tools/run_example $(BUILD)
+everything: | setup-test
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=true
+	@ninja -C $(BUILD)
+
+# A real program, built from its Debian source package, under `headroom waste`. Builds no more than that needs.
+run: | setup-run
+	@tools/run_example $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 
 # Everything but the long versions; ends with "N passed, N failed".
-test: | setup-test
+test: everything
 	@tools/setup-web
-	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
-	@ninja -C $(BUILD)
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs; status=$$?; \
-	    tools/summarize $(BUILD) && exit $$status
+	@$(RUN_TESTS) $(BUILD); status=$$?; tools/summarize $(BUILD) && exit $$status
+
+# The long versions as well (tests/README.md says which), with both compilers' sanitizers; ends with "N passed, N failed".
+test-full: everything
+	@tools/setup-web
+	@rm -f $(BUILD)/meson-logs/testlog.json build-sanitize/meson-logs/testlog.json build-clang/meson-logs/testlog.json; \
+	    export HEADROOM_TESTS=full; \
+	    $(RUN_TESTS) $(BUILD); $(MAKE) sanitize; sanitize=$$?; $(MAKE) clang; clang=$$?; \
+	    $(MAKE) fuzz FUZZ_SECONDS=60; fuzz=$$?; \
+	    tools/summarize $(BUILD) build-sanitize build-clang --step sanitize=$$sanitize clang=$$clang fuzz=$$fuzz
 
 # An empty PREFIX is the root, as in GNU's makefiles.
 install: all
@@ -32,9 +46,13 @@ install: all
 
 # Removes the files that `make install` with the same PREFIX and DESTDIR installs.
 uninstall: | setup-build
-	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/)
+	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 	@meson configure $(BUILD) -Dprefix=$(or $(PREFIX),/)
 	@tools/uninstall $(BUILD) "$(DESTDIR)"
+
+# The Debian package, in build-deb.
+deb: | setup-deb
+	@tools/deb build-deb
 
 check-format: | setup-test
 	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
@@ -43,40 +61,42 @@ check-format: | setup-test
 sanitize: | setup-test
 	@tools/configure build-sanitize $(SANITIZERS)
 	@ninja -C build-sanitize
-	@meson test -C build-sanitize --no-rebuild --print-errorlogs; status=$$?; \
-	    tools/summarize build-sanitize && exit $$status
+	@$(RUN_TESTS) build-sanitize; status=$$?; tools/summarize build-sanitize && exit $$status
 
-clang: | setup-test
-	@CC=clang-14 CXX=clang++-14 tools/configure build-clang
-	@ninja -C build-clang
+# The same by clang, whose warnings are errors, and the fuzzers.
+build-clang: | setup-test
+	@$(WITH_CLANG) tools/configure $@ $(SANITIZERS) -Dfuzzers=true
+	@ninja -C $@
 
-# A short run of every fuzzer in tests/fuzz.
-fuzz: | setup-test
-	@CC=clang-14 CXX=clang++-14 tools/configure build-fuzz $(SANITIZERS) -Dc_args=-fsanitize=fuzzer-no-link
-	@tools/fuzz build-fuzz $(FUZZ_SECONDS)
+clang: build-clang
+	@$(RUN_TESTS) build-clang; status=$$?; tools/summarize build-clang && exit $$status
+
+# Every fuzzer in tests/fuzz: what is kept in tests/fuzz/corpus, then FUZZ_SECONDS of new inputs.
+fuzz: build-clang
+	@tools/fuzz build-clang $(FUZZ_SECONDS)
 
 # So many damaged profiles, raw logs, program files through every reader; keeps what fails in build-sanitize/mutants/found.
-mutants: all | setup-test
+mutants: everything
 	@tools/configure build-sanitize $(SANITIZERS)
 	@ninja -C build-sanitize tests/mutants/mutants_reader
 	@nice -n 10 tests/mutants/run build-sanitize/tests/mutants/mutants_reader --count $(MUTANTS) \
 	    --recorder $(BUILD)/headroom --directory build-sanitize/mutants --table build-sanitize/mutants/table.md
 
 # The programs of tests/torture under every verb and engine, as root and as an ordinary user; ~1 hour.
-torture-matrix: all | setup-test
+torture-matrix: everything
 	@tests/torture/matrix $(BUILD)/headroom $(BUILD)/tests/torture docs/reliability.md
 
 # Every program of this system that answers --version or --help, native against observed; the outcome goes into docs.
-torture-system: all | setup-test
+torture-system: everything
 	@tests/system/sweep $(BUILD)/headroom $(BUILD)/torture-system --document docs/reliability.md
 
 # Tens of thousands of observed runs; goes on where it was stopped, MINUTES at a time, and adds to subjects/torture-long.csv.
-torture-long: all | setup-test
+torture-long: everything
 	@tests/system/long run $(BUILD)/headroom subjects --minutes $(MINUTES)
 	@tests/system/long document subjects docs/reliability.md
 
 # System calls of headroom and its agent fail in turn, every error at every site: half an hour.
-faults: all | setup-test
+faults: everything
 	@tests/faults/run --whole --document docs/reliability.md $(BUILD)
 
 # Overhead on real programs, native against observed; takes the machine for ~30 minutes.
@@ -84,10 +104,11 @@ bench: all | setup-bench
 	@bench/build subjects
 	@bench/overhead $(BUILD)/headroom subjects
 
-setup-build setup-test setup-bench: setup-%:
+setup-run setup-build setup-test setup-bench setup-deb: setup-%:
 	@tools/setup $*
 
 clean:
-	rm -rf $(BUILD) build-sanitize build-clang build-fuzz
+	rm -rf $(BUILD) build-sanitize build-clang build-deb
 
-.PHONY: all run test install uninstall check-format sanitize clang fuzz faults mutants bench torture-matrix torture-system torture-long clean setup-build setup-test setup-bench
+.PHONY: all everything run test test-full install uninstall deb check-format sanitize build-clang clang fuzz faults mutants bench torture-matrix torture-system torture-long \
+    clean setup-run setup-build setup-test setup-bench setup-deb

@@ -164,7 +164,7 @@ END
         for option in --markdown --sarif; do
             try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --suppressions rules \
                 --limits 'waste.dead.bytes=+10%' "$option" "./$file"
-            one_sentence "'$file' is read"
+            one_sentence "'$file' is an input"
         done
     done
     cmp bad.headroom copy

@@ -145,7 +145,7 @@ END
     write_program
     # not dash: the terminal interrupts the shell around headroom too, and dash then dies of it
     (await ready; printf '\003'; await got.INT; printf '\034'; await got.QUIT; sleep 1; kill -TERM "$(cat pid)"; sleep 1) |
-        SHELL=/bin/bash script -qec "trap : INT QUIT; '$HEADROOM' waste -q -- bash -c 'echo \$\$ >pid; exec ./program'; echo code \$?" /dev/null >out 3>&-
+        SHELL=/bin/bash env --default-signal script -qec "trap : INT QUIT; '$HEADROOM' waste -q -- bash -c 'echo \$\$ >pid; exec ./program'; echo code \$?" /dev/null >out 3>&-
     grep -q 'code 9' out
     [ "$(tr '\n' ' ' <got)" = "INT QUIT TERM " ]
     "$HEADROOM" report >report

@@ -102,7 +102,7 @@ END
     chmod +x program
     # not dash: the terminal interrupts the shell around headroom too, and dash then dies of it
     (for _ in $(seq 100); do [ -e ready ] && break; sleep 0.05; done; printf '\003'; sleep 1) |
-        SHELL=/bin/bash script -qec "'$HEADROOM' waste -q -- ./program; echo code \$?" /dev/null >out 3>&-
+        SHELL=/bin/bash env --default-signal script -qec "'$HEADROOM' waste -q -- ./program; echo code \$?" /dev/null >out 3>&-
     grep -q interrupted out
     grep -q 'code 9' out
     try 0 "$HEADROOM" report

@@ -632,7 +632,7 @@ static void people_are_told_first_what_matters(void **state)
         "epoll_wait",
         "Not hooked",
         "spun in prog: its entry is a jump",
-        "What recording cost",
+        "Cost of recording",
     };
     const char *at = text;
     for (size_t i = 0; i < BASE_COUNT(order); i++) {

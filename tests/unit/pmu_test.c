@@ -5,7 +5,7 @@
  */
 #include "os/os.h"
 #include "os/pmu.h"
-#include "launch/pmu_events.h"
+#include "machine/events.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -324,8 +324,8 @@ static void models_have_their_events(void **state)
     } table[] = {{"skl", 0x82d0, 0x81d0}, {"icl", 0x82d0, 0x81d0}, {"spr", 0x82d0, 0x81d0},
                  {"hsw", 0x82d0, 0x81d0}, {"bdw", 0x82d0, 0x81d0}, {"snb", 0x82d0, 0x81d0}};
     for (unsigned i = 0; i < BASE_COUNT(table); i++) {
-        struct pmu_events events = {0};
-        assert_int_equal(pmu_events_of_model(table[i].model, &events), BASE_OK);
+        struct machine_events events = {0};
+        assert_int_equal(machine_events_of_model(table[i].model, &events), BASE_OK);
         assert_int_equal(events.store_event, table[i].store);
         assert_int_equal(events.load_event, table[i].load);
         assert_int_equal(events.type, PERF_TYPE_RAW);
@@ -334,9 +334,9 @@ static void models_have_their_events(void **state)
 
 static void unknown_models_have_none(void **state)
 {
-    struct pmu_events events = {.type = 99};
-    assert_int_equal(pmu_events_of_model("nonesuch", &events), BASE_UNSUPPORTED);
-    assert_int_equal(pmu_events_of_model("amd64_fam17h_zen2", &events), BASE_UNSUPPORTED);
+    struct machine_events events = {.type = 99};
+    assert_int_equal(machine_events_of_model("nonesuch", &events), BASE_UNSUPPORTED);
+    assert_int_equal(machine_events_of_model("amd64_fam17h_zen2", &events), BASE_UNSUPPORTED);
     assert_int_equal(events.type, 99);
 }
 
@@ -352,17 +352,17 @@ static void write_text(const char *directory, const char *name, const char *text
 
 static void the_kernel_must_have_a_driver(void **state)
 {
-    struct pmu_events events = {.type = 99};
+    struct machine_events events = {.type = 99};
     char root[] = "/tmp/headroom-pmu-XXXXXX", path[64];
     assert_non_null(mkdtemp(root));
-    assert_int_equal(pmu_events_find(root, &events), BASE_UNSUPPORTED);
+    assert_int_equal(machine_events_find(root, &events), BASE_UNSUPPORTED);
     snprintf(path, sizeof path, "%s/ibs_op", root);
     assert_int_equal(mkdir(path, 0700), 0);
     write_text(path, "type", "junk\n");
-    assert_int_equal(pmu_events_find(root, &events), BASE_UNSUPPORTED);
+    assert_int_equal(machine_events_find(root, &events), BASE_UNSUPPORTED);
     assert_int_equal(events.type, 99);
     write_text(path, "type", "11\n");
-    assert_int_equal(pmu_events_find(root, &events), BASE_OK);
+    assert_int_equal(machine_events_find(root, &events), BASE_OK);
     assert_int_equal(events.type, 11);
     assert_int_equal(events.store_event, events.load_event);
     char file[96];

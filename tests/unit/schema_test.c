@@ -379,7 +379,7 @@ static void what_is_beyond_its_declaration_is_refused(void **state)
 static void has(const char *document, const char *text)
 {
     if (!strstr(document, text))
-        fail_msg("docs/formats/profile.md lacks \"%s\"", text);
+        fail_msg("docs/formats/profile.md lacks \"%s\"", text + strspn(text, "\n"));
 }
 
 static void headings_name_every_column(void **state)

@@ -297,8 +297,7 @@ static bool make_blocks(struct asm_walk *walk)
         uint32_t end = place + 1;
         while (end < walk->count && !walk->leader[end])
             end++;
-        if (!asm_room(&file->blocks, &file->private->blocks_room, file->blocks_count,
-                      sizeof *file->blocks))
+        if (!UTIL_GROW(file->blocks, file->private->blocks_capacity, file->blocks_count))
             return false;
         struct asm_block block = {.first = walk->code[place], .last = walk->code[end - 1]};
         block.label = arrival(walk, place, &block.flags);
@@ -321,7 +320,7 @@ static bool make_blocks(struct asm_walk *walk)
 static bool add_edge(struct asm_walk *walk, uint32_t place, uint32_t to, enum asm_edge_kind kind)
 {
     struct asm_file *file = walk->file;
-    if (!asm_room(&file->edges, &file->private->edges_room, file->edges_count, sizeof *file->edges))
+    if (!UTIL_GROW(file->edges, file->private->edges_capacity, file->edges_count))
         return false;
     file->edges[file->edges_count++] = (struct asm_edge){
         .from = walk->into[place], .to = to, .kind = (uint8_t)kind, .statement = walk->code[place]};

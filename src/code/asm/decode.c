@@ -53,7 +53,7 @@ static bool read_markers(struct decoder *decoder)
 static bool add_insn(struct asm_file *file, const struct isa_insn *insn,
                      const struct isa_effects *effects)
 {
-    if (!asm_room(&file->insns, &file->private->insns_room, file->insns_count, sizeof *file->insns))
+    if (!UTIL_GROW(file->insns, file->private->insns_capacity, file->insns_count))
         return false;
     file->insns[file->insns_count++] = (struct asm_insn){
         .isa = *insn,

@@ -11,8 +11,7 @@ static bool edit(struct asm_file *file, uint32_t statement, uint32_t what, const
 {
     struct asm_private *private = file->private;
     if (private->edits_count >> SEQUENCE_BITS ||
-        !asm_room(&private->edits, &private->edits_room, private->edits_count,
-                  sizeof *private->edits))
+        !UTIL_GROW(private->edits, private->edits_capacity, private->edits_count))
         return false;
     char *copy = strdup(text);
     if (!copy)

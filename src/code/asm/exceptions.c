@@ -64,8 +64,7 @@ static bool add_range(struct asm_file *file, const uint32_t fields[4])
     private->marks[pad] |= MARK_LANDING | MARK_NAMED | MARK_ARRIVAL;
     if (!asm_refer(file, pad, fields[2]))
         return false;
-    if (!asm_room(&private->ranges, &private->ranges_room, private->ranges_count,
-                  sizeof *private->ranges))
+    if (!UTIL_GROW(private->ranges, private->ranges_capacity, private->ranges_count))
         return false;
     /* Bounds that are no labels: any call may lead there. */
     if (first == ASM_NONE || end == ASM_NONE)

@@ -16,8 +16,7 @@ static struct asm_slice main_name(struct asm_slice name)
 static bool make_function(struct asm_file *file, struct asm_part *part, struct asm_names *by_name)
 {
     struct asm_private *private = file->private;
-    if (!asm_room(&file->functions, &private->functions_room, file->functions_count,
-                  sizeof *file->functions))
+    if (!UTIL_GROW(file->functions, private->functions_capacity, file->functions_count))
         return false;
     struct asm_function *function = &file->functions[file->functions_count];
     *function = (struct asm_function){

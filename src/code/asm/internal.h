@@ -4,6 +4,7 @@
 #define HEADROOM_ASM_INTERNAL_H
 
 #include "asm/asm.h"
+#include "util/util.h"
 
 #include <string.h>
 
@@ -11,8 +12,9 @@
 
 /* From names to numbers. */
 struct asm_names {
-    struct asm_name *slots;
-    uint32_t count, room;
+    struct asm_name *names;
+    size_t count, capacity;
+    struct util_index index;
 };
 
 uint32_t asm_names_find(const struct asm_names *names, struct asm_slice name); /* or ASM_NONE */
@@ -65,25 +67,29 @@ struct asm_private {
     uint32_t *code_at;              /* of statements: place among its function's code, for blocks */
     uint32_t *table_of;             /* of statements that are tables' labels */
     struct asm_part *parts;
-    uint32_t parts_count, parts_room;
+    uint32_t parts_count;
+    size_t parts_capacity;
     struct asm_edit *edits;
-    uint32_t edits_count, edits_room;
+    uint32_t edits_count;
+    size_t edits_capacity;
     struct asm_reference *references;
-    uint32_t references_count, references_room;
+    uint32_t references_count;
+    size_t references_capacity;
     struct asm_range *ranges;
-    uint32_t ranges_count, ranges_room;
+    uint32_t ranges_count;
+    size_t ranges_capacity;
     struct asm_table *tables;
-    uint32_t tables_count, tables_room;
+    uint32_t tables_count;
+    size_t tables_capacity;
     struct asm_slice *lsdas;
-    uint32_t lsdas_count, lsdas_room;
+    uint32_t lsdas_count;
+    size_t lsdas_capacity;
     bool *no_return;                /* of functions */
     bool *weak;
-    uint32_t statements_room, sections_room, functions_room, blocks_room, edges_room, insns_room;
-    uint32_t entries_count, entries_room;
+    size_t statements_capacity, marks_capacity, sections_capacity, functions_capacity, blocks_capacity, edges_capacity, insns_capacity;
+    uint32_t entries_count;
+    size_t entries_capacity;
 };
-
-/* Grows an array so that one more fits. */
-bool asm_room(void *array, uint32_t *room, uint32_t count, size_t bytes);
 
 /* Statement of a label by its name, or ASM_NONE. */
 static inline uint32_t asm_label(const struct asm_file *file, struct asm_slice name)

@@ -14,7 +14,7 @@ struct parser {
     uint32_t section, previous;
     uint32_t pushed[MOST_PUSHED], pushed_count;
     uint32_t *open; /* of sections: the part that is being read */
-    uint32_t open_room;
+    size_t open_capacity;
     enum pending pending; /* the last statement goes on in the next */
     uint32_t pending_for;
 };
@@ -105,14 +105,13 @@ static bool enter_section(struct parser *parser, struct asm_slice operands, uint
     struct asm_private *private = parser->private;
     uint32_t found = asm_names_find(&private->section_names, operands);
     if (found == ASM_NONE) {
-        if (!asm_room(&file->sections, &private->sections_room, file->sections_count,
-                      sizeof *file->sections))
+        if (!UTIL_GROW(file->sections, private->sections_capacity, file->sections_count))
             return false;
         struct asm_section section = describe(operands);
         section.directive = directive;
         found = file->sections_count++;
         file->sections[found] = section;
-        if (!asm_room(&parser->open, &parser->open_room, found, sizeof *parser->open) ||
+        if (!UTIL_GROW(parser->open, parser->open_capacity, found) ||
             !asm_names_set(&private->section_names, operands, found))
             return false;
         parser->open[found] = ASM_NONE;
@@ -185,8 +184,7 @@ static bool follow_types(struct parser *parser, const struct asm_statement *stat
         size_t count = split(statement->operands, arguments);
         if (count < 2)
             return true;
-        if (!asm_room(&private->lsdas, &private->lsdas_room, private->lsdas_count,
-                      sizeof *private->lsdas))
+        if (!UTIL_GROW(private->lsdas, private->lsdas_capacity, private->lsdas_count))
             return false;
         private->lsdas[private->lsdas_count++] = arguments[1];
     }
@@ -211,8 +209,7 @@ static bool begin_part(struct parser *parser, struct asm_slice name, uint32_t nu
     uint32_t open = parser->open[parser->section];
     if (open != ASM_NONE && !private->parts[open].code)
         return true; /* another name for the same */
-    if (!asm_room(&private->parts, &private->parts_room, private->parts_count,
-                  sizeof *private->parts))
+    if (!UTIL_GROW(private->parts, private->parts_capacity, private->parts_count))
         return false;
     private->parts[private->parts_count] = (struct asm_part){
         .name = name,
@@ -363,10 +360,9 @@ static bool add(struct parser *parser, struct asm_statement *statement)
 {
     struct asm_file *file = parser->file;
     struct asm_private *private = parser->private;
-    uint32_t number = file->statements_count, marks_room = private->statements_room;
-    if (!asm_room(&file->statements, &private->statements_room, number, sizeof *statement))
-        return false;
-    if (!asm_room(&private->marks, &marks_room, number, sizeof *private->marks))
+    uint32_t number = file->statements_count;
+    if (!UTIL_GROW(file->statements, private->statements_capacity, number) ||
+        !UTIL_GROW(private->marks, private->marks_capacity, number))
         return false;
     private->marks[number] = 0;
     expect_more(parser, statement);

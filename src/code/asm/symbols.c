@@ -7,25 +7,7 @@
 struct asm_name {
     struct asm_slice name;
     uint32_t value;
-    uint32_t hash; /* 0: free */
 };
-
-bool asm_room(void *array, uint32_t *room, uint32_t count, size_t bytes)
-{
-    if (count < *room)
-        return true;
-    if (*room > UINT32_MAX / 4)
-        return false;
-    uint32_t more = *room ? *room * 2 : 64;
-    void *old, *grown;
-    memcpy(&old, array, sizeof old); /* the caller's pointer, of whatever type */
-    grown = realloc(old, more * bytes);
-    if (!grown)
-        return false;
-    memcpy(array, &grown, sizeof grown);
-    *room = more;
-    return true;
-}
 
 bool asm_same(struct asm_slice left, struct asm_slice right)
 {
@@ -61,58 +43,37 @@ bool asm_holds(struct asm_slice slice, const char *text)
     return false;
 }
 
-static uint32_t hash_of(struct asm_slice name)
+static bool equal_name(const void *items, uint32_t item, const void *key)
 {
-    uint32_t hash = (uint32_t)base_hash_bytes(name.text, name.bytes, 0);
-    return hash ? hash : 1;
-}
-
-static struct asm_name *slot_of(const struct asm_names *names, struct asm_slice name, uint32_t hash)
-{
-    uint32_t at = hash & (names->room - 1);
-    while (names->slots[at].hash &&
-           !(names->slots[at].hash == hash && asm_same(names->slots[at].name, name)))
-        at = (at + 1) & (names->room - 1);
-    return &names->slots[at];
+    return asm_same(((const struct asm_name *)items)[item].name, *(const struct asm_slice *)key);
 }
 
 uint32_t asm_names_find(const struct asm_names *names, struct asm_slice name)
 {
-    if (!names->count)
-        return ASM_NONE;
-    const struct asm_name *slot = slot_of(names, name, hash_of(name));
-    return slot->hash ? slot->value : ASM_NONE;
-}
-
-static bool grow(struct asm_names *names)
-{
-    struct asm_names grown = {.room = names->room ? names->room * 2 : 64, .count = names->count};
-    grown.slots = calloc(grown.room, sizeof *grown.slots);
-    if (!grown.slots)
-        return false;
-    for (uint32_t i = 0; i < names->room; i++) {
-        if (names->slots[i].hash)
-            *slot_of(&grown, names->slots[i].name, names->slots[i].hash) = names->slots[i];
-    }
-    free(names->slots);
-    *names = grown;
-    return true;
+    uint32_t item;
+    return util_index_find(&names->index, base_hash_bytes(name.text, name.bytes, 0), equal_name,
+                           names->names, &name, &item)
+               ? names->names[item].value
+               : ASM_NONE;
 }
 
 bool asm_names_set(struct asm_names *names, struct asm_slice name, uint32_t value)
 {
-    if (names->count >= names->room / 2 && !grow(names))
+    uint32_t item;
+    bool found;
+    if (!UTIL_GROW(names->names, names->capacity, names->count) ||
+        !util_index_enter(&names->index, base_hash_bytes(name.text, name.bytes, 0), equal_name,
+                          names->names, &name, (uint32_t)names->count, &item, &found))
         return false;
-    uint32_t hash = hash_of(name);
-    struct asm_name *slot = slot_of(names, name, hash);
-    names->count += !slot->hash;
-    *slot = (struct asm_name){name, value, hash};
+    names->count += !found;
+    names->names[item] = (struct asm_name){name, value};
     return true;
 }
 
 void asm_names_free(struct asm_names *names)
 {
-    free(names->slots);
+    free(names->names);
+    util_index_free(&names->index);
 }
 
 static bool is_digit(char c)

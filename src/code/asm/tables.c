@@ -10,8 +10,7 @@ enum { MOST_STEPS = 400 };
 bool asm_refer(struct asm_file *file, uint32_t label, uint32_t statement)
 {
     struct asm_private *private = file->private;
-    if (!asm_room(&private->references, &private->references_room, private->references_count,
-                  sizeof *private->references))
+    if (!UTIL_GROW(private->references, private->references_capacity, private->references_count))
         return false;
     private->references[private->references_count++] = (struct asm_reference){label, statement};
     return true;
@@ -68,8 +67,7 @@ static uint32_t entry_of(const struct asm_file *file, uint32_t statement, struct
 static bool add_entry(struct asm_file *file, struct asm_table *table, uint32_t statement)
 {
     struct asm_private *private = file->private;
-    if (!asm_room(&file->table_entries, &private->entries_room, private->entries_count,
-                  sizeof *file->table_entries))
+    if (!UTIL_GROW(file->table_entries, private->entries_capacity, private->entries_count))
         return false;
     file->table_entries[private->entries_count++] = statement;
     table->entries++;
@@ -105,8 +103,7 @@ static bool read_table(struct asm_file *file, uint32_t label, uint32_t *next)
     *next = at;
     if (!table.entries)
         return true;
-    if (!asm_room(&private->tables, &private->tables_room, private->tables_count,
-                  sizeof *private->tables))
+    if (!UTIL_GROW(private->tables, private->tables_capacity, private->tables_count))
         return false;
     private->table_of[label] = private->tables_count;
     private->tables[private->tables_count++] = table;

@@ -12,6 +12,7 @@
 #include "binary/ranges.h"
 #include "binary/relocations.h"
 #include "binary/symbols.h"
+#include "util/util.h"
 
 #include <stdlib.h>
 
@@ -25,22 +26,10 @@ struct code {
     struct code_frame *frames;
     struct code_section *sections;
     struct code_pointer *pointers;
-    size_t symbols_count, frames_count, frames_room, sections_count, sections_room, pointers_count;
+    size_t symbols_count, frames_count, frames_capacity, sections_count, sections_capacity,
+        pointers_count;
     bool no_memory;
 };
-
-static bool make_room(void **items, size_t *room, size_t count, size_t item_bytes)
-{
-    if (count < *room)
-        return true;
-    size_t larger = *room ? *room * 2 : 256;
-    void *grown = reallocarray(*items, larger, item_bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = larger;
-    return true;
-}
 
 /* ---- symbols ------------------------------------------------------------------------------- */
 
@@ -113,7 +102,7 @@ static bool add_frame(void *context, const struct cfi_entry *entry)
 {
     struct code *code = context;
     struct code_frame frame = {entry->start, entry->end, entry->handlers, CODE_ENTRY_UNKNOWN};
-    if (!make_room((void **)&code->frames, &code->frames_room, code->frames_count, sizeof frame)) {
+    if (!UTIL_GROW(code->frames, code->frames_capacity, code->frames_count)) {
         code->no_memory = true;
         return false;
     }
@@ -165,8 +154,7 @@ static bool add_section(struct code *code, const char *name, uint64_t start, uin
     struct code_section section = {name, start, bytes, NULL, executable};
     if (bytes == 0 || __builtin_add_overflow(start, bytes, &end))
         return true;
-    if (!make_room((void **)&code->sections, &code->sections_room, code->sections_count,
-                   sizeof section))
+    if (!UTIL_GROW(code->sections, code->sections_capacity, code->sections_count))
         return false;
     if (in_file)
         section.view = file_view(code, offset, &section.bytes);

@@ -16,6 +16,7 @@
 #include "binary/ranges.h"
 #include "binary/rows.h"
 #include "binary/saved.h"
+#include "util/util.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -31,23 +32,14 @@ struct span {
 
 struct spans {
     struct span *items;
-    size_t count, room;
+    size_t count, capacity;
     struct cfi_section eh_frame, debug_frame; /* entries refer to them */
     uint64_t code_start, code_limit;          /* the executable segment found last */
 };
 
 static bool add_span(struct spans *spans, const struct span *span)
 {
-    if (spans->count == spans->room) {
-        size_t room = spans->room ? spans->room * 2 : 1024;
-        struct span *items = reallocarray(spans->items, room, sizeof *items);
-        if (!items)
-            return false;
-        spans->items = items;
-        spans->room = room;
-    }
-    spans->items[spans->count++] = *span;
-    return true;
+    return UTIL_PUSH(spans->items, spans->count, spans->capacity, *span);
 }
 
 /* Linkers leave entries of discarded functions at address 0 or in nowhere. */

@@ -5,20 +5,14 @@
  */
 #include "binary/intervals.h"
 
+#include "util/util.h"
+
 #include <stdlib.h>
 
 bool intervals_add(struct intervals *intervals, uint64_t start, uint64_t end, size_t value)
 {
-    if (intervals->count == intervals->room) {
-        size_t room = intervals->room ? intervals->room * 2 : 256;
-        struct interval *items = reallocarray(intervals->items, room, sizeof *items);
-        if (!items)
-            return false;
-        intervals->items = items;
-        intervals->room = room;
-    }
-    intervals->items[intervals->count++] = (struct interval){start, end, 0, value};
-    return true;
+    return UTIL_PUSH(intervals->items, intervals->count, intervals->capacity,
+                     (struct interval){start, end, 0, value});
 }
 
 static int compare(const void *left, const void *right)

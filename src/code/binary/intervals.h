@@ -16,7 +16,7 @@ struct interval {
 
 struct intervals {
     struct interval *items;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 bool intervals_add(struct intervals *intervals, uint64_t start, uint64_t end, size_t value);

@@ -13,38 +13,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t find_slot(const struct names *names, const char *key)
+static bool equal_key(const void *items, uint32_t item, const void *key)
 {
-    size_t slot = (size_t)base_mix64((uint64_t)(uintptr_t)key) & (names->room - 1);
-    while (names->slots[slot].key && names->slots[slot].key != key)
-        slot = (slot + 1) & (names->room - 1);
-    return slot;
+    return ((const struct name *)items)[item].key == key;
 }
 
-static bool make_room(struct names *names)
+/* The name of the key; its value is yet to be found if *found is false. NULL: no memory. */
+static struct name *enter(struct names *names, const char *key, bool *found)
 {
-    if (names->count < names->room / 2)
-        return true;
-    struct names larger = {.count = names->count, .room = names->room ? names->room * 2 : 256};
-    larger.slots = calloc(larger.room, sizeof *larger.slots);
-    if (!larger.slots)
-        return false;
-    for (size_t i = 0; i < names->room; i++)
-        if (names->slots[i].key)
-            larger.slots[find_slot(&larger, names->slots[i].key)] = names->slots[i];
-    free(names->slots);
-    *names = larger;
-    return true;
+    uint32_t item;
+    if (!UTIL_GROW(names->items, names->capacity, names->count) ||
+        !util_index_enter(&names->index, base_mix64((uint64_t)(uintptr_t)key), equal_key,
+                          names->items, key, (uint32_t)names->count, &item, found))
+        return NULL;
+    if (!*found)
+        names->items[names->count++] = (struct name){.key = key};
+    return &names->items[item];
 }
 
-/* Takes the value (NULL: the key itself stands). Without memory the key is as good a name. */
-static const char *keep(struct names *names, const char *key, char *value)
+/* Without memory the key is as good a name. */
+static const char *value_of(const struct name *name)
 {
-    struct name *name = &names->slots[find_slot(names, key)];
-    name->key = key;
-    name->value = value;
-    names->count++;
-    return value ? value : key;
+    return name->value ? name->value : name->key;
 }
 
 static char *join(const char *head, size_t head_bytes, const char *separator, const char *tail)
@@ -91,9 +81,9 @@ static size_t base_length(const char *linkage, const char **suffix)
 }
 
 /* What is known of a readable name so far. */
-struct text {
-    char *bytes;
-    size_t count, room, most;
+struct readable {
+    struct util_text text;
+    size_t most_bytes;
     jmp_buf enough;
 };
 
@@ -101,28 +91,18 @@ struct text {
  * to free. */
 static void take(const char *piece, size_t bytes, void *context)
 {
-    struct text *text = context;
-    if (bytes > text->most - text->count)
-        longjmp(text->enough, 1);
-    if (bytes >= text->room - text->count) {
-        size_t room = 2 * (text->count + bytes) + 64;
-        char *larger = realloc(text->bytes, room);
-        if (!larger)
-            longjmp(text->enough, 1);
-        text->bytes = larger;
-        text->room = room;
-    }
-    memcpy(text->bytes + text->count, piece, bytes);
-    text->count += bytes;
-    text->bytes[text->count] = 0;
+    struct readable *readable = context;
+    if (bytes > readable->most_bytes - readable->text.count ||
+        !util_text_add(&readable->text, piece, bytes))
+        longjmp(readable->enough, 1);
 }
 
-static bool demangle_into(struct text *text, const char *mangled, bool rust, int options)
+static bool demangle_into(struct readable *readable, const char *mangled, bool rust, int options)
 {
-    if (setjmp(text->enough))
+    if (setjmp(readable->enough))
         return false;
-    return rust ? rust_demangle_callback(mangled, options, take, text) != 0
-                : cplus_demangle_v3_callback(mangled, options, take, text) != 0;
+    return rust ? rust_demangle_callback(mangled, options, take, readable) != 0
+                : cplus_demangle_v3_callback(mangled, options, take, readable) != 0;
 }
 
 /*
@@ -133,10 +113,10 @@ static bool demangle_into(struct text *text, const char *mangled, bool rust, int
 static char *demangle(const char *mangled, bool rust, int options)
 {
     enum { MOST_TIMES = 64, ALWAYS_BYTES = 4096 };
-    struct text text = {.most = MOST_TIMES * strlen(mangled) + ALWAYS_BYTES};
-    if (demangle_into(&text, mangled, rust, options) && text.count)
-        return text.bytes;
-    free(text.bytes);
+    struct readable readable = {.most_bytes = MOST_TIMES * strlen(mangled) + ALWAYS_BYTES};
+    if (demangle_into(&readable, mangled, rust, options) && readable.text.count)
+        return readable.text.bytes;
+    util_text_free(&readable.text);
     return NULL;
 }
 
@@ -170,29 +150,34 @@ char *binary_demangle(const char *linkage, bool parameters)
 
 const char *names_readable(struct names *names, const char *linkage)
 {
-    if (!make_room(names))
+    bool found;
+    struct name *name = enter(names, linkage, &found);
+    if (!name)
         return linkage;
-    const struct name *known = &names->slots[find_slot(names, linkage)];
-    if (known->key)
-        return known->value ? known->value : linkage;
-    return keep(names, linkage, names_demangle(linkage, false));
+    if (!found)
+        name->value = names_demangle(linkage, false);
+    return value_of(name);
 }
 
 const char *names_absolute(struct names *names, const char *directory, const char *path)
 {
     /* Distributions record a relative directory, which libdw has already put before the path. */
-    if (path[0] == '/' || !directory || directory[0] != '/' || !make_room(names))
+    bool found;
+    if (path[0] == '/' || !directory || directory[0] != '/')
         return path;
-    const struct name *known = &names->slots[find_slot(names, path)];
-    if (known->key)
-        return known->value ? known->value : path;
-    return keep(names, path, join(directory, strlen(directory), "/", path));
+    struct name *name = enter(names, path, &found);
+    if (!name)
+        return path;
+    if (!found)
+        name->value = join(directory, strlen(directory), "/", path);
+    return value_of(name);
 }
 
 void names_free(struct names *names)
 {
-    for (size_t i = 0; i < names->room; i++)
-        free(names->slots[i].value);
-    free(names->slots);
+    for (size_t i = 0; i < names->count; i++)
+        free(names->items[i].value);
+    free(names->items);
+    util_index_free(&names->index);
     *names = (struct names){0};
 }

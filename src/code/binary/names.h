@@ -3,7 +3,7 @@
 #ifndef HEADROOM_BINARY_NAMES_H
 #define HEADROOM_BINARY_NAMES_H
 
-#include "base/base.h"
+#include "util/util.h"
 
 struct name {
     const char *key;
@@ -11,8 +11,9 @@ struct name {
 };
 
 struct names {
-    struct name *slots; /* open addressing by the key's address */
-    size_t count, room;
+    struct name *items;
+    size_t count, capacity;
+    struct util_index index; /* by the key's address */
 };
 
 /* Both return a string that lives as long as `names`, or the argument itself. The argument's

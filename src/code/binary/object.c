@@ -2,6 +2,8 @@
 /* Relocatable objects in memory, by libelf. */
 #include "binary/object.h"
 
+#include "util/util.h"
+
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
@@ -16,7 +18,7 @@ struct object {
     Elf_Data *symbols, *long_sections; /* the latter: section numbers that do not fit a symbol */
     size_t names, symbols_count;
     struct place *relocated; /* sorted */
-    size_t relocated_count, relocated_room;
+    size_t relocated_count, relocated_capacity;
 };
 
 static int compare_places(const void *left, const void *right)
@@ -31,14 +33,9 @@ static bool add_relocations(struct object *object, Elf_Scn *section, const GElf_
 {
     Elf_Data *data = elf_getdata(section, NULL);
     size_t count = data && header->sh_entsize ? data->d_size / header->sh_entsize : 0;
-    if (object->relocated_count + count > object->relocated_room) {
-        size_t room = 2 * object->relocated_room + count;
-        struct place *grown = realloc(object->relocated, room * sizeof *grown);
-        if (!grown)
-            return false;
-        object->relocated = grown;
-        object->relocated_room = room;
-    }
+    if (count && !UTIL_GROW(object->relocated, object->relocated_capacity,
+                            object->relocated_count + count - 1))
+        return false;
     for (size_t i = 0; i < count; i++) {
         GElf_Rela entry;
         if (gelf_getrela(data, (int)i, &entry))

@@ -5,21 +5,15 @@
  */
 #include "binary/relocations.h"
 
+#include "util/util.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static bool add(struct relocations *relocations, uint64_t at, uint64_t value, const char *name)
 {
-    if (relocations->count == relocations->room) {
-        size_t room = relocations->room ? relocations->room * 2 : 1024;
-        struct relocation *items = reallocarray(relocations->items, room, sizeof *items);
-        if (!items)
-            return false;
-        relocations->items = items;
-        relocations->room = room;
-    }
-    relocations->items[relocations->count++] = (struct relocation){at, value, name};
-    return true;
+    return UTIL_PUSH(relocations->items, relocations->count, relocations->capacity,
+                     (struct relocation){at, value, name});
 }
 
 /* Of dynamic symbols; NULL. */

@@ -13,7 +13,7 @@ struct relocation {
 
 struct relocations {
     struct relocation *items; /* by at */
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* What is left out (tables that are damaged) is read as the file has it. BASE_NO_MEMORY. */

@@ -20,95 +20,47 @@ void rows_begin(struct rows *rows, uint64_t base)
 void rows_free(struct rows *rows)
 {
     free(rows->rows);
-    free(rows->slots);
+    util_index_free(&rows->index);
     free(rows->starts);
     free(rows->range_rows);
     free(rows->functions);
     *rows = (struct rows){0};
 }
 
-static bool grow(void *array_pointer, uint32_t room, size_t element)
+static bool equal_row(const void *items, uint32_t item, const void *key)
 {
-    void *grown = reallocarray(*(void **)array_pointer, room, element);
-    if (!grown)
+    const struct unwind_row *rows = items;
+    return memcmp(&rows[item], key, sizeof *rows) == 0;
+}
+
+static bool intern(struct rows *rows, const struct unwind_row *row, uint32_t *number)
+{
+    bool found;
+    if (!UTIL_GROW(rows->rows, rows->row_capacity, rows->row_count) ||
+        !util_index_enter(&rows->index, base_hash_bytes(row, sizeof *row, 0), equal_row, rows->rows,
+                          row, rows->row_count, number, &found))
         return false;
-    *(void **)array_pointer = grown;
-    return true;
-}
-
-static uint32_t more(uint32_t room)
-{
-    return room < 1024 ? 1024 : room > UINT32_MAX / 2 ? UINT32_MAX : room * 2;
-}
-
-static uint32_t find_slot(const struct rows *rows, const struct unwind_row *row)
-{
-    uint32_t slot = (uint32_t)base_hash_bytes(row, sizeof *row, 0) & (rows->slot_count - 1);
-    while (rows->slots[slot] && memcmp(&rows->rows[rows->slots[slot] - 1], row, sizeof *row) != 0)
-        slot = (slot + 1) & (rows->slot_count - 1);
-    return slot;
-}
-
-/* At most half full: a probe is short. */
-static bool rehash(struct rows *rows)
-{
-    uint32_t count = rows->slot_count ? rows->slot_count * 2 : 2048;
-    uint32_t *slots = count ? calloc(count, sizeof *slots) : NULL;
-    if (!slots)
-        return false;
-    free(rows->slots);
-    rows->slots = slots;
-    rows->slot_count = count;
-    for (uint32_t i = 0; i < rows->row_count; i++)
-        rows->slots[find_slot(rows, &rows->rows[i])] = i + 1;
-    return true;
-}
-
-static bool intern(struct rows *rows, const struct unwind_row *row, uint32_t *index)
-{
-    if (rows->row_count >= rows->slot_count / 2 && !rehash(rows))
-        return false;
-    uint32_t slot = find_slot(rows, row);
-    if (!rows->slots[slot]) {
-        if (rows->row_count == rows->row_room) {
-            uint32_t room = more(rows->row_room);
-            if (!grow(&rows->rows, room, sizeof *rows->rows))
-                return false;
-            rows->row_room = room;
-        }
-        rows->rows[rows->row_count] = *row;
-        rows->slots[slot] = ++rows->row_count;
-    }
-    *index = rows->slots[slot] - 1;
-    return true;
-}
-
-static bool make_room_for_range(struct rows *rows)
-{
-    if (rows->range_count < rows->range_room)
-        return true;
-    uint32_t room = more(rows->range_room);
-    if (room == rows->range_room || !grow(&rows->starts, room, sizeof *rows->starts) ||
-        !grow(&rows->range_rows, room, sizeof *rows->range_rows))
-        return false;
-    rows->range_room = room;
+    if (!found)
+        rows->rows[rows->row_count++] = *row;
     return true;
 }
 
 bool rows_add(struct rows *rows, uint64_t start, const struct unwind_row *row)
 {
-    uint32_t index;
+    uint32_t number;
     if (rows->last_row != UINT32_MAX && memcmp(&rows->rows[rows->last_row], row, sizeof *row) == 0)
         return true;
     if (start - rows->base > UINT32_MAX)
         return false;
-    if (!intern(rows, row, &index) || !make_room_for_range(rows)) {
+    if (!intern(rows, row, &number) ||
+        !UTIL_GROW(rows->starts, rows->starts_capacity, rows->range_count) ||
+        !UTIL_GROW(rows->range_rows, rows->range_rows_capacity, rows->range_count)) {
         rows->no_memory = true;
         return false;
     }
     rows->starts[rows->range_count] = (uint32_t)(start - rows->base);
-    rows->range_rows[rows->range_count++] = index;
-    rows->last_row = index;
+    rows->range_rows[rows->range_count++] = number;
+    rows->last_row = number;
     return true;
 }
 
@@ -116,15 +68,11 @@ bool rows_add_function(struct rows *rows, uint64_t start)
 {
     if (start - rows->base > UINT32_MAX)
         return false;
-    if (rows->function_count == rows->function_room) {
-        uint32_t room = more(rows->function_room);
-        if (!grow(&rows->functions, room, sizeof *rows->functions)) {
-            rows->no_memory = true;
-            return false;
-        }
-        rows->function_room = room;
+    if (!UTIL_PUSH(rows->functions, rows->function_count, rows->function_capacity,
+                   (uint32_t)(start - rows->base))) {
+        rows->no_memory = true;
+        return false;
     }
-    rows->functions[rows->function_count++] = (uint32_t)(start - rows->base);
     return true;
 }
 

@@ -7,16 +7,19 @@
 #define HEADROOM_BINARY_ROWS_H
 
 #include "unwind/unwind.h"
+#include "util/util.h"
 
 struct rows {
     struct unwind_row *rows;
-    uint32_t row_count, row_room;
-    uint32_t *slots;     /* open addressing: index of a row + 1 */
-    uint32_t slot_count; /* a power of two */
+    uint32_t row_count;
+    size_t row_capacity;
+    struct util_index index; /* of rows */
     uint32_t *starts, *range_rows;
-    uint32_t range_count, range_room;
+    uint32_t range_count;
+    size_t starts_capacity, range_rows_capacity;
     uint32_t *functions;
-    uint32_t function_count, function_room;
+    uint32_t function_count;
+    size_t function_capacity;
     uint64_t base, limit;
     uint32_t last_row; /* of the last range */
     bool no_memory;

@@ -7,20 +7,13 @@
  */
 #include "binary/symbols.h"
 
+#include "util/util.h"
+
 #include <stdlib.h>
 
 static bool add_symbol(struct symbols *symbols, const struct symbol *symbol)
 {
-    if (symbols->count == symbols->room) {
-        size_t room = symbols->room ? symbols->room * 2 : 1024;
-        struct symbol *items = reallocarray(symbols->items, room, sizeof *items);
-        if (!items)
-            return false;
-        symbols->items = items;
-        symbols->room = room;
-    }
-    symbols->items[symbols->count++] = *symbol;
-    return true;
+    return UTIL_PUSH(symbols->items, symbols->count, symbols->capacity, *symbol);
 }
 
 static uint8_t rank_of(const GElf_Sym *symbol)

@@ -13,6 +13,7 @@
 
 #include "binary/image.h"
 #include "binary/split.h"
+#include "util/util.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
@@ -50,19 +51,6 @@ static bool add_ranges(Dwarf_Die *die, struct intervals *intervals, size_t value
 
 /* ---- units --------------------------------------------------------------------------- */
 
-static bool make_room(struct units *units)
-{
-    if (units->count < units->room)
-        return true;
-    size_t room = units->room ? units->room * 2 : 64;
-    struct unit *items = reallocarray(units->items, room, sizeof *items);
-    if (!items)
-        return false;
-    units->items = items;
-    units->room = room;
-    return true;
-}
-
 enum base_status units_load(Dwarf *dwarf, int file, struct units *units)
 {
     Dwarf_CU *cu = NULL;
@@ -73,7 +61,7 @@ enum base_status units_load(Dwarf *dwarf, int file, struct units *units)
         bool any = false;
         if (type != DW_UT_compile && type != DW_UT_skeleton)
             continue;
-        if (!make_room(units) ||
+        if (!UTIL_GROW(units->items, units->capacity, units->count) ||
             !add_ranges(&die, &units->ranges, units->count, &units->most_ranges, &any))
             return BASE_NO_MEMORY;
         bool is_split = type == DW_UT_skeleton && split_may_be_read(&die, file) &&
@@ -118,14 +106,8 @@ static bool next_sibling(Dwarf_Die *die)
 static bool add_function(struct unit *unit, Dwarf_Die *die)
 {
     bool any = false;
-    if (unit->die_count == unit->die_room) {
-        size_t room = unit->die_room ? unit->die_room * 2 : 64;
-        Dwarf_Die *dies = reallocarray(unit->dies, room, sizeof *dies);
-        if (!dies)
-            return false;
-        unit->dies = dies;
-        unit->die_room = room;
-    }
+    if (!UTIL_GROW(unit->dies, unit->die_capacity, unit->die_count))
+        return false;
     if (!add_ranges(die, &unit->functions, unit->die_count, unit->most_ranges, &any))
         return false;
     if (any)

@@ -18,12 +18,12 @@ struct unit {
     size_t *most_ranges; /* that may still be added: those of all units           */
     struct intervals functions; /* values index function_dies                     */
     Dwarf_Die *dies;
-    size_t die_count, die_room;
+    size_t die_count, die_capacity;
 };
 
 struct units {
     struct unit *items;
-    size_t count, room, most_ranges;
+    size_t count, capacity, most_ranges;
     struct intervals ranges;
 };
 

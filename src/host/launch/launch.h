@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "cache/cache.h"
 #include "inject/inject.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 #include "wire/wire.h"
 
 enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
@@ -42,38 +42,6 @@ enum launch_outcome launch_examine(const char *path, bool *shell, char *error);
 
 /* The agent beside this executable (build tree) or in ../lib/headroom (installed). */
 enum launch_outcome launch_agent(char path[WIRE_PATH_BYTES], char *error);
-
-/* ---- what the machine allows, found by trying ------------------------------------- */
-
-struct launch_watchpoints {
-    unsigned registers;     /* watchpoints that could be armed together and trapped, 0..4   */
-    unsigned armed;         /* could be armed; more than `registers`: they never fire       */
-    int refused;            /* errno of the first one refused before all four were armed    */
-    bool kernel_accesses;   /* read(2) and write(2) on watched bytes trap                   */
-    int kernel_refused;     /* errno why not; 0 with !kernel_accesses: armed, never fired    */
-    double arm_us, trap_us; /* mean cost of arming with disarming, and of one trap          */
-};
-
-/*
- * Arms watchpoints on memory of a forked child and touches them there, so that the
- * caller's signal handling stays as it is. repeat: traps timed for the cost figures
- * (at least 1). BASE_IO: no child could be made, errno tells why.
- */
-enum base_status launch_try_watchpoints(unsigned repeat, struct launch_watchpoints *result);
-
-/* Ticks of a thread's CPU time: the smallest distance between two, in a forked child. */
-enum base_status launch_try_ticks(double *tick_ms);
-
-/*
- * Looks for this processor's precise store and load events and opens them once.
- * BASE_UNSUPPORTED: there are none, as in most virtual machines; BASE_DENIED: the kernel
- * refuses them. Fills the pmu_* members of config.
- */
-enum base_status launch_try_counters(struct wire_config *config);
-
-/* Can another process of this user open our descriptors through /proc? BASE_IO: that could not be
-   tried, errno tells why. */
-enum base_status launch_try_descriptors(void);
 
 /* ---- recording ---------------------------------------------------------------------- */
 
@@ -178,15 +146,15 @@ void launch_spans_free(struct launch_spans_result *timed);
 
 /*
  * As launch_record, signals and limits included; of the request config and log are not used. event: NULL: time
- * is measured, where the program measures. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * is measured, where the program measures. *region: descriptor of what was counted (wire/instrumented.h), on LAUNCH_OK
  * the caller's to close. result: what the parent of a process can know; images, also of forked children;
  * lost_threads: tables for which there was no memory.
  */
-enum launch_outcome launch_built(const struct launch_request *request, const struct built_event *event,
+enum launch_outcome launch_instrumented(const struct launch_request *request, const struct instrumented_event *event,
                                  int *region, struct launch_result *result, char *error);
 
 /* The event of that name (libpfm4's), if this machine can count it; else LAUNCH_FAILED and the reason. */
-enum launch_outcome launch_event(const char *name, struct built_event *event, char *error);
+enum launch_outcome launch_event(const char *name, struct instrumented_event *event, char *error);
 
 /* ---- the exact engine ------------------------------------------------------------------ */
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * machine: what headroom knows of the machine it runs on: its data caches.
- * Host side, no state; any thread.
+ * machine: what headroom knows of the machine it runs on, by asking and by trying: its data caches
+ * (here), what it allows (tryout.h), the events that its processor counts (events.h). Host side, no
+ * state; any thread, but for events.
  */
 #ifndef HEADROOM_MACHINE_H
 #define HEADROOM_MACHINE_H
@@ -22,12 +23,12 @@ struct machine_cache {
  * /sys/devices/system/cpu: "" for this machine, a directory for a copy of another one's.
  *
  * Where CPUs differ (hybrid processors) it is the CPU with the largest first-level data cache, of
- * several the one with the largest last-level cache, of several the first: the fast cores, on which the
- * scheduler puts what is busy. Not the largest second level: slow cores share one that is larger
- * than a fast core's own.
+ * several the one with the largest last-level cache, of several the first: the fast cores, on which
+ * the scheduler puts what is busy. Not the largest second level: slow cores share one that is
+ * larger than a fast core's own.
  *
- * Only with root "": if the kernel tells nothing (some containers and hypervisors), what the C library
- * finds by CPUID; sharers is then 1. 0: nothing is known.
+ * Only with root "": if the kernel tells nothing (some containers and hypervisors), what the C
+ * library finds by CPUID; sharers is then 1. 0: nothing is known.
  */
 size_t machine_caches(const char *root, struct machine_cache *caches, size_t most);
 

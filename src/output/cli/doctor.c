@@ -7,9 +7,10 @@
 #include "cli/verbs.h"
 
 #include "launch/launch.h"
+#include "machine/tryout.h"
+#include "show/json.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ struct check {
 struct examination {
     struct check checks[CHECKS_AT_MOST];
     size_t count;
-    struct launch_watchpoints watchpoints;
+    struct machine_watchpoints watchpoints;
     char agent[WIRE_PATH_BYTES]; /* empty: not found */
 };
 
@@ -100,8 +101,8 @@ static void advise_permission(struct check *check, int reason)
 
 static void check_watchpoints(struct examination *examination)
 {
-    struct launch_watchpoints *found = &examination->watchpoints;
-    if (launch_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
+    struct machine_watchpoints *found = &examination->watchpoints;
+    if (machine_try_watchpoints(TRAPS_TIMED, found) != BASE_OK) {
         add(examination, "watchpoints", STATE_FAILED, "the attempt ended without a result");
         return;
     }
@@ -126,7 +127,7 @@ static void check_watchpoints(struct examination *examination)
 
 static void check_kernel_accesses(struct examination *examination)
 {
-    const struct launch_watchpoints *found = &examination->watchpoints;
+    const struct machine_watchpoints *found = &examination->watchpoints;
     if (found->registers == 0)
         return;
     if (found->kernel_accesses) {
@@ -143,7 +144,7 @@ static void check_kernel_accesses(struct examination *examination)
 static void check_clock(struct examination *examination)
 {
     double tick_ms;
-    if (launch_try_ticks(&tick_ms) != BASE_OK) {
+    if (machine_try_ticks(&tick_ms) != BASE_OK) {
         add(examination, "clock", STATE_FAILED,
             "no ticks by CPU time: the clock source cannot work");
         return;
@@ -155,7 +156,7 @@ static void check_clock(struct examination *examination)
 static void check_counters(struct examination *examination)
 {
     struct wire_config config;
-    switch (launch_try_counters(&config)) {
+    switch (machine_try_counters(&config)) {
     case BASE_OK:
         add(examination, "counters", STATE_OK,
             "precise memory events can be opened; the clock source is still the default");
@@ -172,7 +173,7 @@ static void check_counters(struct examination *examination)
 
 static void check_descriptors(struct examination *examination)
 {
-    enum base_status status = launch_try_descriptors();
+    enum base_status status = machine_try_descriptors();
     if (status == BASE_OK) {
         add(examination, "shared memory", STATE_OK, "another process can open it through /proc");
         return;
@@ -314,22 +315,31 @@ static void print_text(const struct examination *examination, bool works, bool c
            works ? "'headroom waste' works here." : "'headroom waste' does not work here.");
 }
 
-static bool print_json(const struct examination *examination, bool works)
+static void print_member(const char *name, const char *value, const char *end)
 {
-    json_t *checks = json_array();
+    struct json json = {.out = stdout};
+    printf("      \"%s\": ", name);
+    if (value)
+        json_quote(&json, value);
+    else
+        fputs("null", stdout);
+    fputs(end, stdout);
+}
+
+static void print_json(const struct examination *examination, bool works)
+{
+    printf("{\n  \"schema\": \"headroom-doctor/1\",\n  \"works\": %s,\n  \"checks\": [\n",
+           works ? "true" : "false");
     for (size_t i = 0; i < examination->count; i++) {
         const struct check *check = &examination->checks[i];
-        const char *remedy = check->remedy[0] ? check->remedy : NULL;
-        json_array_append_new(checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", check->name,
-                                                "state", state_names[check->state], "finding",
-                                                check->finding, "remedy", remedy));
+        fputs("    {\n", stdout);
+        print_member("name", check->name, ",\n");
+        print_member("state", state_names[check->state], ",\n");
+        print_member("finding", check->finding, ",\n");
+        print_member("remedy", check->remedy[0] ? check->remedy : NULL, "\n");
+        fputs(i + 1 < examination->count ? "    },\n" : "    }\n", stdout);
     }
-    json_t *document = json_pack("{s:s, s:b, s:o}", "schema", "headroom-doctor/1", "works", works,
-                                 "checks", checks);
-    bool written =
-        document && json_dumpf(document, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(document);
-    return written;
+    fputs("  ]\n}\n", stdout);
 }
 
 static int doctor_run(const struct settings *settings, int count, char **operands)
@@ -344,14 +354,14 @@ static int doctor_run(const struct settings *settings, int count, char **operand
     struct examination examination = {0};
     for (size_t i = 0; i < BASE_COUNT(checks); i++)
         checks[i](&examination);
-    bool works = true, written = true;
+    bool works = true;
     for (size_t i = 0; i < examination.count; i++)
         works = works && examination.checks[i].state != STATE_FAILED;
     if (settings->format == FORMAT_JSON)
-        written = print_json(&examination, works);
+        print_json(&examination, works);
     else
         print_text(&examination, works, use_color(settings->color, STDOUT_FILENO));
-    if (fflush(stdout) != 0 || !written) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         say("cannot write to standard output: %s.", strerror(errno));
         return 1;
     }

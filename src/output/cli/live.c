@@ -5,6 +5,8 @@
  */
 #include "cli/recording.h"
 
+#include "machine/tryout.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +41,7 @@ static int choose_source(const char *verb, const struct settings *settings,
     if (settings->source != SOURCE_PMU)
         return 0;
     config->source = WIRE_SOURCE_PMU;
-    switch (launch_try_counters(config)) {
+    switch (machine_try_counters(config)) {
     case BASE_OK: return 0;
     case BASE_DENIED:
         say("the kernel forbids the counters that the source 'pmu' needs; as root: sysctl "
@@ -79,9 +81,9 @@ static const char *why_refused(int reason)
 static int check_machine(struct live *live)
 {
     struct recording *recording = &live->recording;
-    struct launch_watchpoints found;
+    struct machine_watchpoints found;
     struct wire_config *config = &live->request.config;
-    if (launch_try_watchpoints(1, &found) != BASE_OK) {
+    if (machine_try_watchpoints(1, &found) != BASE_OK) {
         say("cannot try the debug registers: %s; see 'headroom doctor'.", strerror(errno));
         return LAUNCH_FAILED;
     }

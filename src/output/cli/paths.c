@@ -7,6 +7,8 @@
 #include "cli/common.h"
 #include "cli/recording.h"
 
+#include "machine/tryout.h"
+
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <string.h>
@@ -14,7 +16,7 @@
 struct built {
     struct recording recording;
     struct launch_request request;
-    struct built_event event;
+    struct instrumented_event event;
     char lost_text[128];
 };
 
@@ -28,7 +30,7 @@ static int prepare(struct built *built)
     if (!code && recording->event)
         code = recording_refuse(recording,
                                 launch_event(recording->event, &built->event, recording->error));
-    enum base_status reached = code ? BASE_OK : launch_try_descriptors();
+    enum base_status reached = code ? BASE_OK : machine_try_descriptors();
     if (reached == BASE_IO)
         say("cannot try whether programs reach headroom through /proc: %s.", strerror(errno));
     else if (reached != BASE_OK)
@@ -86,8 +88,9 @@ static int run_built(const struct settings *settings, char **operands)
     built.request = (struct launch_request){.path = recording->path, .command = operands};
     if (!code)
         code = recording_refuse(
-            recording, launch_built(&built.request, recording->event ? &built.event : NULL,
-                                    &recording->region, &recording->result, recording->error));
+            recording,
+            launch_instrumented(&built.request, recording->event ? &built.event : NULL,
+                                &recording->region, &recording->result, recording->error));
     if (!code) {
         code = recording_exit_code(recording);
         conclude(&built);
