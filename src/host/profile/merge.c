@@ -8,7 +8,6 @@
  */
 #include "profile/internal.h"
 
-#include <search.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -16,56 +15,6 @@ enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, MOST_AT_ONCE = 64 };
 
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
-
-/* ---- texts ----------------------------------------------------------------------------------- */
-
-static int compare_texts(const void *left, const void *right)
-{
-    return strcmp(left, right);
-}
-
-static void keep_node(void *node)
-{
-    (void)node; /* the profile's */
-}
-
-/* The strings of a profile: equal ones are kept once. */
-struct texts {
-    struct profile *profile;
-    void *root; /* of tsearch */
-};
-
-static bool add_text(struct texts *texts, const char **text)
-{
-    if (!*text)
-        return true;
-    const char **found = tfind(*text, &texts->root, compare_texts);
-    if (!found) {
-        const char *kept = profile_keep(texts->profile, *text);
-        found = kept ? tsearch(kept, &texts->root, compare_texts) : NULL;
-    }
-    if (found)
-        *text = *found;
-    return found != NULL;
-}
-
-/* Those that the profile has are its own. */
-static bool know_texts(struct texts *texts)
-{
-    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
-        const struct schema_table *table = schema_tables[t];
-        struct schema_items items = schema_items(texts->profile, table);
-        for (size_t c = 0; c < table->columns_count; c++)
-            for (size_t i = table->first; schema_is_text(&table->columns[c]) && i < items.count;
-                 i++) {
-                const char *const *text =
-                    (const void *)(items.items + i * table->item_bytes + table->columns[c].offset);
-                if (*text && !tsearch(*text, &texts->root, compare_texts))
-                    return false;
-            }
-    }
-    return true;
-}
 
 /* ---- one behind the other -------------------------------------------------------------------- */
 
@@ -99,31 +48,37 @@ static void shift_references(struct profile *profile, const size_t *firsts, uint
     }
 }
 
-static bool append_table(struct texts *texts, const struct profile *from,
+/* The text becomes one of the profile's own. */
+static bool keep_text(struct profile *profile, const char **text)
+{
+    return !*text || (*text = profile_keep(profile, *text));
+}
+
+static bool append_table(struct profile *into, const struct profile *from,
                          const struct schema_table *table)
 {
     struct schema_items items = schema_items(from, table);
     for (size_t i = table->first; i < items.count; i++) {
-        char *added = schema_add(texts->profile, table);
+        char *added = schema_add(into, table);
         if (!added)
             return false;
         memcpy(added, items.items + i * table->item_bytes, table->item_bytes);
         for (size_t c = 0; c < table->columns_count; c++)
             if (schema_is_text(&table->columns[c]) &&
-                !add_text(texts, (const char **)(void *)(added + table->columns[c].offset)))
+                !keep_text(into, (const char **)(void *)(added + table->columns[c].offset)))
                 return false;
     }
     return true;
 }
 
-static bool add_table(struct texts *texts, const struct profile *from,
+static bool add_table(struct profile *into, const struct profile *from,
                       const struct schema_table *table)
 {
-    struct schema_items items = schema_items(texts->profile, table);
+    struct schema_items items = schema_items(into, table);
     if (table->merging == SCHEMA_WHOLE)
         return true; /* keep_if_same */
     if (table->merging != SCHEMA_SINGLE || items.count == 0)
-        return append_table(texts, from, table);
+        return append_table(into, from, table);
     if (schema_items(from, table).count)
         merge_combine(from, table, items.items, schema_items(from, table).items);
     return true;
@@ -139,15 +94,13 @@ static uint32_t count_processes(const struct profile *profile)
 
 static bool append(struct profile *into, const struct profile *from)
 {
-    struct texts texts = {.profile = into};
     size_t firsts[SCHEMA_TABLES];
     uint32_t processes = count_processes(into);
-    bool good = know_texts(&texts) && UINT32_MAX - 1 - processes > count_processes(from);
+    bool good = UINT32_MAX - 1 - processes > count_processes(from);
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         firsts[t] = schema_items(into, schema_tables[t]).count;
     for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
-        good = add_table(&texts, from, schema_tables[t]);
-    tdestroy(texts.root, keep_node);
+        good = add_table(into, from, schema_tables[t]);
     if (good)
         shift_references(into, firsts, processes);
     return good;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profile in memory: lists that grow, strings in blocks, and the statistics of weighted shares.
+ * The profile in memory: lists that grow, strings kept once, and the statistics of weighted shares.
  */
 #include "profile/schema.h"
 
@@ -9,16 +9,6 @@
 #include <string.h>
 
 const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
-
-/* Strings are never freed one by one. 64 KiB holds some thousand paths; a longer string gets a
-   block of its own. */
-enum { BLOCK_BYTES = 65536 };
-
-struct profile_strings {
-    struct profile_strings *next;
-    size_t used, capacity;
-    char text[];
-};
 
 struct profile *profile_new(void)
 {
@@ -41,10 +31,7 @@ void profile_free(struct profile *profile)
 {
     if (!profile)
         return;
-    for (struct profile_strings *block = profile->strings, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
+    util_strings_free(&profile->strings);
 #define FREE_LIST(list, item) free(profile->list);
     PROFILE_LISTS(FREE_LIST)
 #undef FREE_LIST
@@ -53,22 +40,10 @@ void profile_free(struct profile *profile)
 
 const char *profile_keep(struct profile *profile, const char *text)
 {
-    if (!text)
-        return NULL;
-    size_t bytes = strlen(text) + 1;
-    struct profile_strings *block = profile->strings;
-    if (!block || block->capacity - block->used < bytes) {
-        size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-        block = malloc(sizeof *block + capacity);
-        if (!block)
-            return NULL;
-        *block = (struct profile_strings){.next = profile->strings, .capacity = capacity};
-        profile->strings = block;
-    }
-    char *copy = block->text + block->used;
-    memcpy(copy, text, bytes);
-    block->used += bytes;
-    return copy;
+    uint32_t number;
+    return text && util_strings_add(&profile->strings, text, strlen(text), &number)
+               ? profile->strings.texts[number]
+               : NULL;
 }
 
 #define DEFINE_ADDER(list, item)                                                                   \

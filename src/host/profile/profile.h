@@ -17,7 +17,7 @@
 #ifndef HEADROOM_PROFILE_H
 #define HEADROOM_PROFILE_H
 
-#include "base/base.h"
+#include "util/util.h"
 
 #include <string.h>
 
@@ -529,7 +529,7 @@ struct profile {
     size_t list##_count, list##_capacity;
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
-    struct profile_strings *strings;
+    struct util_strings strings; /* what profile_keep returned */
     uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
 };
 
@@ -537,7 +537,7 @@ struct profile {
 struct profile *profile_new(void);
 void profile_free(struct profile *profile);
 
-/* A copy of text that lives as long as the profile. NULL without memory, or for NULL. */
+/* A copy of text that lives as long as the profile, one for all equal texts. NULL without memory, or for NULL. */
 const char *profile_keep(struct profile *profile, const char *text);
 
 /* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end

@@ -333,17 +333,10 @@ static bool too_many(const struct reader *reader, uint64_t rows)
 
 static bool add_name(struct reader *reader, const char *text)
 {
-    if (reader->names_count == reader->names_capacity) {
-        size_t capacity = reader->names_capacity ? reader->names_capacity * 2 : 1024;
-        const char **names = reallocarray(reader->names, capacity, sizeof *names);
-        if (!names) {
-            reader->out_of_memory = true;
-            return false;
-        }
-        reader->names = names;
-        reader->names_capacity = capacity;
+    if (!UTIL_PUSH(reader->names, reader->names_count, reader->names_capacity, text)) {
+        reader->out_of_memory = true;
+        return false;
     }
-    reader->names[reader->names_count++] = text;
     return true;
 }
 

@@ -25,9 +25,9 @@ struct writer {
     const struct profile *profile;
     sqlite3 *db;
     sqlite3_stmt *insert_name;
-    const char **names; /* hash table of texts, linear probing; id beside it */
-    uint32_t *name_ids;
-    size_t name_count, name_capacity;
+    const char **names; /* those in table `name`: the id is one more than the index */
+    size_t names_count, names_capacity;
+    struct util_index names_by_text;
 };
 
 __attribute__((format(printf, 3, 4))) static void say(char *error, size_t error_bytes,
@@ -56,56 +56,33 @@ static enum base_status status_of_errno(int number)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-static bool grow_names(struct writer *writer)
+static bool equal_name(const void *items, uint32_t item, const void *key)
 {
-    size_t capacity = writer->name_capacity ? writer->name_capacity * 2 : 1024;
-    const char **names = calloc(capacity, sizeof *names);
-    uint32_t *ids = calloc(capacity, sizeof *ids);
-    if (!names || !ids) {
-        free(names);
-        free(ids);
-        return false;
-    }
-    for (size_t i = 0; i < writer->name_capacity; i++) {
-        if (!writer->names[i])
-            continue;
-        size_t slot = base_hash_bytes(writer->names[i], strlen(writer->names[i]), 0);
-        while (names[slot &= capacity - 1])
-            slot++;
-        names[slot] = writer->names[i];
-        ids[slot] = writer->name_ids[i];
-    }
-    free(writer->names);
-    free(writer->name_ids);
-    writer->names = names;
-    writer->name_ids = ids;
-    writer->name_capacity = capacity;
-    return true;
+    return strcmp(((const char *const *)items)[item], key) == 0;
 }
 
 /* Id of text in table `name`, inserted at its first use. SQLite status. */
 static int name_id(struct writer *writer, const char *text, uint32_t *id)
 {
-    if (writer->name_count * 2 >= writer->name_capacity && !grow_names(writer))
+    uint32_t number;
+    bool found;
+    if (!UTIL_GROW(writer->names, writer->names_capacity, writer->names_count) ||
+        !util_index_enter(&writer->names_by_text, base_hash_bytes(text, strlen(text), 0),
+                          equal_name, writer->names, text, (uint32_t)writer->names_count, &number,
+                          &found))
         return SQLITE_NOMEM;
-    size_t slot = base_hash_bytes(text, strlen(text), 0);
-    while (writer->names[slot &= writer->name_capacity - 1]) {
-        if (strcmp(writer->names[slot], text) == 0) {
-            *id = writer->name_ids[slot];
-            return SQLITE_OK;
-        }
-        slot++;
+    if (found) {
+        *id = number + 1;
+        return SQLITE_OK;
     }
-    uint32_t new_id = (uint32_t)++writer->name_count;
-    writer->names[slot] = text;
-    writer->name_ids[slot] = new_id;
-    sqlite3_bind_int64(writer->insert_name, 1, new_id);
+    writer->names[writer->names_count++] = text;
+    sqlite3_bind_int64(writer->insert_name, 1, number + 1);
     sqlite3_bind_text(writer->insert_name, 2, text, -1, SQLITE_STATIC);
     int result = sqlite3_step(writer->insert_name);
     sqlite3_reset(writer->insert_name);
     if (result != SQLITE_DONE)
         return result;
-    *id = new_id;
+    *id = number + 1;
     return SQLITE_OK;
 }
 
@@ -249,7 +226,7 @@ static enum base_status write_database(const struct profile *profile, const char
         reason = sqlite3_system_errno(writer.db);
     sqlite3_close(writer.db);
     free(writer.names);
-    free(writer.name_ids);
+    util_index_free(&writer.names_by_text);
     if (result == SQLITE_OK)
         return BASE_OK;
     if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
