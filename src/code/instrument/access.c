@@ -13,7 +13,7 @@
  * tree of segments, which add nothing; only the others are left to add. No edge is ever given code.
  *
  * An access must not have been executed when the count says that it is due. So the count never lags
- * by more than BUILT_LAG, and who waits for an access is called that much before.
+ * by more than INSTRUMENTED_LAG, and who waits for an access is called that much before.
  *
  * Repeated string instructions add their iterations where they stand.
  */
@@ -214,7 +214,7 @@ static void join_trees(struct counting *counting, uint32_t root, uint32_t child,
     if (counting->highest[root] > high)
         high = counting->highest[root];
     bool exact = root == find(counting, exact_place(counting), &ignored);
-    if (exact ? low < -BUILT_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
+    if (exact ? low < -INSTRUMENTED_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
         return;
     counting->parent[child] = root;
     counting->offset[child] = difference;
@@ -254,7 +254,7 @@ struct access {
     bool back;       /* or that much taken away                               */
     int64_t ahead;   /* how far the count is ahead afterwards, without each   */
     uint32_t serial; /* of the function: names its labels                     */
-    uint32_t lane;   /* below BUILT_LANES                                     */
+    uint32_t lane;   /* below INSTRUMENTED_LANES                                     */
 };
 
 /* The operand of a lane of the thread's count. */
@@ -302,7 +302,8 @@ static void emit_due(struct site *site, const struct access *access)
         say_frame(&work->stubs, site, 128);
     }
     util_text_print(&work->stubs, "\tpushq\t$%lld\n\tcall\theadroom_access_due\n",
-                    ((long long)access->ahead * BUILT_LANES + access->lane) * BUILT_DUE_EACH +
+                    ((long long)access->ahead * INSTRUMENTED_LANES + access->lane) *
+                            INSTRUMENTED_DUE_EACH +
                         access->each);
     if (below)
         util_text_print(&work->stubs, "\tleaq\t128(%%rsp), %%rsp\n");
@@ -352,7 +353,7 @@ static uint32_t next_code(const struct work *work, uint32_t number, uint32_t las
    different lanes. */
 static uint32_t lane_of(const struct work *work, uint32_t serial)
 {
-    return (work->number + serial) % BUILT_LANES;
+    return (work->number + serial) % INSTRUMENTED_LANES;
 }
 
 static void place_at(struct work *work, uint32_t statement, bool fresh, struct access *access)
@@ -372,10 +373,10 @@ static uint32_t find_place(struct work *work, const struct segment *segment)
     uint32_t first = next_code(work, segment->first, segment->last), passed = 0;
     if (segment->fresh)
         return first;
-    for (uint32_t i = first; i <= segment->last && passed <= BUILT_LAG / 2; i++) {
+    for (uint32_t i = first; i <= segment->last && passed <= INSTRUMENTED_LAG / 2; i++) {
         if (can_stand(work, i))
             return i;
-        passed += repeats(work, i) ? BUILT_LAG : accesses_of(work, i);
+        passed += repeats(work, i) ? INSTRUMENTED_LAG : accesses_of(work, i);
     }
     return first;
 }

@@ -60,7 +60,7 @@ static void count_activation(struct site *branch)
 {
     struct operand record = site_slot(branch, SLOT_RECORD);
     util_text_print(branch->out, "\tmovq\t%s, %%rax\n\tincq\t%zu(%%rax)\n", record.text,
-                    offsetof(struct built_record, measured));
+                    offsetof(struct instrumented_record, measured));
 }
 
 /* The slot is 0. entry: of an activation. */
@@ -153,7 +153,7 @@ void cycles_end_activation(struct site *site)
     finish(&branch, "%rax");
     struct operand record = site_slot(site, SLOT_RECORD);
     util_text_print(site->out, "\tmovq\t%s, %%rdx\n\taddq\t%%rax, %zu(%%rdx)\n", record.text,
-                    offsetof(struct built_record, cycles));
+                    offsetof(struct instrumented_record, cycles));
     end_skip(&branch, site, label);
 }
 

@@ -96,7 +96,7 @@ static void give_number(struct site *site, uint32_t number)
 /* Bytes from a record's start to the function's cells. */
 static long long record_cells(const struct work *work)
 {
-    return (long long)(sizeof(struct built_record) + 8 * (size_t)work->call_sites);
+    return (long long)(sizeof(struct instrumented_record) + 8 * (size_t)work->call_sites);
 }
 
 /* "table + 8 * value" as an address; in a calling context's record, relative to the record. */
@@ -186,7 +186,7 @@ static void emit_count(struct site *site, bool has_number, int64_t value)
     site_save_flags(site);
     if (has_number)
         path = (int)path_number(site, BIT(BASE_R11) | BIT(BASE_RAX) | rdtsc_registers(site->work));
-    if (site->work->table_kind == BUILT_TABLE_HASH)
+    if (site->work->table_kind == INSTRUMENTED_TABLE_HASH)
         count_in_hash(site, path, value);
     else
         count_in_array(site, path, value);
@@ -303,11 +303,12 @@ void emit_entry(struct site *site)
     else if (work->counts_here)
         emit_begin(site);
     if (site->spilled_count) /* there are no slots yet */
-        work->reason = BUILT_SKIP_FLAGS;
+        work->reason = INSTRUMENTED_SKIP_FLAGS;
     if (work->framed)
         emit_frame(site);
     if (has_contexts(work)) {
-        util_text_print(site->out, "\tincq\t%zu(%%r11)\n", offsetof(struct built_record, count));
+        util_text_print(site->out, "\tincq\t%zu(%%r11)\n",
+                        offsetof(struct instrumented_record, count));
         if (work->framed) {
             struct operand record = site_slot(site, SLOT_RECORD);
             util_text_print(site->out, "\tmovq\t%%r11, %s\n", record.text);
@@ -329,7 +330,7 @@ void emit_exit(struct site *site)
     if (!work->framed)
         return;
     if (site->rsp != 0) {
-        work->reason = BUILT_SKIP_STACK;
+        work->reason = INSTRUMENTED_SKIP_STACK;
         return;
     }
     if (has_contexts(work) && work->call_sites) {
@@ -360,7 +361,8 @@ void emit_call(struct site *site, uint32_t call_site)
     struct operand record = site_slot(site, SLOT_RECORD);
     uint32_t scratch = site_take(site, 0);
     util_text_print(site->out, "\tmovq\t%s, %s\n\tleaq\t%zu(%s), %s\n", record.text,
-                    register_names[scratch], sizeof(struct built_record) + 8 * (size_t)call_site,
+                    register_names[scratch],
+                    sizeof(struct instrumented_record) + 8 * (size_t)call_site,
                     register_names[scratch], register_names[scratch]);
     store_slot(site, scratch);
     site_give(site, scratch);

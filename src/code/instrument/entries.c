@@ -28,7 +28,8 @@ static uint32_t plain_entry(const struct work *work)
 
 void entry_prepare(struct work *work)
 {
-    bool counted = work->options->modes & (BUILT_PATHS | BUILT_CONTEXTS | BUILT_COUNT);
+    bool counted =
+        work->options->modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS | INSTRUMENTED_COUNT);
     uint32_t place =
         work->function->problem == ASM_FINE ? work->function->entry : plain_entry(work);
     struct util_text nop = {0}, entry = {0};

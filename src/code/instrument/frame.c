@@ -31,7 +31,8 @@ static int first_free(uint32_t candidates, uint32_t used)
 
 static void choose_storage(struct work *work)
 {
-    uint32_t runtime = work->table_kind == BUILT_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
+    uint32_t runtime =
+        work->table_kind == INSTRUMENTED_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
     if (has_cycles(work)) /* of rdtsc */
         runtime |= BIT(BASE_RAX) | BIT(BASE_RDX);
     work->storage = STORE_NONE;
@@ -168,7 +169,7 @@ static void adjust_directive(struct work *work, uint32_t number, const struct cf
         *comma = 0;
         util_text_print(&text, "\t.cfi_offset %s, %lld\n", operands, offset);
     } else if (asm_is(name, ".cfi_escape") || asm_is(name, ".cfi_val_offset")) {
-        work->reason = BUILT_SKIP_STACK;
+        work->reason = INSTRUMENTED_SKIP_STACK;
     }
     work_edit(work, number, EDIT_REPLACE, &text);
 }
@@ -189,7 +190,7 @@ static void adjust_cold_start(struct work *work, uint32_t number)
 static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool cold)
 {
     struct cfi_state state = {.reg = 7};
-    for (uint32_t i = first; i < end && work->reason == BUILT_WHOLE; i++) {
+    for (uint32_t i = first; i < end && work->reason == INSTRUMENTED_WHOLE; i++) {
         const struct asm_statement *statement = &work->file->statements[i];
         if (statement->kind == ASM_DIRECTIVE)
             adjust_directive(work, i, &state);

@@ -62,7 +62,7 @@ struct work {
     uint32_t *incoming;           /* by block: asm edges into it */
     struct numbering *paths;
     struct numbering_plan plan;
-    uint32_t table_kind;          /* enum built_table */
+    uint32_t table_kind;          /* enum instrumented_table */
     uint32_t cells;
     double potential_log2;
     bool truncated;
@@ -86,7 +86,7 @@ struct work {
     size_t edits_capacity;
     bool out_of_memory;
     bool prepared;                /* has a nop to patch */
-    uint32_t reason;              /* enum built_reason: BUILT_WHOLE until something is found */
+    uint32_t reason;              /* enum instrumented_reason: INSTRUMENTED_WHOLE until something is found */
 };
 
 #define BIT(number) (UINT32_C(1) << (number))
@@ -99,21 +99,21 @@ enum {
 
 static inline bool has_contexts(const struct work *work)
 {
-    return work->options->modes & BUILT_CONTEXTS;
+    return work->options->modes & INSTRUMENTED_CONTEXTS;
 }
 static inline bool has_paths(const struct work *work)
 {
-    return work->options->modes & BUILT_PATHS;
+    return work->options->modes & INSTRUMENTED_PATHS;
 }
 /* Does the function have a slot for time? */
 static inline bool has_cycles(const struct work *work)
 {
-    return work->options->modes & BUILT_CYCLES && (has_contexts(work) || work->counts_here);
+    return work->options->modes & INSTRUMENTED_CYCLES && (has_contexts(work) || work->counts_here);
 }
 /* Cells of a path in an array. */
 static inline uint32_t cells_per_path(const struct work *work)
 {
-    return work->table_kind == BUILT_TABLE_ARRAY && work->options->modes & BUILT_CYCLES ? 3 : 1;
+    return work->table_kind == INSTRUMENTED_TABLE_ARRAY && work->options->modes & INSTRUMENTED_CYCLES ? 3 : 1;
 }
 static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
 {

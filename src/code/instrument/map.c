@@ -21,7 +21,7 @@ static void add_instruction(struct figures *figures, const struct isa_insn *insn
         figures->loads += (insn->accesses[i].direction & ISA_LOAD) != 0;
         figures->stores += (insn->accesses[i].direction & ISA_STORE) != 0;
         if (insn->repeated || insn->accesses[i].conditional)
-            figures->flags |= BUILT_BLOCK_APPROXIMATE;
+            figures->flags |= INSTRUMENTED_BLOCK_APPROXIMATE;
     }
 }
 
@@ -57,19 +57,19 @@ void map_section(struct util_text *text, const struct work *work, const char *na
 
 static bool has_table(const struct work *work)
 {
-    return has_paths(work) && work->reason <= BUILT_TRUNCATED && !has_contexts(work);
+    return has_paths(work) && work->reason <= INSTRUMENTED_TRUNCATED && !has_contexts(work);
 }
 
 static bool has_record(const struct work *work)
 {
-    return has_contexts(work) && work->reason <= BUILT_TRUNCATED;
+    return has_contexts(work) && work->reason <= INSTRUMENTED_TRUNCATED;
 }
 
 static void add_cells(struct util_text *text, const struct work *work)
 {
     size_t bytes = has_paths(work) ? 8 * (size_t)work->cells : 0;
     if (has_record(work))
-        bytes += sizeof(struct built_record) + 8 * (size_t)work->call_sites;
+        bytes += sizeof(struct instrumented_record) + 8 * (size_t)work->call_sites;
     else if (!has_table(work))
         return;
     map_section(text, work, has_record(work) ? "headroom_records" : "headroom_counters", "awo",
@@ -94,7 +94,7 @@ static void add_blocks(struct util_text *text, const struct work *work)
         uint32_t loads = figures.loads < UINT16_MAX ? figures.loads : UINT16_MAX;
         uint32_t stores = figures.stores < UINT16_MAX ? figures.stores : UINT16_MAX;
         if (work->graph_flags[i] & NUMBERING_ROOT)
-            figures.flags |= BUILT_BLOCK_ROOT;
+            figures.flags |= INSTRUMENTED_BLOCK_ROOT;
         util_text_print(text, "\t.long\t" LABEL_FORMAT "-.,%u,%u,%u\n", work->number, "b", i,
                         figures.instructions, loads | stores << 16, figures.flags);
     }
@@ -128,24 +128,25 @@ static void add_call_site(void *context, uint32_t statement, uint32_t block)
 
 static void add_entry(struct util_text *text, const struct work *work)
 {
-    bool whole = work->reason <= BUILT_TRUNCATED, graph = whole && has_paths(work);
+    bool whole = work->reason <= INSTRUMENTED_TRUNCATED, graph = whole && has_paths(work);
     uint32_t blocks = whole ? work->function->blocks : 0;
     uint32_t edges = graph ? work->graph.edges_count : 0;
     uint32_t sites = whole && has_contexts(work) ? work->call_sites : 0;
-    size_t words = sizeof(struct built_function) / 4 + blocks * (sizeof(struct built_block) / 4) +
-                   edges * (sizeof(struct built_edge) / 4) +
-                   sites * (sizeof(struct built_call) / 4);
-    uint32_t kind = graph ? work->table_kind : BUILT_TABLE_NONE;
+    size_t words = sizeof(struct instrumented_function) / 4 +
+                   blocks * (sizeof(struct instrumented_block) / 4) +
+                   edges * (sizeof(struct instrumented_edge) / 4) +
+                   sites * (sizeof(struct instrumented_call) / 4);
+    uint32_t kind = graph ? work->table_kind : INSTRUMENTED_TABLE_NONE;
     map_section(text, work, "headroom_map", "ao", "progbits");
     util_text_print(text, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t%u,%zu," LABEL_FORMAT "-.",
-                    work->number, "m", 0U, (unsigned)BUILT_ENTRY_MAGIC, words, work->number, "f",
-                    0U);
+                    work->number, "m", 0U, (unsigned)INSTRUMENTED_ENTRY_MAGIC, words, work->number,
+                    "f", 0U);
     if (has_table(work) || has_record(work))
         util_text_print(text, "," LABEL_FORMAT "-.", work->number, "t", 0U);
     else
         util_text_print(text, ",0");
     util_text_print(text, ",%u,%u,%u,%u,%u,%u,%u\n", graph ? work->cells : 0,
-                    (work->options->modes & ~(uint32_t)BUILT_FUNCTIONS) | kind << 16 |
+                    (work->options->modes & ~(uint32_t)INSTRUMENTED_FUNCTIONS) | kind << 16 |
                         work->reason << 24,
                     blocks, edges, sites, work->function->inline_insns,
                     float_bits((float)work->potential_log2));

@@ -119,7 +119,7 @@ static void place_table_edge(struct work *work, const struct asm_edge *edge, uin
     struct util_text text = {0};
     struct site site = site_at_block(work, edge->to, &text);
     if (target->kind != ASM_LABEL) {
-        work->reason = BUILT_SKIP_INDIRECT;
+        work->reason = INSTRUMENTED_SKIP_INDIRECT;
         return;
     }
     snprintf(label, sizeof label, LABEL_FORMAT, work->number, "e", serial);
@@ -264,8 +264,8 @@ static void place_arrival(struct work *work, uint32_t number)
                             label);
         found = redirect_all(work, name->name, label) || found;
     }
-    if (!found && work->reason == BUILT_WHOLE)
-        work->reason = BUILT_SKIP_INDIRECT;
+    if (!found && work->reason == INSTRUMENTED_WHOLE)
+        work->reason = INSTRUMENTED_SKIP_INDIRECT;
     struct site site = site_at_block(work, number, &text);
     put_root(&site, number);
     work_edit(work, block->label, EDIT_BEFORE, &text);
@@ -467,7 +467,7 @@ void place_all(struct work *work)
     for (uint32_t i = 0; i < work->function->blocks; i++)
         if (work->graph_flags[i] & NUMBERING_ROOT && (has_paths(work) || has_cycles(work)))
             place_root(work, i);
-    if (work->options->modes & BUILT_COUNT)
+    if (work->options->modes & INSTRUMENTED_COUNT)
         access_place(work);
     place_stubs(work);
 }

@@ -37,7 +37,7 @@ struct operand site_slot(struct site *site, enum slot_use use)
     struct work *work = site->work;
     if (work->slots[use] < 0) {
         if (use < SLOT_SPILL)
-            work->reason = BUILT_SKIP_STACK;
+            work->reason = INSTRUMENTED_SKIP_STACK;
         else if (work->spills_wanted <= use - SLOT_SPILL)
             work->spills_wanted = use - SLOT_SPILL + 1U;
     } else if (site->rsp != ASM_UNKNOWN) {
@@ -45,7 +45,7 @@ struct operand site_slot(struct site *site, enum slot_use use)
     } else if (site->rbp != ASM_UNKNOWN) {
         snprintf(operand.text, sizeof operand.text, "%d(%%rbp)", site->rbp + work->slots[use]);
     } else {
-        work->reason = BUILT_SKIP_STACK;
+        work->reason = INSTRUMENTED_SKIP_STACK;
     }
     return operand;
 }
@@ -53,7 +53,7 @@ struct operand site_slot(struct site *site, enum slot_use use)
 static void spill(struct site *site, uint32_t number)
 {
     if (site->spilled_count == BASE_COUNT(site->spilled)) {
-        site->work->reason = BUILT_SKIP_FLAGS;
+        site->work->reason = INSTRUMENTED_SKIP_FLAGS;
         return;
     }
     struct operand slot = site_slot(site, (enum slot_use)(SLOT_SPILL + site->spilled_count));
@@ -95,7 +95,7 @@ uint32_t site_take(struct site *site, uint32_t avoid)
             return number;
         }
     }
-    site->work->reason = BUILT_SKIP_FLAGS;
+    site->work->reason = INSTRUMENTED_SKIP_FLAGS;
     return BASE_R11;
 }
 
