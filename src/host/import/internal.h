@@ -52,18 +52,9 @@ void import_ids_free(struct import_ids *ids);
 
 /* ---- strings ------------------------------------------------------------------------------ */
 
-/* Texts of a profile, each kept once. */
-struct import_strings {
-    struct util_index index;
-    const char **texts;
-    size_t count, capacity;
-};
-
 /* The profile's copy of text; over-long names are cut. NULL for NULL, and if *good is false; *good becomes
    false: no memory. */
-const char *import_keep(struct import_strings *strings, struct profile *profile, const char *text,
-                        bool *good);
-void import_strings_free(struct import_strings *strings);
+const char *import_keep(struct profile *profile, const char *text, bool *good);
 
 /* ---- log ------------------------------------------------------------------------------------ */
 

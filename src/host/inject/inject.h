@@ -20,6 +20,7 @@
 #define HEADROOM_INJECT_H
 
 #include "base/base.h"
+#include "util/util.h"
 #include "wire/spans.h"
 #include "wire/wire.h"
 
@@ -89,8 +90,8 @@ void inject_unhooked_free(struct inject_unhooked *unhooked, size_t count);
 
 /* A text of /proc/PID/maps; may be used again and again. */
 struct inject_maps {
-    char *text;
-    size_t bytes, capacity, at;
+    struct util_text text;
+    size_t at;
 };
 
 struct inject_calls {

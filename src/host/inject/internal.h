@@ -276,7 +276,7 @@ struct inject_process {
     struct inject_loaded *loaded;
     size_t loaded_count, loaded_capacity;
     uint8_t *states; /* of each hook: 0 not looked at, else attempts or enum           */
-    size_t states_count;
+    size_t states_count, states_capacity;
     struct inject_batch *batch; /* NULL: nothing was patched while it ran                         */
     uint32_t generation;
     uint64_t next_look_ns, ended_ns, retry_ns;

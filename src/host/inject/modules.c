@@ -97,14 +97,8 @@ static void refuse(struct inject_modules *modules, const struct inject_module *m
 
 static struct inject_hook *add_hook(struct inject_modules *modules)
 {
-    if (modules->hooks_count == modules->hooks_capacity) {
-        size_t capacity = modules->hooks_capacity ? 2 * modules->hooks_capacity : 64;
-        struct inject_hook **hooks = realloc(modules->hooks, capacity * sizeof *hooks);
-        if (!hooks)
-            return NULL;
-        modules->hooks = hooks;
-        modules->hooks_capacity = capacity;
-    }
+    if (!UTIL_GROW(modules->hooks, modules->hooks_capacity, modules->hooks_count))
+        return NULL;
     struct inject_hook *hook = calloc(1, sizeof *hook);
     if (hook)
         modules->hooks[modules->hooks_count++] = hook;

@@ -312,11 +312,9 @@ static bool know_hooks(struct inject_service *service, struct inject_process *pr
     size_t count = service->modules.hooks_count;
     if (count <= process->states_count)
         return true;
-    uint8_t *states = realloc(process->states, count);
-    if (!states)
+    if (!UTIL_GROW(process->states, process->states_capacity, count - 1))
         return false;
-    memset(states + process->states_count, HOOK_NEW, count - process->states_count);
-    process->states = states;
+    memset(process->states + process->states_count, HOOK_NEW, count - process->states_count);
     process->states_count = count;
     return true;
 }
@@ -498,16 +496,7 @@ static struct inject_loaded *find_instance(const struct inject_process *process,
 
 static bool add_loaded(struct inject_process *process, const struct inject_loaded *loaded)
 {
-    if (process->loaded_count == process->loaded_capacity) {
-        size_t capacity = process->loaded_capacity ? 2 * process->loaded_capacity : 16;
-        struct inject_loaded *more = realloc(process->loaded, capacity * sizeof *more);
-        if (!more)
-            return false;
-        process->loaded = more;
-        process->loaded_capacity = capacity;
-    }
-    process->loaded[process->loaded_count++] = *loaded;
-    return true;
+    return UTIL_PUSH(process->loaded, process->loaded_count, process->loaded_capacity, *loaded);
 }
 
 /* The agent hooks what a module that was loaded later imports. */
