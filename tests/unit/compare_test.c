@@ -32,12 +32,14 @@ static void run(const struct compare_finding *before, size_t before_count,
                 const struct compare_finding *after, size_t after_count,
                 struct compare_change **changes, size_t *count)
 {
-    struct compare_side sides[2] = {{.findings = before, .count = before_count},
-                                    {.findings = after, .count = after_count}};
+    struct compare_whole wholes[2][4] = {{{0}}};
+    struct compare_side sides[2] = {
+        {.findings = before, .count = before_count, .wholes = wholes[0]},
+        {.findings = after, .count = after_count, .wholes = wholes[1]}};
     for (size_t i = 0; i < before_count; i++)
-        sides[0].wholes[before[i].kind].amount += before[i].amount;
+        wholes[0][before[i].kind].amount += before[i].amount;
     for (size_t i = 0; i < after_count; i++)
-        sides[1].wholes[after[i].kind].amount += after[i].amount;
+        wholes[1][after[i].kind].amount += after[i].amount;
     assert_int_equal(compare_findings(&sides[0], &sides[1], true, 0.01, changes, count), BASE_OK);
 }
 
@@ -229,6 +231,7 @@ static unsigned place_of(struct base_random *random, double moved, unsigned plan
 struct recording {
     struct compare_finding findings[PLACES + 1];
     struct compare_side side;
+    struct compare_whole whole;
 };
 
 struct simulation {
@@ -246,8 +249,9 @@ static void record(struct base_random *random, const struct simulation *simulati
 {
     struct compare_finding all[PLACES + 1] = {{0}}, *place = NULL;
     bool waste = false;
-    *made = (struct recording){
-        .side = {.findings = made->findings, .dispersion = simulation->dispersion}};
+    *made = (struct recording){.side = {.findings = made->findings,
+                                        .wholes = &made->whole,
+                                        .dispersion = simulation->dispersion}};
     for (unsigned i = 0; i <= PLACES; i++)
         all[i] = on_line(i + 1, 7, 0);
     for (unsigned i = 0; i < SAMPLES; i++) {
@@ -257,8 +261,8 @@ static void record(struct base_random *random, const struct simulation *simulati
             place = &all[place_of(random, simulation->moved[side], simulation->planted)];
             waste = base_random_below(random, 2);
         }
-        made->side.wholes[0].amount += weight;
-        made->side.wholes[0].squares += square;
+        made->whole.amount += weight;
+        made->whole.squares += square;
         place->amount += waste ? weight : 0;
         place->squares += waste ? square : 0;
     }
@@ -369,8 +373,9 @@ static void one_heavy_sample_is_luck(void **state)
                            after[] = {on_line(1, 1, 500), on_line(2, 1, 200)};
     before[0].squares = after[0].squares = 500;
     after[1].squares = 200 * 200;
-    struct compare_side sides[2] = {{before, 1, {{1000, 1000}}},
-                                    {after, 2, {{1200, 1000 + 200 * 200}}}};
+    const struct compare_whole wholes[2] = {{1000, 1000}, {1200, 1000 + 200 * 200}};
+    struct compare_side sides[2] = {{before, 1, .wholes = &wholes[0]},
+                                    {after, 2, .wholes = &wholes[1]}};
     struct compare_change *changes;
     size_t count;
     assert_int_equal(compare_findings(&sides[0], &sides[1], false, 0.01, &changes, &count),

@@ -3,7 +3,7 @@
  * Scores and causes from figures: every cause by an input that must have it and a neighbour that
  * must not, scores by hand and against the definition, execution by execution.
  */
-#include "sci/interference.h"
+#include "interference/score.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
  * was put in; the text is compared with what a person should read.
  */
 #include "distance/distance.h"
-#include "show/parts.h"
+#include "reuse/internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1623,9 +1623,9 @@ static void ascii_keeps_the_columns(void **state)
 
 /* ---- what a pair could save ------------------------------------------------------------------ */
 
-static void sum_up(const double *distances, unsigned count, struct rank_reuse_pair *pair)
+static void sum_up(const double *distances, unsigned count, struct reuse_pair *pair)
 {
-    *pair = (struct rank_reuse_pair){.weight = count};
+    *pair = (struct reuse_pair){.weight = count};
     for (unsigned i = 0; i < count; i++) {
         pair->stack += distances[i];
         pair->stack_squares += distances[i] * distances[i];
@@ -1641,7 +1641,7 @@ static void savings_are_bounds(void **state)
     unsigned sharp = 0;
     assert_non_null(figures);
     for (unsigned round = 0; round < 2000; round++) {
-        struct rank_reuse_pair pair;
+        struct reuse_pair pair;
         figures->totals = (struct profile_reuse){.unit_bytes = 64, .stack = 1};
         memset(figures->stack, 0, sizeof figures->stack);
         double spread = 1 + (double)(base_mix64(++random) % 4);
@@ -1672,7 +1672,7 @@ static void savings_are_bounds(void **state)
 static void mixtures_are_seen_through(void **state)
 {
     struct reuse_figures *figures = calloc(1, sizeof *figures);
-    struct rank_reuse_pair pair = {.weight = 800, .stack = 100 * 3840.0};
+    struct reuse_pair pair = {.weight = 800, .stack = 100 * 3840.0};
     assert_non_null(figures);
     pair.stack_squares = 100 * 3840.0 * 3840.0;
     figures->totals = (struct profile_reuse){.unit_bytes = 64, .stack = 1};
@@ -1682,7 +1682,7 @@ static void mixtures_are_seen_through(void **state)
     assert_float_equal(figures_beyond(figures, &pair, 512 * 64), 100, 1e-6);
     assert_float_equal(figures_beyond(figures, &pair, 4096 * 64), 0, 1e-6);
     assert_float_equal(figures_ratio_without(figures, &pair, 512 * 64), 900.0 / 6000, 1e-9);
-    pair = (struct rank_reuse_pair){.weight = 0};
+    pair = (struct reuse_pair){.weight = 0};
     assert_float_equal(figures_beyond(figures, &pair, 512 * 64), 0, 1e-9);
     free(figures);
 }

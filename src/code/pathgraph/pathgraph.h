@@ -57,7 +57,8 @@ struct pathgraph {
     struct pathgraph_call *calls;      /* by address                                                */
     struct numbering_graph numbering_graph; /* edges by from, then fall, taken, jump, table, leaving    */
     struct numbering *paths;           /* its numbering                                             */
-    uint32_t blocks_count, calls_count, calls_capacity;
+    uint32_t blocks_count, calls_count;
+    size_t calls_capacity;
     bool incomplete;               /* a jump was not understood                                 */
 };
 

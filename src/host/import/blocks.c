@@ -665,7 +665,7 @@ static bool tell_limits(struct blocks_import *import, bool rate_known)
         good =
             good && import_degraded(profile, "there were more different sequences of blocks than "
                                              "are kept");
-    good = good && built_source_tell(&import->source, profile);
+    good = good && instrumented_source_tell(&import->source, profile);
     if (import->gather->log->failure)
         good = good && import_degraded(profile, "some calling contexts could not be read: %s",
                                        strerror(import->gather->log->failure));
@@ -699,7 +699,7 @@ static bool import_region(struct blocks_import *import, const struct import_run 
 
 static void free_import(struct blocks_import *import)
 {
-    built_source_close(&import->source);
+    instrumented_source_close(&import->source);
     util_index_free(&import->by_key);
     free(import->gather->wanted);
     free(import->gather->places);

@@ -7,7 +7,7 @@
 #ifndef HEADROOM_IMPORT_BLOCKS_H
 #define HEADROOM_IMPORT_BLOCKS_H
 
-#include "import/built.h"
+#include "import/instrumented.h"
 #include "import/internal.h"
 #include "wire/blocks.h"
 
@@ -50,7 +50,7 @@ struct blocks_owner { /* beside profile->block_threads */
 };
 
 struct blocks_import {
-    struct built_source source;
+    struct instrumented_source source;
     struct import_gather *gather;
     struct profile *profile;
     struct blocks_region *region; /* a copy */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The head fits into one read (built_source_read). */
+/* The head fits into one read (instrumented_source_read). */
 _Static_assert(sizeof(struct blocks_region) < 1 << 18, "the head of the region is read at once");
 
 static const uint64_t longest_ticks = UINT64_C(1) << 53; /* a month, with 4 GHz */
@@ -34,12 +34,12 @@ enum base_status blocks_region_open(struct blocks_import *import, int file, char
                                     size_t error_bytes)
 {
     enum base_status status =
-        built_source_attach(&import->source, file, sizeof(struct blocks_region));
+        instrumented_source_attach(&import->source, file, sizeof(struct blocks_region));
     import->region = status == BASE_OK ? calloc(1, sizeof *import->region) : NULL;
     if (status == BASE_OK && !import->region)
         status = BASE_NO_MEMORY;
     if (status == BASE_OK &&
-        !built_source_read(&import->source, 0, import->region, sizeof *import->region))
+        !instrumented_source_read(&import->source, 0, import->region, sizeof *import->region))
         status = BASE_IO;
     if (status != BASE_OK) {
         snprintf(error, error_bytes, "cannot read the recorded times: %s.",
@@ -120,15 +120,15 @@ static bool read_thread(struct blocks_import *import, uint64_t offset, struct bl
                         struct blocks_block *block)
 {
     uint32_t thread;
-    if (!built_source_read(&import->source, offset, head,
-                           offsetof(struct blocks_thread, events_ring)))
+    if (!instrumented_source_read(&import->source, offset, head,
+                                  offsetof(struct blocks_thread, events_ring)))
         return true;
     uint32_t count = blocks_in(import, head);
     if (!add_thread(import, head, &thread))
         return false;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t at = offset + offsetof(struct blocks_thread, block) + i * sizeof *block;
-        if (!built_source_read(&import->source, at, block, sizeof *block))
+        if (!instrumented_source_read(&import->source, at, block, sizeof *block))
             break;
         if (!blocks_merge(import, head->piece.process, thread, block))
             return false;
@@ -151,10 +151,10 @@ static bool read_pieces(struct blocks_import *import, struct blocks_thread *head
 {
     uint64_t offset = (sizeof(struct blocks_region) + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
     uint64_t end = import->source.bytes;
-    while ((offset = built_source_data(&import->source, offset, end)) < end) {
+    while ((offset = instrumented_source_data(&import->source, offset, end)) < end) {
         struct blocks_piece piece;
         offset -= offset % BLOCKS_PAGE;
-        if (!built_source_read(&import->source, offset, &piece, sizeof piece))
+        if (!instrumented_source_read(&import->source, offset, &piece, sizeof piece))
             break;
         if (!piece_ok(import, &piece, offset)) {
             offset += BLOCKS_PAGE;

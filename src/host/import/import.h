@@ -49,10 +49,10 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
                             size_t error_bytes);
 
 /*
- * The same from the recording region of instrumented programs (wire/built.h), an open file of which they had
+ * The same from the recording region of instrumented programs (wire/instrumented.h), an open file of which they had
  * all in their memory, and which they may still have. run->verb is "paths", run->engine "built".
  */
-enum base_status import_built(int region, const struct import_run *run,
+enum base_status import_instrumented(int region, const struct import_run *run,
                               const struct binary_options *symbols, const char *output,
                               import_progress *progress, void *progress_context, char *error,
                               size_t error_bytes);

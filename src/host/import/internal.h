@@ -2,8 +2,8 @@
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
  * exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
- * (names.c), telling about the run (run.c). Paths come another way: built.c reads what instrumented programs
- * left, routes.c puts what any engine counted in the profile's order.
+ * (names.c), telling about the run (run.c). Paths come another way: instrumented.c reads what instrumented programs
+ * left, paths.c puts what any engine counted in the profile's order.
  */
 #ifndef HEADROOM_IMPORT_INTERNAL_H
 #define HEADROOM_IMPORT_INTERNAL_H

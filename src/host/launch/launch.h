@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "cache/cache.h"
 #include "inject/inject.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 #include "wire/wire.h"
 
 enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
@@ -146,15 +146,15 @@ void launch_spans_free(struct launch_spans_result *timed);
 
 /*
  * As launch_record, signals and limits included; of the request config and log are not used. event: NULL: time
- * is measured, where the program measures. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * is measured, where the program measures. *region: descriptor of what was counted (wire/instrumented.h), on LAUNCH_OK
  * the caller's to close. result: what the parent of a process can know; images, also of forked children;
  * lost_threads: tables for which there was no memory.
  */
-enum launch_outcome launch_built(const struct launch_request *request, const struct built_event *event,
+enum launch_outcome launch_instrumented(const struct launch_request *request, const struct instrumented_event *event,
                                  int *region, struct launch_result *result, char *error);
 
 /* The event of that name (libpfm4's), if this machine can count it; else LAUNCH_FAILED and the reason. */
-enum launch_outcome launch_event(const char *name, struct built_event *event, char *error);
+enum launch_outcome launch_event(const char *name, struct instrumented_event *event, char *error);
 
 /* ---- the exact engine ------------------------------------------------------------------ */
 

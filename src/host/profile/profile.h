@@ -230,7 +230,7 @@ struct profile_frame_loop {
     uint32_t frame, loop; /* ids; ascending by frame */
 };
 
-enum profile_path_modes { /* same values as enum built_modes */
+enum profile_path_modes { /* same values as enum instrumented_modes */
     PROFILE_PATHS = 1,
     PROFILE_CONTEXTS = 2,
     PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
@@ -240,14 +240,14 @@ enum profile_path_modes { /* same values as enum built_modes */
     PROFILE_PATH_MODES = 63,
 };
 
-enum profile_path_table { /* same values as enum built_table */
+enum profile_path_table { /* same values as enum instrumented_table */
     PROFILE_TABLE_NONE,   /* nothing was counted                */
     PROFILE_TABLE_ARRAY,
     PROFILE_TABLE_HASH,   /* many potential paths               */
     PROFILE_TABLES
 };
 
-/* Beginning of enum built_reason; larger numbers: not instrumented, and `why` tells. */
+/* Beginning of enum instrumented_reason; larger numbers: not instrumented, and `why` tells. */
 enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_PATH_REASONS = 256 };
 
 /*
@@ -460,9 +460,9 @@ struct profile_merged {
 
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
-    const char *engine;              /* "live", "exact", "built", "static"        */
+    const char *engine;              /* "live", "exact", "built"                  */
     const char *source;              /* "pmu", "clock", "count"; NULL             */
-    const char *weighting;           /* "accesses", "cpu-time"                    */
+    const char *weighting;           /* "accesses", "cpu-time", "time"            */
     const char *version;             /* of the headroom that wrote the profile    */
     const char *host, *kernel, *cpu; /* NULL: unknown                   */
     int64_t exit_code, exit_signal;  /* -1: none                        */

@@ -183,9 +183,9 @@ static enum base_status import_to(struct recording *recording, struct importing 
     enum base_status status;
     progress_begin(&importing->progress, recording->settings->quiet);
     if (recording->built)
-        status = import_built(recording->region, &importing->run, &importing->symbols, place,
-                              progress_step, &importing->progress, recording->error,
-                              sizeof recording->error);
+        status = import_instrumented(recording->region, &importing->run, &importing->symbols, place,
+                                     progress_step, &importing->progress, recording->error,
+                                     sizeof recording->error);
     else if (recording->blocks)
         status = import_timed(recording, importing, place);
     else

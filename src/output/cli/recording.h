@@ -20,7 +20,7 @@ struct recording {
     const char *output; /* profile                                         */
     char *const *command;
     int log;
-    bool built; /* no raw log; `region` from launch_built            */
+    bool built; /* no raw log; `region` from launch_instrumented            */
     int region;
     struct launch_spans_result *blocks; /* NULL: not of blocks             */
     struct launch_result result;

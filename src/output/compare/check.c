@@ -2,8 +2,6 @@
 /* A profile's figures against limits, and the findings that those exceeded are about. */
 #include "compare/internal.h"
 
-#include "show/print.h"
-
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,15 +20,6 @@ struct suspect {
     const struct compare_finding *finding;
 };
 
-/* Of a path or a block; NULL: not known. */
-static const char *function_of(const struct diff_side *side, const struct compare_finding *finding)
-{
-    const struct profile *profile = side->profile;
-    return finding->kind == DIFF_PATH
-               ? profile->path_functions[profile->paths[finding->row].function].function
-               : profile->block_functions[profile->timed_blocks[finding->row].function].function;
-}
-
 static bool matches(const char *pattern, const char *function)
 {
     return function && fnmatch(pattern, function, 0) == 0;
@@ -40,10 +29,13 @@ static bool has_function(void *context, unsigned which, const char *pattern)
 {
     const struct suspect *suspect = context;
     const struct profile *profile = suspect->side->profile;
-    uint32_t contexts[2];
-    if (!diff_contexts(suspect->side, suspect->finding, contexts))
-        return matches(pattern, function_of(suspect->side, suspect->finding));
-    for (uint32_t at = contexts[which]; at; at = profile->contexts[at].parent)
+    struct diff_subject subject;
+    struct diff_ends ends;
+    if (!diff_ends_of(suspect->side, suspect->finding, &ends)) {
+        diff_subject_of(suspect->side, suspect->finding, &subject);
+        return matches(pattern, subject.function);
+    }
+    for (uint32_t at = ends.contexts[which]; at; at = profile->contexts[at].parent)
         if (matches(pattern, profile->frames[profile->contexts[at].frame].function))
             return true;
     return false;
@@ -70,8 +62,12 @@ static void list_figures(const struct diff_side *side, char *error, size_t error
 {
     for (size_t i = 0; i < side->figures_count; i++)
         print_add(error, error_bytes, "%s %s", i ? "," : "", side->figures[i].name);
-    if (side->reuse)
-        print_add(error, error_bytes, "; reuse.miss@SIZE of any other SIZE");
+    for (size_t i = 0; i < side->parts_count; i++) {
+        const struct diff_part *part = &side->parts[i];
+        const char *hint = part->compare->figure_hint ? part->compare->figure_hint(part) : NULL;
+        if (hint)
+            print_add(error, error_bytes, "; %s", hint);
+    }
 }
 
 /* Limits that hold whatever is found, or never: slips of the hand that would disarm a gate. */
@@ -148,7 +144,8 @@ static size_t add_item(struct report_check *check, const struct check_result *re
                        const struct compare_finding *finding, const struct compare_change *change)
 {
     double amount = change ? change->amounts[1] - change->amounts[0] : finding->amount;
-    if (!(result->figure.kinds & 1U << finding->kind) || finding->row == DIFF_ALL ||
+    if (finding->kind - result->figure.first_kind >= result->figure.kinds_count ||
+        finding->row == DIFF_ALL ||
         !is_worth(check, finding, amount, change ? least_growth : least_share) ||
         is_listed(check, finding))
         return 0;
@@ -226,21 +223,22 @@ void check_find_place(const struct report_check *check, const struct check_item 
                       unsigned context, struct check_place *place)
 {
     const struct profile *profile = item->side->profile;
-    uint32_t contexts[2];
+    struct diff_ends ends;
     *place = (struct check_place){.function = "an unknown function"};
-    if (!diff_contexts(item->side, item->finding, contexts)) {
-        char name[BLOCK_NAME_BYTES];
-        struct profile_frame frame = {0};
-        diff_name(item->side, item->finding, name, &frame.file, &frame.line);
-        frame.function = function_of(item->side, item->finding);
+    if (!diff_ends_of(item->side, item->finding, &ends)) {
+        struct diff_subject subject;
+        diff_subject_of(item->side, item->finding, &subject);
+        const struct profile_frame frame = {
+            .function = subject.function, .file = subject.file, .line = subject.line};
         place->function = frame.function ? frame.function : place->function;
         consider(check, &frame, place);
         return;
     }
-    const struct profile_frame *leaf = &profile->frames[profile->contexts[contexts[context]].frame];
+    const struct profile_frame *leaf =
+        &profile->frames[profile->contexts[ends.contexts[context]].frame];
     if (leaf->function)
         place->function = leaf->function;
-    for (uint32_t at = contexts[context]; at; at = profile->contexts[at].parent)
+    for (uint32_t at = ends.contexts[context]; at; at = profile->contexts[at].parent)
         consider(check, &profile->frames[profile->contexts[at].frame], place);
 }
 
@@ -249,12 +247,13 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
     const struct compare_finding *finding = item->finding;
     char amount[48], share[48];
     double whole = item->side->compare.wholes[finding->kind].amount;
-    enum diff_unit unit = diff_kind_unit(finding->kind);
+    const struct diff_kind *kind = diff_kind_of(item->side, finding->kind);
+    enum diff_unit unit = kind->unit;
     diff_number(unit, finding->amount * (unit == DIFF_SECONDS ? 1e-9 : 1), false, amount);
     diff_number(DIFF_SHARE, whole > 0 ? finding->amount / whole : 0, false, share);
-    snprintf(out, CHECK_SENTENCE_BYTES, "%s: ", diff_kind_headings[finding->kind]);
+    snprintf(out, CHECK_SENTENCE_BYTES, "%s: ", kind->heading);
     /* Samples' weights are no amounts of anything. */
-    if (item->side->ranking.exact)
+    if (item->side->places.exact)
         print_add(out, CHECK_SENTENCE_BYTES, "%s, ", amount);
     print_add(out, CHECK_SENTENCE_BYTES, "%s of %s", share,
               diff_whole_name(item->side, finding->kind));
@@ -265,7 +264,7 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
 void check_sentence(const struct report_check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES])
 {
-    const char *const *labels = diff_labels[item->finding->kind];
+    const char *const *labels = diff_kind_of(item->side, item->finding->kind)->labels;
     check_amount(item, out);
     for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
         struct check_place place;

@@ -42,7 +42,7 @@ static void locations(struct json *json, const struct report_check *check,
                       const struct check_item *item)
 {
     static const char *const members[2] = {"locations", "relatedLocations"};
-    const char *const *labels = diff_labels[item->finding->kind];
+    const char *const *labels = diff_kind_of(item->side, item->finding->kind)->labels;
     for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
         struct check_place place;
         check_find_place(check, item, i, &place);

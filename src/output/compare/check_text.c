@@ -2,8 +2,6 @@
 /* A check against limits for people, and as annotations of GitHub's workflows. */
 #include "compare/internal.h"
 
-#include "show/print.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +78,11 @@ static void print_suppressions(struct printer *printer, const struct report_chec
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
     /* Miss ratios and times lost are no sums over findings from which one could be taken. */
-    bool whole = check->side->reuse || check->side->blocks.profile;
+    bool whole = false;
+    for (size_t i = 0; i < check->side->parts_count && !whole; i++) {
+        const struct diff_part *part = &check->side->parts[i];
+        whole = part->compare->is_unsummed && part->compare->is_unsummed(part);
+    }
     if (check->suppressed)
         fprintf(printer->out, "\n  %zu finding%s suppressed, and not %s.\n", check->suppressed,
                 check->suppressed == 1 ? " is" : "s are",
@@ -110,11 +112,11 @@ static void print_limits(struct printer *printer, const struct report_check *che
 
 static void narrow(struct printer *printer, const struct report_check *check)
 {
-    uint32_t places[2];
+    struct diff_ends ends;
     for (size_t i = 0; i < check->items_count; i++)
-        if (diff_places(check->items[i].side, check->items[i].finding, places)) {
-            print_narrow(printer, places[0]);
-            print_narrow(printer, places[1]);
+        if (diff_ends_of(check->items[i].side, check->items[i].finding, &ends)) {
+            print_narrow(printer, ends.places[0]);
+            print_narrow(printer, ends.places[1]);
         }
 }
 
@@ -132,7 +134,7 @@ static enum base_status write_job(const void *context, FILE *out)
     struct printer printer = {.out = out,
                               .profile = check->side->profile,
                               .options = &plain,
-                              .ranking = check->side->ranking,
+                              .places = check->side->places,
                               .width = print_width(job->width)};
     char name[TEXT_BYTES];
     printer.sources = (struct source_cache){

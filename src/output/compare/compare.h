@@ -11,7 +11,6 @@
 #include "base/base.h"
 
 enum {
-    COMPARE_KINDS = 8, /* of findings, at most; what they mean is the caller's      */
     COMPARE_LINES = 4, /* numbers by which findings with the same functions are told apart */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
@@ -23,7 +22,7 @@ enum {
 /* ---- findings ------------------------------------------------------------------------------- */
 
 struct compare_finding {
-    uint32_t kind;         /* < COMPARE_KINDS                                              */
+    uint32_t kind;         /* what it means is the caller's                                */
     uint32_t row;          /* the caller's                                                 */
     uint64_t functions[2]; /* hash of each side's calling context, by functions            */
     uint64_t exact[2];     /* the same with all lines                                      */
@@ -40,7 +39,7 @@ struct compare_whole { /* of a kind: what shares are shares of                  
 struct compare_side {
     const struct compare_finding *findings;
     size_t count;
-    struct compare_whole wholes[COMPARE_KINDS];
+    const struct compare_whole *wholes; /* by kind                                           */
     double dispersion; /* variance of numbers of samples from run to run, by that of independent
                           samples; below 1: 1                                           */
 };

@@ -95,7 +95,7 @@ static size_t stack_of(struct graph *graph, const struct walk_sample *sample, si
     size_t depth = walk_stack(graph->walk, sample, graph->places, inner);
     if (!depth)
         graph->places[depth++] = graph->walk->cut_place;
-    if (!walk_kinds[sample->kind].separator)
+    if (!sample->kind->separator)
         *inner = depth; /* one context only */
     return depth;
 }

@@ -253,7 +253,7 @@ static void put_sample(struct writer *writer, const struct walk_sample *sample)
     struct walk *walk = writer->walk;
     uint32_t *places = writer->places;
     size_t inner, depth = walk_stack(walk, sample, places, &inner);
-    bool two = walk_kinds[sample->kind].separator;
+    bool two = sample->kind->separator;
     uint32_t first = depth > inner ? place_name(walk, places[depth - 1]) : 0;
     uint32_t second = two && inner > 1 ? place_name(walk, places[inner - 2]) : 0;
     size_t count = find_locations(writer, places, depth);
@@ -263,7 +263,7 @@ static void put_sample(struct writer *writer, const struct walk_sample *sample)
     for (size_t c = 0; c < walk->columns_count; c++)
         proto_varint(&writer->part, walk_value(walk, sample, c));
     put_part(writer, SAMPLE_VALUE);
-    put_label(writer, "kind", walk_string(walk, walk_kinds[sample->kind].name));
+    put_label(writer, "kind", walk_string(walk, sample->kind->name));
     put_label(writer, "first", two ? first : 0);
     put_label(writer, "second", second);
     put_label(writer, "detail", sample->detail);

@@ -3,25 +3,61 @@
 #include "export/walk.h"
 
 #include "show/names.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-const struct walk_kind_text walk_kinds[WALK_KINDS] = {
-    [WALK_DEAD] = {"dead-store", "[overwrites the unread store of]",
-                   "What was stored is overwritten before anything reads it."},
-    [WALK_SILENT] = {"silent-store", "[stores again the value of]",
-                     "The value stored was already in memory."},
-    [WALK_LOAD] = {"redundant-load", "[loads again the value of]",
-                   "The value loaded was loaded before and has not changed."},
-    [WALK_REUSE] = {"reuse", "[uses again the data of]", "Data is used again."},
-    [WALK_SAMPLED] = {"sampled", NULL, "Accesses were sampled here."},
-    [WALK_PATH] = {"path", NULL, "A path through a function was taken."},
-    [WALK_CONTEXT] = {"context", NULL, "A function was called in this context."},
-    [WALK_BLOCK] = {"block", NULL, "Executions took longer than the fastest of the same work."},
-    [WALK_HOLDER] = {"holder", "[waits for a lock held by]",
-                     "A lock was held while others waited for it."},
-};
+const struct walk_kind walk_sampled = {
+    .name = "sampled", .finding = "Accesses were sampled here.", .counts = true};
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+/* Is it among the kinds of this verb from `kind` on, or of a later one? */
+static bool is_listed_later(const struct analysis *const *analysis,
+                            const struct walk_kind *const *kind, const struct walk_kind *wanted)
+{
+    for (;;) {
+        for (; kind && *kind; kind++)
+            if (*kind == wanted)
+                return true;
+        if (!*++analysis)
+            return false;
+        kind = (*analysis)->export ? (*analysis)->export->kinds : NULL;
+    }
+}
+
+static size_t count_kinds(void)
+{
+    size_t count = 0;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        for (size_t i = 0; (*at)->export && (*at)->export->kinds[i]; i++)
+            count++;
+    return count;
+}
+
+/* False: no memory. */
+static bool number_kinds(struct walk *walk)
+{
+    walk->kinds = calloc(count_kinds() + 1, sizeof *walk->kinds);
+    if (!walk->kinds)
+        return false;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        for (size_t i = 0; (*at)->export && (*at)->export->kinds[i]; i++) {
+            const struct walk_kind *kind = (*at)->export->kinds[i];
+            if (!is_listed_later(at, &(*at)->export->kinds[i + 1], kind))
+                walk->kinds[walk->kinds_count++].kind = kind;
+        }
+    return true;
+}
+
+static uint32_t number_of(const struct walk *walk, const struct walk_kind *kind)
+{
+    uint32_t number = 0;
+    while (walk->kinds[number].kind != kind)
+        number++;
+    return number;
+}
 
 /* ---- strings and places ---------------------------------------------------------------------- */
 
@@ -134,8 +170,12 @@ static void add_vertices(struct walk *walk)
 
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
 {
-    walk->metrics[walk->metrics_count] = (struct walk_metric){name, unit, what, 0, 0};
-    return (uint32_t)walk->metrics_count++;
+    if (!UTIL_PUSH(walk->metrics, walk->metrics_count, walk->metrics_capacity,
+                   (struct walk_metric){name, unit, what, 0, 0})) {
+        walk->failed = true;
+        return 0;
+    }
+    return (uint32_t)walk->metrics_count - 1;
 }
 
 /* More is no number of anything, and would not fit the formats' signed integers. */
@@ -152,11 +192,14 @@ static uint64_t rounded(struct walk_metric *metric, double value)
 void walk_add(struct walk *walk, struct walk_sample sample, const double *values)
 {
     uint64_t any = 0;
+    if (walk->failed)
+        return;
+    sample.number = number_of(walk, sample.kind);
     for (uint32_t i = 0; i < sample.count; i++) {
         sample.values[i] = rounded(&walk->metrics[sample.metric + i], values[i]);
         any |= sample.values[i];
     }
-    if (!any || walk->failed)
+    if (!any)
         return;
     if (walk->samples_count == walk->samples_capacity) {
         size_t capacity = walk->samples_capacity ? 2 * walk->samples_capacity : 256;
@@ -169,6 +212,29 @@ void walk_add(struct walk *walk, struct walk_sample sample, const double *values
         walk->samples_capacity = capacity;
     }
     walk->samples[walk->samples_count++] = sample;
+}
+
+void walk_add_sampled(struct walk *walk, uint32_t kind, uint32_t metric)
+{
+    for (size_t i = 0; i < walk->profile->sampled_count; i++) {
+        const struct profile_sampled *sampled = &walk->profile->sampled[i];
+        double value = (double)sampled->samples;
+        if (sampled->kind == kind)
+            walk_add(walk,
+                     (struct walk_sample){.kind = &walk_sampled,
+                                          .first = sampled->context,
+                                          .head = UINT32_MAX,
+                                          .leaf = UINT32_MAX,
+                                          .detail = walk_string(walk, profile_kind_names[kind]),
+                                          .metric = metric,
+                                          .count = 1},
+                     &value);
+    }
+}
+
+void walk_fail(struct walk *walk)
+{
+    walk->failed = true;
 }
 
 static void say_metrics(const struct walk *walk, const char *wanted, char *error,
@@ -188,6 +254,11 @@ static void say_metrics(const struct walk *walk, const char *wanted, char *error
 static enum base_status choose_columns(struct walk *walk, const char *wanted, char *error,
                                        size_t error_bytes)
 {
+    walk->columns = calloc(walk->metrics_count + 1, sizeof *walk->columns);
+    if (!walk->columns) {
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
+        return BASE_NO_MEMORY;
+    }
     for (uint32_t i = 0; i < walk->metrics_count; i++)
         if (wanted ? strcmp(walk->metrics[i].name, wanted) == 0 : walk->metrics[i].total > 0)
             walk->columns[walk->columns_count++] = i;
@@ -267,9 +338,9 @@ size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
     size_t count = 0;
     if (sample->head != UINT32_MAX)
         places[count++] = sample->head;
-    if (walk_kinds[sample->kind].separator) {
+    if (sample->kind->separator) {
         count += push_context(walk, sample->second, places + count);
-        places[count++] = walk->separators[sample->kind];
+        places[count++] = walk->kinds[sample->number].separator;
     }
     if (inner)
         *inner = count;
@@ -296,20 +367,22 @@ static void fill(struct walk *walk)
         free(empty);
         walk->failed = true;
     }
-    if (walk->failed || !walk->modules || !walk->frame_places || !walk->vertex_places ||
-        !walk->call_places) {
+    if (walk->failed || !number_kinds(walk) || !walk->modules || !walk->frame_places ||
+        !walk->vertex_places || !walk->call_places) {
         walk->failed = true;
         return;
     }
     for (size_t i = 1; i < profile->modules_count; i++)
         walk->modules[i] = walk_string(walk, profile->modules[i].path);
     walk->cut_place = walk_add_name(walk, "[outer callers left out]", NULL, 0);
-    for (unsigned i = 0; i < WALK_KINDS; i++)
-        walk->separators[i] =
-            walk_kinds[i].separator ? walk_add_name(walk, walk_kinds[i].separator, NULL, 0) : 0;
+    for (size_t i = 0; i < walk->kinds_count; i++)
+        if (walk->kinds[i].kind->separator)
+            walk->kinds[i].separator = walk_add_name(walk, walk->kinds[i].kind->separator, NULL, 0);
     add_frames(walk);
     add_vertices(walk);
-    walk_gather(walk);
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->export)
+            (*at)->export->samples(walk, profile, walk->options);
 }
 
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
@@ -342,5 +415,8 @@ void walk_close(struct walk *walk)
     free(walk->vertex_places);
     free(walk->call_places);
     free(walk->samples);
+    free(walk->metrics);
+    free(walk->columns);
+    free(walk->kinds);
     *walk = (struct walk){0};
 }

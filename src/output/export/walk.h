@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of export: a profile as every format takes it. What was found are *samples*
- * (gather.c): a stack, labels, and values of some metrics. Stacks are of *places*: a function, at a
- * line or an address. Strings, functions and places are numbered, each once (map.c); all strings
- * are valid UTF-8 without control characters.
- *
- * A finding about two contexts is one stack: the frames of the second, a place that is only a name
- * and says what the second does to the first ("[overwrites the unread store of]"), the frames of
- * the first.
+ * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h), with strings, functions
+ * and places numbered, each once (map.c).
  */
 #ifndef HEADROOM_EXPORT_WALK_H
 #define HEADROOM_EXPORT_WALK_H
 
-#include "export/export.h"
+#include "export/samples.h"
 
 /* ---- numbers for things (map.c) -------------------------------------------------------------- */
 
@@ -45,8 +39,6 @@ void numbered_free(struct numbered *numbered);
 /* A stack has at most two contexts, each cut at WALK_DEPTH frames with a place that says so, and
    what is in front of them, between them and behind them. */
 enum {
-    WALK_VALUES = 7,   /* of a sample                                            */
-    WALK_METRICS = 32, /* a profile that has everything has 28                   */
     WALK_DEPTH = 1000,
     WALK_STACK = 2 * (WALK_DEPTH + 1) + 3,
 };
@@ -71,42 +63,17 @@ struct walk_place {
     uint32_t named;    /* no code, only a name                                     */
 };
 
-enum walk_kind {
-    WALK_DEAD, /* first of them as enum profile_kind_id */
-    WALK_SILENT,
-    WALK_LOAD,
-    WALK_REUSE,
-    WALK_SAMPLED,
-    WALK_PATH,
-    WALK_CONTEXT,
-    WALK_BLOCK,
-    WALK_HOLDER,
-    WALK_KINDS
-};
-
-struct walk_kind_text {
-    const char *name;      /* label, rule id: "dead-store"                                */
-    const char *separator; /* between second and first; NULL: there is one context only  */
-    const char *finding;   /* what is found, a sentence                                   */
-};
-extern const struct walk_kind_text walk_kinds[WALK_KINDS];
-
-struct walk_sample {
-    enum walk_kind kind;
-    bool vertices;          /* first is a vertex, else a context                             */
-    uint32_t first, second; /* contexts; second 0: none                                      */
-    uint32_t head, leaf;    /* places in front of `first` and after it; UINT32_MAX: none    */
-    uint32_t detail;        /* string; 0: none                                              */
-    uint32_t metric, count; /* values[0] is of that metric, values[1] of the next, ...       */
-    uint64_t values[WALK_VALUES];
+struct walk_numbered_kind {
+    const struct walk_kind *kind;
+    uint32_t separator; /* place; 0: none */
 };
 
 struct walk {
     const struct profile *profile;
     const struct export_options *options;
-    struct walk_metric metrics[WALK_METRICS];
-    size_t metrics_count;
-    uint32_t columns[WALK_METRICS]; /* the metrics to write, at least one                         */
+    struct walk_metric *metrics;
+    size_t metrics_count, metrics_capacity;
+    uint32_t *columns; /* the metrics to write, at least one                                      */
     size_t columns_count;
     struct walk_sample *samples; /* those with a value that is to be written                   */
     size_t samples_count, samples_capacity;
@@ -119,7 +86,8 @@ struct walk {
     uint32_t *vertex_places; /* by vertex: its function                                 */
     uint32_t *call_places;   /* by vertex: where its parent calls it                    */
     uint32_t cut_place;
-    uint32_t separators[WALK_KINDS]; /* places                                            */
+    struct walk_numbered_kind *kinds; /* by number                                        */
+    size_t kinds_count;
     bool failed;                     /* no memory: nothing else in here is to be used          */
     bool full;                       /* more stacks than walk_most_stacks                      */
 };
@@ -172,24 +140,6 @@ static inline const char *walk_module(const struct walk *walk, uint32_t place)
     uint32_t module = walk_function(walk, walk_place(walk, place)->function)->module;
     return walk->strings[walk->modules[module]];
 }
-
-/* ---- filling it ----------------------------------------------------------------------------- */
-
-/* Numbers; on failure walk->failed, and 0. text NULL: 0. */
-uint32_t walk_string(struct walk *walk, const char *text);
-uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
-                        uint64_t address, uint32_t line, uint32_t inlined);
-/* A place that is only a name; file NULL, module 0: belongs to nothing. */
-uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module);
-
-/* A new metric; its index. */
-uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what);
-
-/* The sample's values are the rounded ones of `values`, each >= 0; negative ones are not known. */
-void walk_add(struct walk *walk, struct walk_sample sample, const double *values);
-
-/* All metrics and samples of the profile (gather.c). */
-void walk_gather(struct walk *walk);
 
 /* ---- formats -------------------------------------------------------------------------------- */
 

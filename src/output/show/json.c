@@ -1,76 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* The report as JSON, "headroom-report/1" (docs/formats/report.md): the run and its waste. */
+/* The report as JSON, "headroom-report/1" (docs/formats/report.md): the run; the rest is the
+ * verbs'. */
 #include "show/json.h"
-#include "show/parts.h"
+
+#include "analysis/analysis.h"
+#include "show/places.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-/* ---- findings ------------------------------------------------------------------------------- */
-
-static void pair_object(struct json *json, const struct profile *profile,
-                        const struct rank_pair *pair)
-{
-    json_begin_item(json);
-    json_decimal(json, "share", pair->share.share, 6);
-    json_interval(json, &pair->share);
-    json_decimal(json, "waste_bytes", pair->waste_bytes, 15);
-    json_decimal(json, "use_bytes", pair->use_bytes, 15);
-    json_count(json, "traps", pair->waste_traps + pair->use_traps);
-    json_count(json, "kernel_traps", pair->kernel_traps);
-    json_count(json, "likely_traps", pair->likely_traps);
-    json_count(json, "float_traps", pair->float_traps);
-    json_context(json, "first", profile, pair->first);
-    json_context(json, "second", profile, pair->second);
-    json_close(json, '}');
-}
-
-static void kind_object(struct json *json, const struct profile *profile,
-                        const struct rank_kind *kind, bool exact, unsigned limit)
-{
-    const struct profile_kind *totals = kind->totals;
-    json_begin(json, profile_kind_names[totals->kind], '{');
-    json_key(json, "fraction");
-    if (kind->fraction.known)
-        json_number(json, kind->fraction.share, 6);
-    else
-        json_raw(json, "null");
-    json_interval(json, &kind->fraction);
-    json_flag(json, "too_few_samples", kind->too_few);
-    json_key(json, "effective_samples");
-    if (exact)
-        json_raw(json, "null");
-    else
-        json_number(json, kind->fraction.effective, 6);
-    json_decimal(json, "waste_bytes", totals->waste_bytes, 15);
-    json_decimal(json, "use_bytes", totals->use_bytes, 15);
-    json_count(json, "samples", totals->samples);
-    json_count(json, "armed", totals->armed);
-    json_count(json, "traps", totals->traps);
-    json_count(json, "ignored", totals->ignored);
-    json_count(json, "evicted", totals->evicted);
-    json_count(json, "abandoned", totals->abandoned);
-    json_key(json, "blindspot_max_share");
-    if (totals->samples)
-        json_number(json, (double)totals->blind_longest / (double)totals->samples, 6);
-    else
-        json_raw(json, "null");
-    json_count(json, "pairs_total", kind->pairs_count);
-    json_begin(json, "pairs", '[');
-    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
-         i++)
-        pair_object(json, profile, &kind->pairs[i]);
-    json_close(json, ']');
-    json_close(json, '}');
-}
-
-static void waste_member(struct json *json, const struct ranking *ranking, unsigned limit)
-{
-    json_begin(json, "waste", '{');
-    for (size_t i = 0; i < ranking->kinds_count; i++)
-        kind_object(json, ranking->profile, &ranking->kinds[i], ranking->exact, limit);
-    json_close(json, '}');
-}
 
 /* ---- the run -------------------------------------------------------------------------------- */
 
@@ -186,35 +123,22 @@ static void head(struct json *json, const struct profile *profile)
     modules_member(json, profile);
 }
 
-static bool has_waste(const struct profile *profile)
-{
-    for (size_t i = 0; i < profile->kinds_count; i++)
-        if (profile->kinds[i].kind != PROFILE_REUSE)
-            return true;
-    return false;
-}
-
 enum base_status report_json(struct profile *profile, const struct report_options *options,
                              FILE *out)
 {
     struct json json = {.out = out};
-    struct ranking ranking;
-    enum base_status status = rank_profile(profile, options->kinds, false, &ranking);
+    struct places places;
+    bool good = true;
+    enum base_status status = places_make(profile, false, &places);
     if (status != BASE_OK)
         return status;
     json_open(&json, '{');
     head(&json, profile);
-    /* A verb leaves the other ones' objects out. */
-    if (has_waste(profile) || strcmp(profile->run.verb, "waste") == 0)
-        waste_member(&json, &ranking, options->limit);
-    bool good = profile->reuses_count == 0 || json_reuse(&json, &ranking, options);
-    if (good && strcmp(profile->run.verb, "paths") == 0)
-        good = json_paths(&json, profile, options);
-    if (good && strcmp(profile->run.verb, "interference") == 0)
-        good = json_interference(&json, profile, options);
+    for (const struct analysis *const *at = analyses; *at && good; at++)
+        good = (*at)->json(&json, &places, options);
     json_close(&json, '}');
     putc('\n', out);
-    rank_free(&ranking);
+    places_free(&places);
     if (!good)
         return BASE_NO_MEMORY;
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;

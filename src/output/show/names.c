@@ -3,7 +3,8 @@
  * Names for people. C++ and Rust names can run to thousands of characters, and
  * names from a foreign profile may carry terminal escapes.
  */
-#include "show/parts.h"
+#include "base/base.h"
+#include "show/names.h"
 
 #include <string.h>
 

@@ -32,6 +32,14 @@ const char *name_base(const char *path);
 /* What every program runs before its own code. NULL: no. */
 bool name_before_program(const char *function);
 
+/* Is the function that of the C library, by its plain, versioned or internal name: memset, __memset_avx2_erms,
+   __GI_memset, __libc_calloc? function NULL: no. */
+bool name_is_libc(const char *function, const char *plain);
+
+/* Plain names of functions that go through memory; NULL ends. And whether a function is any of these. */
+extern const char *const names_clear[], *const names_copy[], *const names_compare[];
+bool name_walks_memory(const char *function);
+
 /* The text with a sign of ASCII for each that is not. */
 void ascii_write(const char *text, FILE *out);
 

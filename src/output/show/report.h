@@ -41,6 +41,10 @@ struct report_options {
 
 enum base_status report_text(struct profile *profile, const struct report_options *options,
                              FILE *out);
+/* What `write` writes, so if ascii. Its status, or that of writing to out. */
+enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *context, FILE *out),
+                            const void *context, FILE *out);
+
 /* The JSON object of docs/formats/report.md, "headroom-report/1". */
 enum base_status report_json(struct profile *profile, const struct report_options *options,
                              FILE *out);

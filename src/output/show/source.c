@@ -4,7 +4,8 @@
  * sane size and not newer than the recording: quoting a changed file would show
  * lines that were never run.
  */
-#include "show/parts.h"
+#include "show/names.h"
+#include "show/source.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,87 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report for people: what was run, how much was wasted, the findings with
- * both contexts, what they usually mean, and what limits the result.
+ * The report for people: what was run, what the verbs found in it, what limits the result, what
+ * next.
  *
  * Everything printed from the profile goes through name_clean or name_shorten.
  */
-#include "show/interference.h"
+#include "analysis/analysis.h"
 #include "show/print.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum {
-    FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
-};
-
-/* An exact finding below that is right, and still not worth anybody's time. */
-static const double least_share = 0.005;
-
-struct words {
-    const char *heading; /* "Dead stores"            */
-    const char *rows;    /* "dead stores"            */
-    const char *meaning; /* what was wasted          */
-    const char *wasted;  /* "dead bytes"             */
-    const char *first, *second;
-};
-
-static const struct words kind_words[PROFILE_KINDS] = {
-    [PROFILE_DEAD] = {"Dead stores", "dead stores", "of the bytes stored were overwritten unread",
-                      "dead bytes", "stored", "overwritten"},
-    [PROFILE_SILENT] = {"Stores of an unchanged value (silent)", "silent stores",
-                        "of the bytes stored", "silent bytes", "stored", "stored again"},
-    [PROFILE_LOAD] = {"Redundant loads", "redundant loads",
-                      "of the bytes loaded were loaded before, unchanged", "redundant bytes",
-                      "loaded", "loaded again"},
-};
-
-/* A finding that rests on a single verdict may be luck: at the end of the list, it is left out. */
-static bool worth_showing(const struct printer *printer, const struct rank_pair *pair)
-{
-    return printer->ranking.exact ? pair->share.share >= least_share : pair->waste_traps >= 2;
-}
-
-static size_t pairs_shown(const struct printer *printer, const struct rank_kind *kind)
-{
-    size_t shown = kind->pairs_count;
-    if (printer->options->limit == 0)
-        return shown;
-    if (shown > printer->options->limit)
-        shown = printer->options->limit;
-    while (shown && !worth_showing(printer, &kind->pairs[shown - 1]))
-        shown--;
-    return shown;
-}
-
-/* The directory that the program's own files share, as far as they are shown. */
-static void find_prefix(struct printer *printer)
-{
-    for (size_t k = 0; k < printer->ranking.kinds_count; k++) {
-        const struct rank_kind *kind = &printer->ranking.kinds[k];
-        for (size_t i = 0; i < pairs_shown(printer, kind); i++) {
-            print_narrow(printer, kind->pairs[i].first_place);
-            print_narrow(printer, kind->pairs[i].second_place);
-        }
-    }
-    print_reuse_narrow(printer);
-    paths_narrow(printer);
-    interference_narrow(printer);
-    if (strcmp(printer->prefix, "/") == 0)
-        printer->prefix[0] = 0;
-}
-
-static bool is_paths(const struct printer *printer)
-{
-    return strcmp(printer->profile->run.verb, "paths") == 0;
-}
-
-static bool is_interference(const struct printer *printer)
-{
-    return strcmp(printer->profile->run.verb, "interference") == 0;
-}
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
@@ -121,45 +51,30 @@ static void describe_sampling(const struct profile_run *run, char *line, size_t 
               strcmp(run->weighting, "cpu-time") == 0 ? "CPU time" : run->weighting);
 }
 
-static void describe_built(const struct printer *printer, char *line, size_t bytes)
-{
-    const struct profile_path_run *run =
-        printer->profile->path_runs_count ? &printer->profile->path_runs[0] : NULL;
-    snprintf(line, bytes, "engine built, every execution of instrumented code was counted");
-    if (run && run->cycles_per_read > 0)
-        print_add(line, bytes,
-                  "; cycles were sampled on about one path in 64, less the %.0f that reading the "
-                  "counter costs",
-                  run->cycles_per_read);
-    if (run && run->event)
-        print_add(line, bytes, "; events were sampled on about one path in 64");
-}
-
-static void describe_blocks(const struct printer *printer, char *line, size_t bytes)
-{
-    const struct profile *profile = printer->profile;
-    uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
-    for (size_t i = 1; i < profile->block_functions_count; i++)
-        *(profile->block_functions[i].entry == BLOCKS_IMPORT ? &library : &program) += 1;
-    snprintf(line, bytes,
-             "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
-             " of libraries were timed: %" PRIu64 " block%s",
-             profile->run.engine, program, print_plural(program), library, blocks,
-             print_plural(blocks));
-}
-
 static void describe_exact(const struct printer *printer, char *line, size_t bytes)
 {
+    const struct analysis *recorded = analysis_find(printer->profile->run.verb);
     struct profile_exact total = profile_exact_total(printer->profile);
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
     snprintf(line, bytes, "engine exact, every %s was seen",
-             is_paths(printer) ? "instruction" : "access");
+             recorded ? recorded->exact_unit : "access");
     if ((total.loads || total.stores) && (total.load_bytes || total.store_bytes))
         print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
                   print_grouped(total.loads, loads), print_plural(total.loads),
                   print_bytes((double)total.load_bytes, load_bytes),
                   print_grouped(total.stores, stores), print_plural(total.stores),
                   print_bytes((double)total.store_bytes, store_bytes));
+}
+
+static void describe(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct analysis *recorded = analysis_find(printer->profile->run.verb);
+    if (recorded && recorded->text->describe && recorded->text->describe(printer, line, bytes))
+        return;
+    if (printer->places.exact)
+        describe_exact(printer, line, bytes);
+    else
+        describe_sampling(&printer->profile->run, line, bytes);
 }
 
 static void print_run(struct printer *printer)
@@ -177,14 +92,7 @@ static void print_run(struct printer *printer)
     else if (run->exit_code > 0)
         print_add(line, sizeof line, ", exit status %" PRId64, run->exit_code);
     fprintf(printer->out, "%s\n  ", line);
-    if (strcmp(run->engine, "built") == 0)
-        describe_built(printer, line, sizeof line);
-    else if (is_interference(printer))
-        describe_blocks(printer, line, sizeof line);
-    else if (printer->ranking.exact)
-        describe_exact(printer, line, sizeof line);
-    else
-        describe_sampling(run, line, sizeof line);
+    describe(printer, line, sizeof line);
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, DIM, 2, 2, clean);
 }
@@ -216,56 +124,55 @@ static void print_merged(struct printer *printer)
     print_wrap(printer, DIM, 2, 2, word);
 }
 
-/* ---- summary --------------------------------------------------------------------------------- */
+/* ---- what the verbs found -------------------------------------------------------------------- */
 
-static void print_exact_row(struct printer *printer, const struct rank_kind *kind)
+/* A verb's part of the report. */
+struct part {
+    const struct analysis_text *text;
+    void *state;
+};
+
+static void end_parts(struct part *parts)
 {
-    char wasted[32] = "—", waste[32], judged[32];
-    const struct profile_kind *totals = kind->totals;
-    bool known = kind->fraction.known;
-    if (known)
-        snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
-    /* printf pads by bytes; "—" takes three for one column. */
-    fprintf(printer->out, "  %-17s%s%*s%s%15s%15s\n", kind_words[totals->kind].rows,
-            print_on(printer, BOLD), known ? 10 : 12, wasted, print_off(printer),
-            print_bytes(totals->waste_bytes, waste),
-            print_bytes(totals->waste_bytes + totals->use_bytes, judged));
+    for (struct part *part = parts; part->text; part++)
+        if (part->state)
+            part->text->end(part->state);
+    free(parts);
 }
 
-static void print_summary_row(struct printer *printer, const struct rank_kind *kind)
+/* One a verb; text NULL ends. NULL: no memory. */
+static struct part *begin_parts(const struct printer *printer)
 {
-    char samples[32], armed[32], traps[32], wasted[32], interval[32];
-    const struct profile_kind *totals = kind->totals;
-    if (kind->too_few) {
-        snprintf(wasted, sizeof wasted, "—");
-        snprintf(interval, sizeof interval, "too few samples");
-    } else {
-        snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
-        snprintf(interval, sizeof interval, "%.1f – %.1f %%", 100 * kind->fraction.low,
-                 100 * kind->fraction.high);
+    size_t count = 0, made = 0;
+    while (analyses[count])
+        count++;
+    struct part *parts = calloc(count + 1, sizeof *parts);
+    for (size_t i = 0; parts && i < count; i++) {
+        struct part part = {.text = analyses[i]->text};
+        if (part.text->begin && !part.text->begin(printer, &part.state)) {
+            end_parts(parts);
+            return NULL;
+        }
+        parts[made++] = part;
     }
-    print_grouped(totals->samples, samples);
-    print_grouped(totals->armed, armed);
-    print_grouped(totals->waste_traps + totals->use_traps, traps);
-    /* printf pads by bytes; "—" and "–" take three for one column. */
-    fprintf(printer->out, "  %-17s%s%*s%s   %*s %10s %10s %10s\n", kind_words[totals->kind].rows,
-            print_on(printer, BOLD), kind->too_few ? 12 : 10, wasted, print_off(printer),
-            kind->too_few ? 17 : 19, interval, samples, armed, traps);
+    return parts;
 }
 
-static void print_summary(struct printer *printer)
+/* The directory that the program's own files share, as far as they are shown. */
+static void find_prefix(struct printer *printer, const struct part *parts)
 {
-    bool exact = printer->ranking.exact;
-    if (printer->ranking.kinds_count && exact)
-        fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
-                "wasted bytes", "of bytes", print_off(printer));
-    else if (printer->ranking.kinds_count || (strcmp(printer->profile->run.verb, "reuse") != 0 &&
-                                              !is_paths(printer) && !is_interference(printer)))
-        fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
-                "", "wasted", "95 % interval", "samples", "followed", "decided",
-                print_off(printer));
-    for (size_t i = 0; i < printer->ranking.kinds_count; i++)
-        (exact ? print_exact_row : print_summary_row)(printer, &printer->ranking.kinds[i]);
+    for (; parts->text; parts++)
+        if (parts->text->narrow)
+            parts->text->narrow(printer, parts->state);
+    if (strcmp(printer->prefix, "/") == 0)
+        printer->prefix[0] = 0;
+}
+
+static void print_summary(struct printer *printer, const struct part *parts)
+{
+    for (; parts->text; parts++)
+        if (parts->text->summary)
+            parts->text->summary(printer, parts->state);
     if (printer->prefix[0]) {
         char clean[TEXT_BYTES];
         name_clean(printer->prefix, clean, sizeof clean);
@@ -274,145 +181,12 @@ static void print_summary(struct printer *printer)
     }
 }
 
-/* ---- pairs ----------------------------------------------------------------------------------- */
-
-static struct advice_side advice_side(struct printer *printer, const struct chain *chain,
-                                      char *source, size_t source_bytes)
+/* False: no memory. */
+static bool print_findings(struct printer *printer, const struct part *parts)
 {
-    struct advice_side side = {0};
-    if (chain->count == 0)
-        return side;
-    side.leaf = print_frame_at(printer, chain, chain->count - 1);
-    side.called = side.leaf->function;
-    if (source_line(&printer->sources, side.leaf->file, side.leaf->line, source, source_bytes))
-        side.source = source;
-    return side;
-}
-
-/* Does one chain go on below the function that the other ends in? */
-static bool is_nested(const struct printer *printer, const struct chain *a, const struct chain *b)
-{
-    const struct chain *shorter = a->count < b->count ? a : b;
-    const struct chain *longer = a->count < b->count ? b : a;
-    if (shorter->count == 0 || shorter->count == longer->count)
-        return false;
-    for (size_t i = 0; i + 1 < shorter->count; i++)
-        if (shorter->frames[i] != longer->frames[i])
+    for (; parts->text; parts++)
+        if (parts->text->findings && !parts->text->findings(printer, parts->state))
             return false;
-    const char *ends = print_frame_at(printer, shorter, shorter->count - 1)->function;
-    const char *goes_on = print_frame_at(printer, longer, shorter->count - 1)->function;
-    return ends && goes_on && strcmp(ends, goes_on) == 0;
-}
-
-static void print_advice(struct printer *printer, const struct rank_kind *kind,
-                         const struct rank_pair *pair, size_t number, const struct chain *first,
-                         const struct chain *second)
-{
-    char first_source[TEXT_BYTES], second_source[TEXT_BYTES];
-    /* Without lines all of a function reads the same, which supports nothing. */
-    bool lines = first->count && second->count &&
-                 print_frame_at(printer, first, first->count - 1)->line &&
-                 print_frame_at(printer, second, second->count - 1)->line;
-    struct advice_facts facts = {
-        .kind = kind->totals->kind,
-        .first = advice_side(printer, first, first_source, sizeof first_source),
-        .second = advice_side(printer, second, second_source, sizeof second_source),
-        .same_place = lines && pair->first_place == pair->second_place,
-        .nested = is_nested(printer, first, second),
-        .kernel = pair->kernel,
-    };
-    facts.same_function = lines && facts.first.called && facts.second.called && !facts.same_place &&
-                          strcmp(facts.first.called, facts.second.called) == 0;
-    const char *advice = advice_for(&facts);
-    if (!advice)
-        return;
-    print_given(printer, advice, number);
-}
-
-static void print_pair_head(struct printer *printer, const struct rank_kind *kind,
-                            const struct rank_pair *pair, size_t number)
-{
-    char remarks[TEXT_BYTES] = "", waste[32];
-    uint64_t traps = pair->waste_traps + pair->use_traps;
-    fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
-    if (kind->too_few)
-        fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " decided as waste%s", pair->waste_traps,
-                kind->totals->waste_traps, print_off(printer));
-    else
-        fprintf(printer->out, "%.1f %%%s of the %s", 100 * pair->share.share, print_off(printer),
-                kind_words[kind->totals->kind].wasted);
-    if (printer->ranking.exact)
-        fprintf(printer->out, ": %s", print_bytes(pair->waste_bytes, waste));
-    else if (!kind->too_few)
-        fprintf(printer->out, " (%.0f – %.0f %%)", 100 * pair->share.low, 100 * pair->share.high);
-    if (!kind->too_few && !printer->ranking.exact && pair->waste_traps < FEW_TRAPS)
-        print_add(remarks, sizeof remarks, "; weak evidence: seen %" PRIu64 " time%s",
-                  pair->waste_traps, print_plural(pair->waste_traps));
-    /* Where both places agree the likely one is as good as certain. */
-    if (pair->likely_traps * 4 > traps && pair->first_place != pair->second_place)
-        print_add(remarks, sizeof remarks, "; second line approximate");
-    if (pair->float_traps * 2 > traps)
-        print_add(remarks, sizeof remarks, "; values equal within %.3g %%",
-                  100 * printer->profile->run.fp_tolerance);
-    if (remarks[0])
-        fprintf(printer->out, "%s%s%s", print_on(printer, DIM), remarks, print_off(printer));
-    putc('\n', printer->out);
-}
-
-static void print_pair(struct printer *printer, const struct rank_kind *kind,
-                       const struct rank_pair *pair, size_t number, struct chain chains[2])
-{
-    const struct words *words = &kind_words[kind->totals->kind];
-    struct chain *first = &chains[0], *second = &chains[1];
-    print_make_chain(printer, pair->first_place, first);
-    print_make_chain(printer, pair->second_place, second);
-    print_pair_head(printer, kind, pair, number);
-    print_sides(printer, chains, pair->first_place == pair->second_place, words->first,
-                words->second);
-    print_advice(printer, kind, pair, number, first, second);
-}
-
-static void print_rest(struct printer *printer, const struct rank_kind *kind, size_t shown)
-{
-    double rest = 0;
-    for (size_t i = shown; i < kind->pairs_count; i++)
-        rest += kind->pairs[i].share.share;
-    fprintf(printer->out, "\n  %s%zu %s", print_on(printer, DIM), kind->pairs_count - shown,
-            shown                    ? "more"
-            : printer->ranking.exact ? "of less than 0.5 % each"
-                                     : "seen once each");
-    if (!kind->too_few)
-        fprintf(printer->out, ", together %.1f %%", 100 * rest);
-    fprintf(printer->out, "%s\n", print_off(printer));
-}
-
-static bool print_kind(struct printer *printer, const struct rank_kind *kind)
-{
-    const struct words *words = &kind_words[kind->totals->kind];
-    size_t shown = pairs_shown(printer, kind);
-    struct chain *chains;
-    printer->given_count = 0;
-    fprintf(printer->out, "\n%s%s%s", print_on(printer, STRONG), words->heading,
-            print_off(printer));
-    if (kind->too_few) {
-        uint64_t traps = kind->totals->waste_traps + kind->totals->use_traps;
-        fprintf(printer->out, "  too few samples for figures (%" PRIu64 " decided)\n", traps);
-    } else if (!kind->fraction.known) {
-        fprintf(printer->out, "  nothing to decide: no byte was accessed twice in this way\n");
-    } else {
-        fprintf(printer->out, "  %.1f %% %s\n", 100 * kind->fraction.share, words->meaning);
-    }
-    chains = malloc(2 * sizeof *chains);
-    if (!chains)
-        return false;
-    for (size_t i = 0; i < shown; i++)
-        print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
-    free(chains);
-    if (kind->pairs_count == 0 && (!printer->ranking.exact || kind->fraction.known))
-        fprintf(printer->out, "\n  Nothing was wasted%s.\n",
-                printer->ranking.exact ? "" : " in what was sampled");
-    if (shown < kind->pairs_count)
-        print_rest(printer, kind, shown);
     return true;
 }
 
@@ -438,74 +212,26 @@ static void print_dropped(struct printer *printer)
     print_wrap(printer, PLAIN, 2, 2, line);
 }
 
-static void print_blind_spots(struct printer *printer)
+static bool has_limits(const struct printer *printer, const struct part *parts)
 {
-    char line[TEXT_BYTES] = "";
-    for (size_t i = 0; i < printer->ranking.kinds_count; i++) {
-        const struct profile_kind *totals = printer->ranking.kinds[i].totals;
-        if (totals->samples == 0)
-            continue;
-        print_add(line, sizeof line, "%s%.1f %% (%s)", line[0] ? ", " : "",
-                  100.0 * (double)totals->blind_longest / (double)totals->samples,
-                  kind_words[totals->kind].rows);
-    }
-    if (!line[0])
-        return;
-    fprintf(printer->out, "  ");
-    print_add(line, sizeof line, " of the samples.");
-    char whole[TEXT_BYTES * 2];
-    snprintf(whole, sizeof whole, "Longest run of samples that could not be followed: %s", line);
-    print_wrap(printer, PLAIN, 2, 2, whole);
+    const struct analysis *recorded = analysis_find(printer->profile->run.verb);
+    bool sampled = !printer->places.exact && (!recorded || recorded->samples);
+    bool limited = sampled || printer->profile->degraded_count;
+    for (; parts->text && !limited; parts++)
+        limited = parts->text->is_limited && parts->text->is_limited(printer, parts->state);
+    return limited;
 }
 
-/* What a reader who adds the bytes up would miss. */
-static void print_not_judged(struct printer *printer)
+static void print_limits(struct printer *printer, const struct part *parts)
 {
-    struct profile_exact total = profile_exact_total(printer->profile);
-    char loaded[32], stored[32], line[TEXT_BYTES];
-    if (!printer->ranking.kinds_count || !(total.fresh_load_bytes || total.fresh_store_bytes))
-        return;
-    snprintf(line, sizeof line,
-             "Undecided, because no earlier access was seen: %s loaded, %s stored.",
-             print_bytes((double)total.fresh_load_bytes, loaded),
-             print_bytes((double)total.fresh_store_bytes, stored));
-    fprintf(printer->out, "  ");
-    print_wrap(printer, PLAIN, 2, 2, line);
-}
-
-static void print_kernel(struct printer *printer)
-{
-    struct profile_exact total = profile_exact_total(printer->profile);
-    char loaded[32], stored[32], line[TEXT_BYTES];
-    if (!printer->ranking.kinds_count || !(total.kernel_load_bytes || total.kernel_store_bytes))
-        return;
-    snprintf(line, sizeof line, "System calls read %s of the program's memory and wrote %s.",
-             print_bytes((double)total.kernel_load_bytes, loaded),
-             print_bytes((double)total.kernel_store_bytes, stored));
-    fprintf(printer->out, "  ");
-    print_wrap(printer, PLAIN, 2, 2, line);
-}
-
-static bool has_limits(const struct printer *printer)
-{
-    struct profile_exact total = profile_exact_total(printer->profile);
-    if (is_interference(printer))
-        return printer->profile->degraded_count > 0;
-    return !printer->ranking.exact || printer->profile->degraded_count ||
-           (printer->ranking.kinds_count && (total.fresh_load_bytes || total.fresh_store_bytes ||
-                                             total.kernel_load_bytes || total.kernel_store_bytes));
-}
-
-static void print_limits(struct printer *printer)
-{
-    if (!has_limits(printer))
+    if (!has_limits(printer, parts))
         return;
     fprintf(printer->out, "\n%sLimits of this recording%s\n", print_on(printer, STRONG),
             print_off(printer));
     print_dropped(printer);
-    print_blind_spots(printer);
-    print_not_judged(printer);
-    print_kernel(printer);
+    for (; parts->text; parts++)
+        if (parts->text->limits)
+            parts->text->limits(printer, parts->state);
     print_degraded(printer, printer->profile, "");
 }
 
@@ -535,69 +261,60 @@ static void suggest_more_samples(struct printer *printer)
 
 static void print_next(struct printer *printer)
 {
-    bool too_few = false, more = false;
-    uint32_t largest = 0;
-    double most = -1;
+    const struct report_next *next = &printer->next;
     char path[TEXT_BYTES], line[TEXT_BYTES * 2];
-    for (size_t i = 0; i < printer->ranking.kinds_count; i++) {
-        const struct rank_kind *kind = &printer->ranking.kinds[i];
-        too_few = too_few || kind->too_few;
-        more = more || pairs_shown(printer, kind) < kind->pairs_count;
-        if (!kind->too_few && kind->fraction.share > most) {
-            most = kind->fraction.share;
-            largest = kind->totals->kind;
-        }
-    }
-    bool more_reuse = print_reuse_is_cut(printer) || printer->paths_cut;
-    too_few = too_few || printer->few_reuses;
-    if (!too_few && !more && !printer->options->profile_path)
+    if (!next->too_few && !printer->options->profile_path)
         return;
     fprintf(printer->out, "\n%sNext%s\n", print_on(printer, STRONG), print_off(printer));
-    if (too_few)
+    if (next->too_few)
         suggest_more_samples(printer);
     if (!printer->options->profile_path)
         return;
     print_quote(printer->options->profile_path, path, sizeof path);
-    if (more && most >= 0) {
-        snprintf(line, sizeof line, "headroom report --kinds %s --limit 0 %s",
-                 profile_kind_names[largest], path);
-        print_command_line(printer, line);
-    }
-    if (more_reuse && !(more && most >= 0)) {
-        snprintf(line, sizeof line, "headroom report --limit 0 %s", path);
+    if (next->kinds || next->cut) {
+        snprintf(line, sizeof line, "headroom report%s%s --limit 0 %s",
+                 next->kinds ? " --kinds " : "", next->kinds ? next->kinds : "", path);
         print_command_line(printer, line);
     }
     snprintf(line, sizeof line, "headroom report --format json %s", path);
     print_command_line(printer, line);
 }
 
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+/* False: no memory. */
+static bool print_report(struct printer *printer)
+{
+    struct part *parts = begin_parts(printer);
+    if (!parts)
+        return false;
+    find_prefix(printer, parts);
+    print_command(printer);
+    print_run(printer);
+    print_merged(printer);
+    print_summary(printer, parts);
+    bool good = print_findings(printer, parts);
+    print_limits(printer, parts);
+    print_next(printer);
+    end_parts(parts);
+    return good;
+}
+
 static enum base_status write_text(struct profile *profile, const struct report_options *options,
                                    FILE *out)
 {
-    struct printer printer = {.out = out, .profile = profile, .options = options};
-    bool good = true;
-    enum base_status status = rank_profile(profile, options->kinds, true, &printer.ranking);
+    struct printer printer = {
+        .out = out,
+        .profile = profile,
+        .options = options,
+        .width = print_width(options->width),
+        .sources = {.enabled = options->sources, .not_newer_than_ns = profile->run.start_ns}};
+    enum base_status status = places_make(profile, true, &printer.places);
     if (status != BASE_OK)
         return status;
-    printer.width = print_width(options->width);
-    printer.sources = (struct source_cache){.enabled = options->sources,
-                                            .not_newer_than_ns = profile->run.start_ns};
-    find_prefix(&printer);
-    print_command(&printer);
-    print_run(&printer);
-    print_merged(&printer);
-    print_summary(&printer);
-    for (size_t i = 0; i < printer.ranking.kinds_count && good; i++)
-        good = print_kind(&printer, &printer.ranking.kinds[i]);
-    good = good && print_reuse(&printer);
-    if (good && is_paths(&printer))
-        good = paths_print(&printer);
-    if (good && is_interference(&printer))
-        good = interference_print(&printer);
-    print_limits(&printer);
-    print_next(&printer);
+    bool good = print_report(&printer);
     source_free(&printer.sources);
-    rank_free(&printer.ranking);
+    places_free(&printer.places);
     if (!good)
         return BASE_NO_MEMORY;
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;

@@ -6,6 +6,8 @@
  */
 #include "view/internal.h"
 
+#include "show/source.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -394,7 +394,7 @@ struct agent_state {
     /* Places in every thread's static storage, relative to its control block; AGENT_NOWHERE: none.
        Areas of rseq(2), libc's and the program's own; the program's counter of its accesses. */
     int64_t kernel_areas[2], access_counter;
-    int64_t counted; /* the same of struct built_accesses */
+    int64_t counted; /* the same of struct instrumented_accesses */
     uint32_t source; /* enum wire_source: what this recording goes by */
 };
 extern struct agent_state agent;

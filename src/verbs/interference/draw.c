@@ -4,8 +4,7 @@
  * and what they lost. The few slow ones, which the first line hardly shows, are mostly what the
  * second one shows.
  */
-#include "show/interference.h"
-#include "show/print.h"
+#include "interference/internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Rows of a profile as the room `interference` takes them, and how blocks are called. */
-#include "show/interference.h"
-#include "show/names.h"
+#include "interference/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The member "interference" of the JSON report (docs/formats/report.md). */
-#include "show/interference.h"
-#include "show/json.h"
-#include "show/names.h"
+#include "interference/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -349,10 +347,13 @@ static void skips_member(struct json *json, const struct profile *profile)
     json_close(json, ']');
 }
 
-bool json_interference(struct json *json, const struct profile *profile,
+bool interference_json(struct json *json, const struct places *places,
                        const struct report_options *options)
 {
+    const struct profile *profile = places->profile;
     struct interference_figures figures;
+    if (!interference_is_in(profile))
+        return true;
     bool good = interference_figures(profile, options, &figures);
     if (good) {
         const struct interference_result *result = figures.result;

@@ -6,10 +6,9 @@
 #ifndef HEADROOM_PATHS_INTERNAL_H
 #define HEADROOM_PATHS_INTERNAL_H
 
+#include "paths/paths.h"
+#include "show/json.h"
 #include "show/print.h"
-
-struct printer;
-struct json;
 
 /* Ammons, Ball and Larus (PLDI 1997, §6): hot: at least a given share of the metric. A hot path is dense if it costs as
    much of the metric per instruction as the whole program does, or more, and sparse if less. */
@@ -82,6 +81,9 @@ struct paths_figures {
     struct paths_contexts contexts;
 };
 
+/* Does the profile have a report on paths? That is, was it recorded for them. */
+bool paths_are_in(const struct profile *profile);
+
 /* False: no memory. */
 bool paths_figures(const struct profile *profile, const struct report_options *options,
                    struct paths_figures *figures);
@@ -114,5 +116,16 @@ const char *paths_short_metric(enum report_metric metric);
 void paths_print_source(struct printer *printer, const struct profile_path *path);
 
 void paths_print_contexts(struct printer *printer, const struct paths_figures *figures);
+
+extern const struct analysis_text paths_text;
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+extern const struct analysis_compare paths_compare;
+extern const struct analysis_export paths_export;
+extern const struct analysis_view paths_view;
+
+bool paths_json(struct json *json, const struct places *places,
+                const struct report_options *options);
 
 #endif
