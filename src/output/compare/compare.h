@@ -131,7 +131,7 @@ struct compare_suppression {
 
 struct compare_suppressions {
     struct compare_suppression *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* BASE_MALFORMED with one clause in error, which tells the line; BASE_NO_MEMORY. Outputs are then

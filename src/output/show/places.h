@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "profile/profile.h"
+#include "util/util.h"
 
 struct place {
     uint32_t parent, class; /* class: frames that read the same; parent < own index, 0: root */
@@ -35,14 +36,14 @@ void places_free(struct places *places);
 /* Pairs of places, numbered from 0 in the order in which they are first looked up. */
 struct place_pairs {
     uint64_t *keys;
-    uint32_t *slots; /* number + 1; 0: empty */
-    size_t capacity, count;
+    size_t count, most;
+    struct util_index index; /* of keys */
 };
 
 /* Room for `most` different pairs. False: no memory, nothing to free. */
 bool place_pairs_make(struct place_pairs *pairs, size_t most);
 void place_pairs_free(struct place_pairs *pairs);
-/* The pair's number; equal to the count before, if it is new. */
+/* The pair's number; equal to the count before, if it is new: then there were fewer than `most`. */
 size_t place_pairs_number(struct place_pairs *pairs, uint32_t first, uint32_t second);
 
 /* What stands for all that was lost or merged has no place. */
