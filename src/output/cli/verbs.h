@@ -14,7 +14,12 @@
 #include "compare/diff.h"
 #include "show/report.h"
 
-extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb, fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb, doctor_verb, help_verb;
+/* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
+#define VERBS(X)                                                                                   \
+    X(waste) X(reuse) X(paths) X(interference) X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) \
+    X(diff) X(export) X(view) X(doctor) X(help)
+#define VERB_DECLARE(name) extern const struct verb name##_verb;
+VERBS(VERB_DECLARE)
 
 /* Not for people: gcc runs its steps by `headroom WORD ...`. */
 bool is_compile_step(const char *word);

@@ -182,9 +182,9 @@ static void strings_member(struct tables *tables)
 {
     struct json *json = &tables->json;
     json_begin(json, "stringArray", '[');
-    for (size_t i = 0; i < tables->walk->strings_count; i++) {
+    for (size_t i = 0; i < tables->walk->strings.count; i++) {
         json_item(json);
-        json_quote(json, tables->walk->strings[i]);
+        json_quote(json, tables->walk->strings.texts[i]);
     }
     json_close(json, ']');
 }

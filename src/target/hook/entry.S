@@ -3,7 +3,7 @@
  * Stubs, slots and what they share: see hook.h. No register changes on the way but the flags, which no
  * calling convention passes on.
  */
-#define FUNCTIONS 1024  /* BLOCKS_FUNCTIONS   */
+#define FUNCTIONS 1024  /* SPANS_FUNCTIONS   */
 #define SLOTS     32768 /* HOOK_SLOTS         */
 #define SLOT_SIZE 320   /* sizeof(struct slot) */
 #define STUB      64    /* HOOK_STUB_BYTES    */
@@ -248,7 +248,7 @@ hook_due:
 
 /* ---- markers, and calls that the compiler put in ------------------------------------------------- */
 
-/* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (blocks.h). */
+/* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (spans.h). */
 .macro  entry name visibility
         .globl  \name
         \visibility \name

@@ -785,7 +785,7 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
     const struct profile *profile = printer->profile;
     uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
     for (size_t i = 1; i < profile->block_functions_count; i++)
-        *(profile->block_functions[i].entry == BLOCKS_IMPORT ? &library : &program) += 1;
+        *(profile->block_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
     snprintf(line, bytes,
              "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
              " of libraries were timed: %" PRIu64 " block%s",
