@@ -17,7 +17,6 @@ struct namer {
     const struct binary_options *symbols;
     struct binary **binaries; /* by module; NULL: could not be read */
     bool *tried;
-    struct import_strings strings;
     uint64_t *starts; /* of the current function's blocks, ascending */
     size_t starts_count, starts_capacity;
     size_t next_block; /* first row of profile->path_blocks not yet named */
@@ -43,9 +42,8 @@ static bool name_function(struct namer *namer, struct binary *binary, uint32_t i
     bool good = true;
     if (count == 0)
         return true;
-    function->function =
-        import_keep(&namer->strings, namer->profile, frames[count - 1].function, &good);
-    function->file = import_keep(&namer->strings, namer->profile, frames[count - 1].file, &good);
+    function->function = import_keep(namer->profile, frames[count - 1].function, &good);
+    function->file = import_keep(namer->profile, frames[count - 1].file, &good);
     function->line = frames[count - 1].line;
     return good;
 }
@@ -97,9 +95,8 @@ static bool add_line(struct namer *namer, struct binary *binary, struct profile_
     if (count == 0 || frames[0].line == 0)
         return true;
     struct profile_path_line line = {
-        .file = import_keep(&namer->strings, profile, frames[0].file, &good),
-        .function = import_keep(&namer->strings, profile,
-                                frames[0].inlined ? frames[0].function : NULL, &good),
+        .file = import_keep(profile, frames[0].file, &good),
+        .function = import_keep(profile, frames[0].inlined ? frames[0].function : NULL, &good),
         .line = frames[0].line};
     if (!good ||
         (block->lines && same_line(&profile->path_lines[profile->path_lines_count - 1], &line)))
@@ -202,7 +199,6 @@ bool import_paths_name(struct import_paths *paths, const struct binary_options *
     bool good = name_all(&namer, teller);
     for (size_t i = 0; i < modules && namer.binaries; i++)
         binary_close(namer.binaries[i]);
-    import_strings_free(&namer.strings);
     free(namer.binaries);
     free(namer.tried);
     free(namer.starts);

@@ -8,7 +8,8 @@
  */
 #include "profile/internal.h"
 
-#include <search.h>
+#include "analysis/analysis.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -16,56 +17,6 @@ enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, MOST_AT_ONCE = 64 };
 
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
-
-/* ---- texts ----------------------------------------------------------------------------------- */
-
-static int compare_texts(const void *left, const void *right)
-{
-    return strcmp(left, right);
-}
-
-static void keep_node(void *node)
-{
-    (void)node; /* the profile's */
-}
-
-/* The strings of a profile: equal ones are kept once. */
-struct texts {
-    struct profile *profile;
-    void *root; /* of tsearch */
-};
-
-static bool add_text(struct texts *texts, const char **text)
-{
-    if (!*text)
-        return true;
-    const char **found = tfind(*text, &texts->root, compare_texts);
-    if (!found) {
-        const char *kept = profile_keep(texts->profile, *text);
-        found = kept ? tsearch(kept, &texts->root, compare_texts) : NULL;
-    }
-    if (found)
-        *text = *found;
-    return found != NULL;
-}
-
-/* Those that the profile has are its own. */
-static bool know_texts(struct texts *texts)
-{
-    for (size_t t = 0; t < SCHEMA_TABLES; t++) {
-        const struct schema_table *table = schema_tables[t];
-        struct schema_items items = schema_items(texts->profile, table);
-        for (size_t c = 0; c < table->columns_count; c++)
-            for (size_t i = table->first; schema_is_text(&table->columns[c]) && i < items.count;
-                 i++) {
-                const char *const *text =
-                    (const void *)(items.items + i * table->item_bytes + table->columns[c].offset);
-                if (*text && !tsearch(*text, &texts->root, compare_texts))
-                    return false;
-            }
-    }
-    return true;
-}
 
 /* ---- one behind the other -------------------------------------------------------------------- */
 
@@ -99,31 +50,38 @@ static void shift_references(struct profile *profile, const size_t *firsts, uint
     }
 }
 
-static bool append_table(struct texts *texts, const struct profile *from,
+static bool keep_text(struct profile *profile, char *item, const struct schema_column *column)
+{
+    const char **text = (const char **)(void *)(item + column->offset);
+    bool unknown = !*text;
+    *text = profile_keep(profile, *text);
+    return *text || unknown;
+}
+
+static bool append_table(struct profile *into, const struct profile *from,
                          const struct schema_table *table)
 {
     struct schema_items items = schema_items(from, table);
     for (size_t i = table->first; i < items.count; i++) {
-        char *added = schema_add(texts->profile, table);
+        char *added = schema_add(into, table);
         if (!added)
             return false;
         memcpy(added, items.items + i * table->item_bytes, table->item_bytes);
         for (size_t c = 0; c < table->columns_count; c++)
-            if (schema_is_text(&table->columns[c]) &&
-                !add_text(texts, (const char **)(void *)(added + table->columns[c].offset)))
+            if (schema_is_text(&table->columns[c]) && !keep_text(into, added, &table->columns[c]))
                 return false;
     }
     return true;
 }
 
-static bool add_table(struct texts *texts, const struct profile *from,
+static bool add_table(struct profile *into, const struct profile *from,
                       const struct schema_table *table)
 {
-    struct schema_items items = schema_items(texts->profile, table);
+    struct schema_items items = schema_items(into, table);
     if (table->merging == SCHEMA_WHOLE)
         return true; /* keep_if_same */
     if (table->merging != SCHEMA_SINGLE || items.count == 0)
-        return append_table(texts, from, table);
+        return append_table(into, from, table);
     if (schema_items(from, table).count)
         merge_combine(from, table, items.items, schema_items(from, table).items);
     return true;
@@ -139,15 +97,13 @@ static uint32_t count_processes(const struct profile *profile)
 
 static bool append(struct profile *into, const struct profile *from)
 {
-    struct texts texts = {.profile = into};
     size_t firsts[SCHEMA_TABLES];
     uint32_t processes = count_processes(into);
-    bool good = know_texts(&texts) && UINT32_MAX - 1 - processes > count_processes(from);
+    bool good = UINT32_MAX - 1 - processes > count_processes(from);
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         firsts[t] = schema_items(into, schema_tables[t]).count;
     for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
-        good = add_table(&texts, from, schema_tables[t]);
-    tdestroy(texts.root, keep_node);
+        good = add_table(into, from, schema_tables[t]);
     if (good)
         shift_references(into, firsts, processes);
     return good;
@@ -283,58 +239,16 @@ static bool runs_differ(const struct profile_run *a, const struct profile_run *b
     return false;
 }
 
-static bool kinds_differ(const struct profile *a, const struct profile *b, char why[SENTENCE_BYTES])
-{
-    unsigned of_a = 0, of_b = 0;
-    for (size_t i = 0; i < a->kinds_count; i++)
-        of_a |= 1U << a->kinds[i].kind;
-    for (size_t i = 0; i < b->kinds_count; i++)
-        of_b |= 1U << b->kinds[i].kind;
-    return of_a != of_b && differ(why, "they were not asked for the same kinds of waste");
-}
-
-static bool reuses_differ(const struct profile *a, const struct profile *b,
-                          char why[SENTENCE_BYTES])
-{
-    if (a->reuses_count && b->reuses_count) {
-        const struct profile_reuse *left = a->reuses, *right = b->reuses;
-        if (left->unit_bytes != right->unit_bytes)
-            return differ(why, "their units of memory differ, %u and %u bytes", left->unit_bytes,
-                          right->unit_bytes);
-        if (left->stack != right->stack)
-            return differ(why, "stack distances were taken in one of them only");
-    }
-    bool same = a->what_ifs_count == b->what_ifs_count;
-    for (size_t i = 0; same && i < a->what_ifs_count; i++) {
-        const struct profile_what_if *left = &a->what_ifs[i], *right = &b->what_ifs[i];
-        same = left->bytes == right->bytes && left->ways == right->ways &&
-               left->line_bytes == right->line_bytes;
-    }
-    return !same && differ(why, "different caches were simulated");
-}
-
-static bool path_runs_differ(const struct profile *a, const struct profile *b,
-                             char why[SENTENCE_BYTES])
-{
-    if (!a->path_runs_count || !b->path_runs_count)
-        return false;
-    const struct profile_path_run *left = a->path_runs, *right = b->path_runs;
-    if (left->modes != right->modes)
-        return differ(why, "their programs do not count the same things");
-    if (left->cache_bytes != right->cache_bytes || left->cache_ways != right->cache_ways ||
-        left->cache_line != right->cache_line)
-        return differ(why, "different caches were simulated");
-    if (!profile_same_text(left->event, right->event))
-        return differ(why, "different events were counted, %.60s and %.60s", known(left->event),
-                      known(right->event));
-    return false;
-}
-
 static bool profiles_differ(const struct profile *a, const struct profile *b,
                             char why[SENTENCE_BYTES])
 {
-    return runs_differ(&a->run, &b->run, why) || kinds_differ(a, b, why) ||
-           reuses_differ(a, b, why) || path_runs_differ(a, b, why);
+    char clause[SENTENCE_BYTES];
+    if (runs_differ(&a->run, &b->run, why))
+        return true;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->clashes && (*at)->clashes(a, b, clause, sizeof clause))
+            return differ(why, "%s", clause);
+    return false;
 }
 
 /* ---- what stays if it is the same --------------------------------------------------------------

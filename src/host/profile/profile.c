@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profile in memory: lists that grow, strings in blocks, and the statistics of weighted shares.
+ * The profile in memory: lists that grow, texts, and the statistics of weighted shares.
  */
 #include "profile/schema.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,21 +11,13 @@
 
 const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
 
-/* Strings are never freed one by one. 64 KiB holds some thousand paths; a longer string gets a
-   block of its own. */
-enum { BLOCK_BYTES = 65536 };
-
-struct profile_strings {
-    struct profile_strings *next;
-    size_t used, capacity;
-    char text[];
-};
-
 struct profile *profile_new(void)
 {
     struct profile *profile = calloc(1, sizeof *profile);
-    if (!profile)
+    if (!profile || !(profile->strings = calloc(1, sizeof *profile->strings))) {
+        free(profile);
         return NULL;
+    }
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         if (schema_tables[t]->first && !schema_add(profile, schema_tables[t])) {
             profile_free(profile);
@@ -41,10 +34,8 @@ void profile_free(struct profile *profile)
 {
     if (!profile)
         return;
-    for (struct profile_strings *block = profile->strings, *next; block; block = next) {
-        next = block->next;
-        free(block);
-    }
+    util_strings_free(profile->strings);
+    free(profile->strings);
 #define FREE_LIST(list, item) free(profile->list);
     PROFILE_LISTS(FREE_LIST)
 #undef FREE_LIST
@@ -53,22 +44,10 @@ void profile_free(struct profile *profile)
 
 const char *profile_keep(struct profile *profile, const char *text)
 {
-    if (!text)
+    uint32_t number;
+    if (!text || !util_strings_add(profile->strings, text, strlen(text), &number))
         return NULL;
-    size_t bytes = strlen(text) + 1;
-    struct profile_strings *block = profile->strings;
-    if (!block || block->capacity - block->used < bytes) {
-        size_t capacity = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
-        block = malloc(sizeof *block + capacity);
-        if (!block)
-            return NULL;
-        *block = (struct profile_strings){.next = profile->strings, .capacity = capacity};
-        profile->strings = block;
-    }
-    char *copy = block->text + block->used;
-    memcpy(copy, text, bytes);
-    block->used += bytes;
-    return copy;
+    return profile->strings->texts[number];
 }
 
 #define DEFINE_ADDER(list, item)                                                                   \

@@ -3,8 +3,7 @@
  * Rows of any table, by its declaration.
  */
 #include "profile/schema.h"
-
-#include <stdlib.h>
+#include "util/util.h"
 
 /* As PROFILE_MEMBER lays it out. */
 struct list {
@@ -30,19 +29,11 @@ struct schema_items schema_items(const struct profile *profile, const struct sch
     return (struct schema_items){list.items, list.count};
 }
 
-/* Ids are 32 bits wide. */
 void *schema_add(struct profile *profile, const struct schema_table *table)
 {
     struct list list = list_of(profile, table);
-    if (list.count == list.capacity) {
-        size_t larger = list.capacity ? list.capacity * 2 : 16;
-        void *moved =
-            larger > UINT32_MAX ? NULL : reallocarray(list.items, larger, table->item_bytes);
-        if (!moved)
-            return NULL;
-        list.items = moved;
-        list.capacity = larger;
-    }
+    if (!util_grow(&list.items, &list.capacity, list.count, table->item_bytes))
+        return NULL;
     void *item = (char *)list.items + list.count++ * table->item_bytes;
     set_list(profile, table, list);
     return memset(item, 0, table->item_bytes);

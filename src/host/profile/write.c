@@ -8,6 +8,7 @@
  */
 #include "profile/profile.h"
 #include "profile/schema.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,7 @@ struct writer {
     const struct profile *profile;
     sqlite3 *db;
     sqlite3_stmt *insert_name;
-    const char **names; /* hash table of texts, linear probing; id beside it */
-    uint32_t *name_ids;
-    size_t name_count, name_capacity;
+    struct util_strings names; /* number: id - 1 */
 };
 
 __attribute__((format(printf, 3, 4))) static void say(char *error, size_t error_bytes,
@@ -56,57 +55,21 @@ static enum base_status status_of_errno(int number)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-static bool grow_names(struct writer *writer)
-{
-    size_t capacity = writer->name_capacity ? writer->name_capacity * 2 : 1024;
-    const char **names = calloc(capacity, sizeof *names);
-    uint32_t *ids = calloc(capacity, sizeof *ids);
-    if (!names || !ids) {
-        free(names);
-        free(ids);
-        return false;
-    }
-    for (size_t i = 0; i < writer->name_capacity; i++) {
-        if (!writer->names[i])
-            continue;
-        size_t slot = base_hash_bytes(writer->names[i], strlen(writer->names[i]), 0);
-        while (names[slot &= capacity - 1])
-            slot++;
-        names[slot] = writer->names[i];
-        ids[slot] = writer->name_ids[i];
-    }
-    free(writer->names);
-    free(writer->name_ids);
-    writer->names = names;
-    writer->name_ids = ids;
-    writer->name_capacity = capacity;
-    return true;
-}
-
 /* Id of text in table `name`, inserted at its first use. SQLite status. */
 static int name_id(struct writer *writer, const char *text, uint32_t *id)
 {
-    if (writer->name_count * 2 >= writer->name_capacity && !grow_names(writer))
+    size_t known = writer->names.count;
+    uint32_t number;
+    if (!util_strings_add(&writer->names, text, strlen(text), &number))
         return SQLITE_NOMEM;
-    size_t slot = base_hash_bytes(text, strlen(text), 0);
-    while (writer->names[slot &= writer->name_capacity - 1]) {
-        if (strcmp(writer->names[slot], text) == 0) {
-            *id = writer->name_ids[slot];
-            return SQLITE_OK;
-        }
-        slot++;
-    }
-    uint32_t new_id = (uint32_t)++writer->name_count;
-    writer->names[slot] = text;
-    writer->name_ids[slot] = new_id;
-    sqlite3_bind_int64(writer->insert_name, 1, new_id);
+    *id = number + 1;
+    if (number < known)
+        return SQLITE_OK;
+    sqlite3_bind_int64(writer->insert_name, 1, *id);
     sqlite3_bind_text(writer->insert_name, 2, text, -1, SQLITE_STATIC);
     int result = sqlite3_step(writer->insert_name);
     sqlite3_reset(writer->insert_name);
-    if (result != SQLITE_DONE)
-        return result;
-    *id = new_id;
-    return SQLITE_OK;
+    return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
@@ -248,8 +211,7 @@ static enum base_status write_database(const struct profile *profile, const char
     if (writer.db)
         reason = sqlite3_system_errno(writer.db);
     sqlite3_close(writer.db);
-    free(writer.names);
-    free(writer.name_ids);
+    util_strings_free(&writer.names);
     if (result == SQLITE_OK)
         return BASE_OK;
     if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
@@ -270,7 +232,7 @@ static enum base_status write_database(const struct profile *profile, const char
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* What stands at path may be replaced. *exists tells whether anything does. */
+/* What stands at path may be replaced. *exists says whether anything does. */
 static enum base_status check_target(const char *path, bool *exists, char *error,
                                      size_t error_bytes)
 {

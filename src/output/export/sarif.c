@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Code scanning services show no more; what is left out is told in the run's properties. */
+/* Code scanning services show no more; what is left out is listed in the run's properties. */
 enum { MOST_RESULTS = 5000 };
 
 struct key { /* what one result is */
@@ -82,21 +82,6 @@ static bool is_finding(const struct walk *walk, const struct walk_sample *sample
            (!sample->kind->first_alone || metric == 0);
 }
 
-static bool make_room(struct results *results)
-{
-    if (results->keys.count <= results->capacity)
-        return true;
-    struct result *moved =
-        reallocarray(results->items, results->keys.capacity, sizeof *results->items);
-    if (!moved)
-        return false;
-    memset(moved + results->capacity, 0,
-           (results->keys.capacity - results->capacity) * sizeof *moved);
-    results->items = moved;
-    results->capacity = results->keys.capacity;
-    return true;
-}
-
 static bool add_sample(struct results *results, size_t index)
 {
     const struct walk *walk = results->walk;
@@ -116,7 +101,7 @@ static bool add_sample(struct results *results, size_t index)
         key.second_line = walk_place(walk, ends.second)->line;
     }
     uint32_t id = numbered_id(&results->keys, &key);
-    if (id == UINT32_MAX || !make_room(results))
+    if (id == UINT32_MAX || !UTIL_GROW_ZEROED(results->items, results->capacity, id))
         return false;
     struct result *result = &results->items[id];
     uint64_t value = walk_value(walk, sample, column);
@@ -218,7 +203,7 @@ static void message_of(struct results *results, const struct result *result,
     snprintf(numbers, sizeof numbers, "%" PRIu64 " of %" PRIu64 " %s (%u.%u %%)", result->value,
              metric->total, metric->name, tenths / 10, tenths % 10);
     bool second = ends->second != UINT32_MAX;
-    const char *detail = walk->strings[sample->detail];
+    const char *detail = walk->strings.texts[sample->detail];
     int printed =
         asprintf(&text, "%s %s: %s%s%s%s%s%s.", sample->kind->finding, numbers,
                  ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "an unknown location",

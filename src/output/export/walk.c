@@ -61,43 +61,18 @@ static uint32_t number_of(const struct walk *walk, const struct walk_kind *kind)
 
 /* ---- strings and places ---------------------------------------------------------------------- */
 
-static uint32_t keep_string(struct walk *walk, char *text)
-{
-    if (walk->strings_count == walk->strings_capacity) {
-        size_t capacity = walk->strings_capacity ? 2 * walk->strings_capacity : 256;
-        char **moved = reallocarray(walk->strings, capacity, sizeof *moved);
-        if (!moved || capacity > UINT32_MAX)
-            return UINT32_MAX;
-        walk->strings = moved;
-        walk->strings_capacity = capacity;
-    }
-    walk->strings[walk->strings_count] = text;
-    return (uint32_t)walk->strings_count++;
-}
-
 uint32_t walk_string(struct walk *walk, const char *text)
 {
     size_t bytes = text ? strlen(text) : 0;
+    uint32_t id = 0;
     if (walk->failed || bytes == 0)
         return 0;
     char *clean = malloc(bytes + 1);
-    uint32_t *value = NULL;
-    if (clean) {
+    if (clean)
         name_clean(text, clean, bytes + 1);
-        uint64_t key = base_hash_bytes(clean, strlen(clean), 0);
-        for (; (value = map_at(&walk->strings_map, key)) && *value; key++)
-            if (strcmp(walk->strings[*value], clean) == 0) {
-                free(clean);
-                return *value;
-            }
-    }
-    uint32_t id = value ? keep_string(walk, clean) : UINT32_MAX;
-    if (id == UINT32_MAX) {
-        free(clean);
-        walk->failed = true;
-        return 0;
-    }
-    return *value = id;
+    walk->failed = !clean || !util_strings_add(&walk->strings, clean, strlen(clean), &id);
+    free(clean);
+    return id;
 }
 
 static uint32_t add_place(struct walk *walk, const struct walk_function *function,
@@ -201,17 +176,8 @@ void walk_add(struct walk *walk, struct walk_sample sample, const double *values
     }
     if (!any)
         return;
-    if (walk->samples_count == walk->samples_capacity) {
-        size_t capacity = walk->samples_capacity ? 2 * walk->samples_capacity : 256;
-        struct walk_sample *moved = reallocarray(walk->samples, capacity, sizeof *moved);
-        if (!moved) {
-            walk->failed = true;
-            return;
-        }
-        walk->samples = moved;
-        walk->samples_capacity = capacity;
-    }
-    walk->samples[walk->samples_count++] = sample;
+    if (!UTIL_PUSH(walk->samples, walk->samples_count, walk->samples_capacity, sample))
+        walk->failed = true;
 }
 
 void walk_add_sampled(struct walk *walk, uint32_t kind, uint32_t metric)
@@ -356,19 +322,15 @@ size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
 static void fill(struct walk *walk)
 {
     const struct profile *profile = walk->profile;
-    char *empty = calloc(1, 1);
+    uint32_t empty;
     walk->functions.bytes = sizeof(struct walk_function);
     walk->places.bytes = sizeof(struct walk_place);
     walk->modules = calloc(profile->modules_count + 1, sizeof *walk->modules);
     walk->frame_places = calloc(profile->frames_count + 1, sizeof *walk->frame_places);
     walk->vertex_places = calloc(profile->vertices_count + 1, sizeof *walk->vertex_places);
     walk->call_places = calloc(profile->vertices_count + 1, sizeof *walk->call_places);
-    if (!empty || keep_string(walk, empty) == UINT32_MAX) {
-        free(empty);
-        walk->failed = true;
-    }
-    if (walk->failed || !number_kinds(walk) || !walk->modules || !walk->frame_places ||
-        !walk->vertex_places || !walk->call_places) {
+    if (!util_strings_add(&walk->strings, "", 0, &empty) || !number_kinds(walk) || !walk->modules ||
+        !walk->frame_places || !walk->vertex_places || !walk->call_places) {
         walk->failed = true;
         return;
     }
@@ -404,10 +366,7 @@ enum base_status walk_open(struct walk *walk, const struct profile *profile,
 
 void walk_close(struct walk *walk)
 {
-    for (size_t i = 0; i < walk->strings_count; i++)
-        free(walk->strings[i]);
-    free(walk->strings);
-    map_free(&walk->strings_map);
+    util_strings_free(&walk->strings);
     numbered_free(&walk->functions);
     numbered_free(&walk->places);
     free(walk->modules);

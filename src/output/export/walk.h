@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h), with strings, functions
- * and places numbered, each once (map.c).
+ * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h),
+ * with strings, functions and places numbered, each once (map.c).
  */
 #ifndef HEADROOM_EXPORT_WALK_H
 #define HEADROOM_EXPORT_WALK_H
 
 #include "export/samples.h"
+#include "util/util.h"
 
 /* ---- numbers for things (map.c) -------------------------------------------------------------- */
 
-/* From keys to values that the caller sets; no key is removed. */
-struct map {
-    uint64_t *keys;
-    uint32_t *values;
-    size_t mask, count;
-};
-
-/* The key's value, 0 when it is new; valid until the next call. NULL: no memory. */
-uint32_t *map_at(struct map *map, uint64_t key);
-void map_free(struct map *map);
-
 /* Records of equal size, each once, numbered from 0. Their bytes are compared, padding included. */
 struct numbered {
-    struct map map;
+    struct util_index index;
     void *items;
     size_t bytes, count, capacity;
     size_t most; /* 0: as many as numbers go; else *full is set instead of one more */
@@ -77,9 +67,7 @@ struct walk {
     size_t columns_count;
     struct walk_sample *samples; /* those with a value that is to be written                   */
     size_t samples_count, samples_capacity;
-    char **strings; /* 0 is ""                                                      */
-    size_t strings_count, strings_capacity;
-    struct map strings_map;
+    struct util_strings strings; /* 0 is ""                                                */
     struct numbered functions, places;
     uint32_t *modules;       /* by module: its path, a string                           */
     uint32_t *frame_places;  /* by frame                                                */
@@ -88,11 +76,11 @@ struct walk {
     uint32_t cut_place;
     struct walk_numbered_kind *kinds; /* by number                                        */
     size_t kinds_count;
-    bool failed;                     /* no memory: nothing else in here is to be used          */
-    bool full;                       /* more stacks than walk_most_stacks                      */
+    bool failed; /* no memory: nothing else in here is to be used          */
+    bool full;   /* more stacks than walk_most_stacks                      */
 };
 
-/* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
+/* BASE_NOT_FOUND: no such metric, *error says why. Frees itself on failure. */
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
                            const struct export_options *options, char *error, size_t error_bytes);
 void walk_close(struct walk *walk);
@@ -129,16 +117,16 @@ static inline const struct walk_function *walk_function(const struct walk *walk,
 /* Of a place. */
 static inline const char *walk_name(const struct walk *walk, uint32_t place)
 {
-    return walk->strings[walk_function(walk, walk_place(walk, place)->function)->name];
+    return walk->strings.texts[walk_function(walk, walk_place(walk, place)->function)->name];
 }
 static inline const char *walk_file(const struct walk *walk, uint32_t place)
 {
-    return walk->strings[walk_function(walk, walk_place(walk, place)->function)->file];
+    return walk->strings.texts[walk_function(walk, walk_place(walk, place)->function)->file];
 }
 static inline const char *walk_module(const struct walk *walk, uint32_t place)
 {
     uint32_t module = walk_function(walk, walk_place(walk, place)->function)->module;
-    return walk->strings[walk->modules[module]];
+    return walk->strings.texts[walk->modules[module]];
 }
 
 /* ---- formats -------------------------------------------------------------------------------- */

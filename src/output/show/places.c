@@ -1,25 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "show/places.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- hash table from keys to numbers ------------------------------------------------------- */
-
-struct table {
-    uint32_t *slots; /* number + 1; 0: empty */
-    size_t capacity;
-};
-
-static bool table_make(struct table *table, size_t items)
-{
-    size_t capacity = 16;
-    while (capacity < items * 2)
-        capacity *= 2;
-    table->slots = calloc(capacity, sizeof *table->slots);
-    table->capacity = capacity;
-    return table->slots != NULL;
-}
 
 /* ---- frames that read the same --------------------------------------------------------------- */
 
@@ -39,6 +23,11 @@ static bool reads_same(const struct profile_frame *a, const struct profile_frame
     return a->function || a->line || a->address == b->address;
 }
 
+static bool equal_reading(const void *items, uint32_t item, const void *key)
+{
+    return reads_same(&((const struct profile_frame *)items)[item], key);
+}
+
 static uint64_t reading_hash(const struct profile_frame *frame)
 {
     uint64_t hash = base_mix64((uint64_t)frame->module << 32 | frame->line);
@@ -54,21 +43,16 @@ static uint64_t reading_hash(const struct profile_frame *frame)
 static bool classify_frames(struct places *places)
 {
     const struct profile *profile = places->profile;
-    struct table table;
+    const struct profile_frame *frames = profile->frames;
+    struct util_index index = {0};
+    bool good, found;
     places->classes = calloc(profile->frames_count, sizeof *places->classes);
-    if (!places->classes || !table_make(&table, profile->frames_count))
-        return false;
-    for (size_t i = 1; i < profile->frames_count; i++) {
-        size_t slot = reading_hash(&profile->frames[i]) & (table.capacity - 1);
-        while (table.slots[slot] &&
-               !reads_same(&profile->frames[table.slots[slot] - 1], &profile->frames[i]))
-            slot = (slot + 1) & (table.capacity - 1);
-        if (!table.slots[slot])
-            table.slots[slot] = (uint32_t)i + 1;
-        places->classes[i] = table.slots[slot] - 1;
-    }
-    free(table.slots);
-    return true;
+    good = places->classes && util_index_reserve(&index, profile->frames_count);
+    for (uint32_t i = 1; good && i < profile->frames_count; i++)
+        good = util_index_enter(&index, reading_hash(&frames[i]), equal_reading, frames, &frames[i],
+                                i, &places->classes[i], &found);
+    util_index_free(&index);
+    return good;
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -79,36 +63,45 @@ static uint32_t fold(const struct places *places, uint32_t parent, uint32_t clas
                        places->items[place].class == class);
 }
 
+static bool equal_place(const void *items, uint32_t item, const void *key)
+{
+    return memcmp(&((const struct place *)items)[item], key, sizeof(struct place)) == 0;
+}
+
+static bool enter_place(struct places *places, struct util_index *index, struct place place,
+                        uint32_t *number)
+{
+    bool found;
+    if (!util_index_enter(index, base_mix64((uint64_t)place.parent << 32 | place.class),
+                          equal_place, places->items, &place, (uint32_t)places->count, number,
+                          &found))
+        return false;
+    if (!found)
+        places->items[places->count++] = place;
+    return true;
+}
+
 /* There are at most as many places as contexts, so nothing grows. */
 static bool number_places(struct places *places, bool fold_recursion)
 {
     const struct profile *profile = places->profile;
-    struct table table = {0};
+    struct util_index index = {0};
     places->place_of = calloc(profile->contexts_count, sizeof *places->place_of);
     places->items = calloc(profile->contexts_count, sizeof *places->items);
-    if (!places->place_of || !places->items || !table_make(&table, profile->contexts_count))
-        return false;
+    bool good =
+        places->place_of && places->items && util_index_reserve(&index, profile->contexts_count);
     places->count = 1;
-    for (size_t i = 1; i < profile->contexts_count; i++) {
+    for (size_t i = 1; good && i < profile->contexts_count; i++) {
         struct place place = {places->place_of[profile->contexts[i].parent],
                               places->classes[profile->contexts[i].frame]};
         uint32_t folded = fold_recursion ? fold(places, place.parent, place.class) : 0;
-        if (folded) {
+        if (folded)
             places->place_of[i] = folded;
-            continue;
-        }
-        size_t slot = base_mix64((uint64_t)place.parent << 32 | place.class) & (table.capacity - 1);
-        while (table.slots[slot] &&
-               memcmp(&places->items[table.slots[slot] - 1], &place, sizeof place) != 0)
-            slot = (slot + 1) & (table.capacity - 1);
-        if (!table.slots[slot]) {
-            places->items[places->count] = place;
-            table.slots[slot] = (uint32_t)++places->count;
-        }
-        places->place_of[i] = table.slots[slot] - 1;
+        else
+            good = enter_place(places, &index, place, &places->place_of[i]);
     }
-    free(table.slots);
-    return true;
+    util_index_free(&index);
+    return good;
 }
 
 enum base_status places_make(const struct profile *profile, bool fold_recursion,
@@ -134,33 +127,37 @@ void places_free(struct places *places)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+static bool equal_pair(const void *items, uint32_t item, const void *key)
+{
+    return ((const uint64_t *)items)[item] == *(const uint64_t *)key;
+}
+
 bool place_pairs_make(struct place_pairs *pairs, size_t most)
 {
-    struct table table;
-    uint64_t *keys = calloc(most + 1, sizeof *keys);
-    if (!keys || !table_make(&table, most)) {
-        free(keys);
+    struct place_pairs made = {.keys = calloc(most + 1, sizeof *made.keys), .most = most};
+    if (!made.keys || !util_index_reserve(&made.index, most)) {
+        free(made.keys);
         return false;
     }
-    *pairs = (struct place_pairs){.keys = keys, .slots = table.slots, .capacity = table.capacity};
+    *pairs = made;
     return true;
 }
 
 void place_pairs_free(struct place_pairs *pairs)
 {
     free(pairs->keys);
-    free(pairs->slots);
+    util_index_free(&pairs->index);
 }
 
 size_t place_pairs_number(struct place_pairs *pairs, uint32_t first, uint32_t second)
 {
     uint64_t key = (uint64_t)first << 32 | second;
-    size_t slot = base_mix64(key) & (pairs->capacity - 1);
-    while (pairs->slots[slot] && pairs->keys[pairs->slots[slot] - 1] != key)
-        slot = (slot + 1) & (pairs->capacity - 1);
-    if (!pairs->slots[slot]) {
-        pairs->keys[pairs->count] = key;
-        pairs->slots[slot] = (uint32_t)++pairs->count;
-    }
-    return pairs->slots[slot] - 1;
+    uint32_t number = 0;
+    bool found;
+    bool good = util_index_enter(&pairs->index, base_mix64(key), equal_pair, pairs->keys, &key,
+                                 (uint32_t)pairs->count, &number, &found);
+    assert(good && (found || pairs->count < pairs->most)); /* room was made for `most` */
+    if (good && !found)
+        pairs->keys[pairs->count++] = key;
+    return number;
 }
