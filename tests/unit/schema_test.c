@@ -195,7 +195,7 @@ static const char *sql_in_file(sqlite3 *db, const char *name)
 /* Each statement of the document is one of the file's, and the other way round. */
 static void files_have_this_schema(void **state)
 {
-    char path[] = "/tmp/headroom-schema-XXXXXX", error[PROFILE_ERROR_BYTES];
+    char path[64] = "/tmp/headroom-schema-XXXXXX", error[PROFILE_ERROR_BYTES];
     int file = mkstemp(path);
     assert_true(file >= 0 && close(file) == 0);
     struct profile *profile = profile_new();
