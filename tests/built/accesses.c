@@ -12,7 +12,7 @@
  */
 #include "isa/isa.h"
 #include "stepping.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,12 +25,14 @@ static int64_t farthest;
 
 static void read_map(const struct stepping_image *image, const Elf64_Shdr *map)
 {
-    for (size_t at = 0; at + sizeof(struct built_function) <= map->sh_size;) {
-        const struct built_function *entry = (const void *)(image->data + map->sh_offset + at);
-        if (entry->magic != BUILT_ENTRY_MAGIC)
+    for (size_t at = 0; at + sizeof(struct instrumented_function) <= map->sh_size;) {
+        const struct instrumented_function *entry =
+            (const void *)(image->data + map->sh_offset + at);
+        if (entry->magic != INSTRUMENTED_ENTRY_MAGIC)
             stepping_fail("the map has no entry where one was expected");
-        if (entry->reason <= BUILT_TRUNCATED)
-            stepping_watch(image, map->sh_addr + at + offsetof(struct built_function, entry) +
+        if (entry->reason <= INSTRUMENTED_TRUNCATED)
+            stepping_watch(image, map->sh_addr + at +
+                                      offsetof(struct instrumented_function, entry) +
                                       (uint64_t)(int64_t)entry->entry);
         at += 4 * (size_t)entry->words;
     }
@@ -108,7 +110,7 @@ static bool is_inserted(const struct isa_insn *insn, const struct base_registers
     if (insn->access_count != 1 ||
         !isa_effective_address(insn, &insn->accesses[0], registers, &address))
         return false;
-    return address - registers->fs_base - distance < BUILT_LANES * sizeof(int64_t) ||
+    return address - registers->fs_base - distance < INSTRUMENTED_LANES * sizeof(int64_t) ||
            (insn->accesses[0].direction == ISA_LOAD && insn->accesses[0].bytes == 8 &&
             word_at(address) == distance);
 }
@@ -151,7 +153,7 @@ static bool count_straight(uint64_t ip)
 
 static int64_t deviation(const struct base_registers *registers)
 {
-    uint64_t words[BUILT_LANES + 1]; /* left, before */
+    uint64_t words[INSTRUMENTED_LANES + 1]; /* left, before */
     stepping_peek(registers->fs_base + distance, words, sizeof words);
     int64_t sum = -(int64_t)accesses;
     for (size_t i = 0; i < BASE_COUNT(words); i++)

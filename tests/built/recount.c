@@ -9,7 +9,7 @@
  * stack.
  */
 #include "stepping.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@
 struct function {
     uint64_t entry;
     uint32_t blocks, edges;
-    const struct built_block *block;
-    const struct built_edge *edge;
+    const struct instrumented_block *block;
+    const struct instrumented_edge *edge;
     unsigned char *retreats; /* by edge */
 };
 
@@ -43,7 +43,7 @@ static void visit(struct function *function, uint32_t block, unsigned char *stat
 {
     state[block] = 1;
     for (uint32_t i = 0; i < function->edges; i++) {
-        const struct built_edge *edge = &function->edge[i];
+        const struct instrumented_edge *edge = &function->edge[i];
         if (edge->from != block || edge->to == EXIT_EDGE || edge->flags)
             continue;
         if (state[edge->to] == 1)
@@ -60,7 +60,7 @@ static void find_retreats(struct function *function)
     function->retreats = stepping_must(calloc(function->edges + 1, 1));
     visit(function, 0, state);
     for (uint32_t i = 0; i < function->blocks; i++)
-        if (function->block[i].flags & BUILT_BLOCK_ROOT && !state[i])
+        if (function->block[i].flags & INSTRUMENTED_BLOCK_ROOT && !state[i])
             visit(function, i, state);
     for (uint32_t i = 0; i < function->blocks; i++)
         if (!state[i])
@@ -94,10 +94,11 @@ static void read_map(const struct stepping_image *image)
         stepping_fail("the program has no map");
     const char *map = image->data + section->sh_offset;
     size_t bytes = section->sh_size;
-    functions = stepping_must(calloc(bytes / sizeof(struct built_function) + 1, sizeof *functions));
-    for (size_t at = 0; at + sizeof(struct built_function) <= bytes;) {
-        const struct built_function *entry = (const void *)(map + at);
-        if (entry->magic != BUILT_ENTRY_MAGIC)
+    functions =
+        stepping_must(calloc(bytes / sizeof(struct instrumented_function) + 1, sizeof *functions));
+    for (size_t at = 0; at + sizeof(struct instrumented_function) <= bytes;) {
+        const struct instrumented_function *entry = (const void *)(map + at);
+        if (entry->magic != INSTRUMENTED_ENTRY_MAGIC)
             stepping_fail("the map has no entry where one was expected");
         at += 4 * (size_t)entry->words;
         if (!entry->table_kind)

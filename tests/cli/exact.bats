@@ -543,7 +543,7 @@ END
     for option in exact unit sample-locations what-if-cache no-stack trace; do
         grep -q -- "--$option" out
         grep -q -- "--$option" bash
-        grep -q -- "--$option\[" zsh
+        grep -Eq -- "--$option=?\[" zsh
         grep -q -- "-l $option" fish
         grep -qF -- "${option//-/\\-}" reuse.1
     done

@@ -154,8 +154,8 @@ static int read_blocks(char **words)
     struct binary_options symbols = {0};
     int region = open(words[1], O_RDONLY | O_CLOEXEC);
     require(region >= 0);
-    return finish_import(import_blocks(words[0], region, &run, NULL, 0, &symbols, words[2], NULL,
-                                       NULL, error, sizeof error),
+    return finish_import(import_spans(words[0], region, &run, NULL, 0, &symbols, words[2], NULL,
+                                      NULL, error, sizeof error),
                          error);
 }
 
@@ -168,7 +168,8 @@ static int read_built(char **words)
     int region = open(words[0], O_RDONLY | O_CLOEXEC);
     require(region >= 0);
     return finish_import(
-        import_built(region, &run, &symbols, words[1], NULL, NULL, error, sizeof error), error);
+        import_instrumented(region, &run, &symbols, words[1], NULL, NULL, error, sizeof error),
+        error);
 }
 
 /* ---- what a reader must not do: the verdicts are tried on these ---------------------------------

@@ -5,11 +5,19 @@
 
 load ../cli/common
 
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    meson install -C "$BUILD" --no-rebuild --quiet --destdir "$PWD/stage" >log 2>&1 || { cat log; return 1; }
+    meson introspect "$BUILD" --buildoptions |
+        python3 -c 'import json, sys; print(*(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))' >prefix
+}
+
+# A copy of it, for the test to change.
 installing()
 {
-    meson install -C "$BUILD" --no-rebuild --quiet --destdir "$PWD/stage" >log 2>&1 || { cat log; return 1; }
-    prefix=$PWD/stage$(meson introspect "$BUILD" --buildoptions |
-        python3 -c 'import json, sys; print(*(o["value"] for o in json.load(sys.stdin) if o["name"] == "prefix"))')
+    cp -a "$BATS_FILE_TMPDIR/stage" .
+    prefix=$PWD/stage$(cat "$BATS_FILE_TMPDIR/prefix")
     prefix=${prefix%/}
     documents=$prefix/share/doc/headroom
 }
@@ -77,6 +85,14 @@ END
     rm "$agent"
     try 125 here waste -q -- true
     one_sentence "libheadroom-agent.so"
+}
+
+@test "doctor's JSON is whole where the agent's name is no text" {
+    installing
+    mv stage $'stage\xff'
+    prefix=${prefix/stage/$'stage\xff'}
+    here doctor --format json >doctor || true
+    python3 -c 'import json; assert "agent" in [c["name"] for c in json.load(open("doctor"))["checks"]]'
 }
 
 @test "the exact engine is found beside the installed program" {

@@ -8,7 +8,7 @@
 #include "import/import.h"
 #include "numbering/numbering.h"
 #include "profile/profile.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static int read_fixture(void **state)
     assert_int_equal(binary_read(binary, fixture.map, fixture.words, fixture.map_bytes), BASE_OK);
     binary_close(binary);
     for (int i = 0; i < FUNCTIONS; i++) {
-        while (fixture.words[at] != BUILT_ENTRY_MAGIC)
+        while (fixture.words[at] != INSTRUMENTED_ENTRY_MAGIC)
             at++;
         entries[i] = 4 * at;
         at += fixture.words[at + 1];
@@ -74,10 +74,11 @@ static void put_word(const struct region *region, uint64_t offset, uint64_t word
 
 static struct region new_region(void)
 {
-    struct region region = {memfd_create("region", MFD_CLOEXEC), BUILT_PAGE};
-    struct built_region header = {.magic = BUILT_MAGIC, .version = BUILT_VERSION};
+    struct region region = {memfd_create("region", MFD_CLOEXEC), INSTRUMENTED_PAGE};
+    struct instrumented_region header = {.magic = INSTRUMENTED_MAGIC,
+                                         .version = INSTRUMENTED_VERSION};
     assert_true(region.file >= 0);
-    assert_int_equal(ftruncate(region.file, (off_t)BUILT_REGION_BYTES), 0);
+    assert_int_equal(ftruncate(region.file, (off_t)INSTRUMENTED_REGION_BYTES), 0);
     put(&region, 0, &header, sizeof header);
     return region;
 }
@@ -87,12 +88,13 @@ static uint64_t add_piece(struct region *region, uint32_t kind, uint32_t process
                           uint64_t bytes, uint64_t of)
 {
     uint64_t offset = region->next;
-    struct built_piece piece = {
+    struct instrumented_piece piece = {
         .kind = kind,
         .pid = 100 + process,
         .tid = tid,
         .process = process,
-        .bytes = (bytes + sizeof piece + BUILT_PAGE - 1) / BUILT_PAGE * BUILT_PAGE,
+        .bytes =
+            (bytes + sizeof piece + INSTRUMENTED_PAGE - 1) / INSTRUMENTED_PAGE * INSTRUMENTED_PAGE,
         .address = UINT64_C(0x600000000000) + offset,
         .module = fixture.map + (process == 1 ? BIAS : SECOND_BIAS),
         .of = of,
@@ -109,10 +111,10 @@ static uint64_t address_of(uint64_t offset)
 
 static void add_module(struct region *region, uint32_t process, const char *path)
 {
-    struct built_module module = {0};
+    struct instrumented_module module = {0};
     uint64_t bias = process == 1 ? BIAS : SECOND_BIAS;
-    uint64_t offset = add_piece(region, BUILT_PIECE_MODULE, process, 100 + process,
-                                sizeof module - sizeof(struct built_piece), 0);
+    uint64_t offset = add_piece(region, INSTRUMENTED_PIECE_MODULE, process, 100 + process,
+                                sizeof module - sizeof(struct instrumented_piece), 0);
     module.map = fixture.map + bias;
     module.map_bytes = fixture.map_bytes;
     module.counters = fixture.counters + bias;
@@ -127,18 +129,19 @@ static void add_module(struct region *region, uint32_t process, const char *path
 
 static void add_overhead(struct region *region, double cycles_per_read)
 {
-    uint64_t offset = add_piece(region, BUILT_PIECE_OVERHEAD, 1, 101, 16, 0);
+    uint64_t offset = add_piece(region, INSTRUMENTED_PIECE_OVERHEAD, 1, 101, 16, 0);
     double values[2] = {cycles_per_read, 2.5};
-    put(region, offset + sizeof(struct built_piece), values, sizeof values);
+    put(region, offset + sizeof(struct instrumented_piece), values, sizeof values);
 }
 
 /* Where the function's cells are behind the start of a COUNTERS piece. */
 static uint64_t cells_of(enum function function)
 {
-    struct built_function head;
+    struct instrumented_function head;
     memcpy(&head, (char *)fixture.words + entries[function], sizeof head);
-    uint64_t word = fixture.map + entries[function] + offsetof(struct built_function, table);
-    return word + (uint64_t)(int64_t)head.table - fixture.counters + sizeof(struct built_piece);
+    uint64_t word = fixture.map + entries[function] + offsetof(struct instrumented_function, table);
+    return word + (uint64_t)(int64_t)head.table - fixture.counters +
+           sizeof(struct instrumented_piece);
 }
 
 /* ---- numbers of paths ------------------------------------------------------------------------ */
@@ -147,13 +150,13 @@ static uint64_t cells_of(enum function function)
 static uint64_t number_of(enum function function, uint32_t ends, const uint32_t *blocks,
                           uint32_t count)
 {
-    struct built_function head;
+    struct instrumented_function head;
     struct numbering_edge edges[16];
     uint32_t got[16];
     struct numbering *paths;
     const uint32_t *words = fixture.words + entries[function] / 4;
     memcpy(&head, words, sizeof head);
-    words += (sizeof head + head.blocks * sizeof(struct built_block)) / 4;
+    words += (sizeof head + head.blocks * sizeof(struct instrumented_block)) / 4;
     for (uint32_t i = 0; i < head.edges; i++)
         edges[i] = (struct numbering_edge){words[3 * i], words[3 * i + 1], words[3 * i + 2], -1};
     struct numbering_graph graph = {head.blocks, head.edges, NULL, edges};
@@ -190,8 +193,8 @@ static void put_path(const struct region *region, uint64_t piece, uint64_t numbe
 static void put_hashed(const struct region *region, uint64_t table, uint32_t slot, uint64_t number,
                        uint64_t count)
 {
-    struct built_hash_cell cell = {number + 1, count, 0, 0};
-    put(region, table + sizeof(struct built_hash) + slot * sizeof cell, &cell, sizeof cell);
+    struct instrumented_hash_cell cell = {number + 1, count, 0, 0};
+    put(region, table + sizeof(struct instrumented_hash) + slot * sizeof cell, &cell, sizeof cell);
 }
 
 /* ---- importing ------------------------------------------------------------------------------- */
@@ -229,7 +232,7 @@ static enum base_status try_import(const struct region *region, struct profile *
     struct binary_options symbols = {0};
     char error[512] = "";
     enum base_status status =
-        import_built(region->file, &run, &symbols, output, NULL, NULL, error, sizeof error);
+        import_instrumented(region->file, &run, &symbols, output, NULL, NULL, error, sizeof error);
     if (status == BASE_OK)
         assert_int_equal(profile_read(output, profile, error, sizeof error), BASE_OK);
     else
@@ -320,19 +323,21 @@ static struct region counted_region(const struct numbers *n)
     struct region region = new_region();
     add_module(&region, 1, FIXTURE);
     add_overhead(&region, 10);
-    uint64_t first = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
+    uint64_t first =
+        add_piece(&region, INSTRUMENTED_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
     put_path(&region, first, n->entered, 3, 3, 300);
     put_path(&region, first, n->around, 10, 4, 1000);
     put_path(&region, first, n->left, 3, 0, 0);
     put_hashed(&region, first + cells_of(HASHED), 17, n->through, 4);
-    put_word(&region, first + sizeof(struct built_piece), 12345); /* nobody's */
-    uint64_t hash = add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 32,
+    put_word(&region, first + sizeof(struct instrumented_piece), 12345); /* nobody's */
+    uint64_t hash = add_piece(&region, INSTRUMENTED_PIECE_HASH, 1, 101, 24 + 512 * 32,
                               address_of(first + cells_of(HASHED)));
-    put_word(&region, hash + sizeof(struct built_piece) + 16, 511);
-    put_hashed(&region, hash + sizeof(struct built_piece), 0, n->through, 6);
-    put_hashed(&region, hash + sizeof(struct built_piece), 511, n->across, 1);
+    put_word(&region, hash + sizeof(struct instrumented_piece) + 16, 511);
+    put_hashed(&region, hash + sizeof(struct instrumented_piece), 0, n->through, 6);
+    put_hashed(&region, hash + sizeof(struct instrumented_piece), 511, n->across, 1);
     add_module(&region, 2, FIXTURE);
-    uint64_t second = add_piece(&region, BUILT_PIECE_COUNTERS, 2, 102, fixture.counters_bytes, 0);
+    uint64_t second =
+        add_piece(&region, INSTRUMENTED_PIECE_COUNTERS, 2, 102, fixture.counters_bytes, 0);
     put_path(&region, second, n->around, 5, 1, 100);
     return region;
 }
@@ -387,8 +392,8 @@ static void functions_are_listed_with_what_became_of_them(void **state)
     function = function_named(profile, "plain", &id);
     assert_true(function->reason == PROFILE_PATH_WHOLE && function->blocks == 1);
     function = function_named(profile, "skipped", &id);
-    assert_int_equal(function->reason, BUILT_SKIP_INDIRECT);
-    assert_string_equal(function->why, built_reasons[BUILT_SKIP_INDIRECT]);
+    assert_int_equal(function->reason, INSTRUMENTED_SKIP_INDIRECT);
+    assert_string_equal(function->why, instrumented_reasons[INSTRUMENTED_SKIP_INDIRECT]);
     assert_string_equal(function->file, "/source/built.c");
     assert_int_equal(profile->modules_count, 2);
     assert_true(profile->modules[1].build_id_bytes > 0);
@@ -409,8 +414,9 @@ static void the_run_is_described(void **state)
     assert_string_equal(profile->arguments[1].text, "-x");
     assert_true(says(profile, "something else"));
     assert_int_equal(profile->path_runs_count, 1);
-    assert_int_equal(profile->path_runs[0].modes,
-                     BUILT_PATHS | BUILT_CONTEXTS | BUILT_CALL_SITES | BUILT_CYCLES);
+    assert_int_equal(profile->path_runs[0].modes, INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS |
+                                                      INSTRUMENTED_CALL_SITES |
+                                                      INSTRUMENTED_CYCLES);
     assert_true(profile->path_runs[0].cycles_per_read == 10);
     assert_true(profile->path_runs[0].cycles_per_ns == 2.5);
     profile_free(profile);
@@ -429,7 +435,7 @@ static uint64_t put_record(const struct region *region, struct written *written,
                            uint64_t parent, uint32_t slot, uint32_t slots, uint32_t cells,
                            uint64_t count, uint64_t cycles)
 {
-    struct built_record record = {
+    struct instrumented_record record = {
         .function = function == no_entry ? 0 : fixture.map + BIAS + entries[function],
         .parent = parent,
         .count = count,
@@ -448,7 +454,8 @@ static uint64_t put_record(const struct region *region, struct written *written,
 static void put_cell(const struct region *region, const struct written *written, uint32_t slots,
                      uint64_t number, uint64_t count)
 {
-    put_word(region, written->offset + sizeof(struct built_record) + 8 * (slots + number), count);
+    put_word(region, written->offset + sizeof(struct instrumented_record) + 8 * (slots + number),
+             count);
 }
 
 /*
@@ -461,10 +468,10 @@ static struct region context_region(void)
     uint64_t both = NUMBER(OUTER, 0, 0, 1, 2), one = NUMBER(OUTER, 0, 0, 2);
     add_module(&region, 1, FIXTURE);
     add_overhead(&region, 10);
-    uint64_t early = add_piece(&region, BUILT_PIECE_RECORDS, 1, 101, 4000, 0);
-    uint64_t piece = add_piece(&region, BUILT_PIECE_RECORDS, 1, 101, 4000, 0);
-    struct written at = {piece + sizeof(struct built_piece), 0};
-    struct written before = {early + sizeof(struct built_piece), 0};
+    uint64_t early = add_piece(&region, INSTRUMENTED_PIECE_RECORDS, 1, 101, 4000, 0);
+    uint64_t piece = add_piece(&region, INSTRUMENTED_PIECE_RECORDS, 1, 101, 4000, 0);
+    struct written at = {piece + sizeof(struct instrumented_piece), 0};
+    struct written before = {early + sizeof(struct instrumented_piece), 0};
     uint64_t root = put_record(&region, &at, no_entry, 0, 0, 1, 0, 0, 0);
     uint64_t outer = put_record(&region, &at, OUTER, root, 0, 2, 2, 2, 0);
     put_cell(&region, &at, 2, both, 1);
@@ -474,8 +481,8 @@ static struct region context_region(void)
     uint64_t inner = put_record(&region, &before, INNER, outer, 0, 0, 1, 2, 0);
     put_cell(&region, &before, 0, 0, 2);
     put_record(&region, &before, PLAIN, inner, 0, 0, 0, 4, 400);
-    uint64_t other = add_piece(&region, BUILT_PIECE_RECORDS, 1, 102, 4000, 0);
-    at = (struct written){other + sizeof(struct built_piece), 0};
+    uint64_t other = add_piece(&region, INSTRUMENTED_PIECE_RECORDS, 1, 102, 4000, 0);
+    at = (struct written){other + sizeof(struct instrumented_piece), 0};
     root = put_record(&region, &at, no_entry, 0, 0, 1, 0, 0, 0);
     outer = put_record(&region, &at, OUTER, root, 0, 2, 2, 1, 0);
     put_cell(&region, &at, 2, both, 1);
@@ -512,7 +519,7 @@ static void equal_contexts_are_one_vertex(void **state)
     assert_true(vertex->count == 3 && vertex->call_sites == 2 && vertex->call_sites_used == 2);
     /* Site 0 lies on both executed paths, site 1 on one of them. */
     assert_int_equal(vertex->call_sites_one_path, 1);
-    assert_int_equal(vertex->bytes, sizeof(struct built_record) + 8 * 4);
+    assert_int_equal(vertex->bytes, sizeof(struct instrumented_record) + 8 * 4);
     assert_true(vertex->instructions == 2 * 6 + 1 * 3 && vertex->cycles < 0);
     assert_true(profile->vertices[first].count == 3 && profile->vertices[first].site_line == 40);
     assert_true(profile->vertices[second].count == 1 && profile->vertices[second].site_line == 41);
@@ -543,7 +550,8 @@ static void another_file_is_left_out(void **state)
 {
     struct region region = new_region();
     add_module(&region, 1, "/bin/sh");
-    uint64_t piece = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
+    uint64_t piece =
+        add_piece(&region, INSTRUMENTED_PIECE_COUNTERS, 1, 101, fixture.counters_bytes, 0);
     put_path(&region, piece, 0, 3, 3, 300);
     struct profile *profile = import(&region);
     assert_true(says(profile, "/bin/sh could not be read as it was"));
@@ -556,12 +564,13 @@ static void what_makes_no_sense_is_left_out(void **state)
     struct numbers n = numbers();
     struct region region = counted_region(&n);
     uint64_t cells = UINT64_MAX;
-    uint64_t last = add_piece(&region, BUILT_PIECE_COUNTERS, 1, 103, fixture.counters_bytes, 0);
+    uint64_t last =
+        add_piece(&region, INSTRUMENTED_PIECE_COUNTERS, 1, 103, fixture.counters_bytes, 0);
     put(&region, last + cells_of(WORK) + 16 * n.around, &cells, 8);
     put_path(&region, last, n.entered, 7, 0, 0);
     /* No such path, and a table of nobody's. */
     put_hashed(&region, last + cells_of(HASHED), 3, 99, 5);
-    add_piece(&region, BUILT_PIECE_HASH, 1, 101, 24 + 512 * 32, 0x1234);
+    add_piece(&region, INSTRUMENTED_PIECE_HASH, 1, 101, 24 + 512 * 32, 0x1234);
     struct profile *profile = import(&region);
     assert_true(says(profile, "make no sense"));
     assert_int_equal(path_of(profile, "work", n.around)->count, 15);
@@ -575,18 +584,19 @@ static void a_lost_header_hides_nothing_else(void **state)
 {
     struct numbers n = numbers();
     struct region region = counted_region(&n);
-    char nothing[sizeof(struct built_region)];
+    char nothing[sizeof(struct instrumented_region)];
     memset(nothing, 0xa5, sizeof nothing);
-    put(&region, 0, nothing, sizeof(struct built_region));
+    put(&region, 0, nothing, sizeof(struct instrumented_region));
     struct profile *profile = import(&region);
     assert_true(says(profile, "make no sense"));
     assert_int_equal(path_of(profile, "work", n.around)->count, 15);
     profile_free(profile);
     region = counted_region(&n);
     /* The first piece of counters: its own are lost, the next piece's are found. */
-    uint64_t first = BUILT_PAGE + sizeof(struct built_module);
-    first = (first + BUILT_PAGE - 1) / BUILT_PAGE * BUILT_PAGE + BUILT_PAGE;
-    put(&region, first, nothing, sizeof(struct built_piece));
+    uint64_t first = INSTRUMENTED_PAGE + sizeof(struct instrumented_module);
+    first =
+        (first + INSTRUMENTED_PAGE - 1) / INSTRUMENTED_PAGE * INSTRUMENTED_PAGE + INSTRUMENTED_PAGE;
+    put(&region, first, nothing, sizeof(struct instrumented_piece));
     profile = import(&region);
     assert_int_equal(path_of(profile, "work", n.around)->count, 5);
     profile_free(profile);
@@ -596,9 +606,9 @@ static void parents_in_circles_end(void **state)
 {
     struct region region = new_region();
     add_module(&region, 1, FIXTURE);
-    uint64_t piece = add_piece(&region, BUILT_PIECE_RECORDS, 1, 101, 4000, 0);
-    struct written at = {piece + sizeof(struct built_piece), 0};
-    uint64_t bytes = sizeof(struct built_record) + 8;
+    uint64_t piece = add_piece(&region, INSTRUMENTED_PIECE_RECORDS, 1, 101, 4000, 0);
+    struct written at = {piece + sizeof(struct instrumented_piece), 0};
+    uint64_t bytes = sizeof(struct instrumented_record) + 8;
     uint64_t first = address_of(at.at), second = first + bytes;
     put_record(&region, &at, INNER, second, 0, 0, 1, 1, 0);
     put_record(&region, &at, INNER, first, 0, 0, 1, 1, 0);
@@ -615,7 +625,8 @@ static void lost_pieces_are_told(void **state)
 {
     struct numbers n = numbers();
     struct region region = counted_region(&n);
-    struct built_region header = {.magic = BUILT_MAGIC, .version = BUILT_VERSION, .lost = 2};
+    struct instrumented_region header = {
+        .magic = INSTRUMENTED_MAGIC, .version = INSTRUMENTED_VERSION, .lost = 2};
     put(&region, 0, &header, sizeof header);
     struct profile *profile = import(&region);
     assert_true(says(profile, "no memory left for counters"));
@@ -650,7 +661,7 @@ static void scribbled_regions_never_crash(void **state)
                                  : UINT64_MAX >> base_random_below(&random, 64);
             /* Half of them go to heads of pieces and to what follows there. */
             if (base_random_below(&random, 2))
-                at = at / BUILT_PAGE * BUILT_PAGE + at % 256;
+                at = at / INSTRUMENTED_PAGE * INSTRUMENTED_PAGE + at % 256;
             if (base_random_below(&random, 4))
                 at = at / 8 * 8;
             put(&region, at, &value, 1 + base_random_below(&random, 8));
@@ -681,10 +692,11 @@ static void scribbled_maps_never_crash(void **state)
     for (unsigned round = 0; round < 300; round++) {
         struct profile *profile = NULL;
         struct region region = round % 2 ? counted_region(&n) : context_region();
-        struct built_module module;
-        assert_int_equal(pread(region.file, &module, sizeof module, BUILT_PAGE), sizeof module);
+        struct instrumented_module module;
+        assert_int_equal(pread(region.file, &module, sizeof module, INSTRUMENTED_PAGE),
+                         sizeof module);
         snprintf(module.path, sizeof module.path, "%s", path);
-        put(&region, BUILT_PAGE, &module, sizeof module);
+        put(&region, INSTRUMENTED_PAGE, &module, sizeof module);
         assert_int_equal(pwrite(copy, buffer, bytes, 0), bytes);
         for (uint64_t hits = 1 + base_random_below(&random, 6); hits; hits--) {
             uint64_t at = map + base_random_below(&random, fixture.map_bytes) / 4 * 4;

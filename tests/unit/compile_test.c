@@ -310,7 +310,7 @@ static int prepared(struct compile_work *work, const char *step, char *text)
 static void test_steps(void **state)
 {
     char error[COMPILE_ERROR_BYTES], text[1024];
-    for (uint32_t modes = 0; modes <= BUILT_PATHS; modes++) {
+    for (uint32_t modes = 0; modes <= INSTRUMENTED_PATHS; modes++) {
         struct compile_work work = {.error = error};
         struct compile_request request = {.modes = modes};
         assert_int_equal(compile_state_create(&request, false, &work), BASE_OK);

@@ -395,7 +395,7 @@ static void test_everything_in_one(void **state)
 
 static void test_proto(void **state)
 {
-    struct proto proto = {0}, inner = {0};
+    struct util_text proto = {0}, inner = {0};
     proto_number(&proto, 1, 0);
     assert_int_equal(proto.count, 0);
     proto_number(&proto, 1, 150);
@@ -407,8 +407,8 @@ static void test_proto(void **state)
                                              0xff, 0xff, 0xff, 0xff, 0xff, 0x01};
     assert_int_equal(proto.count, sizeof expected);
     assert_memory_equal(proto.bytes, expected, sizeof expected);
-    proto_free(&proto);
-    proto_free(&inner);
+    util_text_free(&proto);
+    util_text_free(&inner);
 }
 
 static void test_numbers(void **state)

@@ -59,10 +59,10 @@ static uint8_t *read_all(const char *path, size_t *bytes)
     return data;
 }
 
-static uint32_t modes = BUILT_PATHS;
+static uint32_t modes = INSTRUMENTED_PATHS;
 
 /* Rewrites one function f with this body for counting paths, or by `modes`. Its reason (enum
-   built_reason); *text gets the new text, which assembles. */
+   instrumented_reason); *text gets the new text, which assembles. */
 static uint32_t rewrite(const char *body, char **text)
 {
     char source[8192], object[64];
@@ -96,10 +96,10 @@ static uint32_t rewrite(const char *body, char **text)
     fputs(*text, out);
     fclose(out);
     assert_true(assemble(object, sizeof object));
-    for (uint32_t reason = 0; reason < BUILT_REASONS; reason++)
+    for (uint32_t reason = 0; reason < INSTRUMENTED_REASONS; reason++)
         if (counts.reasons[reason])
             return reason;
-    return BUILT_WHOLE;
+    return INSTRUMENTED_WHOLE;
 }
 
 static uint32_t reason_of(const char *body)
@@ -123,9 +123,9 @@ static uint32_t reason_of(const char *body)
 
 static void plain_functions_are_whole(void **state)
 {
-    assert_int_equal(reason_of(ENTRY TWO_PATHS EXIT), BUILT_WHOLE);
+    assert_int_equal(reason_of(ENTRY TWO_PATHS EXIT), INSTRUMENTED_WHOLE);
     assert_int_equal(reason_of("\ttestl %edi, %edi\n\tje .L2\n\tincl %eax\n.L2:\n\tret\n"),
-                     BUILT_WHOLE);
+                     INSTRUMENTED_WHOLE);
 }
 
 /* An index that happens to be rbp says nothing about the stack. */
@@ -133,13 +133,13 @@ static void rbp_is_an_ordinary_register(void **state)
 {
     assert_int_equal(
         reason_of(ENTRY "\tmovl $1, %ebp\n" TWO_PATHS "\tmovq 0(%r13,%rbp,8), %rsi\n" EXIT),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
     assert_int_equal(
         reason_of(ENTRY "\tmovq %rdi, %rbp\n" TWO_PATHS "\tleaq (%rax,%rbp), %r13\n" EXIT),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
     assert_int_equal(
         reason_of(ENTRY "\tmovq %rdi, %rbp\n" TWO_PATHS "\tleaq 8(,%rbp,4), %r13\n" EXIT),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
 }
 
 #define NOP                                                                                        \
@@ -161,24 +161,24 @@ static bool is_prepared(const char *body, const char *first, const char *then, u
 static void nops_come_first(void **state)
 {
     uint32_t reason;
-    modes = BUILT_FUNCTIONS;
+    modes = INSTRUMENTED_FUNCTIONS;
     assert_true(is_prepared("\tret\n", "\t.cfi_startproc\n", "\tret\n", &reason));
     assert_true(is_prepared("\tendbr64\n.L2:\n\tdecl %edi\n\tjne .L2\n\tret\n", "\tendbr64\n",
                             ".L2:\n", &reason));
-    assert_int_equal(reason, BUILT_WHOLE);
+    assert_int_equal(reason, INSTRUMENTED_WHOLE);
     /* What is not understood further on does not matter. */
     assert_true(is_prepared(".L2:\n\tjmp *%rdi\n\tjmp *.L3(,%rdi,8)\n.L3:\t.quad .L2\n",
                             "\t.cfi_startproc\n", ".L2:\n", &reason));
-    assert_int_equal(reason, BUILT_WHOLE);
+    assert_int_equal(reason, INSTRUMENTED_WHOLE);
     assert_true(is_prepared("\t.cfi_personality 0x3,x\n\tendbr64\n#APP\n\tjmp g\n#NO_APP\n\tret\n",
                             "\tendbr64\n", "#APP\n", &reason));
-    assert_int_equal(reason, BUILT_WHOLE);
+    assert_int_equal(reason, INSTRUMENTED_WHOLE);
     assert_false(is_prepared("\tiretq\n", "", "", &reason));
-    assert_int_equal(reason, BUILT_SKIP_ATTRIBUTE);
-    modes = BUILT_PATHS | BUILT_FUNCTIONS;
+    assert_int_equal(reason, INSTRUMENTED_SKIP_ATTRIBUTE);
+    modes = INSTRUMENTED_PATHS | INSTRUMENTED_FUNCTIONS;
     assert_true(is_prepared(ENTRY TWO_PATHS EXIT, "\t.cfi_startproc\n", "", &reason));
-    assert_int_equal(reason, BUILT_WHOLE);
-    modes = BUILT_PATHS;
+    assert_int_equal(reason, INSTRUMENTED_WHOLE);
+    modes = INSTRUMENTED_PATHS;
     assert_false(is_prepared(ENTRY TWO_PATHS EXIT, "", "", &reason));
 }
 
@@ -189,10 +189,10 @@ static void rbp_is_a_frame_pointer(void **state)
     const char *stop = "\tmovq -8(%rbp), %rbx\n\tleave\n\tret\n";
     char body[1024];
     snprintf(body, sizeof body, "%s%s%s%s", begin, TWO_PATHS, "\tmovq (%rax,%rbp), %r13\n", stop);
-    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(body), INSTRUMENTED_SKIP_ARGUMENTS);
     snprintf(body, sizeof body, "%s%s%s%s", begin, TWO_PATHS, "\tleaq 24(%rbp,%rax,8), %rcx\n",
              stop);
-    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(body), INSTRUMENTED_SKIP_ARGUMENTS);
 }
 
 /* Arguments on the stack are as far away as the frame has grown. */
@@ -201,7 +201,7 @@ static void arguments_move(void **state)
     char *text;
     assert_int_equal(
         rewrite(ENTRY TWO_PATHS "\tmovq 96(%rsp), %rax\n\tmovq 32(%rsp), %rdx\n" EXIT, &text),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
     assert_non_null(strstr(text, "\tmovq 112(%rsp), %rax\n"));
     assert_non_null(strstr(text, "\tmovq 32(%rsp), %rdx\n"));
     free(text);
@@ -213,14 +213,14 @@ static void addresses_of_arguments_are_left_alone(void **state)
     const char *local = "\tleaq 96(%rsp), %rax\n\tmovq %rsp, %rdi\n";
     char body[1024];
     snprintf(body, sizeof body, "%s%s%s%s", ENTRY, TWO_PATHS, local, EXIT);
-    assert_int_equal(reason_of(body), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(body), INSTRUMENTED_SKIP_ARGUMENTS);
     assert_int_equal(
         reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n\tleaq 8(%rsp), %rdi\n" EXIT),
-        BUILT_SKIP_ARGUMENTS);
+        INSTRUMENTED_SKIP_ARGUMENTS);
     assert_int_equal(
         reason_of(ENTRY TWO_PATHS "\tleaq 96(%rsp), %rax\n\tmovq 8(%rsp), %rdi\n" EXIT),
-        BUILT_WHOLE);
-    assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 32(%rsp), %rax\n" EXIT), BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
+    assert_int_equal(reason_of(ENTRY TWO_PATHS "\tleaq 32(%rsp), %rax\n" EXIT), INSTRUMENTED_WHOLE);
 }
 
 /* Four registers that callees need not preserve are popped: handlers of interrupts have pushed
@@ -229,13 +229,13 @@ static void handlers_are_left_alone(void **state)
 {
     assert_int_equal(reason_of("\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n" TWO_PATHS
                                "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n\tret\n"),
-                     BUILT_SKIP_ATTRIBUTE);
+                     INSTRUMENTED_SKIP_ATTRIBUTE);
     assert_int_equal(
         reason_of(
             ENTRY
             "\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n\tpushq 32(%rsp)\n" TWO_PATHS
             "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n" EXIT),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
 }
 
 /* What is pushed on entry and popped before the return is no argument if the stack was another. */
@@ -244,12 +244,12 @@ static void arguments_taken_off_are_none_to_preserve(void **state)
     assert_int_equal(reason_of(ENTRY
                                "\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n\tpushq %rcx\n" TWO_PATHS
                                "\tpopq %rdi\n\tpopq %rsi\n\tpopq %rdx\n\tpopq %rcx\n" EXIT),
-                     BUILT_WHOLE);
+                     INSTRUMENTED_WHOLE);
     assert_int_equal(
         reason_of("\ttestl %edi, %edi\n\tje .L3\n\tpushq %rdi\n\tpushq %rsi\n\tpushq %rdx\n"
                   "\tpushq %rcx\n" TWO_PATHS
                   "\tpopq %rcx\n\tpopq %rdx\n\tpopq %rsi\n\tpopq %rdi\n.L3:\n\tret\n"),
-        BUILT_WHOLE);
+        INSTRUMENTED_WHOLE);
 }
 
 /* va_start without vector registers: everything it writes has to be there. */
@@ -264,14 +264,14 @@ static void arguments_taken_off_are_none_to_preserve(void **state)
 static void variable_arguments_move(void **state)
 {
     char *text;
-    assert_int_equal(rewrite(SAVED LIST("16", "-40", "-72") USED, &text), BUILT_WHOLE);
+    assert_int_equal(rewrite(SAVED LIST("16", "-40", "-72") USED, &text), INSTRUMENTED_WHOLE);
     assert_null(strstr(text, "\tleaq 8(%rsp), %rax\n"));
     assert_non_null(strstr(text, "\tleaq -40(%rsp), %rax\n"));
     free(text);
-    assert_int_equal(reason_of(LIST("16", "-40", "-72") USED), BUILT_SKIP_ARGUMENTS);
-    assert_int_equal(reason_of(SAVED LIST("24", "-40", "-72") USED), BUILT_SKIP_ARGUMENTS);
-    assert_int_equal(reason_of(SAVED LIST("16", "-48", "-72") USED), BUILT_SKIP_ARGUMENTS);
-    assert_int_equal(reason_of(SAVED LIST("16", "-40", "-64") USED), BUILT_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(LIST("16", "-40", "-72") USED), INSTRUMENTED_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("24", "-40", "-72") USED), INSTRUMENTED_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("16", "-48", "-72") USED), INSTRUMENTED_SKIP_ARGUMENTS);
+    assert_int_equal(reason_of(SAVED LIST("16", "-40", "-64") USED), INSTRUMENTED_SKIP_ARGUMENTS);
 }
 
 /* A copy of the stack pointer is put back, or what no longer is one. */
@@ -280,11 +280,11 @@ static void copies_of_the_stack_pointer_are_known(void **state)
     assert_int_equal(reason_of(ENTRY
                                "\tmovq %rsp, %r14\n\tpushq 8(%rdi)\n\tpushq (%rdi)\n" TWO_PATHS
                                "\tmovq %r14, %rsp\n" EXIT),
-                     BUILT_WHOLE);
+                     INSTRUMENTED_WHOLE);
     assert_int_equal(reason_of(ENTRY
                                "\tmovq %rsp, %r14\n\tpushq 8(%rdi)\n\tpushq (%rdi)\n" TWO_PATHS
                                "\tleaq 16(%r14), %r14\n\tmovq %r14, %rsp\n" EXIT),
-                     BUILT_SKIP_STACK);
+                     INSTRUMENTED_SKIP_STACK);
 }
 
 /* What comes out of a range of calls arrives as the calls leave it, not the epilogue in their
@@ -301,18 +301,18 @@ static void landing_pads_have_the_stack_of_calls(void **state)
                        "\ttestl %ebx, %ebx\n\tje .L8\n\tcall h\n.L8:\n\tcall abort\n";
     char body[4096];
     snprintf(body, sizeof body, "%s%s", code, table);
-    modes = BUILT_PATHS | BUILT_CONTEXTS;
-    assert_int_equal(reason_of(body), BUILT_WHOLE);
-    modes = BUILT_PATHS;
+    modes = INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS;
+    assert_int_equal(reason_of(body), INSTRUMENTED_WHOLE);
+    modes = INSTRUMENTED_PATHS;
 }
 
 /* All registers hold arguments of the function that it ends by jumping to. */
 static void entries_need_no_free_register(void **state)
 {
     char *text;
-    modes = BUILT_PATHS | BUILT_CONTEXTS;
-    assert_int_equal(rewrite("\tmovl %edx, %edx\n\tjmp h\n", &text), BUILT_WHOLE);
-    modes = BUILT_PATHS;
+    modes = INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS;
+    assert_int_equal(rewrite("\tmovl %edx, %edx\n\tjmp h\n", &text), INSTRUMENTED_WHOLE);
+    modes = INSTRUMENTED_PATHS;
     assert_non_null(strstr(text, "\tmovq\t%rax, -8(%rsp)\n"));
     assert_non_null(strstr(text, "\tmovq\t-8(%rsp), %rax\n"));
     free(text);

@@ -7,7 +7,7 @@
 #include "launch/launch.h"
 #include "launch/internal.h"
 #include "machine/tryout.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -204,20 +204,21 @@ static int play_built(const char *part)
 {
     char path[64];
     int version, pid, file;
-    const char *where = getenv(BUILT_ENVIRONMENT);
-    struct built_region *region = MAP_FAILED;
+    const char *where = getenv(INSTRUMENTED_ENVIRONMENT);
+    struct instrumented_region *region = MAP_FAILED;
     if (where && sscanf(where, "%d:%d:%d", &version, &pid, &file) == 3 && pid == getppid()) {
         snprintf(path, sizeof path, "/proc/%d/fd/%d", pid, file);
         file = open(path, O_RDWR | O_CLOEXEC);
-        region = mmap(NULL, BUILT_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        region = mmap(NULL, INSTRUMENTED_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     }
-    if (region == MAP_FAILED || region->magic != BUILT_MAGIC || (int)region->version != version)
+    if (region == MAP_FAILED || region->magic != INSTRUMENTED_MAGIC ||
+        (int)region->version != version)
         return 60;
     if (ftruncate(file, 0) == 0)
         return 61;
     atomic_fetch_add(&region->next_process, 3);
     atomic_fetch_add(&region->lost, 2);
-    uint64_t at = atomic_fetch_add(&region->next, BUILT_PAGE);
+    uint64_t at = atomic_fetch_add(&region->next, INSTRUMENTED_PAGE);
     if (pwrite(file, "piece", 5, (off_t)at) != 5)
         return 62;
     if (strcmp(part, "built-term") == 0)
@@ -648,14 +649,14 @@ static enum launch_outcome run_built(const char *part, const char *path, int *re
     char *command[] = {self, (char *)"play", (char *)part, NULL};
     char error[LAUNCH_ERROR_BYTES] = "";
     struct launch_request request = {.path = path, .command = command};
-    const struct built_event event = {.type = 1, .config = 77};
-    enum launch_outcome outcome = launch_built(&request, &event, region, result, error);
+    const struct instrumented_event event = {.type = 1, .config = 77};
+    enum launch_outcome outcome = launch_instrumented(&request, &event, region, result, error);
     launch_signals_release();
     assert_int_equal(outcome == LAUNCH_OK, error[0] == 0);
     return outcome;
 }
 
-static struct launch_result built_part(const char *part)
+static struct launch_result instrumented_part(const char *part)
 {
     struct launch_result result;
     int region = -1;
@@ -668,23 +669,23 @@ static struct launch_result built_part(const char *part)
 static void test_built_region(void **state)
 {
     struct launch_result result;
-    struct built_region header;
+    struct instrumented_region header;
     char text[5];
     int region = -1;
-    setenv(BUILT_ENVIRONMENT, "1:1:1", 1); /* of a recording around this one */
+    setenv(INSTRUMENTED_ENVIRONMENT, "1:1:1", 1); /* of a recording around this one */
     assert_int_equal(run_built("built", self, &region, &result), LAUNCH_OK);
-    assert_string_equal(getenv(BUILT_ENVIRONMENT), "1:1:1");
-    unsetenv(BUILT_ENVIRONMENT);
+    assert_string_equal(getenv(INSTRUMENTED_ENVIRONMENT), "1:1:1");
+    unsetenv(INSTRUMENTED_ENVIRONMENT);
     assert_false(result.exited);
     assert_int_equal(result.signal, SIGKILL);
     assert_int_equal(result.images, 3);
     assert_int_equal(result.lost_threads, 2);
     assert_true(result.peak_bytes > 0 && result.start_ns > 0 && result.wall_s > 0);
     assert_int_equal(pread(region, &header, sizeof header, 0), sizeof header);
-    assert_int_equal(header.metrics, BUILT_PMU);
+    assert_int_equal(header.metrics, INSTRUMENTED_PMU);
     assert_int_equal(header.event.config, 77);
-    assert_int_equal(header.next, 2 * BUILT_PAGE);
-    assert_int_equal(pread(region, text, 5, BUILT_PAGE), 5);
+    assert_int_equal(header.next, 2 * INSTRUMENTED_PAGE);
+    assert_int_equal(pread(region, text, 5, INSTRUMENTED_PAGE), 5);
     assert_memory_equal(text, "piece", 5);
     close(region);
 }
@@ -723,18 +724,18 @@ static void check_inheritance(struct launch_result (*record)(const char *part), 
 
 static void test_built_inheritance(void **state)
 {
-    check_inheritance(built_part, "signals", "limits");
+    check_inheritance(instrumented_part, "signals", "limits");
     int own = 0;
     for (int i = 0; i < 256; i++)
         own += fcntl(i, F_GETFD) >= 0 && !(fcntl(i, F_GETFD) & FD_CLOEXEC);
-    assert_int_equal(built_part("descriptors").exit_code, own);
+    assert_int_equal(instrumented_part("descriptors").exit_code, own);
 }
 
 static void test_built_ends(void **state)
 {
     struct launch_result result;
     int region = -7;
-    result = built_part("exit");
+    result = instrumented_part("exit");
     assert_true(result.exited);
     assert_int_equal(result.exit_code, 7);
     assert_int_equal(result.images, 0);
@@ -744,7 +745,7 @@ static void test_built_ends(void **state)
         kill(parent, SIGTERM);
         _exit(0);
     }
-    result = built_part("built-term");
+    result = instrumented_part("built-term");
     waitpid(sender, NULL, 0);
     assert_int_equal(result.signal, SIGTERM);
     assert_int_equal(run_built("exit", in_directory("missing"), &region, &result),

@@ -4,6 +4,7 @@
  * that source lines are quoted only where they should be. The data is unpacked with zlib and read
  * with jansson; what the script makes of it is tested in a browser (tests/browser).
  */
+#include "show/source.h"
 #include "view/internal.h"
 
 #include <errno.h>

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <zlib.h>
 
 enum { LEAST_ID = 2, GREATEST_ID = 64 };
 
@@ -69,32 +70,16 @@ static bool path_by_id(const char *root, const void *id, size_t bytes, char path
 
 /* ---- .gnu_debuglink ------------------------------------------------------------------ */
 
-/* CRC-32 of ISO 3309, reflected, as .gnu_debuglink has it. */
-static uint32_t checksum(uint32_t crc, const uint8_t *bytes, size_t count)
-{
-    static uint32_t table[256];
-    if (!table[1])
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t value = i;
-            for (int bit = 0; bit < 8; bit++)
-                value = value >> 1 ^ (value & 1 ? UINT32_C(0xedb88320) : 0);
-            table[i] = value;
-        }
-    crc = ~crc;
-    for (size_t i = 0; i < count; i++)
-        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
-    return ~crc;
-}
-
+/* The checksum is the CRC-32 that zlib has, too. */
 static bool has_checksum(int file, uint32_t wanted)
 {
     enum { BLOCK = 1 << 16 };
     uint8_t *block = malloc(BLOCK);
-    uint32_t crc = 0;
+    uLong crc = crc32(0, NULL, 0);
     off_t offset = 0;
     ssize_t bytes = block ? 0 : -1;
     while (block && (bytes = pread(file, block, BLOCK, offset)) > 0) {
-        crc = checksum(crc, block, (size_t)bytes);
+        crc = crc32(crc, block, (uInt)bytes);
         offset += bytes;
     }
     free(block);

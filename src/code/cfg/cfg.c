@@ -12,7 +12,7 @@
 struct maker {
     const struct walk *walk;
     struct cfg *flow;
-    uint32_t blocks_room, edges_room;
+    size_t blocks_capacity, edges_capacity;
     uint32_t jump; /* the first of the jumps, by `at`, that no block has taken yet */
 };
 
@@ -49,8 +49,7 @@ static bool make_blocks(struct maker *maker)
     for (uint32_t at = 0; at < walk->code->count; at++) {
         if (!is_start(walk, at))
             continue;
-        if (!cfg_room((void **)&flow->blocks, &maker->blocks_room, flow->blocks_count,
-                      sizeof *flow->blocks))
+        if (!UTIL_GROW(flow->blocks, maker->blocks_capacity, flow->blocks_count))
             return false;
         struct cfg_block *block = &flow->blocks[flow->blocks_count++];
         *block = (struct cfg_block){.start = walk->code->start + at};
@@ -74,8 +73,7 @@ static bool add_edge(struct maker *maker, uint32_t from, uint64_t target, uint32
         flow->blocks[from].flags |= CFG_STOPS;
         return true;
     }
-    if (!cfg_room((void **)&flow->edges, &maker->edges_room, flow->edges_count,
-                  sizeof *flow->edges))
+    if (!UTIL_GROW(flow->edges, maker->edges_capacity, flow->edges_count))
         return false;
     flow->edges[flow->edges_count++] = (struct cfg_edge){from, to, kind};
     return true;

@@ -14,27 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool cfg_room(void **items, uint32_t *room, uint32_t count, size_t item_bytes)
-{
-    if (count < *room)
-        return true;
-    uint32_t larger = *room ? *room * 2 : 64;
-    void *grown = larger > *room ? reallocarray(*items, larger, item_bytes) : NULL;
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = larger;
-    return true;
-}
-
-static bool push(struct walk *walk, uint32_t **items, uint32_t *count, uint32_t *room,
+static bool push(struct walk *walk, uint32_t **items, uint32_t *count, size_t *capacity,
                  uint32_t item)
 {
-    if (!cfg_room((void **)items, room, *count, sizeof **items)) {
+    if (!UTIL_PUSH(*items, *count, *capacity, item)) {
         walk->no_memory = true;
         return false;
     }
-    (*items)[(*count)++] = item;
     return true;
 }
 
@@ -44,7 +30,7 @@ static bool add_jump(struct walk *walk, const struct jump *jump)
         walk->large = true;
         return false;
     }
-    if (!cfg_room((void **)&walk->jumps, &walk->jumps_room, walk->jumps_count, sizeof *jump)) {
+    if (!UTIL_GROW(walk->jumps, walk->jumps_capacity, walk->jumps_count)) {
         walk->no_memory = true;
         return false;
     }
@@ -72,8 +58,8 @@ bool walk_jump(struct walk *walk, uint32_t at, uint64_t target, unsigned kind)
         return add_exit(walk, at, CFG_STOPS);
     walk->marks[to] |= MARK_LEADER;
     return add_jump(walk, &(struct jump){at, (uint32_t)to, 0, (uint8_t)kind, 0}) &&
-           ((walk->marks[to] & MARK_LENGTH) != 0 ||
-            push(walk, &walk->pending, &walk->pending_count, &walk->pending_room, (uint32_t)to));
+           ((walk->marks[to] & MARK_LENGTH) != 0 || push(walk, &walk->pending, &walk->pending_count,
+                                                         &walk->pending_capacity, (uint32_t)to));
 }
 
 /* ---- one instruction ----------------------------------------------------------------------- */
@@ -144,7 +130,7 @@ static bool end_block(struct walk *walk, uint32_t at, const struct isa_insn *ins
     if (insn->flow == ISA_TRAP)
         return add_exit(walk, at, CFG_STOPS);
     if (insn->indirect)
-        return push(walk, &walk->indirect, &walk->indirect_count, &walk->indirect_room, at);
+        return push(walk, &walk->indirect, &walk->indirect_count, &walk->indirect_capacity, at);
     return walk_jump(walk, at, insn->target, CFG_JUMP);
 }
 

@@ -8,11 +8,7 @@
 #define HEADROOM_CFG_INTERNAL_H
 
 #include "cfg/cfg.h"
-
-/* ---- arrays ------------------------------------------------------------------------------- */
-
-/* Makes room for item `count`. False: no memory. */
-bool cfg_room(void **items, uint32_t *room, uint32_t count, size_t item_bytes);
+#include "util/util.h"
 
 /* ---- instructions ---------------------------------------------------------------------------- */
 
@@ -37,11 +33,12 @@ struct walk {
     const struct cfg_code *code;
     uint8_t *marks;
     struct jump *jumps;
-    uint32_t jumps_count, jumps_room;
+    uint32_t jumps_count;
     uint32_t *pending; /* offsets still to be followed */
-    uint32_t pending_count, pending_room;
+    uint32_t pending_count;
     uint32_t *indirect; /* offsets of indirect jumps not yet understood */
-    uint32_t indirect_count, indirect_room, indirect_tried;
+    uint32_t indirect_count, indirect_tried;
+    size_t jumps_capacity, pending_capacity, indirect_capacity;
     uint32_t *into; /* by offset: number + 1 of a jump there; 0: none */
     uint32_t *seen; /* by offset: number of the last backward search that met it */
     uint32_t searches, effort; /* tables.c: backward searches, instructions they met */

@@ -29,7 +29,8 @@ struct finder {
     uint32_t *extra; /* first item of extras + 1                                    */
     uint8_t *kind;   /* enum kind                                                   */
     struct extra *extras;
-    uint32_t body_count, extras_count, extras_room;
+    uint32_t body_count, extras_count;
+    size_t extras_capacity;
     bool no_memory, complex;
 };
 
@@ -66,8 +67,7 @@ static bool add_entry(struct finder *finder, uint32_t head, uint32_t from)
         finder->complex = true;
         return false;
     }
-    if (!cfg_room((void **)&finder->extras, &finder->extras_room, finder->extras_count,
-                  sizeof *finder->extras)) {
+    if (!UTIL_GROW(finder->extras, finder->extras_capacity, finder->extras_count)) {
         finder->no_memory = true;
         return false;
     }

@@ -93,7 +93,8 @@ struct search {
     struct walk *walk;
     int8_t name;
     uint32_t *stack; /* instructions at whose beginning the register is asked for */
-    uint32_t count, room, number, met;
+    uint32_t count, number, met;
+    size_t capacity;
     struct definitions found;
 };
 
@@ -102,7 +103,7 @@ static bool ask_before(struct search *search, uint32_t at)
     if (search->walk->seen[at] == search->number)
         return true;
     search->walk->seen[at] = search->number;
-    if (!cfg_room((void **)&search->stack, &search->room, search->count, sizeof *search->stack))
+    if (!UTIL_GROW(search->stack, search->capacity, search->count))
         return false;
     search->stack[search->count++] = at;
     return true;
@@ -484,15 +485,12 @@ static bool add_tables(struct walk *walk, uint32_t at, const struct tables *tabl
 {
     uint64_t *targets = NULL;
     uint32_t *counts = calloc(tables->count + 1, sizeof *counts);
-    size_t room = 0, used = 0;
+    size_t capacity = 0, used = 0;
     bool known = counts != NULL;
     for (uint32_t i = 0; i < tables->count && known; i++) {
-        uint64_t *larger = reallocarray(targets, room + MOST_ENTRIES, sizeof *targets);
-        targets = larger ? larger : targets;
-        room += MOST_ENTRIES;
-        known = larger && read_entries(walk, &tables->items[i], targets + used, &counts[i]);
+        known = UTIL_GROW(targets, capacity, used + MOST_ENTRIES - 1) &&
+                read_entries(walk, &tables->items[i], targets + used, &counts[i]);
         used += known ? counts[i] : 0;
-        room = used;
     }
     bool good = true;
     for (size_t i = 0, first = 0; i < tables->count && known && good; first += counts[i++])

@@ -13,7 +13,7 @@
  * tree of segments, which add nothing; only the others are left to add. No edge is ever given code.
  *
  * An access must not have been executed when the count says that it is due. So the count never lags
- * by more than BUILT_LAG, and who waits for an access is called that much before.
+ * by more than INSTRUMENTED_LAG, and who waits for an access is called that much before.
  *
  * Repeated string instructions add their iterations where they stand.
  */
@@ -35,7 +35,8 @@ struct segment {
 struct counting {
     struct work *work;
     struct segment *segments;
-    uint32_t count, capacity;
+    uint32_t count;
+    size_t capacity;
     uint32_t *parent; /* of places: union-find, and then again for the tree */
     int64_t *offset;  /* ahead(place) - ahead(parent)                        */
     int64_t *lowest;  /* by representative: of ahead(place) - ahead(its), of all its places */
@@ -153,16 +154,7 @@ static uint32_t accesses_of(const struct work *work, uint32_t number)
 
 static bool add_segment(struct counting *counting, const struct segment *segment)
 {
-    if (counting->count == counting->capacity) {
-        uint32_t capacity = counting->capacity ? 2 * counting->capacity : 64;
-        struct segment *grown = realloc(counting->segments, capacity * sizeof *grown);
-        if (!grown)
-            return false;
-        counting->segments = grown;
-        counting->capacity = capacity;
-    }
-    counting->segments[counting->count++] = *segment;
-    return true;
+    return UTIL_PUSH(counting->segments, counting->count, counting->capacity, *segment);
 }
 
 static bool add_block(struct counting *counting, uint32_t number)
@@ -222,7 +214,7 @@ static void join_trees(struct counting *counting, uint32_t root, uint32_t child,
     if (counting->highest[root] > high)
         high = counting->highest[root];
     bool exact = root == find(counting, exact_place(counting), &ignored);
-    if (exact ? low < -BUILT_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
+    if (exact ? low < -INSTRUMENTED_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
         return;
     counting->parent[child] = root;
     counting->offset[child] = difference;
@@ -262,7 +254,7 @@ struct access {
     bool back;       /* or that much taken away                               */
     int64_t ahead;   /* how far the count is ahead afterwards, without each   */
     uint32_t serial; /* of the function: names its labels                     */
-    uint32_t lane;   /* below BUILT_LANES                                     */
+    uint32_t lane;   /* below INSTRUMENTED_LANES                                     */
 };
 
 /* The operand of a lane of the thread's count. */
@@ -273,8 +265,8 @@ static struct operand access_count(struct site *site, uint32_t lane)
     snprintf(operand.text, sizeof operand.text, "%%fs:headroom_accesses@tpoff+%u", offset);
     if (site->work->options->shared) {
         uint32_t scratch = site_take(site, 0);
-        text_add(site->out, "\tmovq\theadroom_accesses@gottpoff(%%rip), %s\n",
-                 register_names[scratch]);
+        util_text_print(site->out, "\tmovq\theadroom_accesses@gottpoff(%%rip), %s\n",
+                        register_names[scratch]);
         snprintf(operand.text, sizeof operand.text, "%%fs:%u(%s)", offset, register_names[scratch]);
         site_give(site, scratch); /* nothing else is taken before the count has been used */
     }
@@ -283,13 +275,13 @@ static struct operand access_count(struct site *site, uint32_t lane)
 
 /* Where the call frame is: the code stands at the function's end, away from the directives that
  * tell. */
-static void say_frame(struct text *text, const struct site *site, int more)
+static void say_frame(struct util_text *text, const struct site *site, int more)
 {
     int bytes = (int)site->work->frame_bytes + 8 + more;
     if (site->rsp != ASM_UNKNOWN)
-        text_add(text, "\t.cfi_def_cfa %%rsp, %d\n", site->rsp + bytes);
+        util_text_print(text, "\t.cfi_def_cfa %%rsp, %d\n", site->rsp + bytes);
     else if (site->rbp != ASM_UNKNOWN)
-        text_add(text, "\t.cfi_def_cfa %%rbp, %d\n", site->rbp + bytes - more);
+        util_text_print(text, "\t.cfi_def_cfa %%rbp, %d\n", site->rbp + bytes - more);
 }
 
 /*
@@ -301,20 +293,21 @@ static void emit_due(struct site *site, const struct access *access)
     struct work *work = site->work;
     bool below = work->function->flags & ASM_LEAF; /* data below the stack pointer */
     unsigned number = work->number, serial = access->serial;
-    text_add(site->out, "\tjns\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "d", serial, number,
-             "g", serial);
-    text_add(&work->stubs, LABEL_FORMAT ":\n", number, "d", serial);
+    util_text_print(site->out, "\tjns\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n", number, "d", serial,
+                    number, "g", serial);
+    util_text_print(&work->stubs, LABEL_FORMAT ":\n", number, "d", serial);
     say_frame(&work->stubs, site, 0);
     if (below) {
-        text_add(&work->stubs, "\tleaq\t-128(%%rsp), %%rsp\n");
+        util_text_print(&work->stubs, "\tleaq\t-128(%%rsp), %%rsp\n");
         say_frame(&work->stubs, site, 128);
     }
-    text_add(&work->stubs, "\tpushq\t$%lld\n\tcall\theadroom_access_due\n",
-             ((long long)access->ahead * BUILT_LANES + access->lane) * BUILT_DUE_EACH +
-                 access->each);
+    util_text_print(&work->stubs, "\tpushq\t$%lld\n\tcall\theadroom_access_due\n",
+                    ((long long)access->ahead * INSTRUMENTED_LANES + access->lane) *
+                            INSTRUMENTED_DUE_EACH +
+                        access->each);
     if (below)
-        text_add(&work->stubs, "\tleaq\t128(%%rsp), %%rsp\n");
-    text_add(&work->stubs, "\tjmp\t" LABEL_FORMAT "\n", number, "g", serial);
+        util_text_print(&work->stubs, "\tleaq\t128(%%rsp), %%rsp\n");
+    util_text_print(&work->stubs, "\tjmp\t" LABEL_FORMAT "\n", number, "g", serial);
 }
 
 static void emit_access(struct site *site, const struct access *access)
@@ -325,13 +318,15 @@ static void emit_access(struct site *site, const struct access *access)
     struct operand amount = {"%rcx"};
     if (access->each > 1) {
         uint32_t scratch = site_take(site, 0);
-        text_add(site->out, "\tleaq\t(,%%rcx,%u), %s\n", access->each, register_names[scratch]);
+        util_text_print(site->out, "\tleaq\t(,%%rcx,%u), %s\n", access->each,
+                        register_names[scratch]);
         snprintf(amount.text, sizeof amount.text, "%s", register_names[scratch]);
     } else if (!access->each) {
         snprintf(amount.text, sizeof amount.text, "$%lld", (long long)access->value);
     }
     struct operand count = access_count(site, access->lane);
-    text_add(site->out, "\t%s\t%s, %s\n", access->back ? "subq" : "addq", amount.text, count.text);
+    util_text_print(site->out, "\t%s\t%s, %s\n", access->back ? "subq" : "addq", amount.text,
+                    count.text);
     if (!access->back && (access->each || access->value > 0))
         emit_due(site, access);
 }
@@ -358,12 +353,12 @@ static uint32_t next_code(const struct work *work, uint32_t number, uint32_t las
    different lanes. */
 static uint32_t lane_of(const struct work *work, uint32_t serial)
 {
-    return (work->number + serial) % BUILT_LANES;
+    return (work->number + serial) % INSTRUMENTED_LANES;
 }
 
 static void place_at(struct work *work, uint32_t statement, bool fresh, struct access *access)
 {
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_before(work, statement, &text);
     site.flags = site.flags && !fresh;
     emit_access(&site, access);
@@ -378,10 +373,10 @@ static uint32_t find_place(struct work *work, const struct segment *segment)
     uint32_t first = next_code(work, segment->first, segment->last), passed = 0;
     if (segment->fresh)
         return first;
-    for (uint32_t i = first; i <= segment->last && passed <= BUILT_LAG / 2; i++) {
+    for (uint32_t i = first; i <= segment->last && passed <= INSTRUMENTED_LAG / 2; i++) {
         if (can_stand(work, i))
             return i;
-        passed += repeats(work, i) ? BUILT_LAG : accesses_of(work, i);
+        passed += repeats(work, i) ? INSTRUMENTED_LAG : accesses_of(work, i);
     }
     return first;
 }

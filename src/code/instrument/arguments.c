@@ -3,10 +3,10 @@
  * Arguments on the stack, which lie further away from a frame that has grown (frame.c).
  *
  * An operand is known to be an argument if its address is a constant above the return address.
- * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
- * from the end of a local array: such functions are left alone, but for the two sequences whose
- * meaning is certain, va_start and the argument pointer of a realigned stack, and for functions
- * that compute no address of a local variable at all.
+ * Where an address is only computed (lea) or an index is involved, text cannot distinguish an
+ * argument from the end of a local array: such functions are left alone, but for the two sequences
+ * whose meaning is certain, va_start and the argument pointer of a realigned stack, and for
+ * functions that compute no address of a local variable at all.
  */
 #include "instrument/internal.h"
 
@@ -312,14 +312,14 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
     if (depth == ASM_UNKNOWN)
         return false;
     if (operand->symbolic) {
-        work->reason = BUILT_SKIP_ARGUMENTS;
+        work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
         return false;
     }
     long long offset = operand->displacement - depth; /* from the return address */
     bool lea = asm_begins(statement->name, "lea");
     if (operand->indexed) {
         if (offset >= 0)
-            work->reason = BUILT_SKIP_ARGUMENTS;
+            work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
         scan->near_index |= offset > -FAR_INDEX;
         return false;
     }
@@ -327,12 +327,12 @@ static bool has_to_move(struct work *work, uint32_t number, const struct stack_o
         return false;
     if (lea && !(work->function->flags & ASM_VARIADIC) && offset != scan->unnamed &&
         scan->local_addresses && !is_argument_pointer(work, number)) {
-        work->reason = BUILT_SKIP_ARGUMENTS;
+        work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
         return false;
     }
     /* Addressed when the stack pointer has moved already. */
     if (asm_begins(statement->name, "pop") || asm_begins(statement->name, "jmp"))
-        work->reason = BUILT_SKIP_ARGUMENTS;
+        work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
     scan->arguments = true;
     return true;
 }
@@ -347,18 +347,19 @@ static void move_operands(struct work *work, uint32_t number, struct scan *scan)
         if (!has_to_move(work, number, &operand, scan))
             continue;
         if (moves)
-            work->reason = BUILT_SKIP_ARGUMENTS; /* two at once: nothing that compilers emit */
+            work->reason =
+                INSTRUMENTED_SKIP_ARGUMENTS; /* two at once: nothing that compilers emit */
         moving = operand;
         moves = true;
     }
     if (!moves)
         return;
-    struct text text = {0};
+    struct util_text text = {0};
     size_t lead = (size_t)(statement->operands.text - statement->text.text) + moving.at;
-    text_add(&text, "%.*s%lld", (int)lead, statement->text.text,
-             moving.displacement + (long long)work->frame_bytes);
-    text_add(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
-             statement->text.text + lead + moving.bytes);
+    util_text_print(&text, "%.*s%lld", (int)lead, statement->text.text,
+                    moving.displacement + (long long)work->frame_bytes);
+    util_text_print(&text, "%.*s", (int)(statement->text.bytes - lead - moving.bytes),
+                    statement->text.text + lead + moving.bytes);
     work_edit(work, number, EDIT_REPLACE, &text);
 }
 
@@ -375,7 +376,7 @@ static void check_inline(struct work *work, uint32_t number)
                             : access->base == BASE_RBP ? stack->rbp
                                                        : ASM_UNKNOWN;
             if (depth != ASM_UNKNOWN && access->displacement - depth >= 0)
-                work->reason = BUILT_SKIP_ARGUMENTS;
+                work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
         }
     }
 }
@@ -384,7 +385,7 @@ static void check_inline(struct work *work, uint32_t number)
 
 static void move_part(struct work *work, uint32_t first, uint32_t end, struct scan *scan)
 {
-    for (uint32_t i = first; i < end && work->reason == BUILT_WHOLE; i++) {
+    for (uint32_t i = first; i < end && work->reason == INSTRUMENTED_WHOLE; i++) {
         uint32_t kind = work->file->statements[i].kind;
         if (kind == ASM_INSTRUCTION)
             move_operands(work, i, scan);
@@ -401,6 +402,6 @@ void arguments_move(struct work *work)
     move_part(work, function->first, function->end, &scan);
     if (function->cold_first != ASM_NONE)
         move_part(work, function->cold_first, function->cold_end, &scan);
-    if (scan.arguments && scan.near_index && work->reason == BUILT_WHOLE)
-        work->reason = BUILT_SKIP_ARGUMENTS;
+    if (scan.arguments && scan.near_index && work->reason == INSTRUMENTED_WHOLE)
+        work->reason = INSTRUMENTED_SKIP_ARGUMENTS;
 }

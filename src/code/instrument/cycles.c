@@ -24,14 +24,14 @@
 static uint32_t skip_if(struct site *site, const char *jump)
 {
     uint32_t label = site->work->skips++;
-    text_add(site->out, "\t%s\t" LABEL_FORMAT "\n", jump, site->work->number, "k", label);
+    util_text_print(site->out, "\t%s\t" LABEL_FORMAT "\n", jump, site->work->number, "k", label);
     return label;
 }
 
 static struct site skip_unmeasured(struct site *site, uint32_t *label)
 {
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\tcmpq\t$0, %s\n", slot.text);
+    util_text_print(site->out, "\tcmpq\t$0, %s\n", slot.text);
     *label = skip_if(site, "je");
     return site_branch(site);
 }
@@ -39,7 +39,7 @@ static struct site skip_unmeasured(struct site *site, uint32_t *label)
 static void end_skip(struct site *branch, const struct site *site, uint32_t label)
 {
     site_join(branch, site);
-    text_add(site->out, LABEL_FORMAT ":\n", site->work->number, "k", label);
+    util_text_print(site->out, LABEL_FORMAT ":\n", site->work->number, "k", label);
 }
 
 /* The counter in rax; rdx is free. Out of line, as what is read is not known before the program
@@ -59,8 +59,8 @@ static void read_counter(struct site *branch)
 static void count_activation(struct site *branch)
 {
     struct operand record = site_slot(branch, SLOT_RECORD);
-    text_add(branch->out, "\tmovq\t%s, %%rax\n\tincq\t%zu(%%rax)\n", record.text,
-             offsetof(struct built_record, measured));
+    util_text_print(branch->out, "\tmovq\t%s, %%rax\n\tincq\t%zu(%%rax)\n", record.text,
+                    offsetof(struct instrumented_record, measured));
 }
 
 /* The slot is 0. entry: of an activation. */
@@ -69,18 +69,18 @@ static void decide(struct site *site, bool entry)
     if (site->work->options->shared) {
         struct site short_lived = site_branch(site);
         site_claim(&short_lived, BASE_RAX);
-        text_add(site->out, "\tmovq\theadroom_countdown@gottpoff(%%rip), %%rax\n"
-                            "\tsubl\t$1, %%fs:(%%rax)\n");
+        util_text_print(site->out, "\tmovq\theadroom_countdown@gottpoff(%%rip), %%rax\n"
+                                   "\tsubl\t$1, %%fs:(%%rax)\n");
         site_join(&short_lived, site);
     } else {
-        text_add(site->out, "\tsubl\t$1, %%fs:headroom_countdown@tpoff\n");
+        util_text_print(site->out, "\tsubl\t$1, %%fs:headroom_countdown@tpoff\n");
     }
     uint32_t label = skip_if(site, "jns");
     struct site branch = site_branch(site);
     site_call_runtime(&branch, "headroom_sample");
     read_counter(&branch);
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\tmovq\t%%rax, %s\n", slot.text);
+    util_text_print(site->out, "\tmovq\t%%rax, %s\n", slot.text);
     if (entry && !has_paths(site->work))
         count_activation(&branch);
     end_skip(&branch, site, label);
@@ -92,7 +92,7 @@ void cycles_begin(struct site *site, bool entry)
         return;
     site_save_flags(site);
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\tmovq\t$0, %s\n", slot.text);
+    util_text_print(site->out, "\tmovq\t$0, %s\n", slot.text);
     decide(site, entry);
 }
 
@@ -106,9 +106,9 @@ void cycles_next(struct site *site)
 static void finish(struct site *branch, const char *reading)
 {
     struct operand slot = site_slot(branch, SLOT_TIME);
-    text_add(branch->out, "\tsubq\t%s, %s\n", slot.text, reading);
+    util_text_print(branch->out, "\tsubq\t%s, %s\n", slot.text, reading);
     if (!branch->leaves)
-        text_add(branch->out, "\tmovq\t$0, %s\n", slot.text);
+        util_text_print(branch->out, "\tmovq\t$0, %s\n", slot.text);
 }
 
 void cycles_end(struct site *site, const char *address, const char *registers)
@@ -120,8 +120,8 @@ void cycles_end(struct site *site, const char *address, const char *registers)
     read_counter(&branch);
     finish(&branch, "%rax");
     const char *plus = *address ? "+" : "";
-    text_add(site->out, "\taddq\t%%rax, 8%s%s%s\n\tincq\t16%s%s%s\n", plus, address, registers,
-             plus, address, registers);
+    util_text_print(site->out, "\taddq\t%%rax, 8%s%s%s\n\tincq\t16%s%s%s\n", plus, address,
+                    registers, plus, address, registers);
     end_skip(&branch, site, label);
 }
 
@@ -133,10 +133,10 @@ void cycles_elapsed(struct site *site)
     site_claim(site, BASE_RDX);
     site_claim(site, BASE_RAX);
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\txorl\t%%edx, %%edx\n\tcmpq\t$0, %s\n", slot.text);
+    util_text_print(site->out, "\txorl\t%%edx, %%edx\n\tcmpq\t$0, %s\n", slot.text);
     uint32_t label = skip_if(site, "je");
     site_call_runtime(site, "headroom_read");
-    text_add(site->out, "\tmovq\t%%rax, %%rdx\n");
+    util_text_print(site->out, "\tmovq\t%%rax, %%rdx\n");
     finish(site, "%rdx");
     end_skip(site, site, label);
     site_give(site, BASE_RAX);
@@ -152,8 +152,8 @@ void cycles_end_activation(struct site *site)
     read_counter(&branch);
     finish(&branch, "%rax");
     struct operand record = site_slot(site, SLOT_RECORD);
-    text_add(site->out, "\tmovq\t%s, %%rdx\n\taddq\t%%rax, %zu(%%rdx)\n", record.text,
-             offsetof(struct built_record, cycles));
+    util_text_print(site->out, "\tmovq\t%s, %%rdx\n\taddq\t%%rax, %zu(%%rdx)\n", record.text,
+                    offsetof(struct instrumented_record, cycles));
     end_skip(&branch, site, label);
 }
 
@@ -166,7 +166,7 @@ void cycles_pause(struct site *site)
     struct site branch = skip_unmeasured(site, &label);
     read_counter(&branch);
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\tsubq\t%%rax, %s\n", slot.text);
+    util_text_print(site->out, "\tsubq\t%%rax, %s\n", slot.text);
     end_skip(&branch, site, label);
 }
 
@@ -181,7 +181,7 @@ void cycles_resume(struct site *site)
     struct site branch = skip_unmeasured(site, &label);
     read_counter(&branch);
     struct operand slot = site_slot(site, SLOT_TIME);
-    text_add(site->out, "\taddq\theadroom_read_cycles(%%rip), %%rax\n\taddq\t%%rax, %s\n",
-             slot.text);
+    util_text_print(site->out, "\taddq\theadroom_read_cycles(%%rip), %%rax\n\taddq\t%%rax, %s\n",
+                    slot.text);
     end_skip(&branch, site, label);
 }

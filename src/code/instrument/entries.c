@@ -28,24 +28,25 @@ static uint32_t plain_entry(const struct work *work)
 
 void entry_prepare(struct work *work)
 {
-    bool counted = work->options->modes & (BUILT_PATHS | BUILT_CONTEXTS | BUILT_COUNT);
+    bool counted =
+        work->options->modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS | INSTRUMENTED_COUNT);
     uint32_t place =
         work->function->problem == ASM_FINE ? work->function->entry : plain_entry(work);
-    struct text nop = {0}, entry = {0};
-    text_add(&nop,
-             "\t.p2align\t3,,4\n" LABEL_FORMAT ":\n\t{disp8} nopl\t0(%%rax,%%rax)\n"
-             "\t.reloc\t" LABEL_FORMAT ",R_X86_64_NONE," LABEL_FORMAT "\n",
-             work->number, "p", 0U, work->number, "p", 0U, work->number, "q", 0U);
+    struct util_text nop = {0}, entry = {0};
+    util_text_print(&nop,
+                    "\t.p2align\t3,,4\n" LABEL_FORMAT ":\n\t{disp8} nopl\t0(%%rax,%%rax)\n"
+                    "\t.reloc\t" LABEL_FORMAT ",R_X86_64_NONE," LABEL_FORMAT "\n",
+                    work->number, "p", 0U, work->number, "p", 0U, work->number, "q", 0U);
     map_section(&entry, work, "headroom_functions", "ao", "progbits");
-    text_add(&entry,
-             "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t" LABEL_FORMAT "-.," LABEL_FORMAT "-.\n",
-             work->number, "q", 0U, work->number, "p", 0U, work->number, "f", 0U);
+    util_text_print(
+        &entry, "\t.balign\t4\n" LABEL_FORMAT ":\n\t.long\t" LABEL_FORMAT "-.," LABEL_FORMAT "-.\n",
+        work->number, "q", 0U, work->number, "p", 0U, work->number, "f", 0U);
     work->prepared = !nop.failed && !entry.failed &&
-                     asm_insert_before(work->file, place, nop.data) &&
-                     asm_append(work->file, entry.data);
+                     asm_insert_before(work->file, place, nop.bytes) &&
+                     asm_append(work->file, entry.bytes);
     work->out_of_memory |= !work->prepared;
     if (!counted)
         map_label_function(work);
-    text_free(&nop);
-    text_free(&entry);
+    util_text_free(&nop);
+    util_text_free(&entry);
 }

@@ -31,7 +31,8 @@ static int first_free(uint32_t candidates, uint32_t used)
 
 static void choose_storage(struct work *work)
 {
-    uint32_t runtime = work->table_kind == BUILT_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
+    uint32_t runtime =
+        work->table_kind == INSTRUMENTED_TABLE_HASH ? BIT(BASE_RAX) | BIT(BASE_R11) : 0;
     if (has_cycles(work)) /* of rdtsc */
         runtime |= BIT(BASE_RAX) | BIT(BASE_RDX);
     work->storage = STORE_NONE;
@@ -150,24 +151,25 @@ static void adjust_directive(struct work *work, uint32_t number, const struct cf
     const struct asm_statement *statement = &work->file->statements[number];
     struct asm_slice name = statement->name;
     char operands[64];
-    struct text text = {0};
+    struct util_text text = {0};
     long long bytes = work->frame_bytes;
     if (!asm_begins(name, ".cfi_") || !copy(statement->operands, operands, sizeof operands))
         return;
     char *comma = strchr(operands, ',');
     bool near = state->reg == 7 || state->reg == 6;
     if (asm_is(name, ".cfi_def_cfa_offset") && near) {
-        text_add(&text, "\t.cfi_def_cfa_offset %lld\n", strtoll(operands, NULL, 0) + bytes);
+        util_text_print(&text, "\t.cfi_def_cfa_offset %lld\n", strtoll(operands, NULL, 0) + bytes);
     } else if (asm_is(name, ".cfi_def_cfa") && comma) {
         int reg = cfi_register(operands);
         if (reg == 7 || reg == 6)
-            text_add(&text, "\t.cfi_def_cfa %d, %lld\n", reg, strtoll(comma + 1, NULL, 0) + bytes);
+            util_text_print(&text, "\t.cfi_def_cfa %d, %lld\n", reg,
+                            strtoll(comma + 1, NULL, 0) + bytes);
     } else if (asm_is(name, ".cfi_offset") && comma) {
         long long offset = strtoll(comma + 1, NULL, 0) - bytes;
         *comma = 0;
-        text_add(&text, "\t.cfi_offset %s, %lld\n", operands, offset);
+        util_text_print(&text, "\t.cfi_offset %s, %lld\n", operands, offset);
     } else if (asm_is(name, ".cfi_escape") || asm_is(name, ".cfi_val_offset")) {
-        work->reason = BUILT_SKIP_STACK;
+        work->reason = INSTRUMENTED_SKIP_STACK;
     }
     work_edit(work, number, EDIT_REPLACE, &text);
 }
@@ -175,12 +177,12 @@ static void adjust_directive(struct work *work, uint32_t number, const struct cf
 /* What .cfi_startproc of the cold part has to be followed by. */
 static void adjust_cold_start(struct work *work, uint32_t number)
 {
-    struct text text = {0};
-    text_add(&text, "\t.cfi_adjust_cfa_offset %u\n", work->frame_bytes);
+    struct util_text text = {0};
+    util_text_print(&text, "\t.cfi_adjust_cfa_offset %u\n", work->frame_bytes);
     if (work->storage == STORE_SAVED) {
         static const uint8_t dwarf[] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-        text_add(&text, "\t.cfi_offset %d, %d\n", dwarf[work->path_register],
-                 work->slots[SLOT_SAVED] - 8 - (int)work->frame_bytes);
+        util_text_print(&text, "\t.cfi_offset %d, %d\n", dwarf[work->path_register],
+                        work->slots[SLOT_SAVED] - 8 - (int)work->frame_bytes);
     }
     work_edit(work, number, EDIT_AFTER, &text);
 }
@@ -188,7 +190,7 @@ static void adjust_cold_start(struct work *work, uint32_t number)
 static void adjust_part(struct work *work, uint32_t first, uint32_t end, bool cold)
 {
     struct cfi_state state = {.reg = 7};
-    for (uint32_t i = first; i < end && work->reason == BUILT_WHOLE; i++) {
+    for (uint32_t i = first; i < end && work->reason == INSTRUMENTED_WHOLE; i++) {
         const struct asm_statement *statement = &work->file->statements[i];
         if (statement->kind == ASM_DIRECTIVE)
             adjust_directive(work, i, &state);

@@ -9,7 +9,7 @@
 /* Does it need a map and the runtime? */
 static bool counts_something(const struct instrument_options *options)
 {
-    return options->modes & (BUILT_PATHS | BUILT_CONTEXTS | BUILT_COUNT);
+    return options->modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS | INSTRUMENTED_COUNT);
 }
 
 /* ---- one function ---------------------------------------------------------------------------- */
@@ -17,12 +17,12 @@ static bool counts_something(const struct instrument_options *options)
 static uint32_t reason_of_problem(uint32_t problem)
 {
     switch (problem) {
-    case ASM_FINE: return BUILT_WHOLE;
-    case ASM_PROBLEM_INDIRECT: return BUILT_SKIP_INDIRECT;
-    case ASM_PROBLEM_INLINE: return BUILT_SKIP_ASSEMBLY;
-    case ASM_PROBLEM_UNDECODED: return BUILT_SKIP_UNDECODED;
-    case ASM_PROBLEM_LARGE: return BUILT_SKIP_LARGE;
-    default: return BUILT_SKIP_NOT_FUNCTION;
+    case ASM_FINE: return INSTRUMENTED_WHOLE;
+    case ASM_PROBLEM_INDIRECT: return INSTRUMENTED_SKIP_INDIRECT;
+    case ASM_PROBLEM_INLINE: return INSTRUMENTED_SKIP_ASSEMBLY;
+    case ASM_PROBLEM_UNDECODED: return INSTRUMENTED_SKIP_UNDECODED;
+    case ASM_PROBLEM_LARGE: return INSTRUMENTED_SKIP_LARGE;
+    default: return INSTRUMENTED_SKIP_NOT_FUNCTION;
     }
 }
 
@@ -31,7 +31,7 @@ static void drop_edits(struct work *work)
     for (uint32_t i = 0; i < work->edits_count; i++)
         free(work->edits[i].text);
     work->edits_count = 0;
-    text_free(&work->stubs);
+    util_text_free(&work->stubs);
 }
 
 static void release(struct work *work)
@@ -142,7 +142,7 @@ static bool examine(struct work *work)
         return false;
     }
     if (preserves_all(work)) {
-        work->reason = BUILT_SKIP_ATTRIBUTE;
+        work->reason = INSTRUMENTED_SKIP_ATTRIBUTE;
         return false;
     }
     return true;
@@ -169,11 +169,11 @@ static void attempt(struct work *work)
     work->spills_wanted = 0;
     frame_choose(work);
     frame_adjust(work);
-    if (work->reason == BUILT_WHOLE)
+    if (work->reason == INSTRUMENTED_WHOLE)
         map_label_calls(work);
-    if (work->reason == BUILT_WHOLE)
+    if (work->reason == INSTRUMENTED_WHOLE)
         place_all(work);
-    if (work->reason == BUILT_WHOLE)
+    if (work->reason == INSTRUMENTED_WHOLE)
         map_label(work);
 }
 
@@ -197,31 +197,32 @@ static void apply(struct work *work)
  */
 static void prepare_function(struct work *work)
 {
-    if (work->reason == BUILT_SKIP_NOT_FUNCTION || work->reason == BUILT_SKIP_ATTRIBUTE)
+    if (work->reason == INSTRUMENTED_SKIP_NOT_FUNCTION ||
+        work->reason == INSTRUMENTED_SKIP_ATTRIBUTE)
         return;
     entry_prepare(work);
     if (!counts_something(work->options))
-        work->reason = BUILT_WHOLE;
+        work->reason = INSTRUMENTED_WHOLE;
 }
 
 static void instrument_function(struct work *work)
 {
     work->reason = reason_of_problem(work->function->problem);
-    bool usual = work->reason == BUILT_WHOLE && examine(work);
-    if (work->options->modes & BUILT_FUNCTIONS)
+    bool usual = work->reason == INSTRUMENTED_WHOLE && examine(work);
+    if (work->options->modes & INSTRUMENTED_FUNCTIONS)
         prepare_function(work);
     if (!counts_something(work->options))
         return;
     if (usual && analyse(work)) {
         attempt(work);
-        while (work->reason == BUILT_WHOLE && work->spills_wanted > work->spills) {
+        while (work->reason == INSTRUMENTED_WHOLE && work->spills_wanted > work->spills) {
             work->spills = work->spills_wanted;
             attempt(work);
         }
-        if (work->reason == BUILT_WHOLE)
+        if (work->reason == INSTRUMENTED_WHOLE)
             apply(work);
-        if (work->reason == BUILT_WHOLE && work->truncated)
-            work->reason = BUILT_TRUNCATED;
+        if (work->reason == INSTRUMENTED_WHOLE && work->truncated)
+            work->reason = INSTRUMENTED_TRUNCATED;
     }
     map_function(work);
 }
@@ -232,13 +233,13 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
     counts->reasons[work->reason]++;
     counts->prepared += work->prepared;
     counts->inline_assembly += work->function->inline_insns;
-    if (work->reason > BUILT_TRUNCATED) {
+    if (work->reason > INSTRUMENTED_TRUNCATED) {
         counts->skipped++;
         return;
     }
     counts->instrumented++;
     counts->truncated += work->truncated;
-    counts->hashed += work->table_kind == BUILT_TABLE_HASH;
+    counts->hashed += work->table_kind == INSTRUMENTED_TABLE_HASH;
 }
 
 /* ---- the file -------------------------------------------------------------------------------- */
@@ -246,7 +247,7 @@ static void add_counts(struct instrument_counts *counts, const struct work *work
 enum base_status instrument_file(struct asm_file *file, const struct instrument_options *options,
                                  struct instrument_counts *counts)
 {
-    if (!counts_something(options) && !(options->modes & BUILT_FUNCTIONS))
+    if (!counts_something(options) && !(options->modes & INSTRUMENTED_FUNCTIONS))
         return BASE_OK;
     for (uint32_t i = 0; i < file->functions_count; i++) {
         struct work work = {

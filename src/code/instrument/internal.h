@@ -21,17 +21,7 @@
 
 #include "instrument/instrument.h"
 #include "numbering/numbering.h"
-
-/* ---- text ----------------------------------------------------------------------------------- */
-
-struct text {
-    char *data; /* terminated, or NULL while empty */
-    size_t count, capacity;
-    bool failed; /* no memory */
-};
-
-__attribute__((format(printf, 2, 3))) void text_add(struct text *text, const char *format, ...);
-void text_free(struct text *text);
+#include "util/util.h"
 
 /* ---- edits ------------------------------------------------------------------------------------ */
 
@@ -72,7 +62,7 @@ struct work {
     uint32_t *incoming;           /* by block: asm edges into it */
     struct numbering *paths;
     struct numbering_plan plan;
-    uint32_t table_kind;          /* enum built_table */
+    uint32_t table_kind;          /* enum instrumented_table */
     uint32_t cells;
     double potential_log2;
     bool truncated;
@@ -90,12 +80,13 @@ struct work {
     bool counts_here;             /* a path ends in this function: it needs the thread's counters */
     uint32_t call_sites;          /* of the function: slots of its records */
     uint32_t skips;               /* labels behind code that is executed seldom */
-    struct text stubs;            /* code for the end of the main part */
+    struct util_text stubs;            /* code for the end of the main part */
     struct edit *edits;
-    uint32_t edits_count, edits_capacity;
+    uint32_t edits_count;
+    size_t edits_capacity;
     bool out_of_memory;
     bool prepared;                /* has a nop to patch */
-    uint32_t reason;              /* enum built_reason: BUILT_WHOLE until something is found */
+    uint32_t reason;              /* enum instrumented_reason: INSTRUMENTED_WHOLE until something is found */
 };
 
 #define BIT(number) (UINT32_C(1) << (number))
@@ -108,21 +99,21 @@ enum {
 
 static inline bool has_contexts(const struct work *work)
 {
-    return work->options->modes & BUILT_CONTEXTS;
+    return work->options->modes & INSTRUMENTED_CONTEXTS;
 }
 static inline bool has_paths(const struct work *work)
 {
-    return work->options->modes & BUILT_PATHS;
+    return work->options->modes & INSTRUMENTED_PATHS;
 }
 /* Does the function have a slot for time? */
 static inline bool has_cycles(const struct work *work)
 {
-    return work->options->modes & BUILT_CYCLES && (has_contexts(work) || work->counts_here);
+    return work->options->modes & INSTRUMENTED_CYCLES && (has_contexts(work) || work->counts_here);
 }
 /* Cells of a path in an array. */
 static inline uint32_t cells_per_path(const struct work *work)
 {
-    return work->table_kind == BUILT_TABLE_ARRAY && work->options->modes & BUILT_CYCLES ? 3 : 1;
+    return work->table_kind == INSTRUMENTED_TABLE_ARRAY && work->options->modes & INSTRUMENTED_CYCLES ? 3 : 1;
 }
 static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
 {
@@ -130,7 +121,7 @@ static inline const struct asm_edge *edges_of(const struct work *work, const str
 }
 
 /* Keeps an edit; takes the text over, which is then empty. */
-void work_edit(struct work *work, uint32_t statement, enum edit_kind kind, struct text *text);
+void work_edit(struct work *work, uint32_t statement, enum edit_kind kind, struct util_text *text);
 
 /* ---- plan.c ---------------------------------------------------------------------------------- */
 
@@ -159,7 +150,7 @@ void arguments_move(struct work *work);
 /* A point between two instructions of the program, and what may be used there. */
 struct site {
     struct work *work;
-    struct text *out;
+    struct util_text *out;
     uint32_t dead;            /* registers that may be changed                         */
     uint32_t busy;            /* of these: in use by added code                        */
     bool flags;               /* flags are live                                        */
@@ -172,7 +163,7 @@ struct site {
 };
 
 /* What holds before `statement`; out: where the text goes. */
-struct site site_before(struct work *work, uint32_t statement, struct text *out);
+struct site site_before(struct work *work, uint32_t statement, struct util_text *out);
 /* Gives spilled registers back. */
 void site_end(struct site *site);
 /* Code that may be jumped over: registers that it spills are given back where it ends. */
@@ -264,7 +255,7 @@ void map_function(struct work *work);
    others may be put in their places. Once for each function. */
 void map_label_function(struct work *work);
 /* A .section directive for what goes with the function when the linker drops it. */
-void map_section(struct text *text, const struct work *work, const char *name, const char *flags,
+void map_section(struct util_text *text, const struct work *work, const char *name, const char *flags,
                  const char *type);
 
 /* ---- entries.c ----------------------------------------------------------------------------------- */

@@ -31,23 +31,24 @@ static const char *inverse_of(struct asm_slice name)
 }
 
 /* The branch around `body`, which ends by going to the old target. */
-static void invert(struct work *work, uint32_t statement, struct text *body)
+static void invert(struct work *work, uint32_t statement, struct util_text *body)
 {
     const struct asm_statement *branch = &work->file->statements[statement];
     const char *inverse = inverse_of(branch->name);
     unsigned number = work->number;
-    struct text text = {0};
+    struct util_text text = {0};
     if (inverse)
-        text_add(&text, "\t%s\t" LABEL_FORMAT "\n", inverse, number, "x", statement);
+        util_text_print(&text, "\t%s\t" LABEL_FORMAT "\n", inverse, number, "x", statement);
     else /* loop, jrcxz: have no opposite, and reach 127 bytes only */
-        text_add(&text, "\t%.*s\t" LABEL_FORMAT "\n\tjmp\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n",
-                 (int)branch->name.bytes, branch->name.text, number, "y", statement, number, "x",
-                 statement, number, "y", statement);
-    text_add(&text, "%s\tjmp\t%.*s\n" LABEL_FORMAT ":\n", body->data ? body->data : "",
-             (int)branch->operands.bytes, branch->operands.text, number, "x", statement);
+        util_text_print(&text,
+                        "\t%.*s\t" LABEL_FORMAT "\n\tjmp\t" LABEL_FORMAT "\n" LABEL_FORMAT ":\n",
+                        (int)branch->name.bytes, branch->name.text, number, "y", statement, number,
+                        "x", statement, number, "y", statement);
+    util_text_print(&text, "%s\tjmp\t%.*s\n" LABEL_FORMAT ":\n", body->bytes ? body->bytes : "",
+                    (int)branch->operands.bytes, branch->operands.text, number, "x", statement);
     text.failed |= body->failed;
     work_edit(work, statement, EDIT_REPLACE, &text);
-    text_free(body);
+    util_text_free(body);
 }
 
 /* ---- edges ----------------------------------------------------------------------------------- */
@@ -58,7 +59,7 @@ static bool entered_once(const struct work *work, uint32_t block)
     return block && work->incoming[block] == 1 && !(work->graph_flags[block] & NUMBERING_ROOT);
 }
 
-static struct site site_at_block(struct work *work, uint32_t block, struct text *out)
+static struct site site_at_block(struct work *work, uint32_t block, struct util_text *out)
 {
     return site_before(work, work->blocks[block].first, out);
 }
@@ -82,7 +83,7 @@ static void put_operations(struct site *site, uint32_t place)
 
 static void put_before(struct work *work, uint32_t statement, uint32_t place)
 {
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_before(work, statement, &text);
     put_operations(&site, place);
     work_edit(work, statement, EDIT_BEFORE, &text);
@@ -102,11 +103,11 @@ static void redirect(struct work *work, uint32_t statement, const char *label)
 {
     const struct asm_statement *entry = &work->file->statements[statement];
     size_t lead = (size_t)(entry->operands.text - entry->text.text), symbol = 0;
-    struct text text = {0};
+    struct util_text text = {0};
     while (symbol < entry->operands.bytes && !strchr("+-, (\t\n", entry->operands.text[symbol]))
         symbol++;
-    text_add(&text, "%.*s%s%.*s", (int)lead, entry->text.text, label,
-             (int)(entry->text.bytes - lead - symbol), entry->operands.text + symbol);
+    util_text_print(&text, "%.*s%s%.*s", (int)lead, entry->text.text, label,
+                    (int)(entry->text.bytes - lead - symbol), entry->operands.text + symbol);
     work_edit(work, statement, EDIT_REPLACE, &text);
 }
 
@@ -115,16 +116,16 @@ static void place_table_edge(struct work *work, const struct asm_edge *edge, uin
 {
     const struct asm_statement *target = &work->file->statements[work->blocks[edge->to].label];
     char label[48];
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_at_block(work, edge->to, &text);
     if (target->kind != ASM_LABEL) {
-        work->reason = BUILT_SKIP_INDIRECT;
+        work->reason = INSTRUMENTED_SKIP_INDIRECT;
         return;
     }
     snprintf(label, sizeof label, LABEL_FORMAT, work->number, "e", serial);
-    text_add(&text, "%s:\n", label);
+    util_text_print(&text, "%s:\n", label);
     put_operations(&site, place);
-    text_add(&text, "\tjmp\t%.*s\n", (int)target->name.bytes, target->name.text);
+    util_text_print(&text, "\tjmp\t%.*s\n", (int)target->name.bytes, target->name.text);
     work_edit(work, edge->statement, EDIT_AFTER, &text);
     for (uint32_t i = 0; i < edge->entries; i++)
         redirect(work, work->file->table_entries[edge->first_entry + i], label);
@@ -133,7 +134,7 @@ static void place_table_edge(struct work *work, const struct asm_edge *edge, uin
 /* Leaves the function: operations, then what undoes the entry. */
 static void place_exit(struct work *work, const struct asm_edge *edge, uint32_t place)
 {
-    struct text text = {0}, after = {0};
+    struct util_text text = {0}, after = {0};
     struct site site = site_before(work, edge->statement, &text);
     site.leaves = true;
     emit_operations(&site, place);
@@ -175,7 +176,7 @@ static void place_edge(struct work *work, const struct asm_edge *edge, uint32_t 
         place_table_edge(work, edge, place, serial);
         return;
     }
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_at_block(work, edge->to, &text);
     put_operations(&site, place);
     if (edge->kind == ASM_FALL)
@@ -209,15 +210,15 @@ static void place_edges(struct work *work)
 static void rename_in(struct work *work, uint32_t number, struct asm_slice name, const char *label)
 {
     struct asm_slice old = work->file->statements[number].text;
-    struct text text = {0};
+    struct util_text text = {0};
     for (size_t i = 0; i < old.bytes;) {
         bool here = i + name.bytes <= old.bytes && !memcmp(old.text + i, name.text, name.bytes) &&
                     (i == 0 || !asm_symbol_char(old.text[i - 1])) &&
                     (i + name.bytes == old.bytes || !asm_symbol_char(old.text[i + name.bytes]));
         if (here)
-            text_add(&text, "%s", label);
+            util_text_print(&text, "%s", label);
         else
-            text_add(&text, "%c", old.text[i]);
+            util_text_print(&text, "%c", old.text[i]);
         i += here ? name.bytes : 1;
     }
     work_edit(work, number, EDIT_REPLACE, &text);
@@ -250,7 +251,7 @@ static bool redirect_all(struct work *work, struct asm_slice name, const char *l
 static void place_arrival(struct work *work, uint32_t number)
 {
     const struct asm_block *block = &work->blocks[number];
-    struct text text = {0};
+    struct util_text text = {0};
     char label[48];
     bool found = false;
     snprintf(label, sizeof label, LABEL_FORMAT, work->number, "r", number);
@@ -259,11 +260,12 @@ static void place_arrival(struct work *work, uint32_t number)
         if (name->kind != ASM_LABEL)
             continue;
         if (!found)
-            text_add(&text, "\tjmp\t%.*s\n%s:\n", (int)name->name.bytes, name->name.text, label);
+            util_text_print(&text, "\tjmp\t%.*s\n%s:\n", (int)name->name.bytes, name->name.text,
+                            label);
         found = redirect_all(work, name->name, label) || found;
     }
-    if (!found && work->reason == BUILT_WHOLE)
-        work->reason = BUILT_SKIP_INDIRECT;
+    if (!found && work->reason == INSTRUMENTED_WHOLE)
+        work->reason = INSTRUMENTED_SKIP_INDIRECT;
     struct site site = site_at_block(work, number, &text);
     put_root(&site, number);
     work_edit(work, block->label, EDIT_BEFORE, &text);
@@ -272,7 +274,7 @@ static void place_arrival(struct work *work, uint32_t number)
 static void place_root(struct work *work, uint32_t number)
 {
     const struct asm_block *block = &work->blocks[number];
-    struct text text = {0};
+    struct util_text text = {0};
     uint32_t count;
     plan_at(work, NUMBERING_AT_ROOT + number, &count);
     if ((!count && !measures_anew(work, number)) || !number)
@@ -334,7 +336,7 @@ struct calls_placed {
     uint32_t count;
 };
 
-/* What becomes of the call: of the block's last statement its edges tell. Where it may return
+/* What becomes of the call: of the block's last statement its edges show. Where it may return
    again, the time before it is another activation's, as with paths. */
 enum ending { RETURNS, RETURNS_TWICE, NEVER_RETURNS };
 
@@ -391,7 +393,7 @@ static void place_call(void *context, uint32_t statement, uint32_t block)
 {
     struct calls_placed *placed = context;
     struct work *work = placed->work;
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_before(work, statement, &text);
     enum ending ending = ending_of(work, statement, block);
     if (ending == RETURNS)
@@ -410,7 +412,7 @@ static void place_call(void *context, uint32_t statement, uint32_t block)
 static void place_return(void *context, uint32_t statement, uint32_t block)
 {
     struct work *work = context;
-    struct text text = {0};
+    struct util_text text = {0};
     if (ending_of(work, statement, block) != RETURNS)
         return;
     uint32_t next = statement == work->blocks[block].last
@@ -424,7 +426,7 @@ static void place_return(void *context, uint32_t statement, uint32_t block)
 
 static void place_entry(struct work *work)
 {
-    struct text text = {0};
+    struct util_text text = {0};
     struct site site = site_at_block(work, 0, &text);
     emit_entry(&site);
     site_end(&site);
@@ -434,19 +436,19 @@ static void place_entry(struct work *work)
 /* Code that is called seldom, at the end of the main part: the state there is that of the entry. */
 static void place_stubs(struct work *work)
 {
-    struct text text = {0};
+    struct util_text text = {0};
     uint32_t last = work->function->first;
     if (!work->stubs.count)
         return;
     for (uint32_t i = work->function->first; i < work->function->end; i++)
         if (asm_is_code(&work->file->statements[i]))
             last = i;
-    text_add(&text, "\t.cfi_def_cfa %%rsp, 8\n");
+    util_text_print(&text, "\t.cfi_def_cfa %%rsp, 8\n");
     for (const char *const *name =
              (const char *const[]){"rbx", "rbp", "r12", "r13", "r14", "r15", NULL};
          *name; name++)
-        text_add(&text, "\t.cfi_restore %%%s\n", *name);
-    text_add(&text, "%s", work->stubs.data);
+        util_text_print(&text, "\t.cfi_restore %%%s\n", *name);
+    util_text_print(&text, "%s", work->stubs.bytes);
     text.failed |= work->stubs.failed;
     work_edit(work, last, EDIT_AFTER, &text);
 }
@@ -465,7 +467,7 @@ void place_all(struct work *work)
     for (uint32_t i = 0; i < work->function->blocks; i++)
         if (work->graph_flags[i] & NUMBERING_ROOT && (has_paths(work) || has_cycles(work)))
             place_root(work, i);
-    if (work->options->modes & BUILT_COUNT)
+    if (work->options->modes & INSTRUMENTED_COUNT)
         access_place(work);
     place_stubs(work);
 }

@@ -148,12 +148,13 @@ static enum base_status choose_table(struct work *work)
             return status;
         count = numbering_count(work->paths);
     }
-    work->table_kind = count <= most_array ? BUILT_TABLE_ARRAY : BUILT_TABLE_HASH;
-    work->cells = work->table_kind == BUILT_TABLE_ARRAY
-                      ? (uint32_t)count * cells_per_path(work)
-                      : (uint32_t)((sizeof(struct built_hash) +
-                                    BUILT_HASH_CELLS * sizeof(struct built_hash_cell)) /
-                                   sizeof(uint64_t));
+    work->table_kind = count <= most_array ? INSTRUMENTED_TABLE_ARRAY : INSTRUMENTED_TABLE_HASH;
+    work->cells =
+        work->table_kind == INSTRUMENTED_TABLE_ARRAY
+            ? (uint32_t)count * cells_per_path(work)
+            : (uint32_t)((sizeof(struct instrumented_hash) +
+                          INSTRUMENTED_HASH_CELLS * sizeof(struct instrumented_hash_cell)) /
+                         sizeof(uint64_t));
     return numbering_place(work->paths, &work->plan);
 }
 
@@ -164,12 +165,12 @@ bool plan_paths(struct work *work)
     enum base_status status = BASE_OK;
     if (has_paths(work))
         status = choose_table(work);
-    else if (work->options->modes & BUILT_COUNT)
+    else if (work->options->modes & INSTRUMENTED_COUNT)
         status = numbering_number(&work->graph, &work->paths);
     if (status == BASE_NO_MEMORY)
         work->out_of_memory = true;
     else if (status != BASE_OK)
-        work->reason = BUILT_SKIP_LARGE;
+        work->reason = INSTRUMENTED_SKIP_LARGE;
     return status == BASE_OK;
 }
 

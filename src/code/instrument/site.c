@@ -15,7 +15,7 @@ static const uint8_t preferred[] = {BASE_R11, BASE_RCX, BASE_RSI, BASE_RDI, BASE
                                     BASE_R9,  BASE_R10, BASE_RDX, BASE_RAX, BASE_RBX,
                                     BASE_R12, BASE_R13, BASE_R14, BASE_R15, BASE_RBP};
 
-struct site site_before(struct work *work, uint32_t statement, struct text *out)
+struct site site_before(struct work *work, uint32_t statement, struct util_text *out)
 {
     uint32_t index = asm_index(work->function, statement);
     const struct asm_live *live = &work->live[index];
@@ -37,7 +37,7 @@ struct operand site_slot(struct site *site, enum slot_use use)
     struct work *work = site->work;
     if (work->slots[use] < 0) {
         if (use < SLOT_SPILL)
-            work->reason = BUILT_SKIP_STACK;
+            work->reason = INSTRUMENTED_SKIP_STACK;
         else if (work->spills_wanted <= use - SLOT_SPILL)
             work->spills_wanted = use - SLOT_SPILL + 1U;
     } else if (site->rsp != ASM_UNKNOWN) {
@@ -45,7 +45,7 @@ struct operand site_slot(struct site *site, enum slot_use use)
     } else if (site->rbp != ASM_UNKNOWN) {
         snprintf(operand.text, sizeof operand.text, "%d(%%rbp)", site->rbp + work->slots[use]);
     } else {
-        work->reason = BUILT_SKIP_STACK;
+        work->reason = INSTRUMENTED_SKIP_STACK;
     }
     return operand;
 }
@@ -53,11 +53,11 @@ struct operand site_slot(struct site *site, enum slot_use use)
 static void spill(struct site *site, uint32_t number)
 {
     if (site->spilled_count == BASE_COUNT(site->spilled)) {
-        site->work->reason = BUILT_SKIP_FLAGS;
+        site->work->reason = INSTRUMENTED_SKIP_FLAGS;
         return;
     }
     struct operand slot = site_slot(site, (enum slot_use)(SLOT_SPILL + site->spilled_count));
-    text_add(site->out, "\tmovq\t%s, %s\n", register_names[number], slot.text);
+    util_text_print(site->out, "\tmovq\t%s, %s\n", register_names[number], slot.text);
     site->spilled[site->spilled_count++] = number;
     site->dead |= BIT(number);
 }
@@ -95,7 +95,7 @@ uint32_t site_take(struct site *site, uint32_t avoid)
             return number;
         }
     }
-    site->work->reason = BUILT_SKIP_FLAGS;
+    site->work->reason = INSTRUMENTED_SKIP_FLAGS;
     return BASE_R11;
 }
 
@@ -108,7 +108,7 @@ uint32_t site_take_on_entry(struct site *site)
 {
     if (site->dead & ~reserved(site))
         return site_take(site, 0);
-    text_add(site->out, "\tmovq\t%s, -8(%%rsp)\n", register_names[BASE_RAX]);
+    util_text_print(site->out, "\tmovq\t%s, -8(%%rsp)\n", register_names[BASE_RAX]);
     site->busy |= BIT(BASE_RAX);
     return BASE_RAX;
 }
@@ -116,7 +116,7 @@ uint32_t site_take_on_entry(struct site *site)
 void site_give_on_entry(struct site *site, uint32_t number)
 {
     if (!(site->dead & BIT(number)))
-        text_add(site->out, "\tmovq\t-8(%%rsp), %s\n", register_names[number]);
+        util_text_print(site->out, "\tmovq\t-8(%%rsp), %s\n", register_names[number]);
     site_give(site, number);
 }
 
@@ -126,7 +126,7 @@ void site_save_flags(struct site *site)
         return;
     site_claim(site, BASE_RAX);
     uint32_t kept = site_take(site, BIT(BASE_R11) | rdtsc_registers(site->work));
-    text_add(site->out, "\tlahf\n\tseto\t%%al\n\tmovq\t%%rax, %s\n", register_names[kept]);
+    util_text_print(site->out, "\tlahf\n\tseto\t%%al\n\tmovq\t%%rax, %s\n", register_names[kept]);
     site->flags_in = (int)kept;
     site_give(site, BASE_RAX);
 }
@@ -137,15 +137,15 @@ static void unspill(struct site *site, uint32_t left)
     while (site->spilled_count > left) {
         uint32_t number = site->spilled[--site->spilled_count];
         struct operand slot = site_slot(site, (enum slot_use)(SLOT_SPILL + site->spilled_count));
-        text_add(site->out, "\tmovq\t%s, %s\n", slot.text, register_names[number]);
+        util_text_print(site->out, "\tmovq\t%s, %s\n", slot.text, register_names[number]);
     }
 }
 
 void site_end(struct site *site)
 {
     if (site->flags_in >= 0) {
-        text_add(site->out, "\tmovq\t%s, %%rax\n\taddb\t$127, %%al\n\tsahf\n",
-                 register_names[site->flags_in]);
+        util_text_print(site->out, "\tmovq\t%s, %%rax\n\taddb\t$127, %%al\n\tsahf\n",
+                        register_names[site->flags_in]);
         site_give(site, (uint32_t)site->flags_in);
         site->flags_in = -1;
     }
@@ -165,20 +165,20 @@ void site_join(struct site *branch, const struct site *site)
 void site_load_word(struct site *site, const char *name, uint32_t number)
 {
     if (site->work->options->shared)
-        text_add(site->out, "\tmovq\t%s@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n", name,
-                 register_names[number], register_names[number], register_names[number]);
+        util_text_print(site->out, "\tmovq\t%s@gottpoff(%%rip), %s\n\tmovq\t%%fs:(%s), %s\n", name,
+                        register_names[number], register_names[number], register_names[number]);
     else
-        text_add(site->out, "\tmovq\t%%fs:%s@tpoff, %s\n", name, register_names[number]);
+        util_text_print(site->out, "\tmovq\t%%fs:%s@tpoff, %s\n", name, register_names[number]);
 }
 
 void site_call_runtime(struct site *site, const char *name)
 {
     bool below = site->work->function->flags & ASM_LEAF; /* data below the stack pointer */
     if (below)
-        text_add(site->out, "\tleaq\t-128(%%rsp), %%rsp\n%s",
-                 site->cfa_is_stack ? "\t.cfi_adjust_cfa_offset 128\n" : "");
-    text_add(site->out, "\tcall\t%s\n", name);
+        util_text_print(site->out, "\tleaq\t-128(%%rsp), %%rsp\n%s",
+                        site->cfa_is_stack ? "\t.cfi_adjust_cfa_offset 128\n" : "");
+    util_text_print(site->out, "\tcall\t%s\n", name);
     if (below)
-        text_add(site->out, "\tleaq\t128(%%rsp), %%rsp\n%s",
-                 site->cfa_is_stack ? "\t.cfi_adjust_cfa_offset -128\n" : "");
+        util_text_print(site->out, "\tleaq\t128(%%rsp), %%rsp\n%s",
+                        site->cfa_is_stack ? "\t.cfi_adjust_cfa_offset -128\n" : "");
 }

@@ -137,11 +137,11 @@ bool numbering_check(const struct numbering *paths, uint64_t most)
 {
     size_t blocks = paths->blocks_count, edges = paths->edges_count;
     struct checker checker = {.paths = paths,
-                              .first = numbering_room(edges, sizeof(uint32_t)),
-                              .last = numbering_room(edges, sizeof(uint32_t)),
-                              .root = numbering_room(blocks, sizeof(uint32_t)),
-                              .cut = numbering_room(blocks, sizeof(uint32_t))};
-    uint32_t *room = numbering_room(blocks + 1, sizeof *room);
+                              .first = numbering_array(edges, sizeof(uint32_t)),
+                              .last = numbering_array(edges, sizeof(uint32_t)),
+                              .root = numbering_array(blocks, sizeof(uint32_t)),
+                              .cut = numbering_array(blocks, sizeof(uint32_t))};
+    uint32_t *room = numbering_array(blocks + 1, sizeof *room);
     bool good = checker.first && checker.last && checker.root && checker.cut && room &&
                 check(&checker, most, room);
     free(checker.plan.operations);

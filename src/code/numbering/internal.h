@@ -46,7 +46,7 @@ static inline uint64_t numbering_add(uint64_t a, uint64_t b)
 }
 
 /* Zeroed; room for one if there are none, so that NULL always means no memory. */
-void *numbering_room(size_t count, size_t bytes);
+void *numbering_array(size_t count, size_t bytes);
 
 /* Numbers by the flags of the edges as they are. */
 enum base_status numbering_assign(struct numbering *paths);

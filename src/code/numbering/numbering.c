@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *numbering_room(size_t count, size_t bytes)
+void *numbering_array(size_t count, size_t bytes)
 {
     return calloc(count ? count : 1, bytes);
 }
@@ -35,20 +35,20 @@ void numbering_free(struct numbering *paths)
 static bool make_room(struct numbering *paths)
 {
     size_t blocks = paths->blocks_count, edges = paths->edges_count;
-    return (paths->edges = numbering_room(edges, sizeof *paths->edges)) &&
-           (paths->out = numbering_room(edges, sizeof *paths->out)) &&
-           (paths->in = numbering_room(edges, sizeof *paths->in)) &&
-           (paths->first_out = numbering_room(blocks + 1, sizeof *paths->first_out)) &&
-           (paths->first_in = numbering_room(blocks + 1, sizeof *paths->first_in)) &&
-           (paths->order = numbering_room(blocks, sizeof *paths->order)) &&
-           (paths->before = numbering_room(blocks, sizeof *paths->before)) &&
-           (paths->after = numbering_room(blocks, sizeof *paths->after)) &&
-           (paths->kinds = numbering_room(blocks, sizeof *paths->kinds)) &&
-           (paths->number = numbering_room(blocks, sizeof *paths->number)) &&
-           (paths->value = numbering_room(edges, sizeof *paths->value)) &&
-           (paths->root_value = numbering_room(blocks, sizeof *paths->root_value)) &&
-           (paths->cut_value = numbering_room(blocks, sizeof *paths->cut_value)) &&
-           (paths->starts = numbering_room(2 * blocks, sizeof *paths->starts));
+    return (paths->edges = numbering_array(edges, sizeof *paths->edges)) &&
+           (paths->out = numbering_array(edges, sizeof *paths->out)) &&
+           (paths->in = numbering_array(edges, sizeof *paths->in)) &&
+           (paths->first_out = numbering_array(blocks + 1, sizeof *paths->first_out)) &&
+           (paths->first_in = numbering_array(blocks + 1, sizeof *paths->first_in)) &&
+           (paths->order = numbering_array(blocks, sizeof *paths->order)) &&
+           (paths->before = numbering_array(blocks, sizeof *paths->before)) &&
+           (paths->after = numbering_array(blocks, sizeof *paths->after)) &&
+           (paths->kinds = numbering_array(blocks, sizeof *paths->kinds)) &&
+           (paths->number = numbering_array(blocks, sizeof *paths->number)) &&
+           (paths->value = numbering_array(edges, sizeof *paths->value)) &&
+           (paths->root_value = numbering_array(blocks, sizeof *paths->root_value)) &&
+           (paths->cut_value = numbering_array(blocks, sizeof *paths->cut_value)) &&
+           (paths->starts = numbering_array(2 * blocks, sizeof *paths->starts));
 }
 
 static enum base_status valid(const struct numbering_graph *graph)
@@ -131,9 +131,9 @@ static void search_from(struct search *search, uint32_t root)
 static enum base_status find_order(struct numbering *paths)
 {
     struct search search = {.paths = paths,
-                            .stack = numbering_room(paths->blocks_count, sizeof *search.stack),
-                            .next = numbering_room(paths->blocks_count, sizeof *search.next),
-                            .seen = numbering_room(paths->blocks_count, sizeof *search.seen)};
+                            .stack = numbering_array(paths->blocks_count, sizeof *search.stack),
+                            .next = numbering_array(paths->blocks_count, sizeof *search.next),
+                            .seen = numbering_array(paths->blocks_count, sizeof *search.seen)};
     enum base_status status = BASE_NO_MEMORY;
     if (search.stack && search.next && search.seen) {
         search_from(&search, 0);
@@ -204,7 +204,7 @@ static enum base_status find_log2(struct numbering *paths)
     paths->log2 = log2((double)paths->count);
     if (paths->count != UINT64_MAX)
         return BASE_OK;
-    logs = numbering_room(paths->blocks_count, sizeof *logs);
+    logs = numbering_array(paths->blocks_count, sizeof *logs);
     if (!logs)
         return BASE_NO_MEMORY;
     for (uint32_t i = 0; i < paths->blocks_count; i++) {
@@ -262,7 +262,7 @@ enum base_status numbering_number(struct numbering_graph *graph, struct numberin
     enum base_status status = valid(graph);
     if (status != BASE_OK)
         return status;
-    paths = numbering_room(1, sizeof *paths);
+    paths = numbering_array(1, sizeof *paths);
     if (!paths)
         return BASE_NO_MEMORY;
     paths->blocks_count = graph->blocks_count;

@@ -411,7 +411,7 @@ static enum base_status place(struct placer *placer, struct numbering_plan *plan
     find_arrivals(placer);
     settle(placer);
     emit_all(placer);
-    placer->operations = numbering_room(placer->operations_count, sizeof *placer->operations);
+    placer->operations = numbering_array(placer->operations_count, sizeof *placer->operations);
     if (!placer->operations)
         return BASE_NO_MEMORY;
     emit_all(placer);
@@ -422,22 +422,22 @@ static enum base_status place(struct placer *placer, struct numbering_plan *plan
 static bool make_room(struct placer *placer)
 {
     size_t blocks = placer->paths->blocks_count, edges = placer->paths->edges_count;
-    return (placer->useful = numbering_room(blocks, sizeof *placer->useful)) &&
-           (placer->weights = numbering_room(edges, sizeof *placer->weights)) &&
-           (placer->roots = numbering_room(blocks, sizeof *placer->roots)) &&
-           (placer->costs = numbering_room(edges, sizeof *placer->costs)) &&
-           (placer->arrivals = numbering_room(blocks, sizeof *placer->arrivals)) &&
-           (placer->by_cost = numbering_room(edges, sizeof *placer->by_cost)) &&
-           (placer->group = numbering_room(blocks, sizeof *placer->group)) &&
-           (placer->first_tree = numbering_room(blocks + 1, sizeof *placer->first_tree)) &&
-           (placer->tree = numbering_room(2 * blocks, sizeof *placer->tree)) &&
-           (placer->stack = numbering_room(blocks, sizeof *placer->stack)) &&
-           (placer->seen = numbering_room(blocks, sizeof *placer->seen)) &&
-           (placer->knowledge = numbering_room(blocks, sizeof *placer->knowledge)) &&
-           (placer->settled = numbering_room(blocks, sizeof *placer->settled)) &&
-           (placer->potential = numbering_room(blocks, sizeof *placer->potential)) &&
-           (placer->known = numbering_room(blocks, sizeof *placer->known)) &&
-           (placer->early = numbering_room(blocks, sizeof *placer->early));
+    return (placer->useful = numbering_array(blocks, sizeof *placer->useful)) &&
+           (placer->weights = numbering_array(edges, sizeof *placer->weights)) &&
+           (placer->roots = numbering_array(blocks, sizeof *placer->roots)) &&
+           (placer->costs = numbering_array(edges, sizeof *placer->costs)) &&
+           (placer->arrivals = numbering_array(blocks, sizeof *placer->arrivals)) &&
+           (placer->by_cost = numbering_array(edges, sizeof *placer->by_cost)) &&
+           (placer->group = numbering_array(blocks, sizeof *placer->group)) &&
+           (placer->first_tree = numbering_array(blocks + 1, sizeof *placer->first_tree)) &&
+           (placer->tree = numbering_array(2 * blocks, sizeof *placer->tree)) &&
+           (placer->stack = numbering_array(blocks, sizeof *placer->stack)) &&
+           (placer->seen = numbering_array(blocks, sizeof *placer->seen)) &&
+           (placer->knowledge = numbering_array(blocks, sizeof *placer->knowledge)) &&
+           (placer->settled = numbering_array(blocks, sizeof *placer->settled)) &&
+           (placer->potential = numbering_array(blocks, sizeof *placer->potential)) &&
+           (placer->known = numbering_array(blocks, sizeof *placer->known)) &&
+           (placer->early = numbering_array(blocks, sizeof *placer->early));
 }
 
 enum base_status numbering_place(const struct numbering *paths, struct numbering_plan *plan)

@@ -140,11 +140,11 @@ static enum base_status split(struct numbering *paths, struct numbering_graph *g
     struct splitter splitter = {.paths = paths,
                                 .most = most,
                                 .fewest = 2,
-                                .depths = numbering_room(blocks, sizeof(uint32_t)),
-                                .heads = numbering_room(blocks, sizeof(bool)),
-                                .number = numbering_room(blocks, sizeof(uint64_t)),
-                                .cut = numbering_room(edges, sizeof(bool)),
-                                .start = numbering_room(blocks, sizeof(bool))};
+                                .depths = numbering_array(blocks, sizeof(uint32_t)),
+                                .heads = numbering_array(blocks, sizeof(bool)),
+                                .number = numbering_array(blocks, sizeof(uint64_t)),
+                                .cut = numbering_array(edges, sizeof(bool)),
+                                .start = numbering_array(blocks, sizeof(bool))};
     enum base_status status = BASE_NO_MEMORY;
     if (splitter.depths && splitter.heads && splitter.number && splitter.cut && splitter.start)
         status = split_into(&splitter, graph);

@@ -88,7 +88,7 @@ static void find_loops(struct finder *finder, uint32_t *order, uint32_t *depths,
 enum base_status numbering_loops(const struct numbering *paths, uint32_t *depths, bool *heads)
 {
     size_t count = paths->blocks_count;
-    uint32_t *room = numbering_room(5 * count, sizeof *room);
+    uint32_t *room = numbering_array(5 * count, sizeof *room);
     struct finder finder = {.paths = paths,
                             .outer = room,
                             .head = room + count,
@@ -222,8 +222,8 @@ static enum base_status weigh_with(const struct numbering *paths, const bool *us
                               .useful = useful,
                               .edges = edges,
                               .blocks = blocks,
-                              .depths = numbering_room(count, sizeof(uint32_t)),
-                              .heads = numbering_room(count, sizeof(bool))};
+                              .depths = numbering_array(count, sizeof(uint32_t)),
+                              .heads = numbering_array(count, sizeof(bool))};
     enum base_status status = BASE_NO_MEMORY;
     if (weigher.depths && weigher.heads)
         status = numbering_loops(paths, weigher.depths, weigher.heads);
@@ -237,7 +237,7 @@ static enum base_status weigh_with(const struct numbering *paths, const bool *us
 enum base_status numbering_weigh(const struct numbering *paths, const bool *useful, double *edges,
                                  double *roots)
 {
-    double *blocks = numbering_room(paths->blocks_count, sizeof *blocks);
+    double *blocks = numbering_array(paths->blocks_count, sizeof *blocks);
     enum base_status status =
         blocks ? weigh_with(paths, useful, edges, blocks, roots) : BASE_NO_MEMORY;
     free(blocks);
@@ -247,8 +247,8 @@ enum base_status numbering_weigh(const struct numbering *paths, const bool *usef
 enum base_status numbering_frequencies(const struct numbering *paths, double *blocks)
 {
     size_t count = paths->blocks_count;
-    double *edges = numbering_room(paths->edges_count + count, sizeof *edges);
-    bool *useful = numbering_room(count, sizeof *useful);
+    double *edges = numbering_array(paths->edges_count + count, sizeof *edges);
+    bool *useful = numbering_array(count, sizeof *useful);
     enum base_status status = BASE_NO_MEMORY;
     if (edges && useful) {
         memset(blocks, 0, count * sizeof *blocks);

@@ -9,6 +9,7 @@
 #include "patch/patch.h"
 
 #include "binary/code.h"
+#include "util/util.h"
 
 enum { PATCH_ENDBR_BYTES = 4, PATCH_NEAR = PATCH_ENDBR_BYTES + PATCH_WINDOW_MOST };
 
@@ -39,9 +40,9 @@ struct target {
 struct targets {
     struct target *items; /* by address: those within PATCH_NEAR behind an entry, and jumps of a
                              function to its own entry                                        */
-    size_t count, room;
+    size_t count, capacity;
     uint64_t *bad; /* by address: what does not decode                                         */
-    size_t bad_count, bad_room;
+    size_t bad_count, bad_capacity;
     bool loaded, gave_up; /* gave_up: too much effort, not all is known                       */
 };
 
@@ -52,11 +53,9 @@ struct patch_module {
     struct patch_prepared *prepared;
     struct patch_marker *markers;
     struct targets targets;
-    size_t functions_count, functions_room, prepared_count, markers_count;
+    size_t functions_count, functions_capacity, prepared_count, markers_count;
     bool foreign; /* Go */
 };
-
-bool module_room(void **items, size_t *room, size_t count, size_t item_bytes);
 
 /* The section of that name; NULL. */
 const struct code_section *module_section(const struct patch_module *module, const char *name);

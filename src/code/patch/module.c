@@ -11,19 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool module_room(void **items, size_t *room, size_t count, size_t item_bytes)
-{
-    if (count < *room)
-        return true;
-    size_t larger = *room ? *room * 2 : 256;
-    void *grown = reallocarray(*items, larger, item_bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = larger;
-    return true;
-}
-
 /* ---- sections ------------------------------------------------------------------------------ */
 
 const struct code_section *module_section(const struct patch_module *module, const char *name)
@@ -102,8 +89,7 @@ static bool in_stubs(const struct patch_module *module, uint64_t vaddr)
 
 static bool add_function(struct patch_module *module, const struct patch_function *function)
 {
-    if (!module_room((void **)&module->functions, &module->functions_room, module->functions_count,
-                     sizeof *function))
+    if (!UTIL_GROW(module->functions, module->functions_capacity, module->functions_count))
         return false;
     module->functions[module->functions_count++] = *function;
     return true;

@@ -50,7 +50,7 @@ struct sweep {
     uint64_t low, high; /* of all zones                                                  */
     bool fixed;         /* the module is position-dependent: constants may be addresses */
     struct table *tables;
-    size_t tables_count, tables_room;
+    size_t tables_count, tables_capacity;
     /* the function that is being swept */
     const uint8_t *view;
     uint64_t start;
@@ -58,9 +58,9 @@ struct sweep {
     bool gap, indirect;
     bool part;      /* it may use tables of another one */
     uint8_t *marks; /* by offset: an instruction begins                             */
-    size_t marks_room;
+    size_t marks_capacity;
     uint64_t *pending; /* offsets of jump targets                                      */
-    size_t pending_count, pending_room;
+    size_t pending_count, pending_capacity;
     uint64_t leas[MOST_LEAS], labels[MOST_BASES]; /* addresses outside of it; within it */
     size_t leas_count, labels_count;
     uint64_t effort, swept;
@@ -142,8 +142,7 @@ static bool make_zones(struct sweep *sweep)
 static void note(struct sweep *sweep, uint64_t address, uint64_t from, enum target_kind kind)
 {
     struct targets *targets = sweep->targets;
-    if (!module_room((void **)&targets->items, &targets->room, targets->count,
-                     sizeof *targets->items)) {
+    if (!UTIL_GROW(targets->items, targets->capacity, targets->count)) {
         sweep->no_memory = true;
         return;
     }
@@ -162,8 +161,7 @@ static void note_bad(struct sweep *sweep, uint64_t address)
     struct targets *targets = sweep->targets;
     if (sweep->gap)
         return;
-    if (!module_room((void **)&targets->bad, &targets->bad_room, targets->bad_count,
-                     sizeof *targets->bad))
+    if (!UTIL_GROW(targets->bad, targets->bad_capacity, targets->bad_count))
         sweep->no_memory = true;
     else
         targets->bad[targets->bad_count++] = address;
@@ -189,8 +187,7 @@ static void found_jump(struct sweep *sweep, uint64_t from, uint64_t target)
         note(sweep, target, from, TARGET_JUMP);
     if (!own || sweep->marks[offset])
         return;
-    if (!module_room((void **)&sweep->pending, &sweep->pending_room, sweep->pending_count,
-                     sizeof *sweep->pending))
+    if (!UTIL_GROW(sweep->pending, sweep->pending_capacity, sweep->pending_count))
         sweep->no_memory = true;
     else
         sweep->pending[sweep->pending_count++] = offset;
@@ -282,8 +279,7 @@ static void found_table(struct sweep *sweep, uint64_t address, uint64_t base)
     uint64_t target;
     if (!table_entry(sweep, &table, 0, &target))
         return;
-    if (!module_room((void **)&sweep->tables, &sweep->tables_room, sweep->tables_count,
-                     sizeof table))
+    if (!UTIL_GROW(sweep->tables, sweep->tables_capacity, sweep->tables_count))
         sweep->no_memory = true;
     else
         sweep->tables[sweep->tables_count++] = table;
@@ -339,14 +335,8 @@ static void look_at_tables(struct sweep *sweep)
 
 static bool make_marks(struct sweep *sweep)
 {
-    if (sweep->count > sweep->marks_room) {
-        free(sweep->marks);
-        sweep->marks_room = 0;
-        sweep->marks = malloc(sweep->count);
-        if (!sweep->marks)
-            return false;
-        sweep->marks_room = sweep->count;
-    }
+    if (!UTIL_GROW(sweep->marks, sweep->marks_capacity, sweep->count))
+        return false;
     memset(sweep->marks, 0, sweep->count);
     return true;
 }

@@ -9,6 +9,7 @@
 
 #include "cfg/cfg.h"
 #include "isa/isa.h"
+#include "util/util.h"
 #include "wire/graphs.h"
 
 #include <stdlib.h>
@@ -48,29 +49,15 @@ struct builder {
     struct part parts[MOST_PARTS];
     uint32_t parts_count;
     struct piece *pieces;
-    size_t pieces_count, pieces_room;
+    size_t pieces_count, pieces_capacity;
     struct link *links;
-    size_t links_count, links_room;
+    size_t links_count, links_capacity;
     struct pathgraph *graph;
 };
 
-static bool room(void **items, size_t *room, size_t count, size_t item_bytes)
-{
-    if (count < *room)
-        return true;
-    size_t more = *room ? *room * 2 : 64;
-    void *grown = reallocarray(*items, more, item_bytes);
-    if (!grown)
-        return false;
-    *items = grown;
-    *room = more;
-    return true;
-}
-
 static bool add_piece(struct builder *builder, struct piece piece)
 {
-    if (!room((void **)&builder->pieces, &builder->pieces_room, builder->pieces_count,
-              sizeof piece))
+    if (!UTIL_GROW(builder->pieces, builder->pieces_capacity, builder->pieces_count))
         return false;
     builder->pieces[builder->pieces_count++] = piece;
     return true;
@@ -78,7 +65,7 @@ static bool add_piece(struct builder *builder, struct piece piece)
 
 static bool add_link(struct builder *builder, struct link link)
 {
-    if (!room((void **)&builder->links, &builder->links_room, builder->links_count, sizeof link))
+    if (!UTIL_GROW(builder->links, builder->links_capacity, builder->links_count))
         return false;
     builder->links[builder->links_count++] = link;
     return true;
@@ -299,13 +286,8 @@ static int compare_pieces(const void *left, const void *right)
 
 static bool add_call(struct pathgraph *graph, const struct isa_insn *insn, uint32_t block)
 {
-    size_t capacity = graph->calls_capacity;
-    if (!room((void **)&graph->calls, &capacity, graph->calls_count, sizeof *graph->calls))
-        return false;
-    graph->calls_capacity = (uint32_t)capacity;
-    graph->calls[graph->calls_count++] =
-        (struct pathgraph_call){insn->address + insn->length, block, insn->indirect};
-    return true;
+    return UTIL_PUSH(graph->calls, graph->calls_count, graph->calls_capacity,
+                     (struct pathgraph_call){insn->address + insn->length, block, insn->indirect});
 }
 
 /* nop, nopw ..., xchg %ax, %ax. */
@@ -423,7 +405,7 @@ static bool known_edge(const struct sortable *edges, size_t count,
 }
 
 /* Where links lead, and exits. More than one way from a block to another is one: engines that see
-   blocks cannot tell them apart. */
+   blocks cannot distinguish them. */
 static enum base_status make_edges(struct builder *builder)
 {
     struct pathgraph *graph = builder->graph;

@@ -2,7 +2,7 @@
 /*
  * graph: functions of a module as path profiles see them: flow's blocks and edges, with parts that the compiler split off
  * joined to their function, split behind calls that return twice, with what blocks load and store, and
- * cut where `paths` cuts. From the same file it is always the same: the exact engine is told graphs before a
+ * cut where `paths` cuts. From the same file it is always the same: the exact engine is given graphs before a
  * recording, the import works them out again.
  *
  * Host side; reads modules through `binary`, writes what wire/graphs.h lays down.
@@ -57,7 +57,8 @@ struct pathgraph {
     struct pathgraph_call *calls;      /* by address                                                */
     struct numbering_graph numbering_graph; /* edges by from, then fall, taken, jump, table, leaving    */
     struct numbering *paths;           /* its numbering                                             */
-    uint32_t blocks_count, calls_count, calls_capacity;
+    uint32_t blocks_count, calls_count;
+    size_t calls_capacity;
     bool incomplete;               /* a jump was not understood                                 */
 };
 

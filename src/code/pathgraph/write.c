@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The file of a module's graphs: wire/graphs.h. */
 #include "pathgraph/pathgraph.h"
+#include "util/util.h"
 #include "wire/graphs.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 
 struct table {
     char *items;
-    size_t count, room, item_bytes;
+    size_t count, capacity, item_bytes;
 };
 
 struct tables {
@@ -20,14 +21,8 @@ struct tables {
 /* A zeroed new item, or NULL. */
 static void *add(struct table *table)
 {
-    if (table->count == table->room) {
-        size_t room = table->room ? table->room * 2 : 1024;
-        char *items = reallocarray(table->items, room, table->item_bytes);
-        if (!items)
-            return NULL;
-        table->items = items;
-        table->room = room;
-    }
+    if (!util_grow(&table->items, &table->capacity, table->count, table->item_bytes))
+        return NULL;
     return memset(table->items + table->item_bytes * table->count++, 0, table->item_bytes);
 }
 

@@ -22,9 +22,8 @@ static size_t free_slot(const struct util_slot *slots, size_t capacity, uint32_t
     return at;
 }
 
-static bool grow(struct util_index *index)
+static bool grow(struct util_index *index, size_t capacity)
 {
-    size_t capacity = index->capacity ? index->capacity * 2 : FIRST_SLOTS;
     struct util_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
@@ -35,6 +34,16 @@ static bool grow(struct util_index *index)
     index->slots = slots;
     index->capacity = capacity;
     return true;
+}
+
+bool util_index_reserve(struct util_index *index, size_t count)
+{
+    size_t capacity = index->capacity ? index->capacity : FIRST_SLOTS;
+    if (count > UTIL_ITEMS_MAX)
+        return false;
+    while (capacity <= 2 * count) /* then the last one is found without growing, too */
+        capacity *= 2;
+    return capacity == index->capacity || grow(index, capacity);
 }
 
 /* The slot of the key, or the empty one where it belongs: there is one, for at most half are full.
@@ -53,7 +62,7 @@ bool util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal
                       const void *key, uint32_t next, uint32_t *item, bool *found)
 {
     assert(next != UTIL_NONE);
-    if (index->count * 2 >= index->capacity && !grow(index))
+    if (index->count * 2 >= index->capacity && !util_index_reserve(index, index->count + 1))
         return false;
     struct util_slot *slot = search(index, fold(hash), equal, items, key);
     *found = slot->item != 0;

@@ -83,6 +83,10 @@ typedef bool util_equal(const void *items, uint32_t item, const void *key);
 bool util_index_enter(struct util_index *index, uint64_t hash, util_equal *equal, const void *items,
                       const void *key, uint32_t next, uint32_t *item, bool *found);
 
+/* With up to `count` items nothing more is allocated, and util_index_enter cannot fail. False: no
+ * memory. */
+bool util_index_reserve(struct util_index *index, size_t count);
+
 /* The number of the item with that key. False: there is none. */
 bool util_index_find(const struct util_index *index, uint64_t hash, util_equal *equal,
                      const void *items, const void *key, uint32_t *item);

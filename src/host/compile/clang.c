@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * clang: its driver tells the steps it would do (-###), and we do them, each compilation in two: to
- * assembly, then with clang's own assembler. (-fno-integrated-as with an assembler of ours in front
- * would let the driver do it all, but gives other assembly: inline assembly unchecked, other
+ * clang: its driver prints the steps it would do (-###), and we do them, each compilation in two:
+ * to assembly, then with clang's own assembler. (-fno-integrated-as with an assembler of ours in
+ * front would let the driver do it all, but gives other assembly: inline assembly unchecked, other
  * directives, other padding.)
  */
 #include "compile/internal.h"
@@ -21,18 +21,11 @@
 
 static struct words *jobs_add(struct compile_jobs *jobs)
 {
-    if (jobs->count == jobs->room) {
-        size_t room = jobs->room ? 2 * jobs->room : 16;
-        struct words *at = realloc(jobs->at, room * sizeof *at);
-        if (!at) {
-            jobs->failed = true;
-            return NULL;
-        }
-        jobs->at = at;
-        jobs->room = room;
+    if (!UTIL_PUSH(jobs->at, jobs->count, jobs->capacity, (struct words){0})) {
+        jobs->failed = true;
+        return NULL;
     }
-    jobs->at[jobs->count] = (struct words){0};
-    return &jobs->at[jobs->count++];
+    return &jobs->at[jobs->count - 1];
 }
 
 /* The end of a line in which quoted words may hold line ends; *quoted: it is a step. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * compile: a compiler run whose assembly is rewritten on its way to the assembler. gcc, g++ and gfortran run every
- * step of theirs through us (-wrapper); clang tells its steps (-###) and we run them. So everything that drivers
+ * step of theirs through us (-wrapper); clang prints its steps (-###) and we run them. So everything that drivers
  * know about their arguments (dependency files, temporary files, several sources, names of outputs, response
  * files, specifications) stays theirs, and only three kinds of step are touched: compilation
  * (looked at, for what cannot be rewritten), assembly of what was compiled, and linking.
@@ -24,7 +24,7 @@ enum { COMPILE_REFUSED = 1, COMPILE_NOT_EXECUTABLE = 126, COMPILE_NOT_FOUND = 12
 typedef void compile_note(const char *sentence);
 
 struct compile_request {
-    uint32_t modes;            /* enum built_modes; 0: assembly is taken apart and put together only */
+    uint32_t modes;            /* enum instrumented_modes; 0: assembly is taken apart and put together only */
     bool verbose;              /* a sentence about each object to `note`                        */
     const char *keep;          /* folder for the rewritten assembly, or NULL                     */
     const char *fallback;      /* compiler to run if the command begins with an option            */

@@ -5,6 +5,7 @@
 
 #include "compile/compile.h"
 #include "instrument/instrument.h"
+#include "util/util.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,7 @@
 /* Grows by words_add; always NULL-terminated once something was added. Strings are not owned. */
 struct words {
     char **at;
-    size_t count, room;
+    size_t count, capacity;
     bool failed; /* no memory: sticky */
 };
 
@@ -111,7 +112,7 @@ enum base_status compile_transform(const struct compile_transform *transform, co
 /* Steps in what `clang -###` prints; strings point into text, which is changed. Other lines are left to `others`. */
 struct compile_jobs {
     struct words *at;
-    size_t count, room;
+    size_t count, capacity;
     bool failed;
 };
 void compile_jobs_parse(struct compile_jobs *jobs, char *text, struct words *others);

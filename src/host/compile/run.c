@@ -55,25 +55,19 @@ int compile_spawn(char *const *command, int output, int errors)
 
 char *compile_read(int file, size_t *bytes)
 {
-    size_t used = 0, room = 1 << 16;
-    char *text = malloc(room);
-    while (text) {
-        ssize_t count = read(file, text + used, room - used - 1);
-        if (count == 0)
-            break;
-        if (count < 0 && errno == EINTR)
-            continue;
-        if (count > 0)
-            used += (size_t)count;
-        char *more = count < 0 ? NULL : used + 1 < room ? text : realloc(text, room *= 2);
-        if (!more)
-            free(text);
-        text = more;
+    enum { READ_BYTES = 1 << 16 };
+    struct util_text text = {0};
+    ssize_t count = 1;
+    while (count != 0 && util_text_reserve(&text, READ_BYTES)) {
+        count = read(file, text.bytes + text.count, READ_BYTES);
+        text.count += count > 0 ? (size_t)count : 0;
+        text.bytes[text.count] = 0;
+        text.failed = count < 0 && errno != EINTR;
     }
-    if (text)
-        text[used] = 0;
-    *bytes = used;
-    return text;
+    if (text.failed)
+        util_text_free(&text);
+    *bytes = text.count;
+    return text.bytes;
 }
 
 /* Children see it by its number; so it must survive exec. */

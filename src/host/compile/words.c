@@ -11,15 +11,9 @@ enum { RESPONSE_DEPTH = 16 };
 
 void words_insert(struct words *words, size_t before, const char *word)
 {
-    if (words->count + 2 > words->room) {
-        size_t room = words->room ? 2 * words->room : 64;
-        char **at = realloc(words->at, room * sizeof *at);
-        if (!at) {
-            words->failed = true;
-            return;
-        }
-        words->at = at;
-        words->room = room;
+    if (!UTIL_GROW(words->at, words->capacity, words->count + 1)) { /* and NULL behind it */
+        words->failed = true;
+        return;
     }
     memmove(words->at + before + 1, words->at + before,
             (words->count - before) * sizeof *words->at);

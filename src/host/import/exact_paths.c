@@ -7,8 +7,8 @@
  * numbered as they come, from MADE_UP on.
  */
 #include "pathgraph/pathgraph.h"
-#include "import/routes.h"
-#include "wire/built.h"
+#include "import/paths.h"
+#include "wire/instrumented.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +29,8 @@ struct known_function {
     uint32_t module, id; /* id: in profile->path_functions */
     uint64_t entry;
     struct pathgraph *graph;
-    struct import_routes_block *blocks;
-    struct import_routes_site *sites;
+    struct import_paths_block *blocks;
+    struct import_paths_site *sites;
 };
 
 struct known_vertex {
@@ -51,7 +51,7 @@ struct sequence {
 
 struct import_exact_paths {
     struct import_gather *gather;
-    struct import_routes *routes;
+    struct import_paths *executed;
     struct known_module *modules;
     size_t modules_count, modules_capacity;
     struct known_function *functions;
@@ -94,7 +94,7 @@ void import_exact_paths_free(struct import_exact_paths *paths)
         free(paths->functions[i].blocks);
         free(paths->functions[i].sites);
     }
-    import_routes_free(paths->routes);
+    import_paths_free(paths->executed);
     util_index_free(&paths->functions_by_key);
     util_index_free(&paths->sequences_by_key);
     free(paths->modules);
@@ -118,9 +118,9 @@ static struct import_exact_paths *paths_of(struct import_gather *gather)
         return NULL;
     paths->gather = gather;
     paths->process = UNKNOWN;
-    paths->routes = import_routes_new(gather->profile);
+    paths->executed = import_paths_new(gather->profile);
     paths->vertices_count = paths->states_count = 1;
-    if (!paths->routes || !UTIL_GROW_ZEROED(paths->vertices, paths->vertices_capacity, 0) ||
+    if (!paths->executed || !UTIL_GROW_ZEROED(paths->vertices, paths->vertices_capacity, 0) ||
         !UTIL_GROW_ZEROED(paths->states, paths->states_capacity, 0)) {
         import_exact_paths_free(paths);
         return NULL;
@@ -162,13 +162,13 @@ static bool describe(struct import_exact_paths *paths, struct known_function *fu
         return false;
     for (uint32_t i = 0; i < graph->blocks_count; i++) {
         const struct pathgraph_block *block = &graph->blocks[i];
-        function->blocks[i] = (struct import_routes_block){block->start, block->instructions,
-                                                           block->loads, block->stores};
+        function->blocks[i] = (struct import_paths_block){block->start, block->instructions,
+                                                          block->loads, block->stores};
     }
     for (uint32_t i = 0; i < graph->calls_count; i++)
         function->sites[i] =
-            (struct import_routes_site){graph->calls[i].back, graph->calls[i].block};
-    struct import_routes_function described = {
+            (struct import_paths_site){graph->calls[i].back, graph->calls[i].block};
+    struct import_paths_function described = {
         .module = function->module,
         .address = function->entry,
         .table_kind = PROFILE_TABLE_ARRAY, /* as if: nothing is hashed, nothing cut */
@@ -180,7 +180,7 @@ static bool describe(struct import_exact_paths *paths, struct known_function *fu
         .blocks_count = graph->blocks_count,
         .sites_count = graph->calls_count,
     };
-    return import_routes_function(paths->routes, &described, &function->id);
+    return import_paths_function(paths->executed, &described, &function->id);
 }
 
 static bool equal_function(const void *items, uint32_t item, const void *key)
@@ -262,16 +262,16 @@ static bool visit_vertex(struct import_exact_paths *paths, uint32_t process,
     if (!known) {
         struct known_vertex vertex = {.function = function};
         if (!UTIL_GROW_ZEROED(paths->vertices, paths->vertices_capacity, paths->vertices_count) ||
-            !import_routes_vertex(paths->routes, paths->vertices[parent].vertex,
-                                  paths->functions[function].id, site_of(paths, parent, record),
-                                  &vertex.vertex) ||
+            !import_paths_vertex(paths->executed, paths->vertices[parent].vertex,
+                                 paths->functions[function].id, site_of(paths, parent, record),
+                                 &vertex.vertex) ||
             !import_ids_set(&paths->vertex_of, record->vertex, (uint32_t)paths->vertices_count))
             return import_no_memory(gather);
         known = (uint32_t)paths->vertices_count;
         paths->vertices[paths->vertices_count++] = vertex;
     }
-    import_routes_activate(paths->routes, paths->vertices[known].vertex, record->count, 0,
-                           &IMPORT_UNMEASURED);
+    import_paths_activate(paths->executed, paths->vertices[known].vertex, record->count, 0,
+                          &IMPORT_UNMEASURED);
     return true;
 }
 
@@ -452,7 +452,7 @@ static void add_to_totals(struct import_exact_paths *paths, const struct known_f
                           const uint32_t *blocks, uint32_t count, uint64_t times)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct import_routes_block *block = &function->blocks[blocks[i]];
+        const struct import_paths_block *block = &function->blocks[blocks[i]];
         paths->instructions += times * block->instructions;
         paths->loads += times * block->loads;
         paths->stores += times * block->stores;
@@ -482,11 +482,11 @@ static bool count_leaf(struct import_exact_paths *paths, const struct state *lea
     if (!enter_sequence(paths, &key, &item))
         return false;
     add_to_totals(paths, function, key.blocks, key.count, leaf->count);
-    struct import_routes_cost cost = IMPORT_UNMEASURED;
+    struct import_paths_cost cost = IMPORT_UNMEASURED;
     if (paths->totals.cache_bytes)
         cost.misses = (double)leaf->misses;
-    return import_routes_count(paths->routes, paths->totals.contexts ? vertex->vertex : 0,
-                               function->id, paths->sequences[item].number, leaf->count, &cost);
+    return import_paths_count(paths->executed, paths->totals.contexts ? vertex->vertex : 0,
+                              function->id, paths->sequences[item].number, leaf->count, &cost);
 }
 
 static bool count_leaves(struct import_exact_paths *paths)
@@ -529,7 +529,7 @@ static bool order_numbers(struct import_exact_paths *paths)
 static uint32_t put_blocks(const struct import_exact_paths *paths, const struct sequence *sequence,
                            uint32_t *blocks)
 {
-    const struct import_routes_block *known = paths->functions[sequence->function].blocks;
+    const struct import_paths_block *known = paths->functions[sequence->function].blocks;
     uint32_t count = 0;
     for (uint32_t i = 0; i < sequence->count; i++) {
         uint32_t block = paths->steps[sequence->first + i];
@@ -570,8 +570,8 @@ static bool describe_run(struct import_exact_paths *paths)
     struct profile_path_run *row = profile_add_path_runs(profile);
     if (!row)
         return false;
-    row->modes = BUILT_PATHS | (totals->contexts ? BUILT_CONTEXTS : 0) |
-                 (totals->contexts && totals->sites ? BUILT_CALL_SITES : 0);
+    row->modes = INSTRUMENTED_PATHS | (totals->contexts ? INSTRUMENTED_CONTEXTS : 0) |
+                 (totals->contexts && totals->sites ? INSTRUMENTED_CALL_SITES : 0);
     row->cache_bytes = totals->cache_bytes;
     row->cache_ways = totals->cache_ways;
     row->cache_line = totals->line_bytes;
@@ -613,7 +613,7 @@ bool import_exact_paths_finish(struct import_gather *gather, const struct binary
     if (!paths)
         return true;
     if (!count_leaves(paths) || !order_numbers(paths) || !describe_run(paths) ||
-        !import_routes_finish(paths->routes, blocks_of, paths, symbols, teller, &unknown))
+        !import_paths_finish(paths->executed, blocks_of, paths, symbols, teller, &unknown))
         return import_no_memory(gather);
     if (!tell_elsewhere(paths))
         return import_no_memory(gather);

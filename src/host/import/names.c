@@ -35,12 +35,11 @@ struct namer {
     struct import_loops *loops;
     bool *leads;   /* module stands in a finding's innermost frame */
     bool *refused; /* module is there and could not be read */
-    struct import_strings strings;
 };
 
 static const char *keep(struct namer *namer, const char *text, bool *good)
 {
-    return import_keep(&namer->strings, namer->profile, text, good);
+    return import_keep(namer->profile, text, good);
 }
 
 /* ---- queries -------------------------------------------------------------------------------- */
@@ -415,7 +414,6 @@ bool import_name(struct import_gather *gather, const struct binary_options *symb
                 make_contexts(&namer) && tell_details(&namer, start_ns) &&
                 import_loops_tell(namer.loops);
     sort_findings(gather->profile);
-    import_strings_free(&namer.strings);
     import_loops_free(namer.loops);
     free(namer.queries);
     free(namer.frames);

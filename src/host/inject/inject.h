@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * inject: changes processes while they run, from outside: hooks their functions so that executions
- * are timed (wire/blocks.h), and has their threads execute functions of the agent. The only room
+ * are timed (wire/spans.h), and has their threads execute functions of the agent. The only room
  * that writes into a process or traces a thread. What starts the program, and owns the memory
  * shared with it, is its caller.
  *
@@ -20,7 +20,8 @@
 #define HEADROOM_INJECT_H
 
 #include "base/base.h"
-#include "wire/blocks.h"
+#include "util/util.h"
+#include "wire/spans.h"
 #include "wire/wire.h"
 
 #include <sys/types.h>
@@ -66,7 +67,7 @@ size_t inject_key(const char *text, uint8_t *argument);
  * fstat.
  */
 struct inject_service *inject_open(const struct inject_request *request,
-                                   struct blocks_region *region, int file);
+                                   struct spans_region *region, int file);
 /* Opens samples of a child that has not executed its program yet, and of all that comes of it. */
 void inject_watch(struct inject_service *service, pid_t child);
 /* Starts the thread that hooks, with the caller's signal mask. */
@@ -89,8 +90,8 @@ void inject_unhooked_free(struct inject_unhooked *unhooked, size_t count);
 
 /* A text of /proc/PID/maps; may be used again and again. */
 struct inject_maps {
-    char *text;
-    size_t bytes, capacity, at;
+    struct util_text text;
+    size_t at;
 };
 
 struct inject_calls {

@@ -79,17 +79,10 @@ static struct inject_thread *find_thread(struct inject_batch *batch, uint32_t ti
 
 static struct inject_thread *add_thread(struct inject_batch *batch, uint32_t tid)
 {
-    if (batch->threads_count == batch->threads_capacity) {
-        size_t capacity = batch->threads_capacity ? 2 * batch->threads_capacity : 64;
-        struct inject_thread *threads = realloc(batch->threads, capacity * sizeof *threads);
-        if (!threads)
-            return NULL;
-        batch->threads = threads;
-        batch->threads_capacity = capacity;
-    }
-    struct inject_thread *thread = &batch->threads[batch->threads_count++];
-    *thread = (struct inject_thread){.tid = tid};
-    return thread;
+    if (!UTIL_PUSH(batch->threads, batch->threads_count, batch->threads_capacity,
+                   (struct inject_thread){.tid = tid}))
+        return NULL;
+    return &batch->threads[batch->threads_count - 1];
 }
 
 static void see(const struct inject_batch *batch, struct inject_thread *thread, uint64_t ip,

@@ -16,28 +16,19 @@
 
 /* ---- mappings -------------------------------------------------------------------------- */
 
-static bool make_room(struct inject_maps *maps)
-{
-    if (maps->capacity - maps->bytes > 8192)
-        return true;
-    size_t capacity = maps->capacity ? 2 * maps->capacity : 65536;
-    char *text = realloc(maps->text, capacity);
-    if (!text)
-        return false;
-    maps->text = text;
-    maps->capacity = capacity;
-    return true;
-}
+enum { READ_BYTES = 1 << 16 };
 
 /* 0, or errno. */
 static int read_all(struct inject_maps *maps, int file)
 {
+    struct util_text *text = &maps->text;
     ssize_t got;
     do {
-        if (!make_room(maps))
+        if (!util_text_reserve(text, READ_BYTES))
             return ENOMEM;
-        got = read(file, maps->text + maps->bytes, maps->capacity - maps->bytes - 1);
-        maps->bytes += got > 0 ? (size_t)got : 0;
+        got = read(file, text->bytes + text->count, READ_BYTES);
+        text->count += got > 0 ? (size_t)got : 0;
+        text->bytes[text->count] = 0;
     } while (got > 0);
     return got < 0 ? errno : 0;
 }
@@ -49,22 +40,22 @@ int inject_maps_read(struct inject_maps *maps, uint32_t pid)
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
         return errno == ENOENT ? ESRCH : errno;
-    maps->bytes = maps->at = 0;
+    maps->text.count = maps->at = 0;
+    maps->text.failed = false;
     int reason = read_all(maps, file);
     close(file);
-    for (char *end = maps->text;
-         !reason && (end = memchr(end, '\n', maps->bytes - (size_t)(end - maps->text)));)
+    char *end = maps->text.bytes;
+    while (!reason &&
+           (end = memchr(end, '\n', maps->text.count - (size_t)(end - maps->text.bytes))))
         *end++ = 0;
-    if (maps->text)
-        maps->text[maps->bytes] = 0;
-    return !reason && maps->bytes == 0 ? ESRCH : reason;
+    return !reason && maps->text.count == 0 ? ESRCH : reason;
 }
 
 /* START-END rwxp OFFSET MAJOR:MINOR INODE   PATH */
 bool inject_maps_next(struct inject_maps *maps, struct inject_mapping *mapping)
 {
-    while (maps->at < maps->bytes) {
-        char *line = maps->text + maps->at;
+    while (maps->at < maps->text.count) {
+        char *line = maps->text.bytes + maps->at;
         maps->at += strlen(line) + 1;
         unsigned long start, stop, offset, inode;
         unsigned major, minor;
@@ -93,8 +84,8 @@ void inject_maps_rewind(struct inject_maps *maps)
 
 void inject_maps_free(struct inject_maps *maps)
 {
-    free(maps->text);
-    *maps = (struct inject_maps){NULL, 0, 0, 0};
+    util_text_free(&maps->text);
+    *maps = (struct inject_maps){0};
 }
 
 /* ---- threads ------------------------------------------------------------------------------- */

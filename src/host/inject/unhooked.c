@@ -14,26 +14,13 @@ static bool is_listed(const struct inject_unhooked_list *list, const char *name,
     return false;
 }
 
-static bool make_room(struct inject_unhooked_list *list)
-{
-    if (list->count < list->capacity)
-        return true;
-    size_t capacity = list->capacity ? 2 * list->capacity : 64;
-    struct inject_unhooked *entries = realloc(list->entries, capacity * sizeof *entries);
-    if (!entries)
-        return false;
-    list->entries = entries;
-    list->capacity = capacity;
-    return true;
-}
-
 void inject_unhooked_add(struct inject_unhooked_list *list, const char *name, const char *module,
                          const char *reason)
 {
     if (is_listed(list, name, module))
         return;
     struct inject_unhooked entry = {NULL, NULL, NULL};
-    if (list->count < INJECT_UNHOOKED_MOST && make_room(list))
+    if (list->count < INJECT_UNHOOKED_MOST && UTIL_GROW(list->entries, list->capacity, list->count))
         entry = (struct inject_unhooked){strdup(name), strdup(module), strdup(reason)};
     if (entry.name && entry.module && entry.reason) {
         list->entries[list->count++] = entry;

@@ -8,6 +8,7 @@
 #include "launch/exact.h"
 
 #include "launch/supervise.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +71,7 @@ struct image {
 
 struct images {
     struct image *list;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* The image's place; a new one if it has none. NULL: no memory. */
@@ -79,15 +80,10 @@ static struct image *image_of(struct images *images, uint32_t process)
     for (size_t i = images->count; i-- > 0;) /* most processes end before many others begin */
         if (images->list[i].process == process)
             return &images->list[i];
-    if ((images->count & (images->count - 1)) == 0) {
-        size_t room = images->count ? 2 * images->count : 1;
-        struct image *list = realloc(images->list, room * sizeof *list);
-        if (!list)
-            return NULL;
-        images->list = list;
-    }
-    images->list[images->count] = (struct image){.process = process};
-    return &images->list[images->count++];
+    if (!UTIL_PUSH(images->list, images->count, images->capacity,
+                   (struct image){.process = process}))
+        return NULL;
+    return &images->list[images->count - 1];
 }
 
 static bool take_frame(struct images *images, const struct wire_frame *frame)

@@ -6,6 +6,8 @@
  */
 #include "launch/exact.h"
 
+#include "util/util.h"
+
 #include <dirent.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,33 +22,26 @@
  * full: as many as the live engine. Its stack for the main thread is 16 MiB at most unless told
  * otherwise.
  */
-enum { THREADS_AT_MOST = WIRE_THREADS, OPTIONS_AT_MOST = 32 };
+enum { THREADS_AT_MOST = WIRE_THREADS };
 #define STACK_BY_DEFAULT (UINT64_C(16) << 20)
 #define STACK_AT_MOST    (UINT64_C(1) << 30)
 
 struct words {
     char **list;
-    size_t count, room;
+    size_t count, capacity;
     bool failed; /* no memory */
 };
 
+/* Takes the word; NULL: there was no memory for it. */
 static void add(struct words *words, char *word)
 {
-    if (words->count + 1 >= words->room) {
-        size_t room = words->room ? 2 * words->room : OPTIONS_AT_MOST;
-        char **list = realloc(words->list, room * sizeof *list);
-        if (!list || !word) {
-            words->failed = true;
-            free(word);
-            words->list = list ? list : words->list;
-            return;
-        }
-        words->list = list;
-        words->room = room;
+    if (!word ||
+        !UTIL_GROW(words->list, words->capacity, words->count + 1)) { /* and NULL behind it */
+        words->failed = true;
+        free(word);
+        return;
     }
-    words->failed = words->failed || !word;
-    words->list[words->count] = word;
-    words->count += word != NULL;
+    words->list[words->count++] = word;
     words->list[words->count] = NULL;
 }
 

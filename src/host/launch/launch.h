@@ -13,7 +13,7 @@
 #include "base/base.h"
 #include "cache/cache.h"
 #include "inject/inject.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 #include "wire/wire.h"
 
 enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
@@ -105,17 +105,17 @@ enum launch_outcome launch_record(const struct launch_request *request,
 /* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
 void launch_signals_release(void);
 
-/* ---- spans timed (wire/blocks.h) --------------------------------------------------------------- */
+/* ---- spans timed (wire/spans.h) --------------------------------------------------------------- */
 
 struct launch_spans_request {
-    struct launch_request program; /* config.blocks is filled in               */
+    struct launch_request program; /* config.spans is filled in               */
     struct inject_request hooks;   /* agent is filled in                       */
     uint32_t stack_period;         /* 0: 10,000                                */
     bool no_switches;              /* context switches are not watched         */
 };
 
 struct launch_spans_result {
-    int region; /* descriptor of a struct blocks_region; the caller's to close */
+    int region; /* descriptor of a struct spans_region; the caller's to close */
     struct inject_result hooks;
     char saved[LAUNCH_PATH_BYTES]; /* copy of the region, beside the log; "": none. The caller's to
                                       remove */
@@ -126,7 +126,7 @@ bool launch_names_file(const char *path, int file);
 /* What the kernel calls an open file or directory now. False: no name leads to it. */
 bool launch_file_name(int file, char path[LAUNCH_PATH_BYTES]);
 
-/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False:
+/* Copies the region into a file beside the log, and under its name: SPANS_FILE_SUFFIX. False:
    there is no newer one; path is untouched. */
 bool launch_spans_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
 
@@ -146,15 +146,15 @@ void launch_spans_free(struct launch_spans_result *timed);
 
 /*
  * As launch_record, signals and limits included; of the request config and log are not used. event: NULL: time
- * is measured, where the program measures. *region: descriptor of what was counted (wire/built.h), on LAUNCH_OK
+ * is measured, where the program measures. *region: descriptor of what was counted (wire/instrumented.h), on LAUNCH_OK
  * the caller's to close. result: what the parent of a process can know; images, also of forked children;
  * lost_threads: tables for which there was no memory.
  */
-enum launch_outcome launch_built(const struct launch_request *request, const struct built_event *event,
+enum launch_outcome launch_instrumented(const struct launch_request *request, const struct instrumented_event *event,
                                  int *region, struct launch_result *result, char *error);
 
 /* The event of that name (libpfm4's), if this machine can count it; else LAUNCH_FAILED and the reason. */
-enum launch_outcome launch_event(const char *name, struct built_event *event, char *error);
+enum launch_outcome launch_event(const char *name, struct instrumented_event *event, char *error);
 
 /* ---- the exact engine ------------------------------------------------------------------ */
 

@@ -131,7 +131,8 @@ static int choose_levels(const char *name, struct perf_event_attr *attributes)
     return try_event(attributes);
 }
 
-bool machine_event_named(const char *name, struct built_event *event, char *reason, size_t bytes)
+bool machine_event_named(const char *name, struct instrumented_event *event, char *reason,
+                         size_t bytes)
 {
     struct perf_event_attr attributes;
     int known = pfm_initialize();
@@ -146,11 +147,11 @@ bool machine_event_named(const char *name, struct built_event *event, char *reas
         snprintf(reason, bytes, "this machine has no counter for it");
     else if (refused)
         snprintf(reason, bytes, "the kernel refuses it: %s", strerror(refused));
-    *event = (struct built_event){
+    *event = (struct instrumented_event){
         .type = attributes.type,
-        .exclude = (attributes.exclude_user ? BUILT_EVENT_NO_USER : 0u) |
-                   (attributes.exclude_kernel ? BUILT_EVENT_NO_KERNEL : 0u) |
-                   (attributes.exclude_hv ? BUILT_EVENT_NO_HYPERVISOR : 0u),
+        .exclude = (attributes.exclude_user ? INSTRUMENTED_EVENT_NO_USER : 0u) |
+                   (attributes.exclude_kernel ? INSTRUMENTED_EVENT_NO_KERNEL : 0u) |
+                   (attributes.exclude_hv ? INSTRUMENTED_EVENT_NO_HYPERVISOR : 0u),
         .config = attributes.config,
         .config1 = attributes.config1,
         .config2 = attributes.config2,

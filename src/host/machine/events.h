@@ -9,7 +9,7 @@
 #ifndef HEADROOM_MACHINE_EVENTS_H
 #define HEADROOM_MACHINE_EVENTS_H
 
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #define MACHINE_EVENTS_SYSFS "/sys/bus/event_source/devices"
 
@@ -34,6 +34,6 @@ enum base_status machine_events_of_model(const char *model, struct machine_event
  * has been opened here once, for this thread. Of hardware what happens in user mode is counted, of
  * the kernel's own events all that may be. False: there is none, reason says why, a clause.
  */
-bool machine_event_named(const char *name, struct built_event *event, char *reason, size_t bytes);
+bool machine_event_named(const char *name, struct instrumented_event *event, char *reason, size_t bytes);
 
 #endif

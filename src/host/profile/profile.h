@@ -230,7 +230,7 @@ struct profile_frame_loop {
     uint32_t frame, loop; /* ids; ascending by frame */
 };
 
-enum profile_path_modes { /* same values as enum built_modes */
+enum profile_path_modes { /* same values as enum instrumented_modes */
     PROFILE_PATHS = 1,
     PROFILE_CONTEXTS = 2,
     PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
@@ -240,14 +240,14 @@ enum profile_path_modes { /* same values as enum built_modes */
     PROFILE_PATH_MODES = 63,
 };
 
-enum profile_path_table { /* same values as enum built_table */
+enum profile_path_table { /* same values as enum instrumented_table */
     PROFILE_TABLE_NONE,   /* nothing was counted                */
     PROFILE_TABLE_ARRAY,
     PROFILE_TABLE_HASH,   /* many potential paths               */
     PROFILE_TABLES
 };
 
-/* Beginning of enum built_reason; larger numbers: not instrumented, and `why` tells. */
+/* Beginning of enum instrumented_reason; larger numbers: not instrumented, and `why` tells. */
 enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_PATH_REASONS = 256 };
 
 /*
@@ -353,9 +353,9 @@ struct profile_block_function {
     uint32_t line;        /* 0: unknown                                                       */
     uint32_t module;
     uint64_t address; /* of its entry: ELF virtual address in module; 0: not known        */
-    uint32_t class;   /* enum blocks_class (wire/blocks.h)                                */
-    uint32_t entry;   /* enum blocks_entry: how it was hooked                             */
-    uint32_t key;     /* enum blocks_key                                                  */
+    uint32_t class;   /* enum spans_class (wire/spans.h)                                */
+    uint32_t entry;   /* enum spans_entry: how it was hooked                             */
+    uint32_t key;     /* enum spans_key                                                  */
     uint32_t key_argument;
     uint32_t every; /* one execution in so many was recorded, at least; 0: none was     */
 };
@@ -382,14 +382,14 @@ struct profile_block_thread {
    another. Times of executions are without preemption. */
 struct profile_block {
     uint32_t function; /* id in block_functions; 0 if a sequence                           */
-    uint32_t flags;    /* enum blocks_flags                                                */
+    uint32_t flags;    /* enum spans_flags                                                */
     uint64_t key, shape;
     double max_ns;
     double first_ns, last_ns; /* of its executions, from the beginning of the recording       */
     uint64_t preemptions, sleeps;
 };
 
-enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: BLOCKS_SEQUENCE                              */
+enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE                              */
 
 struct profile_block_part { /* by block, thread                                              */
     uint32_t block, thread;
@@ -438,7 +438,7 @@ struct profile_block_run {
     double ns_per_tick; /* of the time stamp counter                                      */
     double step_ns;     /* least difference that it shows                                 */
     double wall_ns;     /* from before the program began to after it ended                */
-    uint32_t stack_period, switches, automatic; /* as in struct blocks_region                 */
+    uint32_t stack_period, switches, automatic; /* as in struct spans_region                 */
     uint64_t lost_pieces; /* of memory that could not be had                                */
     uint64_t no_switches; /* threads whose context switches could not be watched            */
     uint64_t no_areas;    /* modules near which there was no room for code                  */

@@ -232,7 +232,7 @@ static enum base_status write_database(const struct profile *profile, const char
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* What stands at path may be replaced. *exists tells whether anything does. */
+/* What stands at path may be replaced. *exists says whether anything does. */
 static enum base_status check_target(const char *path, bool *exists, char *error,
                                      size_t error_bytes)
 {

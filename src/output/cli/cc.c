@@ -5,7 +5,7 @@
 #include "cli/verbs.h"
 
 #include "compile/compile.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <string.h>
 
@@ -33,12 +33,12 @@ static int tell_failure(int code, const char *error)
 
 static uint32_t chosen_modes(const struct settings *settings)
 {
-    return (own(settings)->paths ? BUILT_PATHS : 0u) |
-           (own(settings)->contexts || own(settings)->call_sites ? BUILT_CONTEXTS : 0u) |
-           (own(settings)->call_sites ? BUILT_CALL_SITES : 0u) |
-           (own(settings)->count_accesses ? BUILT_COUNT : 0u) |
-           (own(settings)->functions ? BUILT_FUNCTIONS : 0u) |
-           (own(settings)->cycles ? BUILT_CYCLES | BUILT_PMU : 0u);
+    return (own(settings)->paths ? INSTRUMENTED_PATHS : 0u) |
+           (own(settings)->contexts || own(settings)->call_sites ? INSTRUMENTED_CONTEXTS : 0u) |
+           (own(settings)->call_sites ? INSTRUMENTED_CALL_SITES : 0u) |
+           (own(settings)->count_accesses ? INSTRUMENTED_COUNT : 0u) |
+           (own(settings)->functions ? INSTRUMENTED_FUNCTIONS : 0u) |
+           (own(settings)->cycles ? INSTRUMENTED_CYCLES | INSTRUMENTED_PMU : 0u);
 }
 
 static int compile(const struct settings *settings, const char *verb, const char *fallback,
@@ -55,7 +55,7 @@ static int compile(const struct settings *settings, const char *verb, const char
     };
     if (count == 0)
         return say_usage(verb, "no compiler to run was given");
-    if (own(settings)->cycles && !(request.modes & (BUILT_PATHS | BUILT_CONTEXTS)))
+    if (own(settings)->cycles && !(request.modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS)))
         return say_usage(verb, "--cycles measures paths or contexts: add --paths or --contexts");
     int code = compile_run(&request, error);
     return tell_failure(code, error);

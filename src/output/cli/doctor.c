@@ -8,9 +8,9 @@
 
 #include "launch/launch.h"
 #include "machine/tryout.h"
+#include "show/json.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,22 +315,31 @@ static void print_text(const struct examination *examination, bool works, bool c
            works ? "'headroom waste' works here." : "'headroom waste' does not work here.");
 }
 
-static bool print_json(const struct examination *examination, bool works)
+static void print_member(const char *name, const char *value, const char *end)
 {
-    json_t *checks = json_array();
+    struct json json = {.out = stdout};
+    printf("      \"%s\": ", name);
+    if (value)
+        json_quote(&json, value);
+    else
+        fputs("null", stdout);
+    fputs(end, stdout);
+}
+
+static void print_json(const struct examination *examination, bool works)
+{
+    printf("{\n  \"schema\": \"headroom-doctor/1\",\n  \"works\": %s,\n  \"checks\": [\n",
+           works ? "true" : "false");
     for (size_t i = 0; i < examination->count; i++) {
         const struct check *check = &examination->checks[i];
-        const char *remedy = check->remedy[0] ? check->remedy : NULL;
-        json_array_append_new(checks, json_pack("{s:s, s:s, s:s, s:s?}", "name", check->name,
-                                                "state", state_names[check->state], "finding",
-                                                check->finding, "remedy", remedy));
+        fputs("    {\n", stdout);
+        print_member("name", check->name, ",\n");
+        print_member("state", state_names[check->state], ",\n");
+        print_member("finding", check->finding, ",\n");
+        print_member("remedy", check->remedy[0] ? check->remedy : NULL, "\n");
+        fputs(i + 1 < examination->count ? "    },\n" : "    }\n", stdout);
     }
-    json_t *document = json_pack("{s:s, s:b, s:o}", "schema", "headroom-doctor/1", "works", works,
-                                 "checks", checks);
-    bool written =
-        document && json_dumpf(document, stdout, JSON_INDENT(2)) == 0 && putchar('\n') != EOF;
-    json_decref(document);
-    return written;
+    fputs("  ]\n}\n", stdout);
 }
 
 static int doctor_run(const struct settings *settings, int count, char **operands)
@@ -345,14 +354,14 @@ static int doctor_run(const struct settings *settings, int count, char **operand
     struct examination examination = {0};
     for (size_t i = 0; i < BASE_COUNT(checks); i++)
         checks[i](&examination);
-    bool works = true, written = true;
+    bool works = true;
     for (size_t i = 0; i < examination.count; i++)
         works = works && examination.checks[i].state != STATE_FAILED;
     if (settings->format == FORMAT_JSON)
-        written = print_json(&examination, works);
+        print_json(&examination, works);
     else
         print_text(&examination, works, use_color(settings->color, STDOUT_FILENO));
-    if (fflush(stdout) != 0 || !written) {
+    if (fflush(stdout) != 0 || ferror(stdout)) {
         say("cannot write to standard output: %s.", strerror(errno));
         return 1;
     }

@@ -16,7 +16,7 @@
 struct built {
     struct recording recording;
     struct launch_request request;
-    struct built_event event;
+    struct instrumented_event event;
     char lost_text[128];
 };
 
@@ -88,8 +88,9 @@ static int run_built(const struct settings *settings, char **operands)
     built.request = (struct launch_request){.path = recording->path, .command = operands};
     if (!code)
         code = recording_refuse(
-            recording, launch_built(&built.request, recording->event ? &built.event : NULL,
-                                    &recording->region, &recording->result, recording->error));
+            recording,
+            launch_instrumented(&built.request, recording->event ? &built.event : NULL,
+                                &recording->region, &recording->result, recording->error));
     if (!code) {
         code = recording_exit_code(recording);
         conclude(&built);
@@ -105,7 +106,7 @@ static int paths_run(const struct settings *settings, int count, char **operands
         return code;
     if (settings->caches_count > 1)
         return say_usage("paths", "--cache can be given once");
-    return settings->exact ? exact_run(settings, "paths", false, operands)
+    return settings->exact ? exact_run(settings, "paths", EXACT_PATHS, operands)
                            : run_built(settings, operands);
 }
 

@@ -2,8 +2,6 @@
 /* A profile's figures against limits, and the findings that those exceeded are about. */
 #include "compare/internal.h"
 
-#include "show/print.h"
-
 #include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
@@ -22,15 +20,6 @@ struct suspect {
     const struct compare_finding *finding;
 };
 
-/* Of a path or a block; NULL: not known. */
-static const char *function_of(const struct diff_side *side, const struct compare_finding *finding)
-{
-    const struct profile *profile = side->profile;
-    return finding->kind == DIFF_PATH
-               ? profile->path_functions[profile->paths[finding->row].function].function
-               : profile->block_functions[profile->timed_blocks[finding->row].function].function;
-}
-
 static bool matches(const char *pattern, const char *function)
 {
     return function && fnmatch(pattern, function, 0) == 0;
@@ -40,17 +29,20 @@ static bool has_function(void *context, unsigned which, const char *pattern)
 {
     const struct suspect *suspect = context;
     const struct profile *profile = suspect->side->profile;
-    uint32_t contexts[2];
-    if (!diff_contexts(suspect->side, suspect->finding, contexts))
-        return matches(pattern, function_of(suspect->side, suspect->finding));
-    for (uint32_t at = contexts[which]; at; at = profile->contexts[at].parent)
+    struct diff_subject subject;
+    struct diff_ends ends;
+    if (!diff_ends_of(suspect->side, suspect->finding, &ends)) {
+        diff_subject_of(suspect->side, suspect->finding, &subject);
+        return matches(pattern, subject.function);
+    }
+    for (uint32_t at = ends.contexts[which]; at; at = profile->contexts[at].parent)
         if (matches(pattern, profile->frames[profile->contexts[at].frame].function))
             return true;
     return false;
 }
 
 struct skipping {
-    struct report_check *check;
+    struct check *check;
     const struct profile *profile;
 };
 
@@ -70,8 +62,12 @@ static void list_figures(const struct diff_side *side, char *error, size_t error
 {
     for (size_t i = 0; i < side->figures_count; i++)
         print_add(error, error_bytes, "%s %s", i ? "," : "", side->figures[i].name);
-    if (side->reuse)
-        print_add(error, error_bytes, "; reuse.miss@SIZE of any other SIZE");
+    for (size_t i = 0; i < side->parts_count; i++) {
+        const struct diff_part *part = &side->parts[i];
+        const char *hint = part->compare->figure_hint ? part->compare->figure_hint(part) : NULL;
+        if (hint)
+            print_add(error, error_bytes, "; %s", hint);
+    }
 }
 
 /* Limits that hold whatever is found, or never: slips of the hand that would disarm a gate. */
@@ -96,8 +92,8 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
     return true;
 }
 
-static enum base_status hold(struct report_check *check, const struct compare_limit *limit,
-                             char *error, size_t error_bytes)
+static enum base_status hold(struct check *check, const struct compare_limit *limit, char *error,
+                             size_t error_bytes)
 {
     struct check_result *result = &check->results[check->results_count];
     *result = (struct check_result){.limit = limit};
@@ -129,7 +125,7 @@ static enum base_status hold(struct report_check *check, const struct compare_li
 /* ---- items ----------------------------------------------------------------------------------- */
 
 /* Two limits of one kind show its findings once. */
-static bool is_listed(const struct report_check *check, const struct compare_finding *finding)
+static bool is_listed(const struct check *check, const struct compare_finding *finding)
 {
     for (size_t i = 0; i < check->items_count; i++)
         if (check->items[i].finding == finding)
@@ -137,18 +133,19 @@ static bool is_listed(const struct report_check *check, const struct compare_fin
     return false;
 }
 
-static bool is_worth(const struct report_check *check, const struct compare_finding *finding,
+static bool is_worth(const struct check *check, const struct compare_finding *finding,
                      double amount, double least)
 {
     return amount > 0 && amount >= check->options->minimum &&
            amount >= least * check->side->compare.wholes[finding->kind].amount;
 }
 
-static size_t add_item(struct report_check *check, const struct check_result *result,
+static size_t add_item(struct check *check, const struct check_result *result,
                        const struct compare_finding *finding, const struct compare_change *change)
 {
     double amount = change ? change->amounts[1] - change->amounts[0] : finding->amount;
-    if (!(result->figure.kinds & 1U << finding->kind) || finding->row == DIFF_ALL ||
+    if (finding->kind - result->figure.first_kind >= result->figure.kinds_count ||
+        finding->row == DIFF_ALL ||
         !is_worth(check, finding, amount, change ? least_growth : least_share) ||
         is_listed(check, finding))
         return 0;
@@ -156,7 +153,7 @@ static size_t add_item(struct report_check *check, const struct check_result *re
     return 1;
 }
 
-static size_t add_growth(struct report_check *check, const struct check_result *result)
+static size_t add_growth(struct check *check, const struct check_result *result)
 {
     size_t added = 0;
     for (size_t i = 0; i < check->diff.changes_count && added < ITEMS_OF_A_LIMIT; i++) {
@@ -176,7 +173,7 @@ static int by_amount(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool find_items(struct report_check *check)
+static bool find_items(struct check *check)
 {
     size_t count = check->side->findings_count;
     const struct compare_finding **order = calloc(count + 1, sizeof(const void *));
@@ -205,7 +202,7 @@ static bool below_root(const char *root, const char *file)
     return bytes && strncmp(file, root, bytes) == 0 && file[bytes] == '/';
 }
 
-static void consider(const struct report_check *check, const struct profile_frame *frame,
+static void consider(const struct check *check, const struct profile_frame *frame,
                      struct check_place *place)
 {
     const char *root = check->options->root;
@@ -222,25 +219,26 @@ static void consider(const struct report_check *check, const struct profile_fram
         place->function = frame->function;
 }
 
-void check_find_place(const struct report_check *check, const struct check_item *item,
-                      unsigned context, struct check_place *place)
+void check_find_place(const struct check *check, const struct check_item *item, unsigned context,
+                      struct check_place *place)
 {
     const struct profile *profile = item->side->profile;
-    uint32_t contexts[2];
+    struct diff_ends ends;
     *place = (struct check_place){.function = "an unknown function"};
-    if (!diff_contexts(item->side, item->finding, contexts)) {
-        char name[BLOCK_NAME_BYTES];
-        struct profile_frame frame = {0};
-        diff_name(item->side, item->finding, name, &frame.file, &frame.line);
-        frame.function = function_of(item->side, item->finding);
+    if (!diff_ends_of(item->side, item->finding, &ends)) {
+        struct diff_subject subject;
+        diff_subject_of(item->side, item->finding, &subject);
+        const struct profile_frame frame = {
+            .function = subject.function, .file = subject.file, .line = subject.line};
         place->function = frame.function ? frame.function : place->function;
         consider(check, &frame, place);
         return;
     }
-    const struct profile_frame *leaf = &profile->frames[profile->contexts[contexts[context]].frame];
+    const struct profile_frame *leaf =
+        &profile->frames[profile->contexts[ends.contexts[context]].frame];
     if (leaf->function)
         place->function = leaf->function;
-    for (uint32_t at = contexts[context]; at; at = profile->contexts[at].parent)
+    for (uint32_t at = ends.contexts[context]; at; at = profile->contexts[at].parent)
         consider(check, &profile->frames[profile->contexts[at].frame], place);
 }
 
@@ -249,12 +247,13 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
     const struct compare_finding *finding = item->finding;
     char amount[48], share[48];
     double whole = item->side->compare.wholes[finding->kind].amount;
-    enum diff_unit unit = diff_kind_unit(finding->kind);
+    const struct diff_kind *kind = diff_kind_of(item->side, finding->kind);
+    enum diff_unit unit = kind->unit;
     diff_number(unit, finding->amount * (unit == DIFF_SECONDS ? 1e-9 : 1), false, amount);
     diff_number(DIFF_SHARE, whole > 0 ? finding->amount / whole : 0, false, share);
-    snprintf(out, CHECK_SENTENCE_BYTES, "%s: ", diff_kind_headings[finding->kind]);
+    snprintf(out, CHECK_SENTENCE_BYTES, "%s: ", kind->heading);
     /* Samples' weights are no amounts of anything. */
-    if (item->side->ranking.exact)
+    if (item->side->places.exact)
         print_add(out, CHECK_SENTENCE_BYTES, "%s, ", amount);
     print_add(out, CHECK_SENTENCE_BYTES, "%s of %s", share,
               diff_whole_name(item->side, finding->kind));
@@ -262,10 +261,10 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
         print_add(out, CHECK_SENTENCE_BYTES, " (%s)", compare_verdict_names[item->change->verdict]);
 }
 
-void check_sentence(const struct report_check *check, const struct check_item *item,
+void check_sentence(const struct check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES])
 {
-    const char *const *labels = diff_labels[item->finding->kind];
+    const char *const *labels = diff_kind_of(item->side, item->finding->kind)->labels;
     check_amount(item, out);
     for (unsigned i = 0; i < (labels[0] ? 2 : 1); i++) {
         struct check_place place;
@@ -298,7 +297,7 @@ void check_limit_sentence(const struct check_result *result, char out[CHECK_SENT
 
 const char *const check_of[2] = {"baseline: ", ""};
 
-const struct profile *check_profile_of(const struct report_check *check, unsigned which)
+const struct profile *check_profile_of(const struct check *check, unsigned which)
 {
     if (which == 1)
         return check->side->profile;
@@ -312,8 +311,7 @@ static const char *program_of(const struct profile *profile)
 }
 
 /* A limit is held against an estimate whatever it is worth. */
-static bool few_remark(const struct report_check *check, unsigned *index,
-                       char out[CHECK_SENTENCE_BYTES])
+static bool few_remark(const struct check *check, unsigned *index, char out[CHECK_SENTENCE_BYTES])
 {
     for (size_t i = 0; i < check->results_count; i++) {
         const struct check_result *result = &check->results[i];
@@ -329,9 +327,9 @@ static bool few_remark(const struct report_check *check, unsigned *index,
     return false;
 }
 
-/* Builds are told apart by their names at times, and versions agree on most things: neither is an
+/* Builds are distinguished by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
-bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
+bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];
     if (few_remark(check, &index, out))
@@ -358,14 +356,14 @@ bool check_remark(const struct report_check *check, unsigned index, char out[CHE
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static enum base_status make(struct report_check *check, struct profile *baseline,
-                             struct profile *profile, char *error, size_t error_bytes)
+static enum base_status make(struct check *check, struct profile *baseline, struct profile *profile,
+                             char *error, size_t error_bytes)
 {
-    const struct report_check_options *options = check->options;
+    const struct check_options *options = check->options;
     struct skipping skipping = {check, profile};
     diff_skip *skipped = options->suppressions && options->suppressions->count ? skip : NULL;
     enum base_status status =
-        baseline ? report_comparable(baseline, profile, error, error_bytes) : BASE_OK;
+        baseline ? diff_comparable(baseline, profile, error, error_bytes) : BASE_OK;
     if (status != BASE_OK)
         return status;
     check->has_baseline = baseline != NULL;
@@ -380,11 +378,11 @@ static enum base_status make(struct report_check *check, struct profile *baselin
     return status;
 }
 
-enum base_status report_check_make(struct profile *baseline, struct profile *profile,
-                                   const struct report_check_options *options,
-                                   struct report_check **check, char *error, size_t error_bytes)
+enum base_status check_make(struct profile *baseline, struct profile *profile,
+                            const struct check_options *options, struct check **check, char *error,
+                            size_t error_bytes)
 {
-    struct report_check *made = calloc(1, sizeof *made);
+    struct check *made = calloc(1, sizeof *made);
     if (!made)
         return BASE_NO_MEMORY;
     made->options = options;
@@ -392,11 +390,11 @@ enum base_status report_check_make(struct profile *baseline, struct profile *pro
     if (status == BASE_OK)
         *check = made;
     else
-        report_check_free(made);
+        check_free(made);
     return status;
 }
 
-void report_check_free(struct report_check *check)
+void check_free(struct check *check)
 {
     if (!check)
         return;
@@ -407,7 +405,7 @@ void report_check_free(struct report_check *check)
     free(check);
 }
 
-size_t report_check_exceeded(const struct report_check *check)
+size_t check_exceeded(const struct check *check)
 {
     return check->exceeded;
 }

@@ -11,8 +11,7 @@
 #include "base/base.h"
 
 enum {
-    COMPARE_KINDS = 8, /* of findings, at most; what they mean is the caller's      */
-    COMPARE_LINES = 4, /* numbers by which findings with the same functions are told apart */
+    COMPARE_LINES = 4, /* numbers by which findings with the same functions are distinguished */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
     COMPARE_TEXT_BYTES = 128, /* of a limit                                              */
@@ -23,14 +22,14 @@ enum {
 /* ---- findings ------------------------------------------------------------------------------- */
 
 struct compare_finding {
-    uint32_t kind;         /* < COMPARE_KINDS                                              */
+    uint32_t kind;         /* what it means is the caller's                                */
     uint32_t row;          /* the caller's                                                 */
     uint64_t functions[2]; /* hash of each side's calling context, by functions            */
     uint64_t exact[2];     /* the same with all lines                                      */
     uint32_t lines[COMPARE_LINES]; /* of the innermost code; near ones are matched first   */
-    double amount;   /* bytes, reuses, instructions, ...                             */
-    double squares;  /* Σ of the squared weights that amount is the sum of; 0: not known */
-    double other;    /* of exact findings with equal amounts: what else may differ   */
+    double amount;  /* bytes, reuses, instructions, ...                             */
+    double squares; /* Σ of the squared weights that amount is the sum of; 0: not known */
+    double other;   /* of exact findings with equal amounts: what else may differ   */
 };
 
 struct compare_whole { /* of a kind: what shares are shares of                         */
@@ -40,7 +39,7 @@ struct compare_whole { /* of a kind: what shares are shares of                  
 struct compare_side {
     const struct compare_finding *findings;
     size_t count;
-    struct compare_whole wholes[COMPARE_KINDS];
+    const struct compare_whole *wholes; /* by kind                                           */
     double dispersion; /* variance of numbers of samples from run to run, by that of independent
                           samples; below 1: 1                                           */
 };
@@ -132,7 +131,7 @@ struct compare_suppression {
 
 struct compare_suppressions {
     struct compare_suppression *items;
-    size_t count;
+    size_t count, capacity;
 };
 
 /* BASE_MALFORMED with one clause in error, which tells the line; BASE_NO_MEMORY. Outputs are then

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* What changed between two profiles as JSON, "headroom-diff/1" (docs/formats/diff.md). */
-#include "compare/side.h"
+#include "compare/internal.h"
 
 #include "show/json.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 static const char *const unit_names[] = {
     [DIFF_SHARE] = "share", [DIFF_BYTES] = "bytes", [DIFF_COUNT] = "count", [DIFF_SECONDS] = "s"};
@@ -58,21 +58,18 @@ static void figures_member(struct json *json, const struct diff *diff)
 static void finding_members(struct json *json, const struct diff_side *side,
                             const struct compare_finding *finding)
 {
-    uint32_t contexts[2];
-    if (diff_contexts(side, finding, contexts)) {
-        json_context(json, finding->kind == DIFF_REUSE ? "use" : "first", side->profile,
-                     contexts[0]);
-        json_context(json, finding->kind == DIFF_REUSE ? "reuse" : "second", side->profile,
-                     contexts[1]);
+    const struct diff_kind *kind = diff_kind_of(side, finding->kind);
+    struct diff_ends ends;
+    if (diff_ends_of(side, finding, &ends)) {
+        for (unsigned i = 0; i < 2; i++)
+            json_context(json, kind->members[i], side->profile, ends.contexts[i]);
         return;
     }
-    char name[BLOCK_NAME_BYTES];
-    const char *file;
-    uint32_t line;
-    diff_name(side, finding, name, &file, &line);
-    json_text(json, "name", name);
-    json_text(json, "file", file);
-    json_count(json, "line", line);
+    struct diff_subject subject;
+    diff_subject_of(side, finding, &subject);
+    json_text(json, "name", subject.name);
+    json_text(json, "file", subject.file);
+    json_count(json, "line", subject.line);
 }
 
 static void amounts_member(struct json *json, const char *name, const double values[2])
@@ -90,7 +87,7 @@ static void change_object(struct json *json, const struct diff *diff,
 {
     const struct compare_finding *finding = diff_finding(diff, change);
     json_begin_item(json);
-    json_text(json, "kind", diff_kind_names[change->kind]);
+    json_text(json, "kind", diff_kind_of(&diff->sides[0], change->kind)->name);
     json_text(json, "verdict", compare_verdict_names[change->verdict]);
     json_flag(json, "tested", change->tested);
     json_key(json, "p");
@@ -107,23 +104,28 @@ static void change_object(struct json *json, const struct diff *diff,
     json_close(json, '}');
 }
 
-/* Those that changed, and blocks, which have no verdicts. */
-static void changes_member(struct json *json, const struct diff *diff, unsigned limit)
+/* Those that changed, and those that have no verdicts. False: no memory. */
+static bool changes_member(struct json *json, const struct diff *diff, unsigned limit)
 {
-    size_t shown[DIFF_KINDS] = {0};
+    size_t *shown = calloc(diff->sides[0].kinds_count + 1, sizeof *shown);
+    if (!shown)
+        return false;
     json_begin(json, "changes", '[');
     for (size_t i = 0; i < diff->changes_count && !ferror(json->out); i++) {
         const struct compare_change *change = &diff->changes[i];
+        bool untested = diff_kind_of(&diff->sides[0], change->kind)->untested;
         bool differs = change->verdict != COMPARE_SAME ||
-                       (change->kind == DIFF_BLOCK && change->amounts[0] != change->amounts[1]);
+                       (untested && change->amounts[0] != change->amounts[1]);
         if (differs && (limit == 0 || shown[change->kind]++ < limit))
             change_object(json, diff, change);
     }
     json_close(json, ']');
+    free(shown);
+    return true;
 }
 
-enum base_status report_diff_json(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out)
+enum base_status diff_json(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out)
 {
     struct json json = {.out = out};
     struct diff diff;
@@ -140,9 +142,11 @@ enum base_status report_diff_json(struct profile *before, struct profile *after,
     run_member(&json, "after", &diff.sides[1], options->names[1]);
     json_count(&json, "compared", diff.changes_count);
     figures_member(&json, &diff);
-    changes_member(&json, &diff, options->limit);
+    bool good = changes_member(&json, &diff, options->limit);
     json_close(&json, '}');
     putc('\n', out);
     diff_free(&diff);
+    if (!good)
+        return BASE_NO_MEMORY;
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What changed between two profiles, for people. */
-#include "compare/side.h"
-
-#include "show/print.h"
+#include "compare/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -21,7 +19,7 @@ static const double least_shown = 0.0005;
 
 struct page {
     const struct diff *diff;
-    const struct report_diff_options *options;
+    const struct diff_options *options;
     struct printer printers[2]; /* one a side: contexts belong to a profile */
     struct printer *printer;    /* the later side's                         */
     struct chain *chains;       /* two                                      */
@@ -51,6 +49,13 @@ static void print_side_line(struct page *page, unsigned side)
     print_wrap(page->printer, PLAIN, 9, 11, line);
 }
 
+/* NULL: differences are tested. */
+static const char *untested_reason(const struct diff *diff)
+{
+    const struct analysis *recorded = analysis_find(diff->sides[0].profile->run.verb);
+    return recorded && recorded->compare ? recorded->compare->untested : NULL;
+}
+
 static void print_method(struct page *page)
 {
     const struct diff *diff = page->diff;
@@ -62,10 +67,8 @@ static void print_method(struct page *page)
     print_side_line(page, 1);
     if (diff->exact)
         snprintf(line, sizeof line, "Everything was counted: any difference is real.");
-    else if (strcmp(verb, "interference") == 0)
-        snprintf(line, sizeof line,
-                 "One run each does not show how much these times vary from run to run: no "
-                 "difference is called significant.");
+    else if (untested_reason(diff))
+        snprintf(line, sizeof line, "%s", untested_reason(diff));
     else
         snprintf(
             line, sizeof line,
@@ -84,8 +87,8 @@ static const char *figure_verdict(const struct diff *diff, const struct diff_fig
         return "";
     for (size_t i = 0; i < diff->changes_count; i++) {
         const struct compare_change *change = &diff->changes[i];
-        if (diff_finding(diff, change)->row == DIFF_ALL && figures[0].kinds == 1U << change->kind &&
-            figures[0].unit == DIFF_SHARE)
+        if (diff_finding(diff, change)->row == DIFF_ALL && figures[0].first_kind == change->kind &&
+            figures[0].kinds_count == 1 && figures[0].unit == DIFF_SHARE)
             return change->verdict == COMPARE_SAME ? "not significant" : "significant";
     }
     if (figures[0].band && (figures[0].high < figures[1].low || figures[1].high < figures[0].low))
@@ -154,57 +157,36 @@ static void print_figures(struct page *page)
 void diff_print_finding(struct printer *printer, const struct diff_side *side,
                         const struct compare_finding *finding, struct chain *chains)
 {
-    uint32_t places[2];
-    if (diff_places(side, finding, places)) {
+    const struct diff_kind *kind = diff_kind_of(side, finding->kind);
+    struct diff_ends ends;
+    if (diff_ends_of(side, finding, &ends)) {
         for (unsigned i = 0; i < 2; i++)
-            print_make_chain(printer, places[i], &chains[i]);
-        print_sides(printer, chains, places[0] == places[1], diff_labels[finding->kind][0],
-                    diff_labels[finding->kind][1]);
+            print_make_chain(printer, ends.places[i], &chains[i]);
+        print_sides(printer, chains, ends.places[0] == ends.places[1], kind->labels[0],
+                    kind->labels[1]);
         return;
     }
-    char name[BLOCK_NAME_BYTES], place[TEXT_BYTES];
-    const char *file;
-    uint32_t line;
-    diff_name(side, finding, name, &file, &line);
-    print_place(printer, file, line, place);
-    fprintf(printer->out, "      %s%s%s%s\n", name, place[0] ? "  (" : "", place,
+    struct diff_subject subject;
+    char place[TEXT_BYTES];
+    diff_subject_of(side, finding, &subject);
+    print_place(printer, subject.file, subject.line, place);
+    fprintf(printer->out, "      %s%s%s%s\n", subject.name, place[0] ? "  (" : "", place,
             place[0] ? ")" : "");
 }
 
-/* A pair's reuses: how many, and how far apart. */
-static void add_reuses(const struct page *page, const struct compare_change *change, char *line,
+static void add_remark(const struct page *page, const struct compare_change *change, char *line,
                        size_t bytes)
 {
-    const uint32_t index[2] = {change->before, change->after};
-    char numbers[2][32], means[2][32];
-    if (change->kind != DIFF_REUSE)
-        return;
-    for (unsigned s = 0; s < 2; s++) {
-        const struct diff_side *side = &page->diff->sides[s];
-        double values[2] = {0, 0};
-        if (index[s] != COMPARE_NONE) {
-            values[0] = side->findings[index[s]].amount;
-            values[1] = side->findings[index[s]].other;
-        }
-        bool exact = side->ranking.exact;
-        print_quantity(values[exact], numbers[s]);
-        print_short(values[exact] > 0 ? values[!exact] / values[exact] : 0, means[s]);
-    }
-    if (change->verdict == COMPARE_APPEARED || change->verdict == COMPARE_VANISHED) {
-        unsigned there = change->verdict == COMPARE_APPEARED;
-        print_add(line, bytes, "; %s reuse%s, mean distance %s", numbers[there],
-                  strcmp(numbers[there], "1") == 0 ? "" : "s", means[there]);
-    } else {
-        print_add(line, bytes, "; reuses %s → %s, mean distance %s → %s", numbers[0], numbers[1],
-                  means[0], means[1]);
-    }
+    const struct diff_part *part = diff_part_of(&page->diff->sides[0], change->kind);
+    if (part->compare->remark)
+        part->compare->remark(page->diff->sides, change, line, bytes);
 }
 
 static void print_change(struct page *page, const struct compare_change *change, size_t number)
 {
     FILE *out = page->printer->out;
     char line[TEXT_BYTES] = "", head[64], amounts[3][48], shares[2][48];
-    enum diff_unit unit = diff_kind_unit(change->kind);
+    enum diff_unit unit = diff_kind_of(&page->diff->sides[0], change->kind)->unit;
     unsigned side = diff_shown_side(change);
     const char *whole = diff_whole_name(&page->diff->sides[0], change->kind);
     double scale = unit == DIFF_SECONDS ? 1e-9 : 1;
@@ -226,7 +208,7 @@ static void print_change(struct page *page, const struct compare_change *change,
                   amounts[2], shares[0], shares[1], whole);
     else
         print_add(line, sizeof line, "%s → %s of %s", shares[0], shares[1], whole);
-    add_reuses(page, change, line, sizeof line);
+    add_remark(page, change, line, sizeof line);
     if (!page->diff->exact && change->tested)
         print_add(line, sizeof line, "; p %s%.2g", change->p < 1e-4 ? "< " : "",
                   fmax(change->p, 1e-4));
@@ -237,7 +219,7 @@ static void print_change(struct page *page, const struct compare_change *change,
                        diff_finding(page->diff, change), page->chains);
 }
 
-/* The heading tells how many there are of each verdict. */
+/* The heading counts how many there are of each verdict. */
 static size_t print_heading(struct page *page, uint32_t kind)
 {
     size_t counts[COMPARE_VERDICTS] = {0}, all = 0;
@@ -256,7 +238,7 @@ static size_t print_heading(struct page *page, uint32_t kind)
             print_add(line, sizeof line, "%s%zu %s", line[0] ? ", " : "", counts[v],
                       compare_verdict_names[v]);
     fprintf(page->printer->out, "\n%s%s%s  %s\n", print_on(page->printer, STRONG),
-            diff_kind_headings[kind], print_off(page->printer), line);
+            diff_kind_of(&page->diff->sides[0], kind)->heading, print_off(page->printer), line);
     return all;
 }
 
@@ -288,21 +270,25 @@ static size_t print_kind(struct page *page, uint32_t kind)
     return all;
 }
 
-/* Blocks whose share differs by more than a point, without a verdict. */
+/* Findings that nobody can test and whose share differs by more than a point. */
 static void print_untested(struct page *page)
 {
+    const struct diff *diff = page->diff;
+    uint32_t headed = UINT32_MAX;
     size_t shown = 0, most = page->options->limit ? page->options->limit : SIZE_MAX;
-    for (size_t i = 0; i < page->diff->changes_count && shown < most; i++) {
-        const struct compare_change *change = &page->diff->changes[i];
-        if (change->kind != DIFF_BLOCK ||
-            fabs(change->shares[1] - change->shares[0]) < least_untested)
+    for (size_t i = 0; i < diff->changes_count; i++) {
+        const struct compare_change *change = &diff->changes[i];
+        const struct diff_kind *kind = diff_kind_of(&diff->sides[0], change->kind);
+        if (!kind->untested || fabs(change->shares[1] - change->shares[0]) < least_untested)
             continue;
-        if (shown == 0)
-            fprintf(page->printer->out,
-                    "\n%sTime lost%s  differences of more than a point, not "
-                    "tested\n",
-                    print_on(page->printer, STRONG), print_off(page->printer));
-        print_change(page, change, ++shown);
+        if (headed != change->kind) {
+            fprintf(page->printer->out, "\n%s%s%s  differences of more than a point, not tested\n",
+                    print_on(page->printer, STRONG), kind->heading, print_off(page->printer));
+            headed = change->kind;
+            shown = 0;
+        }
+        if (shown < most)
+            print_change(page, change, ++shown);
     }
 }
 
@@ -313,12 +299,12 @@ static void narrow(struct page *page)
     for (size_t i = 0; i < page->diff->changes_count; i++) {
         const struct compare_change *change = &page->diff->changes[i];
         unsigned side = diff_shown_side(change);
-        uint32_t places[2];
+        struct diff_ends ends;
         if (change->verdict == COMPARE_SAME ||
-            !diff_places(&page->diff->sides[side], diff_finding(page->diff, change), places))
+            !diff_ends_of(&page->diff->sides[side], diff_finding(page->diff, change), &ends))
             continue;
         for (unsigned p = 0; p < 2; p++)
-            print_narrow(&page->printers[side], places[p]);
+            print_narrow(&page->printers[side], ends.places[p]);
     }
 }
 
@@ -331,17 +317,17 @@ static void print_page(struct page *page)
     narrow(page);
     print_method(page);
     print_figures(page);
-    for (uint32_t kind = 0; kind < DIFF_KINDS; kind++)
+    for (uint32_t kind = 0; kind < page->diff->sides[0].kinds_count; kind++)
         changes += print_kind(page, kind);
     print_untested(page);
-    if (changes == 0 && page->diff->sides[0].blocks.profile == NULL)
+    if (changes == 0 && !untested_reason(page->diff))
         fprintf(page->printer->out, "\n  No finding appeared, vanished, grew or shrank%s.\n",
                 page->diff->exact ? "" : " significantly");
     print_degraded_both(page->printer, profiles, sides);
 }
 
-static enum base_status write_page(const struct diff *diff,
-                                   const struct report_diff_options *options, FILE *out)
+static enum base_status write_page(const struct diff *diff, const struct diff_options *options,
+                                   FILE *out)
 {
     struct page page = {.diff = diff, .options = options};
     struct report_options plain[2];
@@ -353,7 +339,7 @@ static enum base_status write_page(const struct diff *diff,
         page.printers[s] = (struct printer){.out = out,
                                             .profile = diff->sides[s].profile,
                                             .options = &plain[s],
-                                            .ranking = diff->sides[s].ranking};
+                                            .places = diff->sides[s].places};
         page.printers[s].width = print_width(options->width);
         /* Only the later sources are likely to be still there. */
         page.printers[s].sources =
@@ -369,7 +355,7 @@ static enum base_status write_page(const struct diff *diff,
 
 struct job {
     const struct diff *diff;
-    const struct report_diff_options *options;
+    const struct diff_options *options;
 };
 
 static enum base_status write_job(const void *context, FILE *out)
@@ -378,8 +364,8 @@ static enum base_status write_job(const void *context, FILE *out)
     return write_page(job->diff, job->options, out);
 }
 
-enum base_status report_diff_text(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out)
+enum base_status diff_text(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out)
 {
     struct diff diff;
     enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);

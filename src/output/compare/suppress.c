@@ -2,6 +2,8 @@
 /* Findings that somebody has looked at and accepts, and why. */
 #include "compare/compare.h"
 
+#include "util/util.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,12 +71,9 @@ static bool add_line(const char *text, size_t bytes, unsigned number,
     char *start = trim(line);
     if (!*start || *start == '#')
         return true;
-    struct compare_suppression *items =
-        reallocarray(list->items, list->count + 1, sizeof *list->items);
-    if (!items)
+    if (!UTIL_GROW(list->items, list->capacity, list->count))
         return false;
-    list->items = items;
-    struct compare_suppression *made = &items[list->count];
+    struct compare_suppression *made = &list->items[list->count];
     *made = (struct compare_suppression){.line = number};
     /* A reason that is nothing but blanks was cut off with them. */
     if (ends_in(start, " --"))

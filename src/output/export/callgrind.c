@@ -43,25 +43,20 @@ struct graph {
 
 /* ---- adding up ------------------------------------------------------------------------------ */
 
+/* Besides each cost lie `each` items of the array, zero at first. */
 #define GROW(member, each)                                                                         \
-    do {                                                                                           \
-        void *moved = reallocarray(graph->member, capacity * (each), sizeof *graph->member);       \
-        if (!moved)                                                                                \
-            return false;                                                                          \
-        graph->member = moved;                                                                     \
-        memset(graph->member + graph->capacity * (each), 0,                                        \
-               (capacity - graph->capacity) * (each) * sizeof *graph->member);                     \
-    } while (0)
+    (capacity = graph->capacity,                                                                   \
+     util_grow_zeroed(&graph->member, &capacity, graph->costs.count - 1,                           \
+                      (each) * sizeof *graph->member))
 
-static bool make_room(struct graph *graph)
+static bool grow(struct graph *graph)
 {
+    size_t capacity;
     if (graph->costs.count <= graph->capacity)
         return true;
-    size_t capacity = graph->costs.capacity;
-    GROW(values, graph->walk->columns_count);
-    GROW(calls, 1);
-    GROW(lines, 1);
-    GROW(seen, 1);
+    if (!GROW(values, graph->walk->columns_count) || !GROW(calls, 1) || !GROW(lines, 1) ||
+        !GROW(seen, 1))
+        return false;
     graph->capacity = capacity;
     return true;
 }
@@ -71,7 +66,7 @@ static bool add_cost(struct graph *graph, size_t index, struct cost cost, uint32
 {
     const struct walk *walk = graph->walk;
     uint32_t id = numbered_id(&graph->costs, &cost);
-    if (id == UINT32_MAX || !make_room(graph))
+    if (id == UINT32_MAX || !grow(graph))
         return false;
     graph->calls[id] += calls;
     if (graph->seen[id] == index + 1)
@@ -95,7 +90,7 @@ static size_t stack_of(struct graph *graph, const struct walk_sample *sample, si
     size_t depth = walk_stack(graph->walk, sample, graph->places, inner);
     if (!depth)
         graph->places[depth++] = graph->walk->cut_place;
-    if (!walk_kinds[sample->kind].separator)
+    if (!sample->kind->separator)
         *inner = depth; /* one context only */
     return depth;
 }
@@ -158,10 +153,10 @@ static void function_lines(struct graph *graph, uint32_t function, bool first, b
     const struct walk *walk = graph->walk;
     const struct walk_function *row = walk_function(walk, function);
     uint32_t object = walk->modules[row->module];
-    named(graph, called ? "cob" : "ob", object, AS_OBJECT, walk->strings[object], "");
-    named(graph, called ? "cfi" : "fl", row->file, AS_FILE, walk->strings[row->file], "");
+    named(graph, called ? "cob" : "ob", object, AS_OBJECT, walk->strings.texts[object], "");
+    named(graph, called ? "cfi" : "fl", row->file, AS_FILE, walk->strings.texts[row->file], "");
     named(graph, called ? "cfn" : "fn", function + (first ? walk->functions.count : 0), AS_FUNCTION,
-          walk->strings[row->name], first ? " [first]" : "");
+          walk->strings.texts[row->name], first ? " [first]" : "");
 }
 
 static void values_line(struct graph *graph, uint32_t line, uint32_t id)
@@ -249,7 +244,7 @@ bool write_callgrind(struct walk *walk, FILE *out)
 {
     struct graph graph = {.walk = walk, .out = out, .costs = {.bytes = sizeof(struct cost)}};
     graph.unknown = walk_add_name(walk, "[callers not known]", NULL, 0);
-    size_t numbers = walk->strings_count + 2 * walk->functions.count;
+    size_t numbers = walk->strings.count + 2 * walk->functions.count;
     graph.places = malloc((WALK_STACK + 1) * sizeof *graph.places);
     graph.names = calloc(numbers + 1, 1);
     graph.called = calloc(walk->functions.count + 1, 1);

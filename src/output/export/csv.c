@@ -70,12 +70,12 @@ static void row(const struct walk *walk, const struct walk_sample *sample, uint3
                 FILE *out)
 {
     size_t inner, depth = walk_stack(walk, sample, places, &inner);
-    bool two = walk_kinds[sample->kind].separator;
-    cell(walk_kinds[sample->kind].name, out);
+    bool two = sample->kind->separator;
+    cell(sample->kind->name, out);
     side(walk, places + (two ? inner : 0), depth - (two ? inner : 0), out);
     side(walk, places, two ? inner - 1 : 0, out);
     putc(',', out);
-    cell(walk->strings[sample->detail], out);
+    cell(walk->strings.texts[sample->detail], out);
     for (size_t c = 0; c < walk->columns_count; c++)
         fprintf(out, ",%" PRIu64, walk_value(walk, sample, c));
     fputs("\r\n", out);

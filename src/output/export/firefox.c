@@ -4,8 +4,8 @@
  * src/types/profile.ts), in the version that was written longest and that its later ones convert.
  * One thread a metric, each with tables of its own.
  *
- * Weights are bytes, or counts; nanoseconds are told in milliseconds with six digits, which loses
- * nothing.
+ * Weights are bytes, or counts; nanoseconds are written in milliseconds with six digits, which
+ * loses nothing.
  */
 #include "export/walk.h"
 
@@ -182,9 +182,9 @@ static void strings_member(struct tables *tables)
 {
     struct json *json = &tables->json;
     json_begin(json, "stringArray", '[');
-    for (size_t i = 0; i < tables->walk->strings_count; i++) {
+    for (size_t i = 0; i < tables->walk->strings.count; i++) {
         json_item(json);
-        json_quote(json, tables->walk->strings[i]);
+        json_quote(json, tables->walk->strings.texts[i]);
     }
     json_close(json, ']');
 }

@@ -57,7 +57,7 @@ struct writer {
     struct walk *walk;
     FILE *out;
     z_stream stream;
-    struct proto field, inner, part; /* scratch: a field of the profile, a message, one in that */
+    struct util_text field, inner, part; /* scratch: a field of the profile, a message, one in it */
     struct numbered nodes;
     uint32_t *places;
     bool failed;
@@ -65,10 +65,10 @@ struct writer {
 
 /* ---- output --------------------------------------------------------------------------------- */
 
-static void compress_bytes(struct writer *writer, unsigned char *bytes, size_t count, int flush)
+static void compress_bytes(struct writer *writer, char *bytes, size_t count, int flush)
 {
     unsigned char compressed[16384];
-    writer->stream.next_in = bytes;
+    writer->stream.next_in = (Bytef *)bytes;
     writer->stream.avail_in = (uInt)count;
     do {
         writer->stream.next_out = compressed;
@@ -200,8 +200,8 @@ static void put_comments(struct writer *writer)
 
 static void put_strings(struct writer *writer)
 {
-    for (size_t i = 0; i < writer->walk->strings_count; i++) {
-        const char *text = writer->walk->strings[i];
+    for (size_t i = 0; i < writer->walk->strings.count; i++) {
+        const char *text = writer->walk->strings.texts[i];
         proto_bytes(&writer->field, PROFILE_STRING_TABLE, text, strlen(text));
         flush_field(writer);
     }
@@ -253,7 +253,7 @@ static void put_sample(struct writer *writer, const struct walk_sample *sample)
     struct walk *walk = writer->walk;
     uint32_t *places = writer->places;
     size_t inner, depth = walk_stack(walk, sample, places, &inner);
-    bool two = walk_kinds[sample->kind].separator;
+    bool two = sample->kind->separator;
     uint32_t first = depth > inner ? place_name(walk, places[depth - 1]) : 0;
     uint32_t second = two && inner > 1 ? place_name(walk, places[inner - 2]) : 0;
     size_t count = find_locations(writer, places, depth);
@@ -263,7 +263,7 @@ static void put_sample(struct writer *writer, const struct walk_sample *sample)
     for (size_t c = 0; c < walk->columns_count; c++)
         proto_varint(&writer->part, walk_value(walk, sample, c));
     put_part(writer, SAMPLE_VALUE);
-    put_label(writer, "kind", walk_string(walk, walk_kinds[sample->kind].name));
+    put_label(writer, "kind", walk_string(walk, sample->kind->name));
     put_label(writer, "first", two ? first : 0);
     put_label(writer, "second", second);
     put_label(writer, "detail", sample->detail);
@@ -294,9 +294,9 @@ bool write_pprof(struct walk *walk, FILE *out)
     put_strings(&writer);
     compress_bytes(&writer, NULL, 0, Z_FINISH);
     deflateEnd(&writer.stream);
-    proto_free(&writer.field);
-    proto_free(&writer.inner);
-    proto_free(&writer.part);
+    util_text_free(&writer.field);
+    util_text_free(&writer.inner);
+    util_text_free(&writer.part);
     numbered_free(&writer.nodes);
     free(writer.places);
     return !writer.failed && !walk->failed;

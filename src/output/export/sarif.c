@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Code scanning services show no more; what is left out is told in the run's properties. */
+/* Code scanning services show no more; what is left out is listed in the run's properties. */
 enum { MOST_RESULTS = 5000 };
 
 struct key { /* what one result is */
@@ -57,7 +57,7 @@ static struct ends find_ends(const struct results *results, const struct walk_sa
 {
     const struct walk *walk = results->walk;
     struct ends ends;
-    bool two = walk_kinds[sample->kind].separator;
+    bool two = sample->kind->separator;
     ends.depth = walk_stack(walk, sample, results->places, &ends.inner);
     ends.inner = two ? ends.inner : 0;
     ends.first = code_end(walk, results->places + ends.inner, ends.depth - ends.inner);
@@ -78,23 +78,8 @@ static size_t weighed_by(const struct walk *walk, const struct walk_sample *samp
 static bool is_finding(const struct walk *walk, const struct walk_sample *sample, size_t column)
 {
     uint32_t metric = walk->columns[column] - sample->metric;
-    return sample->kind != WALK_SAMPLED && walk_value(walk, sample, column) &&
-           (sample->kind > WALK_LOAD || metric == 0);
-}
-
-static bool make_room(struct results *results)
-{
-    if (results->keys.count <= results->capacity)
-        return true;
-    struct result *moved =
-        reallocarray(results->items, results->keys.capacity, sizeof *results->items);
-    if (!moved)
-        return false;
-    memset(moved + results->capacity, 0,
-           (results->keys.capacity - results->capacity) * sizeof *moved);
-    results->items = moved;
-    results->capacity = results->keys.capacity;
-    return true;
+    return !sample->kind->counts && walk_value(walk, sample, column) &&
+           (!sample->kind->first_alone || metric == 0);
 }
 
 static bool add_sample(struct results *results, size_t index)
@@ -105,7 +90,7 @@ static bool add_sample(struct results *results, size_t index)
     if (!is_finding(walk, sample, column))
         return true;
     struct ends ends = find_ends(results, sample);
-    struct key key = {.kind = sample->kind, .detail = sample->detail};
+    struct key key = {.kind = sample->number, .detail = sample->detail};
     key.first_function = key.second_function = UINT32_MAX;
     if (ends.first != UINT32_MAX) {
         key.first_function = walk_place(walk, ends.first)->function;
@@ -116,7 +101,7 @@ static bool add_sample(struct results *results, size_t index)
         key.second_line = walk_place(walk, ends.second)->line;
     }
     uint32_t id = numbered_id(&results->keys, &key);
-    if (id == UINT32_MAX || !make_room(results))
+    if (id == UINT32_MAX || !UTIL_GROW_ZEROED(results->items, results->capacity, id))
         return false;
     struct result *result = &results->items[id];
     uint64_t value = walk_value(walk, sample, column);
@@ -201,10 +186,11 @@ static void stack_object(struct json *json, const struct walk *walk, const char 
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static const char *level_of(const struct result *result, enum walk_kind kind)
+static const char *level_of(const struct result *result, const struct walk_kind *kind)
 {
-    bool mendable = kind <= WALK_LOAD || kind == WALK_BLOCK;
-    return !mendable || result->share < 0.01 ? "note" : result->share < 0.1 ? "warning" : "error";
+    return !kind->mendable || result->share < 0.01 ? "note"
+           : result->share < 0.1                   ? "warning"
+                                                   : "error";
 }
 
 static void message_of(struct results *results, const struct result *result,
@@ -217,9 +203,9 @@ static void message_of(struct results *results, const struct result *result,
     snprintf(numbers, sizeof numbers, "%" PRIu64 " of %" PRIu64 " %s (%u.%u %%)", result->value,
              metric->total, metric->name, tenths / 10, tenths % 10);
     bool second = ends->second != UINT32_MAX;
-    const char *detail = walk->strings[sample->detail];
+    const char *detail = walk->strings.texts[sample->detail];
     int printed =
-        asprintf(&text, "%s %s: %s%s%s%s%s%s.", walk_kinds[sample->kind].finding, numbers,
+        asprintf(&text, "%s %s: %s%s%s%s%s%s.", sample->kind->finding, numbers,
                  ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "an unknown location",
                  second ? ", and the second in " : "", second ? walk_name(walk, ends->second) : "",
                  *detail ? " (" : "", detail, *detail ? ")" : "");
@@ -252,7 +238,7 @@ static void locations_members(struct json *json, const struct walk *walk, const 
 static void fingerprint_member(struct json *json, const struct walk *walk,
                                const struct walk_sample *sample, const struct ends *ends)
 {
-    const char *kind = walk_kinds[sample->kind].name;
+    const char *kind = sample->kind->name;
     uint64_t hash = base_hash_bytes(kind, strlen(kind), 0);
     for (unsigned side = 0; side < 2; side++) {
         uint32_t place = side ? ends->second : ends->first;
@@ -273,8 +259,8 @@ static void result_object(struct results *results, const struct result *result)
     struct json *json = &results->json;
     struct ends ends = find_ends(results, sample);
     json_begin_item(json);
-    json_text(json, "ruleId", walk_kinds[sample->kind].name);
-    json_count(json, "ruleIndex", sample->kind);
+    json_text(json, "ruleId", sample->kind->name);
+    json_count(json, "ruleIndex", sample->number);
     json_text(json, "level", level_of(result, sample->kind));
     message_of(results, result, sample, &ends);
     locations_members(json, walk, &ends);
@@ -294,20 +280,26 @@ static void result_object(struct results *results, const struct result *result)
 
 /* ---- the log -------------------------------------------------------------------------------- */
 
-static void tool_member(struct json *json, const struct profile *profile)
+static void tool_member(struct json *json, const struct walk *walk)
 {
-    sarif_tool_begin(json, profile->run.version);
-    for (unsigned i = 0; i < WALK_KINDS; i++)
-        sarif_rule(json, walk_kinds[i].name, walk_kinds[i].finding);
+    sarif_tool_begin(json, walk->profile->run.version);
+    for (size_t i = 0; i < walk->kinds_count; i++)
+        sarif_rule(json, walk->kinds[i].kind->name, walk->kinds[i].kind->finding);
     sarif_tool_end(json);
+}
+
+/* Of that metric: what is no result any more. */
+static uint64_t left_out(const struct results *results, size_t metric)
+{
+    uint64_t sum = 0;
+    for (size_t i = MOST_RESULTS; i < results->keys.count; i++)
+        sum += results->items[i].metric == metric ? results->items[i].value : 0;
+    return sum;
 }
 
 static void properties_member(struct json *json, const struct results *results)
 {
     const struct walk *walk = results->walk;
-    uint64_t left_out[WALK_METRICS] = {0};
-    for (size_t i = MOST_RESULTS; i < results->keys.count; i++)
-        left_out[results->items[i].metric] += results->items[i].value;
     json_begin(json, "properties", '{');
     json_count(json, "resultsTotal", results->keys.count);
     json_begin(json, "totals", '{');
@@ -316,9 +308,11 @@ static void properties_member(struct json *json, const struct results *results)
                    walk->metrics[walk->columns[c]].total);
     json_close(json, '}');
     json_begin(json, "leftOut", '{');
-    for (size_t m = 0; m < walk->metrics_count; m++)
-        if (left_out[m])
-            json_count(json, walk->metrics[m].name, left_out[m]);
+    for (size_t m = 0; m < walk->metrics_count; m++) {
+        uint64_t left = left_out(results, m);
+        if (left)
+            json_count(json, walk->metrics[m].name, left);
+    }
     json_close(json, '}');
     json_close(json, '}');
 }
@@ -332,7 +326,7 @@ bool write_sarif(struct walk *walk, FILE *out)
     bool good = results.places && find_results(&results);
     if (good) {
         sarif_begin(json);
-        tool_member(json, walk->profile);
+        tool_member(json, walk);
         sarif_invocations(json, walk->profile, NULL);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');

@@ -3,65 +3,76 @@
 #include "export/walk.h"
 
 #include "show/names.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-const struct walk_kind_text walk_kinds[WALK_KINDS] = {
-    [WALK_DEAD] = {"dead-store", "[overwrites the unread store of]",
-                   "What was stored is overwritten before anything reads it."},
-    [WALK_SILENT] = {"silent-store", "[stores again the value of]",
-                     "The value stored was already in memory."},
-    [WALK_LOAD] = {"redundant-load", "[loads again the value of]",
-                   "The value loaded was loaded before and has not changed."},
-    [WALK_REUSE] = {"reuse", "[uses again the data of]", "Data is used again."},
-    [WALK_SAMPLED] = {"sampled", NULL, "Accesses were sampled here."},
-    [WALK_PATH] = {"path", NULL, "A path through a function was taken."},
-    [WALK_CONTEXT] = {"context", NULL, "A function was called in this context."},
-    [WALK_BLOCK] = {"block", NULL, "Executions took longer than the fastest of the same work."},
-    [WALK_HOLDER] = {"holder", "[waits for a lock held by]",
-                     "A lock was held while others waited for it."},
-};
+const struct walk_kind walk_sampled = {
+    .name = "sampled", .finding = "Accesses were sampled here.", .counts = true};
+
+/* ---- kinds ----------------------------------------------------------------------------------- */
+
+/* Is it among the kinds of this verb from `kind` on, or of a later one? */
+static bool is_listed_later(const struct analysis *const *analysis,
+                            const struct walk_kind *const *kind, const struct walk_kind *wanted)
+{
+    for (;;) {
+        for (; kind && *kind; kind++)
+            if (*kind == wanted)
+                return true;
+        if (!*++analysis)
+            return false;
+        kind = (*analysis)->export ? (*analysis)->export->kinds : NULL;
+    }
+}
+
+static size_t count_kinds(void)
+{
+    size_t count = 0;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        for (size_t i = 0; (*at)->export && (*at)->export->kinds[i]; i++)
+            count++;
+    return count;
+}
+
+/* False: no memory. */
+static bool number_kinds(struct walk *walk)
+{
+    walk->kinds = calloc(count_kinds() + 1, sizeof *walk->kinds);
+    if (!walk->kinds)
+        return false;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        for (size_t i = 0; (*at)->export && (*at)->export->kinds[i]; i++) {
+            const struct walk_kind *kind = (*at)->export->kinds[i];
+            if (!is_listed_later(at, &(*at)->export->kinds[i + 1], kind))
+                walk->kinds[walk->kinds_count++].kind = kind;
+        }
+    return true;
+}
+
+static uint32_t number_of(const struct walk *walk, const struct walk_kind *kind)
+{
+    uint32_t number = 0;
+    while (walk->kinds[number].kind != kind)
+        number++;
+    return number;
+}
 
 /* ---- strings and places ---------------------------------------------------------------------- */
-
-static uint32_t keep_string(struct walk *walk, char *text)
-{
-    if (walk->strings_count == walk->strings_capacity) {
-        size_t capacity = walk->strings_capacity ? 2 * walk->strings_capacity : 256;
-        char **moved = reallocarray(walk->strings, capacity, sizeof *moved);
-        if (!moved || capacity > UINT32_MAX)
-            return UINT32_MAX;
-        walk->strings = moved;
-        walk->strings_capacity = capacity;
-    }
-    walk->strings[walk->strings_count] = text;
-    return (uint32_t)walk->strings_count++;
-}
 
 uint32_t walk_string(struct walk *walk, const char *text)
 {
     size_t bytes = text ? strlen(text) : 0;
+    uint32_t id = 0;
     if (walk->failed || bytes == 0)
         return 0;
     char *clean = malloc(bytes + 1);
-    uint32_t *value = NULL;
-    if (clean) {
+    if (clean)
         name_clean(text, clean, bytes + 1);
-        uint64_t key = base_hash_bytes(clean, strlen(clean), 0);
-        for (; (value = map_at(&walk->strings_map, key)) && *value; key++)
-            if (strcmp(walk->strings[*value], clean) == 0) {
-                free(clean);
-                return *value;
-            }
-    }
-    uint32_t id = value ? keep_string(walk, clean) : UINT32_MAX;
-    if (id == UINT32_MAX) {
-        free(clean);
-        walk->failed = true;
-        return 0;
-    }
-    return *value = id;
+    walk->failed = !clean || !util_strings_add(&walk->strings, clean, strlen(clean), &id);
+    free(clean);
+    return id;
 }
 
 static uint32_t add_place(struct walk *walk, const struct walk_function *function,
@@ -134,8 +145,12 @@ static void add_vertices(struct walk *walk)
 
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
 {
-    walk->metrics[walk->metrics_count] = (struct walk_metric){name, unit, what, 0, 0};
-    return (uint32_t)walk->metrics_count++;
+    if (!UTIL_PUSH(walk->metrics, walk->metrics_count, walk->metrics_capacity,
+                   (struct walk_metric){name, unit, what, 0, 0})) {
+        walk->failed = true;
+        return 0;
+    }
+    return (uint32_t)walk->metrics_count - 1;
 }
 
 /* More is no number of anything, and would not fit the formats' signed integers. */
@@ -152,23 +167,40 @@ static uint64_t rounded(struct walk_metric *metric, double value)
 void walk_add(struct walk *walk, struct walk_sample sample, const double *values)
 {
     uint64_t any = 0;
+    if (walk->failed)
+        return;
+    sample.number = number_of(walk, sample.kind);
     for (uint32_t i = 0; i < sample.count; i++) {
         sample.values[i] = rounded(&walk->metrics[sample.metric + i], values[i]);
         any |= sample.values[i];
     }
-    if (!any || walk->failed)
+    if (!any)
         return;
-    if (walk->samples_count == walk->samples_capacity) {
-        size_t capacity = walk->samples_capacity ? 2 * walk->samples_capacity : 256;
-        struct walk_sample *moved = reallocarray(walk->samples, capacity, sizeof *moved);
-        if (!moved) {
-            walk->failed = true;
-            return;
-        }
-        walk->samples = moved;
-        walk->samples_capacity = capacity;
+    if (!UTIL_PUSH(walk->samples, walk->samples_count, walk->samples_capacity, sample))
+        walk->failed = true;
+}
+
+void walk_add_sampled(struct walk *walk, uint32_t kind, uint32_t metric)
+{
+    for (size_t i = 0; i < walk->profile->sampled_count; i++) {
+        const struct profile_sampled *sampled = &walk->profile->sampled[i];
+        double value = (double)sampled->samples;
+        if (sampled->kind == kind)
+            walk_add(walk,
+                     (struct walk_sample){.kind = &walk_sampled,
+                                          .first = sampled->context,
+                                          .head = UINT32_MAX,
+                                          .leaf = UINT32_MAX,
+                                          .detail = walk_string(walk, profile_kind_names[kind]),
+                                          .metric = metric,
+                                          .count = 1},
+                     &value);
     }
-    walk->samples[walk->samples_count++] = sample;
+}
+
+void walk_fail(struct walk *walk)
+{
+    walk->failed = true;
 }
 
 static void say_metrics(const struct walk *walk, const char *wanted, char *error,
@@ -188,6 +220,11 @@ static void say_metrics(const struct walk *walk, const char *wanted, char *error
 static enum base_status choose_columns(struct walk *walk, const char *wanted, char *error,
                                        size_t error_bytes)
 {
+    walk->columns = calloc(walk->metrics_count + 1, sizeof *walk->columns);
+    if (!walk->columns) {
+        snprintf(error, error_bytes, "not enough memory to export the profile.");
+        return BASE_NO_MEMORY;
+    }
     for (uint32_t i = 0; i < walk->metrics_count; i++)
         if (wanted ? strcmp(walk->metrics[i].name, wanted) == 0 : walk->metrics[i].total > 0)
             walk->columns[walk->columns_count++] = i;
@@ -267,9 +304,9 @@ size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
     size_t count = 0;
     if (sample->head != UINT32_MAX)
         places[count++] = sample->head;
-    if (walk_kinds[sample->kind].separator) {
+    if (sample->kind->separator) {
         count += push_context(walk, sample->second, places + count);
-        places[count++] = walk->separators[sample->kind];
+        places[count++] = walk->kinds[sample->number].separator;
     }
     if (inner)
         *inner = count;
@@ -285,31 +322,29 @@ size_t walk_stack(const struct walk *walk, const struct walk_sample *sample,
 static void fill(struct walk *walk)
 {
     const struct profile *profile = walk->profile;
-    char *empty = calloc(1, 1);
+    uint32_t empty;
     walk->functions.bytes = sizeof(struct walk_function);
     walk->places.bytes = sizeof(struct walk_place);
     walk->modules = calloc(profile->modules_count + 1, sizeof *walk->modules);
     walk->frame_places = calloc(profile->frames_count + 1, sizeof *walk->frame_places);
     walk->vertex_places = calloc(profile->vertices_count + 1, sizeof *walk->vertex_places);
     walk->call_places = calloc(profile->vertices_count + 1, sizeof *walk->call_places);
-    if (!empty || keep_string(walk, empty) == UINT32_MAX) {
-        free(empty);
-        walk->failed = true;
-    }
-    if (walk->failed || !walk->modules || !walk->frame_places || !walk->vertex_places ||
-        !walk->call_places) {
+    if (!util_strings_add(&walk->strings, "", 0, &empty) || !number_kinds(walk) || !walk->modules ||
+        !walk->frame_places || !walk->vertex_places || !walk->call_places) {
         walk->failed = true;
         return;
     }
     for (size_t i = 1; i < profile->modules_count; i++)
         walk->modules[i] = walk_string(walk, profile->modules[i].path);
     walk->cut_place = walk_add_name(walk, "[outer callers left out]", NULL, 0);
-    for (unsigned i = 0; i < WALK_KINDS; i++)
-        walk->separators[i] =
-            walk_kinds[i].separator ? walk_add_name(walk, walk_kinds[i].separator, NULL, 0) : 0;
+    for (size_t i = 0; i < walk->kinds_count; i++)
+        if (walk->kinds[i].kind->separator)
+            walk->kinds[i].separator = walk_add_name(walk, walk->kinds[i].kind->separator, NULL, 0);
     add_frames(walk);
     add_vertices(walk);
-    walk_gather(walk);
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->export)
+            (*at)->export->samples(walk, profile, walk->options);
 }
 
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
@@ -331,10 +366,7 @@ enum base_status walk_open(struct walk *walk, const struct profile *profile,
 
 void walk_close(struct walk *walk)
 {
-    for (size_t i = 0; i < walk->strings_count; i++)
-        free(walk->strings[i]);
-    free(walk->strings);
-    map_free(&walk->strings_map);
+    util_strings_free(&walk->strings);
     numbered_free(&walk->functions);
     numbered_free(&walk->places);
     free(walk->modules);
@@ -342,5 +374,8 @@ void walk_close(struct walk *walk)
     free(walk->vertex_places);
     free(walk->call_places);
     free(walk->samples);
+    free(walk->metrics);
+    free(walk->columns);
+    free(walk->kinds);
     *walk = (struct walk){0};
 }

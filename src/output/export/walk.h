@@ -1,35 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of export: a profile as every format takes it. What was found are *samples*
- * (gather.c): a stack, labels, and values of some metrics. Stacks are of *places*: a function, at a
- * line or an address. Strings, functions and places are numbered, each once (map.c); all strings
- * are valid UTF-8 without control characters.
- *
- * A finding about two contexts is one stack: the frames of the second, a place that is only a name
- * and says what the second does to the first ("[overwrites the unread store of]"), the frames of
- * the first.
+ * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h),
+ * with strings, functions and places numbered, each once (map.c).
  */
 #ifndef HEADROOM_EXPORT_WALK_H
 #define HEADROOM_EXPORT_WALK_H
 
-#include "export/export.h"
+#include "export/samples.h"
+#include "util/util.h"
 
 /* ---- numbers for things (map.c) -------------------------------------------------------------- */
 
-/* From keys to values that the caller sets; no key is removed. */
-struct map {
-    uint64_t *keys;
-    uint32_t *values;
-    size_t mask, count;
-};
-
-/* The key's value, 0 when it is new; valid until the next call. NULL: no memory. */
-uint32_t *map_at(struct map *map, uint64_t key);
-void map_free(struct map *map);
-
 /* Records of equal size, each once, numbered from 0. Their bytes are compared, padding included. */
 struct numbered {
-    struct map map;
+    struct util_index index;
     void *items;
     size_t bytes, count, capacity;
     size_t most; /* 0: as many as numbers go; else *full is set instead of one more */
@@ -45,8 +29,6 @@ void numbered_free(struct numbered *numbered);
 /* A stack has at most two contexts, each cut at WALK_DEPTH frames with a place that says so, and
    what is in front of them, between them and behind them. */
 enum {
-    WALK_VALUES = 7,   /* of a sample                                            */
-    WALK_METRICS = 32, /* a profile that has everything has 28                   */
     WALK_DEPTH = 1000,
     WALK_STACK = 2 * (WALK_DEPTH + 1) + 3,
 };
@@ -71,60 +53,34 @@ struct walk_place {
     uint32_t named;    /* no code, only a name                                     */
 };
 
-enum walk_kind {
-    WALK_DEAD, /* first of them as enum profile_kind_id */
-    WALK_SILENT,
-    WALK_LOAD,
-    WALK_REUSE,
-    WALK_SAMPLED,
-    WALK_PATH,
-    WALK_CONTEXT,
-    WALK_BLOCK,
-    WALK_HOLDER,
-    WALK_KINDS
-};
-
-struct walk_kind_text {
-    const char *name;      /* label, rule id: "dead-store"                                */
-    const char *separator; /* between second and first; NULL: there is one context only  */
-    const char *finding;   /* what is found, a sentence                                   */
-};
-extern const struct walk_kind_text walk_kinds[WALK_KINDS];
-
-struct walk_sample {
-    enum walk_kind kind;
-    bool vertices;          /* first is a vertex, else a context                             */
-    uint32_t first, second; /* contexts; second 0: none                                      */
-    uint32_t head, leaf;    /* places in front of `first` and after it; UINT32_MAX: none    */
-    uint32_t detail;        /* string; 0: none                                              */
-    uint32_t metric, count; /* values[0] is of that metric, values[1] of the next, ...       */
-    uint64_t values[WALK_VALUES];
+struct walk_numbered_kind {
+    const struct walk_kind *kind;
+    uint32_t separator; /* place; 0: none */
 };
 
 struct walk {
     const struct profile *profile;
     const struct export_options *options;
-    struct walk_metric metrics[WALK_METRICS];
-    size_t metrics_count;
-    uint32_t columns[WALK_METRICS]; /* the metrics to write, at least one                         */
+    struct walk_metric *metrics;
+    size_t metrics_count, metrics_capacity;
+    uint32_t *columns; /* the metrics to write, at least one                                      */
     size_t columns_count;
     struct walk_sample *samples; /* those with a value that is to be written                   */
     size_t samples_count, samples_capacity;
-    char **strings; /* 0 is ""                                                      */
-    size_t strings_count, strings_capacity;
-    struct map strings_map;
+    struct util_strings strings; /* 0 is ""                                                */
     struct numbered functions, places;
     uint32_t *modules;       /* by module: its path, a string                           */
     uint32_t *frame_places;  /* by frame                                                */
     uint32_t *vertex_places; /* by vertex: its function                                 */
     uint32_t *call_places;   /* by vertex: where its parent calls it                    */
     uint32_t cut_place;
-    uint32_t separators[WALK_KINDS]; /* places                                            */
-    bool failed;                     /* no memory: nothing else in here is to be used          */
-    bool full;                       /* more stacks than walk_most_stacks                      */
+    struct walk_numbered_kind *kinds; /* by number                                        */
+    size_t kinds_count;
+    bool failed; /* no memory: nothing else in here is to be used          */
+    bool full;   /* more stacks than walk_most_stacks                      */
 };
 
-/* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
+/* BASE_NOT_FOUND: no such metric, *error says why. Frees itself on failure. */
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
                            const struct export_options *options, char *error, size_t error_bytes);
 void walk_close(struct walk *walk);
@@ -161,35 +117,17 @@ static inline const struct walk_function *walk_function(const struct walk *walk,
 /* Of a place. */
 static inline const char *walk_name(const struct walk *walk, uint32_t place)
 {
-    return walk->strings[walk_function(walk, walk_place(walk, place)->function)->name];
+    return walk->strings.texts[walk_function(walk, walk_place(walk, place)->function)->name];
 }
 static inline const char *walk_file(const struct walk *walk, uint32_t place)
 {
-    return walk->strings[walk_function(walk, walk_place(walk, place)->function)->file];
+    return walk->strings.texts[walk_function(walk, walk_place(walk, place)->function)->file];
 }
 static inline const char *walk_module(const struct walk *walk, uint32_t place)
 {
     uint32_t module = walk_function(walk, walk_place(walk, place)->function)->module;
-    return walk->strings[walk->modules[module]];
+    return walk->strings.texts[walk->modules[module]];
 }
-
-/* ---- filling it ----------------------------------------------------------------------------- */
-
-/* Numbers; on failure walk->failed, and 0. text NULL: 0. */
-uint32_t walk_string(struct walk *walk, const char *text);
-uint32_t walk_add_place(struct walk *walk, const char *function, const char *file, uint32_t module,
-                        uint64_t address, uint32_t line, uint32_t inlined);
-/* A place that is only a name; file NULL, module 0: belongs to nothing. */
-uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module);
-
-/* A new metric; its index. */
-uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what);
-
-/* The sample's values are the rounded ones of `values`, each >= 0; negative ones are not known. */
-void walk_add(struct walk *walk, struct walk_sample sample, const double *values);
-
-/* All metrics and samples of the profile (gather.c). */
-void walk_gather(struct walk *walk);
 
 /* ---- formats -------------------------------------------------------------------------------- */
 

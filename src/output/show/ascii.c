@@ -3,7 +3,8 @@
  * The text report for terminals that show ASCII only. Each sign has a substitute of one column, so
  * that nothing moves: tables and widths are made before, for all terminals alike.
  */
-#include "show/parts.h"
+#include "show/names.h"
+#include "show/report.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of the JSON report. Written by hand: the output is one fixed shape, and strings
- * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's: a program's own
- * functions come before those of shared libraries.
+ * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's, by which
+ * tests read it: a program's own functions come before those of shared libraries.
  */
 #ifndef HEADROOM_REPORT_JSON_H
 #define HEADROOM_REPORT_JSON_H
 
 #include "show/report.h"
-
-struct ranking;
 
 struct json {
     FILE *out;
@@ -49,15 +47,5 @@ void json_frame(struct json *json, const struct profile *profile,
                 const struct profile_frame *frame);
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context);
-
-/* ---- the verbs' members ---------------------------------------------------------------------- */
-
-/* False: no memory. */
-bool json_reuse(struct json *json, const struct ranking *ranking,
-                const struct report_options *options);
-bool json_paths(struct json *json, const struct profile *profile,
-                const struct report_options *options);
-bool json_interference(struct json *json, const struct profile *profile,
-                       const struct report_options *options);
 
 #endif

@@ -117,6 +117,67 @@ const char *print_bytes(double bytes, char out[32])
     return out;
 }
 
+const char *print_short(double value, char out[32])
+{
+    static const char units[] = " KMGTPE";
+    size_t unit = 0;
+    for (; value >= 9999.5 && unit + 2 < sizeof units; unit++)
+        value /= 1024;
+    if (unit)
+        snprintf(out, 32, value < 99.95 ? "%.1f %c" : "%.0f %c", value, units[unit]);
+    else
+        snprintf(out, 32, "%.0f", value);
+    return out;
+}
+
+const char *print_percent(double share, char out[32])
+{
+    snprintf(out, 32, share < 0.0005 ? "<0.1 %%" : "%.1f %%", 100 * share);
+    return out;
+}
+
+const char *print_time(double ns, char out[32])
+{
+    static const char *const units[] = {"ns", "µs", "ms", "s"};
+    size_t unit = 0;
+    /* 999.96 would read as 1000.0 */
+    for (; unit + 1 < BASE_COUNT(units) && ns >= 999.5; unit++)
+        ns /= 1000;
+    snprintf(out, 32, ns < 9.95 && unit && fabs(ns - round(ns)) >= 0.05 ? "%.1f %s" : "%.0f %s", ns,
+             units[unit]);
+    return out;
+}
+
+const char *print_size(uint64_t bytes, char out[32])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    for (; value >= 1024 && unit + 1 < BASE_COUNT(units); unit++)
+        value /= 1024;
+    snprintf(out, 32, "%.*f %s", value >= 100 || value == floor(value) ? 0 : 2, value, units[unit]);
+    return out;
+}
+
+const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1])
+{
+    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+    unsigned filled = (unsigned)(share * most * 8 + 0.5), columns = filled / 8;
+    out[0] = 0;
+    for (unsigned i = 0; i < columns && i < most; i++)
+        strcat(out, "█");
+    if (columns < most)
+        strcat(out, eighths[filled % 8]);
+    return out;
+}
+
+void print_pad(struct printer *printer, const char *text, unsigned columns, bool right)
+{
+    unsigned used = name_columns(text);
+    int blanks = used < columns ? (int)(columns - used) : 0;
+    fprintf(printer->out, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
+}
+
 const char *print_plural(uint64_t count)
 {
     return count == 1 ? "" : "s";
@@ -165,11 +226,11 @@ const struct profile_frame *print_frame_at(const struct printer *printer, const 
 
 void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain)
 {
-    const struct ranking *ranking = &printer->ranking;
+    const struct places *places = &printer->places;
     uint32_t innermost_first[MOST_DEPTH];
     size_t count = 0;
-    for (; place && count < MOST_DEPTH; place = ranking->places[place].parent)
-        innermost_first[count++] = ranking->places[place].class;
+    for (; place && count < MOST_DEPTH; place = places->items[place].parent)
+        innermost_first[count++] = places->items[place].class;
     chain->count = 0;
     chain->incomplete = count && (printer->profile->frames[innermost_first[count - 1]].flags &
                                   PROFILE_FRAME_INCOMPLETE);
@@ -223,9 +284,9 @@ void print_narrow_file(struct printer *printer, const char *file)
 
 void print_narrow(struct printer *printer, uint32_t place)
 {
-    const struct ranking *ranking = &printer->ranking;
-    for (; place; place = ranking->places[place].parent)
-        print_narrow_file(printer, printer->profile->frames[ranking->places[place].class].file);
+    const struct places *places = &printer->places;
+    for (; place; place = places->items[place].parent)
+        print_narrow_file(printer, printer->profile->frames[places->items[place].class].file);
 }
 
 void print_common(struct printer *printer, const struct chain *chain, size_t common)
@@ -286,12 +347,8 @@ static void print_source(struct printer *printer, const struct profile_frame *fr
     if (!source_line(&printer->sources, frame->file, frame->line, text, TEXT_BYTES))
         return;
     unsigned most = printer->width - 6 - LABEL_COLUMNS - 2;
-    char *at = text;
-    bool cut = name_columns(text) > most;
-    for (unsigned i = 0; cut && i + 1 < most; i++)
-        at += name_utf8(at);
-    if (cut)
-        strcpy(at, "…");
+    if (name_columns(text) > most)
+        strcpy(text + name_fitting(text, most - 1), "…");
     fprintf(printer->out, "      %*s%s│ %s%s\n", LABEL_COLUMNS, "", print_on(printer, DIM), text,
             print_off(printer));
 }

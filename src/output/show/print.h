@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of the report for people: what all of them print with (print.c), the run and its
- * waste (text.c), reuse (reuse_text.c).
+ * What every part of a report for people prints with: words, numbers, calling contexts.
  *
  * Everything printed from the profile goes through name_clean or name_shorten.
  */
-#ifndef HEADROOM_REPORT_PRINT_H
-#define HEADROOM_REPORT_PRINT_H
+#ifndef HEADROOM_SHOW_PRINT_H
+#define HEADROOM_SHOW_PRINT_H
 
-#include "show/parts.h"
+#include "show/names.h"
+#include "show/places.h"
+#include "show/report.h"
+#include "show/source.h"
 
 enum {
     TEXT_BYTES = 1024,
@@ -21,17 +23,23 @@ struct given {
     size_t number;
 };
 
+/* What the reader may do next: set by what prints findings. */
+struct report_next {
+    bool too_few;      /* samples, for good figures                                  */
+    bool cut;          /* there are more findings than were shown                    */
+    const char *kinds; /* for --kinds: of which most was wasted; NULL: no such choice */
+};
+
 struct printer {
     FILE *out;
     const struct profile *profile;
     const struct report_options *options;
-    struct ranking ranking;
+    struct places places;
     struct source_cache sources;
     unsigned width;
     struct given given[16];
     size_t given_count;
-    bool few_reuses; /* samples of reuse, too few for good figures */
-    bool paths_cut;  /* there are more hot paths than were shown   */
+    struct report_next next;
     bool has_prefix;
     char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
 };
@@ -100,8 +108,8 @@ void print_make_chain(const struct printer *printer, uint32_t place, struct chai
 /* Outer frames that both share; the innermost frames never count. */
 size_t print_common_frames(const struct chain *a, const struct chain *b);
 
-const struct profile_frame *print_frame_at(const struct printer *printer,
-                                           const struct chain *chain, size_t index);
+const struct profile_frame *print_frame_at(const struct printer *printer, const struct chain *chain,
+                                           size_t index);
 
 /* "in main → work → … (file:line)": outer callers that both contexts share, and where the
    innermost of them calls. */
@@ -116,29 +124,13 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
                  const char *first, const char *second);
 
-/* Narrows the prefix to what the program's own files of this place's callers share, too; and a file. */
+/* Narrows the prefix to what the program's own files of this place's callers share, too; and a
+ * file. */
 void print_narrow(struct printer *printer, uint32_t place);
 void print_narrow_file(struct printer *printer, const char *file);
 
-/* ---- paths ---------------------------------------------------------------------------------- */
-
-/* False: no memory. */
-bool paths_print(struct printer *printer);
-void paths_narrow(struct printer *printer);
-
-/* ---- reuse ----------------------------------------------------------------------------------- */
-
-/* False: no memory. */
-bool print_reuse(struct printer *printer);
-void print_reuse_narrow(struct printer *printer);
-bool print_reuse_is_cut(const struct printer *printer);
-
-/* Its parts: the miss ratios of caches (curve_text.c), the pairs (pairs_text.c; false: no memory). */
-void print_curve(struct printer *printer, const struct reuse_figures *figures);
-bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures);
-
-/* "lines" of 64 bytes, "words", "bytes" */
-const char *print_unit(const struct profile_reuse *totals, double count);
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /* 0 .. 9999, then in K, M, G, ... of 1024 */
 const char *print_short(double value, char out[32]);
@@ -154,9 +146,6 @@ const char *print_time(double ns, char out[32]);
 
 /* A size of a cache: 32768 -> "32 KiB", 1310720 -> "1.25 MiB" */
 const char *print_size(uint64_t bytes, char out[32]);
-
-/* "L1 (32 KiB)", or "a cache of 32 KiB" if the level is 0 */
-const char *print_cache(const struct profile_cache *cache, char out[64]);
 
 /* A bar of up to `most` columns, at most PRINT_BAR. */
 enum { PRINT_BAR = 48 };

@@ -4,7 +4,9 @@
  * sane size and not newer than the recording: quoting a changed file would show
  * lines that were never run.
  */
-#include "show/parts.h"
+#include "show/names.h"
+#include "show/source.h"
+#include "util/util.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -75,16 +77,9 @@ static const struct source_file *find(struct source_cache *cache, const char *pa
             return &cache->files[i];
     if (cache->count == MOST_FILES)
         return NULL;
-    if (cache->count == cache->capacity) {
-        size_t capacity = cache->capacity ? cache->capacity * 2 : 16;
-        struct source_file *files = reallocarray(cache->files, capacity, sizeof *files);
-        if (!files)
-            return NULL;
-        cache->files = files;
-        cache->capacity = capacity;
-    }
-    struct source_file *file = &cache->files[cache->count++];
-    *file = (struct source_file){.path = path};
+    if (!UTIL_PUSH(cache->files, cache->count, cache->capacity, (struct source_file){.path = path}))
+        return NULL;
+    struct source_file *file = &cache->files[cache->count - 1];
     load(cache, file);
     return file;
 }

@@ -8,6 +8,9 @@
 #include "view/internal.h"
 
 #include "show/collect.h"
+#include "show/names.h"
+#include "show/report.h"
+#include "view/tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -65,20 +68,20 @@ static enum base_status findings(struct profile *profile, const struct view_opti
     return report_text(profile, &report, out);
 }
 
-struct report_diff_options view_diff_options(const struct view_options *options, unsigned limit)
+struct diff_options view_diff_options(const struct view_options *options, unsigned limit)
 {
-    return (struct report_diff_options){.limit = limit,
-                                        .width = TEXT_COLUMNS,
-                                        .sources = options->sources,
-                                        .level = options->level,
-                                        .names = {options->before_path, options->profile_path}};
+    return (struct diff_options){.limit = limit,
+                                 .width = TEXT_COLUMNS,
+                                 .sources = options->sources,
+                                 .level = options->level,
+                                 .names = {options->before_path, options->profile_path}};
 }
 
 static enum base_status changes(struct profile *profile, const struct view_options *options,
                                 FILE *out)
 {
-    struct report_diff_options diff = view_diff_options(options, TEXT_FINDINGS);
-    return report_diff_text(options->before, profile, &diff, out);
+    struct diff_options diff = view_diff_options(options, TEXT_FINDINGS);
+    return diff_text(options->before, profile, &diff, out);
 }
 
 /*
@@ -175,24 +178,31 @@ static void head(const struct profile *profile, FILE *out)
     fprintf(out, "</title>\n<style>%s</style>\n</head>\n<body>\n", view_style);
 }
 
-/* As the report has them: kinds of waste, or reuses. */
-static bool has_pairs(const struct profile *profile)
+/* Each once: is the tab among those of the verbs before this one? */
+static bool is_listed(const struct profile *profile, const struct analysis *const *end,
+                      const char *tab)
 {
-    for (size_t i = 0; i < profile->kinds_count; i++)
-        if (profile->kinds[i].kind != PROFILE_REUSE)
-            return true;
-    return profile->reuses_count > 0;
+    for (const struct analysis *const *at = analyses; at < end; at++) {
+        const char *const *tabs = (*at)->view ? (*at)->view->tabs(profile) : NULL;
+        for (; tabs && *tabs; tabs++)
+            if (strcmp(*tabs, tab) == 0)
+                return true;
+    }
+    return false;
 }
 
-/* Which views there are is told beside the data, so that none of it has to be read for the tabs. */
+/* Which views there are is said beside the data, so that none of it has to be read for the tabs. */
 static void views(const struct profile *profile, const struct view_options *options, bool has_tree,
                   FILE *out)
 {
-    fprintf(out, " data-views=\"summary%s%s%s%s%s%s\"", options->before ? " changes" : "",
-            has_pairs(profile) ? " pairs" : "", profile->reuses_count ? " reuse" : "",
-            strcmp(profile->run.verb, "paths") == 0 ? " paths" : "",
-            strcmp(profile->run.verb, "interference") == 0 ? " blocks" : "",
-            has_tree ? " tree" : "");
+    fprintf(out, " data-views=\"summary%s", options->before ? " changes" : "");
+    for (const struct analysis *const *at = analyses; *at; at++) {
+        const char *const *tabs = (*at)->view ? (*at)->view->tabs(profile) : NULL;
+        for (; tabs && *tabs; tabs++)
+            if (!is_listed(profile, at, *tabs))
+                fprintf(out, " %s", *tabs);
+    }
+    fprintf(out, "%s\"", has_tree ? " tree" : "");
 }
 
 static const char data_tag[] = "<script type=\"application/octet-stream\"";

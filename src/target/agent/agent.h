@@ -365,13 +365,13 @@ uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *acc
 /* Where its instruction is, once it has executed. */
 enum context_leaf context_place(const struct isa_insn *insn);
 
-/* ---- timed blocks (blocks.c, imports.c) ----------------------------------------------- */
+/* ---- timed spans (spans.c, imports.c) ----------------------------------------------- */
 
 /* At the start, last of all. */
-void blocks_start(void);
-void blocks_after_fork(void);
-/* Leads calls of the functions that are BLOCKS_IMPORT from this module to their stubs. Normal context. */
-void imports_hook(const struct blocks_region *region, const struct agent_module *module);
+void spans_start(void);
+void spans_after_fork(void);
+/* Leads calls of the functions that are SPANS_IMPORT from this module to their stubs. Normal context. */
+void imports_hook(const struct spans_region *region, const struct agent_module *module);
 /* In the child: nobody is at it any more. */
 void imports_after_fork(void);
 
@@ -394,7 +394,7 @@ struct agent_state {
     /* Places in every thread's static storage, relative to its control block; AGENT_NOWHERE: none.
        Areas of rseq(2), libc's and the program's own; the program's counter of its accesses. */
     int64_t kernel_areas[2], access_counter;
-    int64_t counted; /* the same of struct built_accesses */
+    int64_t counted; /* the same of struct instrumented_accesses */
     uint32_t source; /* enum wire_source: what this recording goes by */
 };
 extern struct agent_state agent;

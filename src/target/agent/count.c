@@ -9,31 +9,31 @@
  * seed a deterministic program gives the same samples. So the cost of samples does not stretch the
  * time between them either; the period is the user's word.
  *
- * What is not built so is not counted. A slow clock tells how much time goes there; it takes no
+ * What is not built so is not counted. A slow clock measures how much time goes there; it takes no
  * samples.
  */
 #include "agent/agent.h"
 
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #include <link.h>
 #include <string.h>
 
 enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 10000000 };
-static struct built_accesses *thread_accesses(void)
+static struct instrumented_accesses *thread_accesses(void)
 {
     return agent.counted == AGENT_NOWHERE
                ? NULL
-               : (struct built_accesses *)(agent_control_block() + (uint64_t)agent.counted);
+               : (struct instrumented_accesses *)(agent_control_block() + (uint64_t)agent.counted);
 }
 
 bool count_read(uint64_t *count)
 {
-    const struct built_accesses *accesses = thread_accesses();
+    const struct instrumented_accesses *accesses = thread_accesses();
     if (!accesses)
         return false;
     int64_t sum = accesses->before;
-    for (unsigned i = 0; i < BUILT_LANES; i++)
+    for (unsigned i = 0; i < INSTRUMENTED_LANES; i++)
         sum += accesses->left[i];
     *count = (uint64_t)sum;
     return true;
@@ -68,40 +68,40 @@ void count_ignore(struct agent_thread *self, struct forecast_goal *goal)
         goal->context = self;
     }
     goal->ignored_start = (uint64_t)thread_accesses();
-    goal->ignored_bytes = sizeof((struct built_accesses *)NULL)->left;
+    goal->ignored_bytes = sizeof((struct instrumented_accesses *)NULL)->left;
     goal->ignored_value = (uint64_t)agent.counted;
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* The lane's next access to be taken is `step` behind the last one. */
-static void wait_for(struct built_accesses *accesses, unsigned lane, int64_t step)
+static void wait_for(struct instrumented_accesses *accesses, unsigned lane, int64_t step)
 {
     accesses->before += step;
     accesses->left[lane] -= step;
 }
 
-static void wait_again(struct agent_thread *self, struct built_accesses *accesses)
+static void wait_again(struct agent_thread *self, struct instrumented_accesses *accesses)
 {
     uint64_t period = agent.region->config.period;
-    for (unsigned i = 0; i < BUILT_LANES; i++)
+    for (unsigned i = 0; i < INSTRUMENTED_LANES; i++)
         while (accesses->left[i] >= 0)
             wait_for(accesses, i,
                      (int64_t)(period / 4 * 3 + base_random_below(&self->random, period / 2) + 1));
 }
 
-static void wait_for_nothing(struct built_accesses *accesses)
+static void wait_for_nothing(struct instrumented_accesses *accesses)
 {
-    for (unsigned i = 0; i < BUILT_LANES; i++)
-        wait_for(accesses, i, accesses->left[i] + BUILT_FAR_AWAY);
+    for (unsigned i = 0; i < INSTRUMENTED_LANES; i++)
+        wait_for(accesses, i, accesses->left[i] + INSTRUMENTED_FAR_AWAY);
 }
 
 bool count_start(struct agent_thread *self)
 {
-    struct built_accesses *accesses = thread_accesses();
+    struct instrumented_accesses *accesses = thread_accesses();
     if (!accesses)
         return true; /* said at the start of the process */
-    for (unsigned i = 0; i < BUILT_LANES; i++) {
+    for (unsigned i = 0; i < INSTRUMENTED_LANES; i++) {
         uint64_t first = base_random_below(&self->random, agent.region->config.period) + 1;
         wait_for(accesses, i, accesses->left[i] + (int64_t)first);
     }
@@ -114,7 +114,7 @@ bool count_start(struct agent_thread *self)
 
 void count_stop(struct agent_thread *self)
 {
-    struct built_accesses *accesses = thread_accesses();
+    struct instrumented_accesses *accesses = thread_accesses();
     self->counting = false;
     if (!accesses || !accesses->agent)
         return;
@@ -133,8 +133,9 @@ bool count_has_note(const unsigned char *at, size_t bytes)
         size_t name = (note.n_namesz + 3u) & ~3u, data = (note.n_descsz + 3u) & ~3u;
         if (name + data > (size_t)(end - at) - sizeof note)
             return false;
-        if (note.n_namesz == sizeof BUILT_NOTE_NAME && note.n_type == BUILT_NOTE_COUNT &&
-            memcmp(at + sizeof note, BUILT_NOTE_NAME, sizeof BUILT_NOTE_NAME) == 0)
+        if (note.n_namesz == sizeof INSTRUMENTED_NOTE_NAME &&
+            note.n_type == INSTRUMENTED_NOTE_COUNT &&
+            memcmp(at + sizeof note, INSTRUMENTED_NOTE_NAME, sizeof INSTRUMENTED_NOTE_NAME) == 0)
             return true;
         at += sizeof note + name + data;
     }
@@ -185,17 +186,17 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
 }
 
 /* Accesses to be passed over before the one that is due; where nobody looked in time, none. The
-   program calls when the count is at BUILT_LAG before it. */
-static uint32_t to_skip(const struct built_accesses *accesses)
+   program calls when the count is at INSTRUMENTED_LAG before it. */
+static uint32_t to_skip(const struct instrumented_accesses *accesses)
 {
-    const struct built_due *now = accesses->now;
-    int64_t skip = BUILT_LAG - 1 + now->ahead - accesses->left[now->lane];
+    const struct instrumented_due *now = accesses->now;
+    int64_t skip = INSTRUMENTED_LAG - 1 + now->ahead - accesses->left[now->lane];
     return skip < 0 ? 0 : skip < UINT32_MAX ? (uint32_t)skip : UINT32_MAX;
 }
 
 void count_due(struct agent_thread *self)
 {
-    struct built_accesses *accesses = thread_accesses();
+    struct instrumented_accesses *accesses = thread_accesses();
     if (!agent_active() || !accesses || !self->counting) {
         count_stop(self);
         return;

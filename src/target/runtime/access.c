@@ -10,12 +10,12 @@
 #include <asm/unistd.h>
 
 enum { TRAP = 5, QUEUED = -1, /* SIGTRAP, SI_QUEUE */ AGAIN = 1 << 20 };
-_Static_assert(BUILT_LANES == 4, "initial values");
+_Static_assert(INSTRUMENTED_LANES == 4, "initial values");
 
-RUNTIME_SHARED __thread struct built_accesses headroom_accesses
-    __attribute__((tls_model("initial-exec"))) = {
-        .left = {-BUILT_FAR_AWAY, -BUILT_FAR_AWAY, -BUILT_FAR_AWAY, -BUILT_FAR_AWAY},
-        .before = BUILT_LANES * BUILT_FAR_AWAY};
+RUNTIME_SHARED __thread struct instrumented_accesses headroom_accesses __attribute__((
+    tls_model("initial-exec"))) = {.left = {-INSTRUMENTED_FAR_AWAY, -INSTRUMENTED_FAR_AWAY,
+                                            -INSTRUMENTED_FAR_AWAY, -INSTRUMENTED_FAR_AWAY},
+                                   .before = INSTRUMENTED_LANES * INSTRUMENTED_FAR_AWAY};
 
 /* siginfo_t, which is the C library's. */
 struct signal {
@@ -25,7 +25,7 @@ struct signal {
     uint64_t rest[12];
 };
 
-static void tell_agent(struct built_accesses *accesses)
+static void tell_agent(struct instrumented_accesses *accesses)
 {
     long pid = RUNTIME_CALL(__NR_getpid);
     struct signal signal = {
@@ -33,26 +33,27 @@ static void tell_agent(struct built_accesses *accesses)
     RUNTIME_CALL(__NR_rt_tgsigqueueinfo, pid, RUNTIME_CALL(__NR_gettid), TRAP, &signal);
 }
 
-/* general: as in struct built_due. what: see BUILT_DUE_EACH. */
+/* general: as in struct instrumented_due. what: see INSTRUMENTED_DUE_EACH. */
 void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
 {
-    struct built_accesses *accesses = &headroom_accesses;
-    int64_t low = what & (BUILT_LANES * BUILT_DUE_EACH - 1);
-    int64_t each = low % BUILT_DUE_EACH, lane = low / BUILT_DUE_EACH;
-    struct built_due due = {.ip = ip,
-                            .ahead = (what - low) / (BUILT_LANES * BUILT_DUE_EACH) +
-                                     each * (int64_t)general[BASE_RCX],
-                            .lane = (uint64_t)lane};
+    struct instrumented_accesses *accesses = &headroom_accesses;
+    int64_t low = what & (INSTRUMENTED_LANES * INSTRUMENTED_DUE_EACH - 1);
+    int64_t each = low % INSTRUMENTED_DUE_EACH, lane = low / INSTRUMENTED_DUE_EACH;
+    struct instrumented_due due = {.ip = ip,
+                                   .ahead =
+                                       (what - low) / (INSTRUMENTED_LANES * INSTRUMENTED_DUE_EACH) +
+                                       each * (int64_t)general[BASE_RCX],
+                                   .lane = (uint64_t)lane};
     for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)
         due.general[i] = general[i];
     if (accesses->agent) {
-        *(const struct built_due *volatile *)&accesses->now = &due;
+        *(const struct instrumented_due *volatile *)&accesses->now = &due;
         tell_agent(accesses);
-        *(const struct built_due *volatile *)&accesses->now = NULL;
+        *(const struct instrumented_due *volatile *)&accesses->now = NULL;
     }
     int64_t *left = &accesses->left[lane];
     if (*left >= 0) { /* nobody took it */
-        int64_t later = *left + (accesses->agent ? AGAIN : BUILT_FAR_AWAY);
+        int64_t later = *left + (accesses->agent ? AGAIN : INSTRUMENTED_FAR_AWAY);
         *left -= later;
         accesses->before += later;
     }

@@ -22,13 +22,13 @@
 
 #include <asm/unistd.h>
 
-_Static_assert(offsetof(struct built_record, function) == 0 &&
-                   offsetof(struct built_record, parent) == STUBS_RECORD_PARENT &&
-                   offsetof(struct built_record, slots) == STUBS_RECORD_SLOTS &&
-                   sizeof(struct built_record) == STUBS_RECORD_BYTES &&
+_Static_assert(offsetof(struct instrumented_record, function) == 0 &&
+                   offsetof(struct instrumented_record, parent) == STUBS_RECORD_PARENT &&
+                   offsetof(struct instrumented_record, slots) == STUBS_RECORD_SLOTS &&
+                   sizeof(struct instrumented_record) == STUBS_RECORD_BYTES &&
                    offsetof(struct runtime_thread, lately) == STUBS_THREAD_LATELY &&
                    RUNTIME_LATELY == STUBS_LATELY_MASK + 1 &&
-                   offsetof(struct built_function, table) == STUBS_FUNCTION_TABLE,
+                   offsetof(struct instrumented_function, table) == STUBS_FUNCTION_TABLE,
                "headroom_enter in stubs.S knows these");
 
 enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
@@ -36,31 +36,31 @@ enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 <
 enum { HELD = 1 /* bit of `children` */ };
 
 /* `slot` of a function's own record. */
-#define SLOT_OWN (BUILT_SLOT_OVERFLOW - 1)
+#define SLOT_OWN (INSTRUMENTED_SLOT_OVERFLOW - 1)
 
 struct runtime_index {
     uint64_t mask;
     _Atomic uint64_t records[]; /* addresses, by base_mix64(function) */
 };
 
-static struct built_record *record_at(uint64_t address)
+static struct instrumented_record *record_at(uint64_t address)
 {
-    return (struct built_record *)address;
+    return (struct instrumented_record *)address;
 }
 
-static uint64_t *slots_of(struct built_record *record)
+static uint64_t *slots_of(struct instrumented_record *record)
 {
     return (uint64_t *)(record + 1);
 }
 
-static const struct built_function *function_at(uint64_t entry)
+static const struct instrumented_function *function_at(uint64_t entry)
 {
-    return (const struct built_function *)entry;
+    return (const struct instrumented_function *)entry;
 }
 
 static uint64_t record_bytes(uint32_t slots, uint32_t cells)
 {
-    return sizeof(struct built_record) + 8 * ((uint64_t)slots + cells);
+    return sizeof(struct instrumented_record) + 8 * ((uint64_t)slots + cells);
 }
 
 static uint64_t bytes_for(uint64_t entry)
@@ -68,9 +68,9 @@ static uint64_t bytes_for(uint64_t entry)
     return record_bytes(function_at(entry)->call_sites, function_at(entry)->cells);
 }
 
-static struct built_record *fill(uint64_t at, uint64_t entry, uint32_t slots, uint64_t bytes)
+static struct instrumented_record *fill(uint64_t at, uint64_t entry, uint32_t slots, uint64_t bytes)
 {
-    struct built_record *record = record_at(at);
+    struct instrumented_record *record = record_at(at);
     record->bytes = bytes;
     record->slots = slots;
     *(volatile uint64_t *)&record->function = entry;
@@ -90,12 +90,12 @@ static _Noreturn void give_up(void)
 }
 
 /* Several threads may fill it in at once: with the same. */
-static struct built_record *own_record(uint64_t entry)
+static struct instrumented_record *own_record(uint64_t entry)
 {
-    const struct built_function *function = function_at(entry);
+    const struct instrumented_function *function = function_at(entry);
     if (!function->table)
         give_up();
-    struct built_record *own =
+    struct instrumented_record *own =
         record_at((uint64_t)&function->table + (uint64_t)(int64_t)function->table);
     if (own->function != entry) {
         own->slot = SLOT_OWN;
@@ -105,13 +105,13 @@ static struct built_record *own_record(uint64_t entry)
 }
 
 /* Has it no parent and stands for all contexts? */
-static bool is_shared(const struct built_record *record)
+static bool is_shared(const struct instrumented_record *record)
 {
     return record->slot >= SLOT_OWN;
 }
 
-static bool may_hold(const struct built_record *owner, uint64_t slot,
-                     const struct built_record *record)
+static bool may_hold(const struct instrumented_record *owner, uint64_t slot,
+                     const struct instrumented_record *record)
 {
     return runtime_is_own((uint64_t)record) ? runtime_is_own(slot) : owner->slot != SLOT_OWN;
 }
@@ -121,14 +121,14 @@ static bool may_hold(const struct built_record *owner, uint64_t slot,
 static void measure_map(struct runtime_module *module)
 {
     uint64_t end = module->map + module->map_bytes;
-    for (uint64_t at = module->map; at + sizeof(struct built_function) <= end;) {
-        const struct built_function *function = function_at(at);
-        if (function->magic != BUILT_ENTRY_MAGIC || function->words == 0) {
+    for (uint64_t at = module->map; at + sizeof(struct instrumented_function) <= end;) {
+        const struct instrumented_function *function = function_at(at);
+        if (function->magic != INSTRUMENTED_ENTRY_MAGIC || function->words == 0) {
             at += sizeof(uint32_t); /* padding between object files */
             continue;
         }
         module->modes |= function->modes;
-        if (function->modes & BUILT_CONTEXTS) {
+        if (function->modes & INSTRUMENTED_CONTEXTS) {
             module->functions++;
             module->record_bytes += bytes_for(at);
         }
@@ -136,14 +136,14 @@ static void measure_map(struct runtime_module *module)
     }
 }
 
-static struct built_record *cut_overflow(struct runtime_module *module, uint64_t entry,
-                                         uint32_t slots, uint64_t bytes)
+static struct instrumented_record *cut_overflow(struct runtime_module *module, uint64_t entry,
+                                                uint32_t slots, uint64_t bytes)
 {
     uint64_t at = atomic_fetch_add(&module->overflow_used, bytes);
     if (at + bytes > module->overflow_bytes)
         return NULL;
-    struct built_record *record = fill(module->overflow + at, entry, slots, bytes);
-    record->slot = BUILT_SLOT_OVERFLOW;
+    struct instrumented_record *record = fill(module->overflow + at, entry, slots, bytes);
+    record->slot = INSTRUMENTED_SLOT_OVERFLOW;
     return record;
 }
 
@@ -157,8 +157,8 @@ void runtime_contexts_begin(struct runtime_module *module)
     while (cells < 2 * (uint64_t)module->functions)
         cells *= 2;
     module->index = runtime_map(sizeof *module->index + cells * sizeof module->index->records[0]);
-    uint64_t bytes = sizeof(struct built_piece) + root_bytes + 2 * module->record_bytes;
-    struct built_piece *piece = runtime_piece(module, bytes, 0);
+    uint64_t bytes = sizeof(struct instrumented_piece) + root_bytes + 2 * module->record_bytes;
+    struct instrumented_piece *piece = runtime_piece(module, bytes, 0);
     if (!module->index && piece)
         runtime_lose(module);
     if (!piece || !module->index)
@@ -169,12 +169,12 @@ void runtime_contexts_begin(struct runtime_module *module)
     module->overflow_bytes = bytes;
     atomic_store(&module->overflow_used, sizeof *piece);
     module->overflow_root = (uint64_t)cut_overflow(module, 0, 1, root_bytes);
-    runtime_publish(piece, BUILT_PIECE_RECORDS);
+    runtime_publish(piece, INSTRUMENTED_PIECE_RECORDS);
 }
 
-static struct built_record *overflow(struct runtime_module *module, uint64_t entry)
+static struct instrumented_record *overflow(struct runtime_module *module, uint64_t entry)
 {
-    struct built_record *made = NULL;
+    struct instrumented_record *made = NULL;
     if (!module->overflow_root)
         return own_record(entry);
     struct runtime_index *index = module->index;
@@ -201,17 +201,17 @@ static struct runtime_records *more_records(struct runtime_module *module,
     uint64_t size = older ? 2 * older->bytes : FIRST_RECORDS;
     if (size > MOST_RECORDS_BYTES)
         size = MOST_RECORDS_BYTES;
-    if (size < bytes + sizeof(struct built_piece))
-        size = bytes + sizeof(struct built_piece);
+    if (size < bytes + sizeof(struct instrumented_piece))
+        size = bytes + sizeof(struct instrumented_piece);
     struct runtime_records *records = runtime_private(module, sizeof *records);
-    struct built_piece *piece = records ? runtime_piece(module, size, 0) : NULL;
+    struct instrumented_piece *piece = records ? runtime_piece(module, size, 0) : NULL;
     if (!piece)
         return NULL;
     records->older = older;
     records->piece = piece;
     records->bytes = piece->bytes;
     atomic_store(&records->used, sizeof *piece);
-    runtime_publish(piece, BUILT_PIECE_RECORDS);
+    runtime_publish(piece, INSTRUMENTED_PIECE_RECORDS);
     /* A handler of this thread may have been here too: then both chains must stay, for a fork. */
     while (!atomic_compare_exchange_weak(&thread->records, &records->older, records))
         ;
@@ -236,9 +236,9 @@ static uint64_t cut_record(struct runtime_module *module, struct runtime_thread 
 }
 
 /* Not a child of its parent yet. NULL: the thread has too many, or there is no memory. */
-static struct built_record *make_record(struct runtime_module *module,
-                                        struct runtime_thread *thread, uint64_t entry,
-                                        uint32_t slots, uint64_t bytes)
+static struct instrumented_record *make_record(struct runtime_module *module,
+                                               struct runtime_thread *thread, uint64_t entry,
+                                               uint32_t slots, uint64_t bytes)
 {
     if (atomic_fetch_add(&thread->record_count, 1) >= MOST_RECORDS)
         return NULL;
@@ -247,13 +247,13 @@ static struct built_record *make_record(struct runtime_module *module,
 }
 
 /* NULL: there is no memory. */
-static struct built_record *root(struct runtime_module *module, struct runtime_thread *thread,
-                                 _Atomic uint64_t *place)
+static struct instrumented_record *root(struct runtime_module *module,
+                                        struct runtime_thread *thread, _Atomic uint64_t *place)
 {
     uint64_t found = atomic_load(place);
     if (found)
         return record_at(found);
-    struct built_record *made = make_record(module, thread, 0, 1, record_bytes(1, 0));
+    struct instrumented_record *made = make_record(module, thread, 0, 1, record_bytes(1, 0));
     if (!made)
         return record_at(module->overflow_root);
     return atomic_compare_exchange_strong(place, &found, (uint64_t)made) ? made : record_at(found);
@@ -261,13 +261,13 @@ static struct built_record *root(struct runtime_module *module, struct runtime_t
 
 /* ---- children -------------------------------------------------------------------------------- */
 
-static struct built_record *first_child(const struct built_record *parent)
+static struct instrumented_record *first_child(const struct instrumented_record *parent)
 {
     return record_at(__atomic_load_n(&parent->children, __ATOMIC_RELAXED) & ~(uint64_t)HELD);
 }
 
 /* Puts it at the head; keeps the bit of whoever moves one. */
-static void push(struct built_record *parent, struct built_record *child)
+static void push(struct instrumented_record *parent, struct instrumented_record *child)
 {
     uint64_t head = __atomic_load_n(&parent->children, __ATOMIC_RELAXED), new_head;
     do {
@@ -277,13 +277,13 @@ static void push(struct built_record *parent, struct built_record *child)
                                           __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-static void move_to_front(struct built_record *parent, struct built_record *child)
+static void move_to_front(struct instrumented_record *parent, struct instrumented_record *child)
 {
     uint64_t head = __atomic_load_n(&parent->children, __ATOMIC_RELAXED);
     if (head & HELD || !__atomic_compare_exchange_n(&parent->children, &head, head | HELD, false,
                                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return;
-    struct built_record *before = record_at(head);
+    struct instrumented_record *before = record_at(head);
     while (before && before->sibling != (uint64_t)child)
         before = record_at(before->sibling);
     if (before) {
@@ -296,12 +296,13 @@ static void move_to_front(struct built_record *parent, struct built_record *chil
         ;
 }
 
-static struct built_record *find_child(struct built_record *parent, uint64_t entry, uint32_t slot)
+static struct instrumented_record *find_child(struct instrumented_record *parent, uint64_t entry,
+                                              uint32_t slot)
 {
-    struct built_record *first = first_child(parent);
-    bool by_site = parent->function && !(parent->function & BUILT_UNLOADED) &&
-                   function_at(parent->function)->modes & BUILT_CALL_SITES;
-    for (struct built_record *child = first; child; child = record_at(child->sibling))
+    struct instrumented_record *first = first_child(parent);
+    bool by_site = parent->function && !(parent->function & INSTRUMENTED_UNLOADED) &&
+                   function_at(parent->function)->modes & INSTRUMENTED_CALL_SITES;
+    for (struct instrumented_record *child = first; child; child = record_at(child->sibling))
         if (child->function == entry && (!by_site || child->slot == slot)) {
             if (child != first)
                 move_to_front(parent, child);
@@ -311,17 +312,19 @@ static struct built_record *find_child(struct built_record *parent, uint64_t ent
 }
 
 /* A recursive call goes back to the record of the activation that is still going on. */
-static struct built_record *find_ancestor(struct built_record *parent, uint64_t entry)
+static struct instrumented_record *find_ancestor(struct instrumented_record *parent, uint64_t entry)
 {
     while (parent && parent->function != entry)
         parent = record_at(parent->parent);
     return parent;
 }
 
-static struct built_record *make_child(struct runtime_module *module, struct runtime_thread *thread,
-                                       struct built_record *parent, uint64_t entry, uint32_t slot)
+static struct instrumented_record *make_child(struct runtime_module *module,
+                                              struct runtime_thread *thread,
+                                              struct instrumented_record *parent, uint64_t entry,
+                                              uint32_t slot)
 {
-    struct built_record *child =
+    struct instrumented_record *child =
         make_record(module, thread, entry, function_at(entry)->call_sites, bytes_for(entry));
     if (!child)
         return overflow(module, entry);
@@ -340,13 +343,13 @@ static struct built_record *make_child(struct runtime_module *module, struct run
  */
 static bool is_readable(struct runtime_module *module, uint64_t address)
 {
-    uint64_t page = address / BUILT_PAGE;
+    uint64_t page = address / INSTRUMENTED_PAGE;
     _Atomic uint64_t *known = &module->readable[page % BASE_COUNT(module->readable)];
     if (page == 0)
         return false;
     if (atomic_load(known) == page)
         return true;
-    if (RUNTIME_CALL(__NR_rt_sigprocmask, -1, page * BUILT_PAGE, 0, 8) == -14 /* EFAULT */)
+    if (RUNTIME_CALL(__NR_rt_sigprocmask, -1, page * INSTRUMENTED_PAGE, 0, 8) == -14 /* EFAULT */)
         return false;
     atomic_store(known, page);
     return true;
@@ -376,17 +379,19 @@ static uint64_t place_of(uint64_t slot, uint64_t entry) /* as in stubs.S */
     return (mixed ^ mixed >> 10) % RUNTIME_LATELY;
 }
 
-static struct built_record *found_lately(const struct runtime_thread *thread, uint64_t slot,
-                                         const struct built_record *parent, uint64_t entry)
+static struct instrumented_record *found_lately(const struct runtime_thread *thread, uint64_t slot,
+                                                const struct instrumented_record *parent,
+                                                uint64_t entry)
 {
     uint64_t place = place_of(slot, entry);
-    struct built_record *record = record_at(thread->lately[place].record);
+    struct instrumented_record *record = record_at(thread->lately[place].record);
     bool same = thread->lately[place].parent == (uint64_t)parent && record->function == entry;
     return same ? record : NULL;
 }
 
-static void keep(struct runtime_thread *thread, uint64_t slot, const struct built_record *parent,
-                 uint64_t entry, const struct built_record *record)
+static void keep(struct runtime_thread *thread, uint64_t slot,
+                 const struct instrumented_record *parent, uint64_t entry,
+                 const struct instrumented_record *record)
 {
     volatile uint64_t *known_parent = &thread->lately[place_of(slot, entry)].parent;
     volatile uint64_t *known_record = &thread->lately[place_of(slot, entry)].record;
@@ -405,12 +410,12 @@ static void keep(struct runtime_thread *thread, uint64_t slot, const struct buil
  */
 static bool is_head(const uint64_t *bytes, uint64_t slot)
 {
-    const struct built_record *record = (const struct built_record *)(bytes + 1) - 1;
+    const struct instrumented_record *record = (const struct instrumented_record *)(bytes + 1) - 1;
     return *bytes != 0 && *bytes < RUNTIME_LOWEST &&
            slot - (uint64_t)(bytes + 1) < 8 * (uint64_t)record->slots;
 }
 
-static struct built_record *owner_of(uint64_t slot, uint32_t *number)
+static struct instrumented_record *owner_of(uint64_t slot, uint32_t *number)
 {
     const uint64_t *at = (const uint64_t *)slot;
     uint64_t child = *at, parent = child ? record_at(child)->parent : 0;
@@ -422,36 +427,38 @@ static struct built_record *owner_of(uint64_t slot, uint32_t *number)
     for (at--; !is_head(at, slot);)
         at--;
     *number = (uint32_t)((const uint64_t *)slot - at - 1);
-    return (struct built_record *)(at + 1) - 1;
+    return (struct instrumented_record *)(at + 1) - 1;
 }
 
 /* Not a child of `parent` yet. A signal's handler is nobody's child, and is known by where it
    returns to; that is looked at only here, since it takes reading code. */
-static struct built_record *meet(struct runtime_module *module, struct runtime_thread *thread,
-                                 struct built_record *parent, uint64_t entry, uint32_t slot,
-                                 const uint64_t *stack, bool *signalled)
+static struct instrumented_record *meet(struct runtime_module *module,
+                                        struct runtime_thread *thread,
+                                        struct instrumented_record *parent, uint64_t entry,
+                                        uint32_t slot, const uint64_t *stack, bool *signalled)
 {
     *signalled = is_signal_return(module, *stack);
     if (*signalled) {
         parent = root(module, thread, &thread->signal_root);
         if (!parent)
             return overflow(module, entry);
-        struct built_record *found = find_child(parent, entry, 0);
+        struct instrumented_record *found = find_child(parent, entry, 0);
         return found ? found : make_child(module, thread, parent, entry, 0);
     }
-    struct built_record *found = find_ancestor(parent, entry);
+    struct instrumented_record *found = find_ancestor(parent, entry);
     return found ? found : make_child(module, thread, parent, entry, slot);
 }
 
 /* Not by what was found last. */
-static struct built_record *find_record(struct runtime_module *module,
-                                        struct runtime_thread *thread, uint64_t slot,
-                                        struct built_record *parent, uint32_t number,
-                                        uint64_t entry, const uint64_t *stack, bool *signalled)
+static struct instrumented_record *find_record(struct runtime_module *module,
+                                               struct runtime_thread *thread, uint64_t slot,
+                                               struct instrumented_record *parent, uint32_t number,
+                                               uint64_t entry, const uint64_t *stack,
+                                               bool *signalled)
 {
     if (is_shared(parent))
         return overflow(module, entry);
-    struct built_record *record = found_lately(thread, slot, parent, entry);
+    struct instrumented_record *record = found_lately(thread, slot, parent, entry);
     if (record)
         return record;
     record = find_child(parent, entry, number);
@@ -465,7 +472,7 @@ static struct built_record *find_record(struct runtime_module *module,
 /* Nobody will read it. */
 static uint64_t enter_own(uint64_t entry)
 {
-    struct built_record *record = own_record(entry);
+    struct instrumented_record *record = own_record(entry);
     if (runtime_is_own(headroom_slot))
         *(uint64_t *)headroom_slot = (uint64_t)record;
     return (uint64_t)record;
@@ -481,7 +488,7 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
     if (!module->region)
         return enter_own(entry);
     if (!headroom_slot && thread) {
-        struct built_record *top = root(module, thread, &thread->root);
+        struct instrumented_record *top = root(module, thread, &thread->root);
         headroom_slot = top ? (uint64_t)slots_of(top) : 0;
     }
     if (!headroom_slot || !thread)
@@ -489,8 +496,8 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
     uint64_t slot = headroom_slot;
     uint32_t number = 0;
     bool signalled = false;
-    struct built_record *parent = owner_of(slot, &number);
-    struct built_record *record =
+    struct instrumented_record *parent = owner_of(slot, &number);
+    struct instrumented_record *record =
         find_record(module, thread, slot, parent, number, entry, stack, &signalled);
     if (!signalled && may_hold(parent, slot, record))
         *(uint64_t *)slot = (uint64_t)record;
@@ -501,16 +508,17 @@ uint64_t runtime_enter(uint64_t entry, const uint64_t *stack)
 
 static uint64_t next_record(uint64_t at, uint64_t end)
 {
-    uint64_t bytes = at + sizeof(struct built_record) <= end ? record_at(at)->bytes : 0;
+    uint64_t bytes = at + sizeof(struct instrumented_record) <= end ? record_at(at)->bytes : 0;
     return bytes && at + bytes <= end ? at + bytes : 0;
 }
 
-void runtime_copy_records(const struct built_piece *from, struct built_piece *to, uint64_t used)
+void runtime_copy_records(const struct instrumented_piece *from, struct instrumented_piece *to,
+                          uint64_t used)
 {
     uint64_t offset = (uint64_t)to - (uint64_t)from, end = (uint64_t)from + used;
     for (uint64_t at = (uint64_t)(from + 1), next; (next = next_record(at, end)); at = next) {
-        const struct built_record *old = record_at(at);
-        struct built_record *copy = fill(at + offset, old->function, old->slots, old->bytes);
+        const struct instrumented_record *old = record_at(at);
+        struct instrumented_record *copy = fill(at + offset, old->function, old->slots, old->bytes);
         copy->parent = old->parent;
         copy->slot = old->slot;
     }
@@ -524,12 +532,12 @@ static bool holds(const struct runtime_thread *thread, uint64_t address)
     return false;
 }
 
-static void unload_piece(const struct built_piece *piece, uint64_t used)
+static void unload_piece(const struct instrumented_piece *piece, uint64_t used)
 {
     uint64_t end = (uint64_t)piece + used;
     for (uint64_t at = (uint64_t)(piece + 1), next; (next = next_record(at, end)); at = next)
         if (record_at(at)->function)
-            record_at(at)->function |= BUILT_UNLOADED;
+            record_at(at)->function |= INSTRUMENTED_UNLOADED;
 }
 
 static uint64_t used_of(const struct runtime_records *records)
@@ -551,7 +559,7 @@ void runtime_contexts_end(struct runtime_module *module)
     if (runtime_is_own(headroom_slot)) /* left there by a longjmp */
         headroom_slot = 0;
     if (module->overflow_root)
-        unload_piece((struct built_piece *)module->overflow,
+        unload_piece((struct instrumented_piece *)module->overflow,
                      atomic_load(&module->overflow_used) < module->overflow_bytes
                          ? atomic_load(&module->overflow_used)
                          : module->overflow_bytes);
@@ -562,7 +570,7 @@ void runtime_link_records(const struct runtime_thread *thread,
                           const struct runtime_records *records)
 {
     uint64_t start = (uint64_t)records->piece, used = used_of(records);
-    for (uint64_t at = start + sizeof(struct built_piece), next;
+    for (uint64_t at = start + sizeof(struct instrumented_piece), next;
          (next = next_record(at, start + used)); at = next)
         if (record_at(at)->parent && holds(thread, record_at(at)->parent))
             push(record_at(record_at(at)->parent), record_at(at));

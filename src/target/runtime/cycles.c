@@ -119,11 +119,11 @@ static void store(double *out, uint64_t bits)
     *(uint64_t *)out = bits;
 }
 
-struct built_overhead *runtime_cycles_begin(struct runtime_module *module)
+struct instrumented_overhead *runtime_cycles_begin(struct runtime_module *module)
 {
-    if (!module->region || !(module->modes & BUILT_CYCLES))
+    if (!module->region || !(module->modes & INSTRUMENTED_CYCLES))
         return NULL;
-    bool event = module->region->metrics & BUILT_PMU;
+    bool event = module->region->metrics & INSTRUMENTED_PMU;
     struct runtime_event tried = {0};
     if (event)
         runtime_event_try(module, &tried);
@@ -134,7 +134,8 @@ struct built_overhead *runtime_cycles_begin(struct runtime_module *module)
         runtime_event_tried(&tried);
     while (!event && last.ns - first.ns < SPIN_NS)
         last = look();
-    struct built_overhead *out = (struct built_overhead *)runtime_piece(module, sizeof *out, 0);
+    struct instrumented_overhead *out =
+        (struct instrumented_overhead *)runtime_piece(module, sizeof *out, 0);
     if (!out)
         return NULL;
     store(&out->cycles_per_read, quotient(cycles, READINGS));

@@ -5,7 +5,7 @@
         .text
 
 /*
- * The way into C from where an access is due. On the stack: see BUILT_DUE_EACH; taken off. Everything but
+ * The way into C from where an access is due. On the stack: see INSTRUMENTED_DUE_EACH; taken off. Everything but
  * flags survives.
  */
         .globl  headroom_access_due
@@ -68,7 +68,7 @@ headroom_access_due:
 /* By which the agent knows modules whose accesses are counted. */
         .section .note.headroom,"a",@note
         .balign 4
-        .long   2f - 1f, 0, 1           /* BUILT_NOTE_COUNT */
+        .long   2f - 1f, 0, 1           /* INSTRUMENTED_NOTE_COUNT */
 1:      .asciz  "headroom"
 2:      .balign 4
 

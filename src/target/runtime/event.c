@@ -12,9 +12,9 @@
  * another. Should the program close it, its number may become another file's. So each time it is
  * asked first whether it is an event: for a read of 0 bytes those alone find the buffer too small.
  *
- * A reading is count << BUILT_EVENT_SHIFT plus the number of readings: never the same twice and
- * never 0, which inserted code takes for "not measured". What that adds to a path is constant, and
- * part of what measuring costs, which is found out as it is for time (cycles.c).
+ * A reading is count << INSTRUMENTED_EVENT_SHIFT plus the number of readings: never the same twice
+ * and never 0, which inserted code takes for "not measured". What that adds to a path is constant,
+ * and part of what measuring costs, which is found out as it is for time (cycles.c).
  */
 #include "runtime/runtime.h"
 
@@ -48,7 +48,7 @@ static int64_t move_up(int64_t file)
     return moved > 0 ? moved : CLOSED;
 }
 
-static int64_t open_file(const struct built_event *wanted)
+static int64_t open_file(const struct instrumented_event *wanted)
 {
     struct perf_event_attr attributes;
     for (unsigned i = 0; i < sizeof attributes / sizeof(uint64_t); i++)
@@ -58,9 +58,9 @@ static int64_t open_file(const struct built_event *wanted)
     attributes.config = wanted->config;
     attributes.config1 = wanted->config1;
     attributes.config2 = wanted->config2;
-    attributes.exclude_user = (wanted->exclude & BUILT_EVENT_NO_USER) != 0;
-    attributes.exclude_kernel = (wanted->exclude & BUILT_EVENT_NO_KERNEL) != 0;
-    attributes.exclude_hv = (wanted->exclude & BUILT_EVENT_NO_HYPERVISOR) != 0;
+    attributes.exclude_user = (wanted->exclude & INSTRUMENTED_EVENT_NO_USER) != 0;
+    attributes.exclude_kernel = (wanted->exclude & INSTRUMENTED_EVENT_NO_KERNEL) != 0;
+    attributes.exclude_hv = (wanted->exclude & INSTRUMENTED_EVENT_NO_HYPERVISOR) != 0;
     int64_t file = RUNTIME_CALL(__NR_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     return file >= 0 ? move_up(file) : CLOSED;
 }
@@ -71,14 +71,14 @@ static void map_page(struct runtime_event *event)
 {
     long page = -1;
     if (event->module->same)
-        page = RUNTIME_CALL(__NR_mmap, 0, BUILT_PAGE, READ_ONLY, SHARED, event->file, 0);
+        page = RUNTIME_CALL(__NR_mmap, 0, INSTRUMENTED_PAGE, READ_ONLY, SHARED, event->file, 0);
     event->page = (unsigned long)page < -4096UL ? (void *)page : NULL;
 }
 
 /* What was counted until now stays. */
 static void open_event(struct runtime_event *event)
 {
-    struct built_region *region = event->module->region;
+    struct instrumented_region *region = event->module->region;
     event->base = event->count;
     event->file = CLOSED;
     if (event->openings++ >= MOST_OPENINGS)
@@ -93,7 +93,7 @@ static void open_event(struct runtime_event *event)
 static void close_event(struct runtime_event *event)
 {
     if (event->page)
-        RUNTIME_CALL(__NR_munmap, event->page, BUILT_PAGE);
+        RUNTIME_CALL(__NR_munmap, event->page, INSTRUMENTED_PAGE);
     if (is_event(event->file))
         RUNTIME_CALL(__NR_close, event->file);
     event->page = NULL;
@@ -147,7 +147,7 @@ static uint64_t read_event(struct runtime_event *event)
     }
     if (!event->ticks && event->file == CLOSED)
         return 0; /* never had one: nothing is measured */
-    return (event->count << BUILT_EVENT_SHIFT) + next_tick(event);
+    return (event->count << INSTRUMENTED_EVENT_SHIFT) + next_tick(event);
 }
 
 uint64_t runtime_read_event(void)

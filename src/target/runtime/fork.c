@@ -14,9 +14,10 @@
 enum { MOVE = 3 /* MREMAP_MAYMOVE | MREMAP_FIXED */ };
 
 /* A piece for the child, filled in but for what it holds; private memory if there is none. */
-static struct built_piece *successor(struct runtime_module *module, const struct built_piece *old)
+static struct instrumented_piece *successor(struct runtime_module *module,
+                                            const struct instrumented_piece *old)
 {
-    struct built_piece *piece = runtime_map_region(module, old->bytes, NULL);
+    struct instrumented_piece *piece = runtime_map_region(module, old->bytes, NULL);
     if (!piece)
         piece = runtime_map(old->bytes);
     if (piece)
@@ -24,26 +25,28 @@ static struct built_piece *successor(struct runtime_module *module, const struct
     return piece;
 }
 
-static void replace(struct built_piece *piece, struct built_piece *old, enum built_piece_kind kind)
+static void replace(struct instrumented_piece *piece, struct instrumented_piece *old,
+                    enum instrumented_piece_kind kind)
 {
     runtime_publish(piece, kind);
     RUNTIME_CALL(__NR_mremap, piece, piece->bytes, piece->bytes, MOVE, old);
 }
 
-static void replace_counters(struct runtime_module *module, struct built_piece *old)
+static void replace_counters(struct runtime_module *module, struct instrumented_piece *old)
 {
-    struct built_piece *piece = successor(module, old);
+    struct instrumented_piece *piece = successor(module, old);
     if (piece)
-        replace(piece, old, BUILT_PIECE_COUNTERS);
+        replace(piece, old, INSTRUMENTED_PIECE_COUNTERS);
 }
 
-static void replace_records(struct runtime_module *module, struct built_piece *old, uint64_t used)
+static void replace_records(struct runtime_module *module, struct instrumented_piece *old,
+                            uint64_t used)
 {
-    struct built_piece *piece = successor(module, old);
+    struct instrumented_piece *piece = successor(module, old);
     if (!piece)
         return;
     runtime_copy_records(old, piece, used < old->bytes ? used : old->bytes);
-    replace(piece, old, BUILT_PIECE_RECORDS);
+    replace(piece, old, INSTRUMENTED_PIECE_RECORDS);
 }
 
 static void replace_thread(struct runtime_module *module, struct runtime_thread *thread)
@@ -69,9 +72,9 @@ void runtime_after_fork(void)
     module->parent = module->process;
     runtime_take_number(module);
     atomic_store(&module->chunk, NULL);
-    struct built_module *described = runtime_describe(module);
+    struct instrumented_module *described = runtime_describe(module);
     if (described)
-        runtime_publish(&described->piece, BUILT_PIECE_MODULE);
+        runtime_publish(&described->piece, INSTRUMENTED_PIECE_MODULE);
     atomic_store(&module->threads, runtime_thread);
     atomic_store(&module->cursor, NULL);
     if (runtime_thread)

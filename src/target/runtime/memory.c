@@ -51,7 +51,7 @@ static void *lose(struct runtime_module *module)
 void *runtime_map_region(struct runtime_module *module, uint64_t bytes, void *address)
 {
     uint64_t at = atomic_fetch_add(&module->region->next, bytes);
-    if (at + bytes > BUILT_REGION_BYTES)
+    if (at + bytes > INSTRUMENTED_REGION_BYTES)
         return lose(module);
     long file = RUNTIME_CALL(__NR_openat, HERE, module->region_path, READ_WRITE | CLOSE_ON_EXEC);
     if (is_error(file))
@@ -105,7 +105,7 @@ static uint64_t cut_new(struct runtime_module *module, uint64_t bytes)
     return base;
 }
 
-void runtime_fill_piece(const struct runtime_module *module, struct built_piece *piece,
+void runtime_fill_piece(const struct runtime_module *module, struct instrumented_piece *piece,
                         uint64_t bytes, uint64_t address, uint64_t of)
 {
     piece->pid = module->pid;
@@ -117,13 +117,13 @@ void runtime_fill_piece(const struct runtime_module *module, struct built_piece 
     piece->of = of;
 }
 
-struct built_piece *runtime_piece(struct runtime_module *module, uint64_t bytes, uint64_t of)
+struct instrumented_piece *runtime_piece(struct runtime_module *module, uint64_t bytes, uint64_t of)
 {
-    bytes = (bytes + BUILT_PAGE - 1) & ~(uint64_t)(BUILT_PAGE - 1);
+    bytes = (bytes + INSTRUMENTED_PAGE - 1) & ~(uint64_t)(INSTRUMENTED_PAGE - 1);
     uint64_t at = cut(atomic_load(&module->chunk), bytes);
     if (!at)
         at = cut_new(module, bytes);
     if (at)
-        runtime_fill_piece(module, (struct built_piece *)at, bytes, at, of);
-    return (struct built_piece *)at;
+        runtime_fill_piece(module, (struct instrumented_piece *)at, bytes, at, of);
+    return (struct instrumented_piece *)at;
 }

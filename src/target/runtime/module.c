@@ -139,7 +139,7 @@ static bool is_privileged(void)
 /* What stands behind the variable's name and "=", if text begins so. */
 static const char *value_of(const char *text)
 {
-    const char *name = BUILT_ENVIRONMENT "=";
+    const char *name = INSTRUMENTED_ENVIRONMENT "=";
     while (*name && *text == *name)
         text++, name++;
     return *name ? NULL : text;
@@ -163,7 +163,7 @@ static bool copy_value(const char *text, char *value)
 static bool value_from_kernel(char *value)
 {
     struct reader reader;
-    char line[sizeof BUILT_ENVIRONMENT + VALUE_BYTES];
+    char line[sizeof INSTRUMENTED_ENVIRONMENT + VALUE_BYTES];
     unsigned filled = 0;
     bool found = false;
     if (!open_reader(&reader, "/proc/self/environ"))
@@ -195,7 +195,7 @@ static bool find_value(char *value)
 static bool parse_value(const char *value, char *path)
 {
     static const char *const parts[] = {"/proc/", "/fd/"};
-    if (value[0] != '0' + BUILT_VERSION || value[1] != ':')
+    if (value[0] != '0' + INSTRUMENTED_VERSION || value[1] != ':')
         return false;
     value += 2;
     for (int i = 0; i < 2; i++) {
@@ -213,35 +213,35 @@ static bool parse_value(const char *value, char *path)
 }
 
 /* Whoever cannot map the header says so all the same. */
-static struct built_region *map_region(long file)
+static struct instrumented_region *map_region(long file)
 {
     static const uint32_t refused = 1;
-    long at = RUNTIME_CALL(__NR_mmap, 0, BUILT_PAGE, PROT_BOTH, SHARED, file, 0);
+    long at = RUNTIME_CALL(__NR_mmap, 0, INSTRUMENTED_PAGE, PROT_BOTH, SHARED, file, 0);
     if ((unsigned long)at <= -4096UL)
-        return (struct built_region *)at;
+        return (struct instrumented_region *)at;
     RUNTIME_CALL(__NR_pwrite64, file, &refused, sizeof refused,
-                 offsetof(struct built_region, refused));
+                 offsetof(struct instrumented_region, refused));
     return NULL;
 }
 
 /* Read before it is mapped: when headroom has ended, its number and descriptor may be another's,
    and a file without a first page kills whoever looks into its mapping. */
-static struct built_region *open_region(const char *path)
+static struct instrumented_region *open_region(const char *path)
 {
-    struct built_region header = {0}, *region = NULL;
+    struct instrumented_region header = {0}, *region = NULL;
     long file = RUNTIME_CALL(__NR_openat, HERE, path, READ_WRITE);
     if (file < 0)
         return NULL;
     long got = RUNTIME_CALL(__NR_pread64, file, &header, sizeof header, 0);
-    if (got == (long)sizeof header && header.magic == BUILT_MAGIC &&
-        header.version == BUILT_VERSION)
+    if (got == (long)sizeof header && header.magic == INSTRUMENTED_MAGIC &&
+        header.version == INSTRUMENTED_VERSION)
         region = map_region(file);
     RUNTIME_CALL(__NR_close, file);
     return region;
 }
 
 /* path: as in struct runtime_module. */
-static struct built_region *find_region(char *path)
+static struct instrumented_region *find_region(char *path)
 {
     char value[VALUE_BYTES];
     return find_value(value) && parse_value(value, path) && !is_privileged() ? open_region(path)
@@ -295,7 +295,7 @@ static uint64_t hexadecimal(struct reader *reader, int *byte)
 }
 
 /* The name of the file that is mapped at `address`: the rest of its line after five fields. */
-static void find_path(struct built_module *out, uint64_t address)
+static void find_path(struct instrumented_module *out, uint64_t address)
 {
     struct reader reader;
     if (!open_reader(&reader, "/proc/self/maps"))
@@ -340,10 +340,10 @@ static uint64_t now_ns(void)
     return time[0] * 1000000000u + time[1];
 }
 
-struct built_module *runtime_describe(struct runtime_module *module)
+struct instrumented_module *runtime_describe(struct runtime_module *module)
 {
-    struct built_module *out =
-        module->region ? (struct built_module *)runtime_piece(module, sizeof *out, 0) : NULL;
+    struct instrumented_module *out =
+        module->region ? (struct instrumented_module *)runtime_piece(module, sizeof *out, 0) : NULL;
     if (!out)
         return NULL;
     out->map = module->map;
@@ -360,11 +360,11 @@ struct built_module *runtime_describe(struct runtime_module *module)
 /* A page that forked children find empty. */
 static void notice_forks(struct runtime_module *module)
 {
-    _Atomic uint64_t *page = runtime_map(BUILT_PAGE);
+    _Atomic uint64_t *page = runtime_map(INSTRUMENTED_PAGE);
     if (!page)
         return;
-    if (RUNTIME_CALL(__NR_madvise, page, BUILT_PAGE, WIPE_ON_FORK) != 0) {
-        RUNTIME_CALL(__NR_munmap, page, BUILT_PAGE);
+    if (RUNTIME_CALL(__NR_madvise, page, INSTRUMENTED_PAGE, WIPE_ON_FORK) != 0) {
+        RUNTIME_CALL(__NR_munmap, page, INSTRUMENTED_PAGE);
         return;
     }
     atomic_store(page, 1);
@@ -374,9 +374,9 @@ static void notice_forks(struct runtime_module *module)
 static void discard(struct runtime_module *module)
 {
     if (module->region)
-        RUNTIME_CALL(__NR_munmap, module->region, BUILT_PAGE);
+        RUNTIME_CALL(__NR_munmap, module->region, INSTRUMENTED_PAGE);
     if (module->same)
-        RUNTIME_CALL(__NR_munmap, module->same, BUILT_PAGE);
+        RUNTIME_CALL(__NR_munmap, module->same, INSTRUMENTED_PAGE);
     RUNTIME_CALL(__NR_munmap, module, sizeof *module);
 }
 
@@ -385,10 +385,10 @@ static struct runtime_module *without_memory(void)
 {
     static struct runtime_module spare;
     char path[sizeof spare.region_path];
-    struct built_region *region = find_region(path);
+    struct instrumented_region *region = find_region(path);
     if (region) {
         atomic_store(&region->refused, 1);
-        RUNTIME_CALL(__NR_munmap, region, BUILT_PAGE);
+        RUNTIME_CALL(__NR_munmap, region, INSTRUMENTED_PAGE);
     }
     spare.parent = UINT32_MAX;
     atomic_store(&spare.exhausted, true);
@@ -426,17 +426,17 @@ struct runtime_module *runtime_module_begin(void)
         notice_forks(module);
     runtime_take_number(module);
     runtime_contexts_begin(module);
-    struct built_module *described = runtime_describe(module);
-    struct built_overhead *overhead = runtime_cycles_begin(module);
+    struct instrumented_module *described = runtime_describe(module);
+    struct instrumented_overhead *overhead = runtime_cycles_begin(module);
     struct runtime_module *first = announce(module);
     if (first != module) {
         discard(module); /* what it took of the region was not published */
         return first;
     }
     if (described)
-        runtime_publish(&described->piece, BUILT_PIECE_MODULE);
+        runtime_publish(&described->piece, INSTRUMENTED_PIECE_MODULE);
     if (overhead)
-        runtime_publish(&overhead->piece, BUILT_PIECE_OVERHEAD);
+        runtime_publish(&overhead->piece, INSTRUMENTED_PIECE_OVERHEAD);
     return module;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * runtime: what `headroom cc` links into a program: counters of each thread, hash tables of path
- * counts, calling-context trees. wire/built.h says what it leaves behind.
+ * counts, calling-context trees. wire/instrumented.h says what it leaves behind.
  *
  * It lives in other people's programs, at function entries, in their signal handlers, before their
  * constructors and without their C library: no libc, no locks, no errno, no vector registers, little stack.
@@ -16,7 +16,7 @@
 
 #include "base/base.h"
 #include "base/syscall.h"
-#include "wire/built.h"
+#include "wire/instrumented.h"
 
 #define RUNTIME_SHARED __attribute__((visibility("default")))
 
@@ -30,7 +30,7 @@ extern __thread uint64_t headroom_delta;
 extern RUNTIME_SHARED __thread uint64_t headroom_slot;
 
 /* The thread's count of accesses (access.c). */
-extern RUNTIME_SHARED __thread struct built_accesses headroom_accesses;
+extern RUNTIME_SHARED __thread struct instrumented_accesses headroom_accesses;
 
 /* What measuring around a call adds to the time of the function; added code takes it off after every call. */
 extern uint64_t headroom_read_cycles;
@@ -79,14 +79,14 @@ void runtime_lose(struct runtime_module *module);
 
 /*
  * A piece of the region, or private memory if nothing is recorded; NULL: none, and the loss is counted.
- * bytes: with the struct built_piece; rounded up to pages. All but `kind` is filled in.
+ * bytes: with the struct instrumented_piece; rounded up to pages. All but `kind` is filled in.
  */
-struct built_piece *runtime_piece(struct runtime_module *module, uint64_t bytes, uint64_t of);
-void runtime_fill_piece(const struct runtime_module *module, struct built_piece *piece,
+struct instrumented_piece *runtime_piece(struct runtime_module *module, uint64_t bytes, uint64_t of);
+void runtime_fill_piece(const struct runtime_module *module, struct instrumented_piece *piece,
                         uint64_t bytes, uint64_t address, uint64_t of);
 
 /* What it holds may be read from now on. */
-static inline void runtime_publish(struct built_piece *piece, enum built_piece_kind kind)
+static inline void runtime_publish(struct instrumented_piece *piece, enum instrumented_piece_kind kind)
 {
     atomic_store_explicit(&piece->kind, kind, memory_order_release);
 }
@@ -103,18 +103,18 @@ struct runtime_index; /* context.c */
 struct runtime_thread;
 
 struct runtime_module {
-    struct built_region *region;  /* header, mapped; NULL: nothing is recorded              */
+    struct instrumented_region *region;  /* header, mapped; NULL: nothing is recorded              */
     char region_path[64];
     uint32_t pid, process, parent;
     uint64_t map, map_bytes, counters, counters_bytes, bias;
     _Atomic uint64_t *same;       /* 1; the kernel clears it in a forked child. NULL: it cannot */
-    uint32_t modes;               /* of all its functions, enum built_modes                 */
+    uint32_t modes;               /* of all its functions, enum instrumented_modes                 */
     bool is_program;              /* stays as long as the process                           */
     uint64_t record_bytes;        /* of one record for each function with contexts; 0: none */
     uint32_t functions;           /* with contexts                                          */
     struct runtime_index *index;  /* of overflow records                                    */
     uint64_t overflow;            /* where they lie                                         */
-    struct built_piece *overflow_piece; /* NULL: there are none                             */
+    struct instrumented_piece *overflow_piece; /* NULL: there are none                             */
     uint64_t overflow_root, overflow_bytes;
     _Atomic uint64_t overflow_used;
     _Atomic uint64_t chunk_bytes; /* of the next chunk                                      */
@@ -139,13 +139,13 @@ void *runtime_private(struct runtime_module *module, uint64_t bytes);
 void runtime_take_number(struct runtime_module *module);
 
 /* The module's piece, not yet published; NULL: none. */
-struct built_module *runtime_describe(struct runtime_module *module);
+struct instrumented_module *runtime_describe(struct runtime_module *module);
 
 /* ---- time (cycles.c) ------------------------------------------------------------------------------- */
 
 /* Measures headroom_read_cycles if the module's code reads the counter and something is recorded. Returns the
    piece that says so, not yet published, or NULL. */
-struct built_overhead *runtime_cycles_begin(struct runtime_module *module);
+struct instrumented_overhead *runtime_cycles_begin(struct runtime_module *module);
 
 /* ---- events (event.c) -------------------------------------------------------------------------------- */
 
@@ -178,7 +178,7 @@ uint64_t runtime_read_event(void);
 /* A RECORDS piece; `used` counts from its start. */
 struct runtime_records {
     struct runtime_records *older;
-    struct built_piece *piece;
+    struct instrumented_piece *piece;
     uint64_t bytes;
     _Atomic uint64_t used;
 };
@@ -189,7 +189,7 @@ enum { RUNTIME_LATELY = 1024 };
 struct runtime_thread {
     struct runtime_thread *next;
     _Atomic uint64_t owner;       /* process << 32 | thread, as the kernel numbers them     */
-    struct built_piece *counters; /* NULL: none                                             */
+    struct instrumented_piece *counters; /* NULL: none                                             */
     _Atomic(struct runtime_records *) records;
     _Atomic uint64_t record_count;
     _Atomic uint64_t root, signal_root; /* addresses of records; 0: none yet                */
@@ -215,7 +215,7 @@ void runtime_contexts_begin(struct runtime_module *module);
 void runtime_contexts_end(struct runtime_module *module);
 
 /* Copies a RECORDS piece of `used` bytes without its header, counts, children, slots. */
-void runtime_copy_records(const struct built_piece *from, struct built_piece *to, uint64_t used);
+void runtime_copy_records(const struct instrumented_piece *from, struct instrumented_piece *to, uint64_t used);
 
 /* Makes the records in there children of their parents, as far as those are the thread's. */
 void runtime_link_records(const struct runtime_thread *thread, const struct runtime_records *records);
@@ -225,7 +225,7 @@ void runtime_link_records(const struct runtime_thread *thread, const struct runt
 /* stack: where the entered function's return address lies. Returns its record. */
 uint64_t runtime_enter(uint64_t entry, const uint64_t *stack);
 
-void runtime_count_path(uint64_t path, struct built_hash *hash, uint64_t cycles);
+void runtime_count_path(uint64_t path, struct instrumented_hash *hash, uint64_t cycles);
 
 void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what);
 

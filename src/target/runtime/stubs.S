@@ -172,7 +172,7 @@
         end     headroom_enter
 
 /*
- * %rax: path, %r11: struct built_hash; neither survives. Nearly always the path is in the table already, and
+ * %rax: path, %r11: struct instrumented_hash; neither survives. Nearly always the path is in the table already, and
  * then this finds it: what runtime_count_path does, with few registers to save.
  */
         .macro  count_path name, cycles

@@ -52,11 +52,12 @@ static struct runtime_thread *find_ended(struct runtime_module *module, uint64_t
     return NULL;
 }
 
-static struct built_piece *make_counters(struct runtime_module *module)
+static struct instrumented_piece *make_counters(struct runtime_module *module)
 {
-    struct built_piece *piece = runtime_piece(module, sizeof *piece + module->counters_bytes, 0);
+    struct instrumented_piece *piece =
+        runtime_piece(module, sizeof *piece + module->counters_bytes, 0);
     if (piece)
-        runtime_publish(piece, BUILT_PIECE_COUNTERS);
+        runtime_publish(piece, INSTRUMENTED_PIECE_COUNTERS);
     return piece;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The member "interference" of the JSON report (docs/formats/report.md). */
-#include "show/interference.h"
-#include "show/json.h"
-#include "show/names.h"
+#include "interference/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -176,7 +174,7 @@ static void key_member(struct json *json, const struct interference_figures *fig
     interference_key(figures, block, key);
     json_text(json, "key", key[0] ? key : NULL);
     json_key(json, "key_value");
-    if (key[0] && !(figures->blocks[block].flags & BLOCKS_REST))
+    if (key[0] && !(figures->blocks[block].flags & SPANS_REST))
         fprintf(json->out, "\"0x%" PRIx64 "\"", figures->blocks[block].key);
     else
         json_raw(json, "null");
@@ -202,7 +200,7 @@ static void block_head(struct json *json, const struct interference_figures *fig
     json_text(json, "class", row->function ? interference_class(function->class) : "sequence");
     key_member(json, figures, block);
     hex_member(json, "shape", row->shape);
-    json_flag(json, "rest", row->flags & BLOCKS_REST);
+    json_flag(json, "rest", row->flags & SPANS_REST);
     sequence_member(json, figures, block);
     json_count(json, "count", score->count);
     json_count(json, "recorded", score->recorded);
@@ -349,10 +347,13 @@ static void skips_member(struct json *json, const struct profile *profile)
     json_close(json, ']');
 }
 
-bool json_interference(struct json *json, const struct profile *profile,
+bool interference_json(struct json *json, const struct places *places,
                        const struct report_options *options)
 {
+    const struct profile *profile = places->profile;
     struct interference_figures figures;
+    if (!interference_is_in(profile))
+        return true;
     bool good = interference_figures(profile, options, &figures);
     if (good) {
         const struct interference_result *result = figures.result;

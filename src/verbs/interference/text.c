@@ -4,8 +4,7 @@
  * their durations, stacks, holders and what speaks for the cause; what is no interference; what was
  * not seen.
  */
-#include "show/interference.h"
-#include "show/print.h"
+#include "interference/internal.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -60,17 +59,6 @@ static void print_labelled(struct printer *printer, enum tone tone, const char *
     fprintf(printer->out, "%*s", INDENT, "");
     print_pad(printer, label, LABEL, false);
     print_wrap(printer, tone, INDENT + LABEL, INDENT + LABEL, text);
-}
-
-void interference_narrow(struct printer *printer)
-{
-    const struct profile *profile = printer->profile;
-    for (size_t i = 0; i < profile->block_stacks_count; i++)
-        print_narrow(printer, printer->ranking.place_of[profile->block_stacks[i].context]);
-    for (size_t i = 0; i < profile->block_holders_count; i++)
-        print_narrow(printer, printer->ranking.place_of[profile->block_holders[i].context]);
-    for (size_t i = 1; i < profile->block_functions_count; i++)
-        print_narrow_file(printer, profile->block_functions[i].file);
 }
 
 static size_t listed(const struct printer *printer, size_t count)
@@ -332,7 +320,7 @@ static void print_stacks(struct printer *printer, const struct interference_figu
             snprintf(remark, sizeof remark, "%.0f %% of the loss and %.0f %% of the calls sampled",
                      100 * share(stack->lost_ns, lost),
                      100 * share((double)stack->taken, (double)taken));
-        print_make_chain(printer, printer->ranking.place_of[stack->context], chain);
+        print_make_chain(printer, printer->places.place_of[stack->context], chain);
         print_side(printer, chain, 0, i == rows->stacks ? "called" : "and", remark);
     }
     if (rows->stacks_end - rows->stacks > MOST_STACKS)
@@ -382,7 +370,7 @@ static void add_callees(const struct interference_figures *figures, uint32_t blo
         print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
 }
 
-/* What is the same for many blocks is told once. */
+/* What is the same for many blocks is printed once. */
 static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
                          size_t bytes)
 {
@@ -534,7 +522,7 @@ static void print_rest(struct printer *printer, const struct interference_figure
     fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
             print_on(printer, DIM), result->ranked_count - shown,
             100 * share(rest, result->threads_ns), print_off(printer));
-    printer->paths_cut = true;
+    printer->next.cut = true;
 }
 
 static bool print_findings(struct printer *printer, const struct interference_figures *figures)
@@ -748,9 +736,12 @@ static void print_keys(struct printer *printer, const struct interference_figure
     }
 }
 
-bool interference_print(struct printer *printer)
+static bool print_all(struct printer *printer, void *state)
 {
     struct interference_figures figures;
+    (void)state;
+    if (!interference_is_in(printer->profile))
+        return true;
     bool good = interference_figures(printer->profile, printer->options, &figures);
     if (good) {
         print_total(printer, &figures);
@@ -773,3 +764,37 @@ bool interference_print(struct printer *printer)
     interference_figures_free(&figures);
     return good;
 }
+
+/* ---- the slots ------------------------------------------------------------------------------- */
+
+static void narrow(struct printer *printer, const void *state)
+{
+    (void)state;
+    const struct profile *profile = printer->profile;
+    for (size_t i = 0; i < profile->block_stacks_count; i++)
+        print_narrow(printer, printer->places.place_of[profile->block_stacks[i].context]);
+    for (size_t i = 0; i < profile->block_holders_count; i++)
+        print_narrow(printer, printer->places.place_of[profile->block_holders[i].context]);
+    for (size_t i = 1; i < profile->block_functions_count; i++)
+        print_narrow_file(printer, profile->block_functions[i].file);
+}
+
+static bool describe(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct profile *profile = printer->profile;
+    uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
+    for (size_t i = 1; i < profile->block_functions_count; i++)
+        *(profile->block_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
+    snprintf(line, bytes,
+             "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
+             " of libraries were timed: %" PRIu64 " block%s",
+             profile->run.engine, program, print_plural(program), library, blocks,
+             print_plural(blocks));
+    return true;
+}
+
+const struct analysis_text interference_text = {
+    .narrow = narrow,
+    .describe = describe,
+    .findings = print_all,
+};

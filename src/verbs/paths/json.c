@@ -350,11 +350,13 @@ static void cct_member(struct json *json, const struct paths_figures *figures, u
     json_close(json, '}');
 }
 
-bool json_paths(struct json *json, const struct profile *profile,
+bool paths_json(struct json *json, const struct places *places,
                 const struct report_options *options)
 {
     struct paths_figures figures;
-    if (!paths_figures(profile, options, &figures))
+    if (!paths_are_in(places->profile))
+        return true;
+    if (!paths_figures(places->profile, options, &figures))
         return false;
     json_begin(json, "paths", '{');
     run_members(json, &figures);

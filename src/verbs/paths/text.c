@@ -31,13 +31,6 @@ void paths_name(const struct printer *printer, uint32_t id, unsigned columns, ch
              function->address);
 }
 
-void paths_narrow(struct printer *printer)
-{
-    for (size_t i = 0; i < printer->profile->paths_count; i++)
-        print_narrow_file(
-            printer, printer->profile->path_functions[printer->profile->paths[i].function].file);
-}
-
 const char *paths_short_metric(enum report_metric metric)
 {
     return metric == REPORT_INSTRUCTIONS ? "instr."
@@ -290,7 +283,7 @@ static void print_hot(struct printer *printer, const struct paths_figures *figur
     if (shown < hot)
         fprintf(printer->out, "\n  %s%zu more, together %.1f %%%s\n", print_on(printer, DIM),
                 hot - shown, 100 * paths_share(rest, all), print_off(printer));
-    printer->paths_cut = shown < hot;
+    printer->next.cut |= shown < hot;
 }
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -451,9 +444,12 @@ static void print_instrumentation(struct printer *printer, const struct paths_fi
     print_wrap(printer, PLAIN, 4, 4, text);
 }
 
-bool paths_print(struct printer *printer)
+static bool print_findings(struct printer *printer, void *state)
 {
     struct paths_figures figures;
+    (void)state;
+    if (!paths_are_in(printer->profile))
+        return true;
     if (!paths_figures(printer->profile, printer->options, &figures))
         return false;
     if (figures.totals[REPORT_COUNT] > 0) {
@@ -472,3 +468,36 @@ bool paths_print(struct printer *printer)
     paths_figures_free(&figures);
     return true;
 }
+
+/* ---- the slots ------------------------------------------------------------------------------- */
+
+static void narrow(struct printer *printer, const void *state)
+{
+    (void)state;
+    for (size_t i = 0; i < printer->profile->paths_count; i++)
+        print_narrow_file(
+            printer, printer->profile->path_functions[printer->profile->paths[i].function].file);
+}
+
+static bool describe(const struct printer *printer, char *line, size_t bytes)
+{
+    const struct profile_path_run *run =
+        printer->profile->path_runs_count ? &printer->profile->path_runs[0] : NULL;
+    if (strcmp(printer->profile->run.engine, "built") != 0)
+        return false;
+    snprintf(line, bytes, "engine built, every execution of instrumented code was counted");
+    if (run && run->cycles_per_read > 0)
+        print_add(line, bytes,
+                  "; cycles were sampled on about one path in 64, less the %.0f that reading the "
+                  "counter costs",
+                  run->cycles_per_read);
+    if (run && run->event)
+        print_add(line, bytes, "; events were sampled on about one path in 64");
+    return true;
+}
+
+const struct analysis_text paths_text = {
+    .narrow = narrow,
+    .describe = describe,
+    .findings = print_findings,
+};

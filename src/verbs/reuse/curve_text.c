@@ -3,7 +3,7 @@
  * The miss-ratio curve for people, with the machine's caches marked, and simulated caches beside
  * it.
  */
-#include "show/print.h"
+#include "reuse/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@ enum {
     MARK_COLUMNS = 8,     /* " ← L1"             */
     WHAT_IF_COLUMNS = 28, /* "1.25 MiB, fully associative" */
     MOST_POWERS = 24,
-    MOST_ROWS = 64 + RANK_CACHES,
+    MOST_ROWS = 64 + REUSE_CACHES,
     FIRST_CACHE = 4 << 10,
 };
 
@@ -56,10 +56,9 @@ static bool has_row(const struct row *rows, size_t count, uint64_t bytes)
 }
 
 /* The machine's caches, and powers of two up to where only first touches miss. */
-static size_t make_rows(const struct printer *printer, const struct reuse_figures *figures,
+static size_t make_rows(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
                         struct row rows[MOST_ROWS])
 {
-    const struct ranking *ranking = &printer->ranking;
     double enough = (double)figures_enough(figures) * figures->totals.unit_bytes;
     unsigned powers = 1, step = 1;
     size_t count = 0;
@@ -98,7 +97,7 @@ static void print_row(struct printer *printer, const struct reuse_figures *figur
     putc('\n', printer->out);
 }
 
-const char *print_cache(const struct profile_cache *cache, char out[64])
+const char *reuse_cache(const struct profile_cache *cache, char out[64])
 {
     char size[32];
     print_size(cache->bytes, size);
@@ -110,9 +109,9 @@ const char *print_cache(const struct profile_cache *cache, char out[64])
 }
 
 /* "Of the accesses, 3.10 % miss this machine's L1 (32 KiB), ..." */
-static void print_machine(struct printer *printer, const struct reuse_figures *figures)
+static void print_machine(struct printer *printer, const struct reuse_ranking *ranking,
+                          const struct reuse_figures *figures)
 {
-    const struct ranking *ranking = &printer->ranking;
     double accesses = mrc_sum(figures_stack(figures)) + figures->misses;
     char line[TEXT_BYTES] = "", ratio_name[32], band[64], name[64];
     for (size_t i = 0; i < ranking->caches_count; i++) {
@@ -125,7 +124,7 @@ static void print_machine(struct printer *printer, const struct reuse_figures *f
         if (figures->sampled)
             print_add(line, sizeof line, " (%s)", band_text(&ratio, band));
         print_add(line, sizeof line, " miss %s%s", i ? "" : "this machine's ",
-                  print_cache(cache, name));
+                  reuse_cache(cache, name));
     }
     print_add(line, sizeof line, "; %s%s are first touches, which miss in every cache.",
               figures->sampled ? "about " : "",
@@ -195,16 +194,17 @@ static void print_assumptions(struct printer *printer, const struct reuse_figure
     if (figures->sampled && figures->totals.unit_bytes > 1)
         print_add(line, sizeof line,
                   ", nor reuse of a %s through bytes that were not followed: misses may be fewer",
-                  print_unit(&figures->totals, 1));
+                  reuse_unit(&figures->totals, 1));
     print_add(line, sizeof line, ")");
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-void print_curve(struct printer *printer, const struct reuse_figures *figures)
+void reuse_print_curve(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures)
 {
     struct row rows[MOST_ROWS];
-    size_t count = make_rows(printer, figures, rows);
+    size_t count = make_rows(ranking, figures, rows);
     double largest = figures_miss_ratio(figures, (double)rows[0].bytes).ratio;
     fprintf(printer->out, "\n  %s%-*s%*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "cache of",
             RATIO_COLUMNS, "misses", figures->sampled ? BAND_COLUMNS : 0,
@@ -212,6 +212,6 @@ void print_curve(struct printer *printer, const struct reuse_figures *figures)
     for (size_t i = 0; i < count; i++)
         print_row(printer, figures, &rows[i], largest);
     print_assumptions(printer, figures);
-    print_machine(printer, figures);
+    print_machine(printer, ranking, figures);
     print_what_ifs(printer, figures);
 }

@@ -3,7 +3,7 @@
  * Reuse distances of all processes together, what the model makes of each process's times, and what
  * caches would miss.
  */
-#include "show/parts.h"
+#include "reuse/internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -221,7 +221,7 @@ struct mrc_ratio figures_miss_ratio(const struct reuse_figures *figures, double 
  * - N v / (v + (C − m)²), if the mean m is below C, with v the variance (Cantelli).
  *
  * The histogram makes this sharp where it matters: where a program has reuses that are very near
- * and others a whole pass later, and nothing between, S1 alone tells how many are the latter.
+ * and others a whole pass later, and nothing between, S1 alone says how many are the latter.
  */
 static double within_sum(const double *histogram, double units, double sum, unsigned power)
 {
@@ -239,7 +239,7 @@ static double within_sum(const double *histogram, double units, double sum, unsi
     return taken;
 }
 
-double figures_beyond(const struct reuse_figures *figures, const struct rank_reuse_pair *pair,
+double figures_beyond(const struct reuse_figures *figures, const struct reuse_pair *pair,
                       double bytes)
 {
     const double *stack = figures_stack(figures);
@@ -256,8 +256,8 @@ double figures_beyond(const struct reuse_figures *figures, const struct rank_reu
     return most;
 }
 
-double figures_ratio_without(const struct reuse_figures *figures,
-                             const struct rank_reuse_pair *pair, double bytes)
+double figures_ratio_without(const struct reuse_figures *figures, const struct reuse_pair *pair,
+                             double bytes)
 {
     double accesses = mrc_sum(figures_stack(figures)) + figures->misses;
     double ratio = figures_miss_ratio(figures, bytes).ratio;

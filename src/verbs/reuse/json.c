@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The member "reuse" of the JSON report (docs/formats/report.md). */
 #include "show/json.h"
-#include "show/parts.h"
+#include "reuse/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -177,17 +177,17 @@ static void ancestor_member(struct json *json, const struct profile *profile,
     json_close(json, '}');
 }
 
-static void shape_members(struct json *json, const struct ranking *ranking,
+static void shape_members(struct json *json, const struct reuse_ranking *ranking,
                           const struct reuse_figures *figures, struct source_cache *sources,
-                          const struct rank_reuse_pair *pair)
+                          const struct reuse_pair *pair)
 {
     struct shape shape;
-    shape_find(ranking, pair, &shape);
-    ancestor_member(json, ranking->profile, &shape);
+    shape_find(ranking->places, pair, &shape);
+    ancestor_member(json, ranking->places->profile, &shape);
     json_begin(json, "loops", '{');
-    loops_member(json, "shared", ranking->profile, &shape.shared);
-    loops_member(json, "use", ranking->profile, &shape.use);
-    loops_member(json, "reuse", ranking->profile, &shape.reuse);
+    loops_member(json, "shared", ranking->places->profile, &shape.shared);
+    loops_member(json, "use", ranking->places->profile, &shape.use);
+    loops_member(json, "reuse", ranking->places->profile, &shape.reuse);
     json_close(json, '}');
     struct transform transform = transform_pair(ranking, figures, sources, pair, &shape);
     json_key(json, "suggestion");
@@ -201,8 +201,8 @@ static void shape_members(struct json *json, const struct ranking *ranking,
     json_close(json, '}');
 }
 
-static void saves_member(struct json *json, const struct ranking *ranking,
-                         const struct reuse_figures *figures, const struct rank_reuse_pair *pair)
+static void saves_member(struct json *json, const struct reuse_ranking *ranking,
+                         const struct reuse_figures *figures, const struct reuse_pair *pair)
 {
     json_begin(json, "saves", '[');
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
@@ -225,9 +225,9 @@ static void mean_member(struct json *json, const char *name, double sum, double 
         json_raw(json, "null");
 }
 
-static void pair_object(struct json *json, const struct ranking *ranking,
+static void pair_object(struct json *json, const struct reuse_ranking *ranking,
                         const struct reuse_figures *figures, struct source_cache *sources,
-                        const struct rank_reuse_pair *pair)
+                        const struct reuse_pair *pair)
 {
     json_begin_item(json);
     json_decimal(json, "share", pair->share, 6);
@@ -238,29 +238,29 @@ static void pair_object(struct json *json, const struct ranking *ranking,
     json_decimal(json, "reuses", pair->weight, 15);
     mean_member(json, "time_mean", pair->time, pair->weight, true);
     mean_member(json, "stack_mean", pair->stack, pair->weight, ranking->distances);
-    json_context(json, "use", ranking->profile, pair->use);
-    json_context(json, "reuse", ranking->profile, pair->reuse);
+    json_context(json, "use", ranking->places->profile, pair->use);
+    json_context(json, "reuse", ranking->places->profile, pair->reuse);
     shape_members(json, ranking, figures, sources, pair);
     saves_member(json, ranking, figures, pair);
     json_close(json, '}');
 }
 
-static void pairs_member(struct json *json, const struct ranking *ranking,
+static void pairs_member(struct json *json, const struct reuse_ranking *ranking,
                          const struct reuse_figures *figures, const struct report_options *options)
 {
     struct source_cache sources = {.enabled = options->sources,
-                                   .not_newer_than_ns = ranking->profile->run.start_ns};
+                                   .not_newer_than_ns = ranking->places->profile->run.start_ns};
     unsigned limit = options->limit;
     json_key(json, "ranked_beyond_bytes");
     if (ranking->distances)
         fprintf(json->out, "%" PRIu64, ranking->caches[ranking->near_cache].bytes);
     else
         json_raw(json, "null");
-    json_count(json, "pairs_total", ranking->reuse_pairs_count);
+    json_count(json, "pairs_total", ranking->pairs_count);
     json_begin(json, "pairs", '[');
-    for (size_t i = 0;
-         i < ranking->reuse_pairs_count && (limit == 0 || i < limit) && !ferror(json->out); i++)
-        pair_object(json, ranking, figures, &sources, &ranking->reuse_pairs[i]);
+    for (size_t i = 0; i < ranking->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
+         i++)
+        pair_object(json, ranking, figures, &sources, &ranking->pairs[i]);
     json_close(json, ']');
     source_free(&sources);
 }
@@ -304,25 +304,37 @@ static void agreement_members(struct json *json, const struct reuse_figures *fig
         json_decimal(json, "stack_agreement", figures_agreement(figures), 6);
 }
 
-bool json_reuse(struct json *json, const struct ranking *ranking,
-                const struct report_options *options)
+static void members(struct json *json, const struct reuse_ranking *ranking,
+                    const struct reuse_figures *figures, const struct report_options *options)
 {
-    struct reuse_figures *figures = malloc(sizeof *figures);
-    if (!figures)
-        return false;
-    figures_reuse(ranking->profile, figures);
+    const struct profile *profile = ranking->places->profile;
     json_begin(json, "reuse", '{');
     reuse_totals(json, &figures->totals);
-    samples_members(json, ranking->profile);
+    samples_members(json, profile);
     pace_member(json, figures);
     histograms_members(json, figures, options->paper_bins);
     ratios_member(json, figures);
     json_text(json, "miss_ratio_from", figures->totals.stack ? "stack" : "stack_from_time");
-    caches_member(json, ranking->profile, figures);
-    what_if_member(json, ranking->profile, figures);
+    caches_member(json, profile, figures);
+    what_if_member(json, profile, figures);
     agreement_members(json, figures);
     pairs_member(json, ranking, figures, options);
     json_close(json, '}');
+}
+
+bool reuse_json(struct json *json, const struct places *places,
+                const struct report_options *options)
+{
+    struct reuse_ranking ranking;
+    if (places->profile->reuses_count == 0)
+        return true;
+    struct reuse_figures *figures = malloc(sizeof *figures);
+    bool good = figures && reuse_rank(places, &ranking);
+    if (good) {
+        figures_reuse(places->profile, figures);
+        members(json, &ranking, figures, options);
+        reuse_rank_free(&ranking);
+    }
     free(figures);
-    return true;
+    return good;
 }

@@ -3,7 +3,7 @@
  * Pairs of places for people: how far apart they use the same data, where their paths part, the
  * loops around them, what would bring them together, and what that could save.
  */
-#include "show/print.h"
+#include "reuse/internal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,59 +17,54 @@ enum {
 /* A pair below that is not worth anybody's time. */
 static const double least_share = 0.005;
 
-static bool any_far(const struct ranking *ranking)
+static bool any_far(const struct reuse_ranking *ranking)
 {
-    return ranking->reuse_pairs_count && ranking->reuse_pairs[0].far > 0;
+    return ranking->pairs_count && ranking->pairs[0].far > 0;
 }
 
-static size_t pairs_shown(const struct printer *printer)
+static size_t pairs_shown(const struct printer *printer, const struct reuse_ranking *ranking)
 {
-    const struct ranking *ranking = &printer->ranking;
-    size_t shown = ranking->reuse_pairs_count;
+    size_t shown = ranking->pairs_count;
     if (printer->options->limit == 0)
         return shown;
     if (shown > printer->options->limit)
         shown = printer->options->limit;
-    while (shown && (any_far(ranking) ? ranking->reuse_pairs[shown - 1].far_share
-                                      : ranking->reuse_pairs[shown - 1].share) < least_share)
+    while (shown && (any_far(ranking) ? ranking->pairs[shown - 1].far_share
+                                      : ranking->pairs[shown - 1].share) < least_share)
         shown--;
     return shown;
 }
 
-void print_reuse_narrow(struct printer *printer)
+void reuse_narrow(struct printer *printer, const struct reuse_ranking *ranking)
 {
-    for (size_t i = 0; i < pairs_shown(printer); i++) {
-        print_narrow(printer, printer->ranking.reuse_pairs[i].use_place);
-        print_narrow(printer, printer->ranking.reuse_pairs[i].reuse_place);
+    for (size_t i = 0; i < pairs_shown(printer, ranking); i++) {
+        print_narrow(printer, ranking->pairs[i].use_place);
+        print_narrow(printer, ranking->pairs[i].reuse_place);
     }
-}
-
-bool print_reuse_is_cut(const struct printer *printer)
-{
-    return pairs_shown(printer) < printer->ranking.reuse_pairs_count;
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-static void add_distances(const struct printer *printer, const struct reuse_figures *figures,
-                          const struct rank_reuse_pair *pair, char *line, size_t bytes)
+static void add_distances(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                          const struct reuse_pair *pair, char *line, size_t bytes)
 {
     char number[32], size[32];
     double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
-    if (printer->ranking.distances)
+    if (ranking->distances)
         print_add(line, bytes, "on average %s%s %s (%s) and ",
                   figures->totals.stack ? "" : "about ", print_short(distance, number),
-                  print_unit(&figures->totals, distance),
+                  reuse_unit(&figures->totals, distance),
                   print_bytes(distance * figures->totals.unit_bytes, size));
     print_add(line, bytes, "%s%s accesses later", figures->paced ? "about " : "",
               print_short(pair->time / weight, number));
 }
 
-static void print_head(struct printer *printer, const struct reuse_figures *figures,
-                       const struct rank_reuse_pair *pair, size_t number)
+static void print_head(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures, const struct reuse_pair *pair,
+                       size_t number)
 {
     char head[64], line[TEXT_BYTES] = "", share[32];
-    bool by_distance = any_far(&printer->ranking);
+    bool by_distance = any_far(ranking);
     snprintf(head, sizeof head, "#%zu  %s", number,
              print_percent(by_distance ? pair->far_share : pair->share, share));
     fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
@@ -80,7 +75,7 @@ static void print_head(struct printer *printer, const struct reuse_figures *figu
         print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->interval.low,
                   100 * pair->interval.high);
     print_add(line, sizeof line, "; ");
-    add_distances(printer, figures, pair, line, sizeof line);
+    add_distances(ranking, figures, pair, line, sizeof line);
     if (figures->sampled && pair->count < FEW_REUSES)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
                   print_plural(pair->count));
@@ -161,7 +156,7 @@ static void print_parting(struct printer *printer, const struct shape *shape)
     print_labelled(printer, "paths part in", line);
 }
 
-static void print_places(struct printer *printer, const struct rank_reuse_pair *pair,
+static void print_places(struct printer *printer, const struct reuse_pair *pair,
                          const struct shape *shape, struct chain chains[2])
 {
     char remark[TEXT_BYTES];
@@ -189,10 +184,9 @@ static void print_places(struct printer *printer, const struct rank_reuse_pair *
 
 /* ---- what to do ------------------------------------------------------------------------------ */
 
-static void print_saving(struct printer *printer, const struct reuse_figures *figures,
-                         const struct rank_reuse_pair *pair)
+static void print_saving(struct printer *printer, const struct reuse_ranking *ranking,
+                         const struct reuse_figures *figures, const struct reuse_pair *pair)
 {
-    const struct ranking *ranking = &printer->ranking;
     char line[TEXT_BYTES] = "", name[64];
     int digits = figures->sampled ? 1 : 2;
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
@@ -204,7 +198,7 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
         print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
                   figures->sampled ? "about " : "", digits, 100 * ratio, digits, 100 * without,
                   ranking->caches[i].level ? "" : "a cache of ",
-                  print_cache(&ranking->caches[i], name));
+                  reuse_cache(&ranking->caches[i], name));
     }
     if (!line[0])
         return;
@@ -214,23 +208,22 @@ static void print_saving(struct printer *printer, const struct reuse_figures *fi
     print_wrap(printer, DIM, 6, 6, whole);
 }
 
-static void print_pair(struct printer *printer, const struct reuse_figures *figures,
-                       const struct rank_reuse_pair *pair, size_t number, struct chain chains[2])
+static void print_pair(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures, const struct reuse_pair *pair,
+                       size_t number, struct chain chains[2])
 {
     struct shape shape;
-    shape_find(&printer->ranking, pair, &shape);
-    print_head(printer, figures, pair, number);
+    shape_find(ranking->places, pair, &shape);
+    print_head(printer, ranking, figures, pair, number);
     print_places(printer, pair, &shape, chains);
-    print_saving(printer, figures, pair);
-    struct transform transform =
-        transform_pair(&printer->ranking, figures, &printer->sources, pair, &shape);
+    print_saving(printer, ranking, figures, pair);
+    struct transform transform = transform_pair(ranking, figures, &printer->sources, pair, &shape);
     if (transform.kind != TRANSFORM_NONE)
         print_given(printer, transform.text, number);
 }
 
-static void print_order(struct printer *printer)
+static void print_order(struct printer *printer, const struct reuse_ranking *ranking)
 {
-    const struct ranking *ranking = &printer->ranking;
     const struct profile_cache *near = &ranking->caches[ranking->near_cache];
     char order[TEXT_BYTES], name[64];
     if (!any_far(ranking))
@@ -239,29 +232,30 @@ static void print_order(struct printer *printer)
         snprintf(order, sizeof order, "ordered by their time distance");
     else
         snprintf(order, sizeof order, "ordered by their distance beyond %s",
-                 print_cache(near, name));
+                 reuse_cache(near, name));
     fprintf(printer->out, "\n%sReuses by place%s  ", print_on(printer, STRONG), print_off(printer));
     print_wrap(printer, PLAIN, 17, 2, order);
 }
 
-bool print_reuse_pairs(struct printer *printer, const struct reuse_figures *figures)
+bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *ranking,
+                       const struct reuse_figures *figures)
 {
-    const struct ranking *ranking = &printer->ranking;
-    size_t shown = pairs_shown(printer);
+    size_t shown = pairs_shown(printer, ranking);
     struct chain *chains = malloc(2 * sizeof *chains);
     double rest = 0;
     if (!chains)
         return false;
     printer->given_count = 0;
-    print_order(printer);
+    print_order(printer, ranking);
     for (size_t i = 0; i < shown; i++)
-        print_pair(printer, figures, &ranking->reuse_pairs[i], i + 1, chains);
+        print_pair(printer, ranking, figures, &ranking->pairs[i], i + 1, chains);
     free(chains);
-    for (size_t i = shown; i < ranking->reuse_pairs_count; i++)
-        rest += ranking->reuse_pairs[i].share;
-    if (shown < ranking->reuse_pairs_count)
+    for (size_t i = shown; i < ranking->pairs_count; i++)
+        rest += ranking->pairs[i].share;
+    if (shown < ranking->pairs_count)
         fprintf(printer->out, "\n  %s%zu %s, together %.1f %% of the reuses%s\n",
-                print_on(printer, DIM), ranking->reuse_pairs_count - shown,
+                print_on(printer, DIM), ranking->pairs_count - shown,
                 shown ? "more" : "of less than 0.5 % each", 100 * rest, print_off(printer));
+    printer->next.cut |= shown < ranking->pairs_count;
     return true;
 }

@@ -8,7 +8,7 @@
  * Loops are known of the innermost frame of a segment; what its callers in the segment have are
  * among them.
  */
-#include "show/parts.h"
+#include "reuse/internal.h"
 
 #include <string.h>
 
@@ -94,13 +94,13 @@ static size_t segment_end(const struct profile *profile, const struct path *path
     return end;
 }
 
-static bool same_segment(const struct ranking *ranking, const struct path *use,
+static bool same_segment(const struct places *places, const struct path *use,
                          const struct path *reuse, size_t first, size_t use_end, size_t reuse_end)
 {
     if (use_end != reuse_end)
         return false;
     for (size_t i = first; i < use_end; i++)
-        if (ranking->classes[use->frames[i]] != ranking->classes[reuse->frames[i]])
+        if (places->classes[use->frames[i]] != places->classes[reuse->frames[i]])
             return false;
     return true;
 }
@@ -130,21 +130,21 @@ static void add_rest(const struct profile *profile, const struct path *path, siz
     }
 }
 
-static void find_loops(const struct ranking *ranking, const struct path *use,
+static void find_loops(const struct places *places, const struct path *use,
                        const struct path *reuse, struct shape *shape)
 {
-    const struct profile *profile = ranking->profile;
+    const struct profile *profile = places->profile;
     size_t first = 0, use_end = 0, reuse_end = 0;
     bool together = true;
     while (together && first < use->count && first < reuse->count &&
-           (ranking->classes[use->frames[first]] == ranking->classes[reuse->frames[first]] ||
+           (places->classes[use->frames[first]] == places->classes[reuse->frames[first]] ||
             same_function(profile, use->frames[first], reuse->frames[first]))) {
         use_end = segment_end(profile, use, first);
         reuse_end = segment_end(profile, reuse, first);
         struct shape_loops use_loops = nest(profile, use->frames[use_end - 1]);
         struct shape_loops reuse_loops = nest(profile, reuse->frames[reuse_end - 1]);
         together = share(profile, &use_loops, &reuse_loops, shape) &&
-                   same_segment(ranking, use, reuse, first, use_end, reuse_end);
+                   same_segment(places, use, reuse, first, use_end, reuse_end);
         first = use_end;
     }
     add_rest(profile, use, use_end, &shape->use);
@@ -162,12 +162,12 @@ static bool is_active_below(const struct profile *profile, const struct path *pa
 }
 
 /* The deepest frame of one function on both paths, below calls at equal lines. */
-static void find_ancestor(const struct ranking *ranking, const struct path *use,
+static void find_ancestor(const struct places *places, const struct path *use,
                           const struct path *reuse, struct shape *shape)
 {
-    const struct profile *profile = ranking->profile;
+    const struct profile *profile = places->profile;
     size_t least = use->count < reuse->count ? use->count : reuse->count, at = 0;
-    while (at < least && ranking->classes[use->frames[at]] == ranking->classes[reuse->frames[at]])
+    while (at < least && places->classes[use->frames[at]] == places->classes[reuse->frames[at]])
         at++;
     if (at == least || !same_function(profile, use->frames[at], reuse->frames[at])) {
         if (at == 0)
@@ -187,15 +187,14 @@ static void find_ancestor(const struct ranking *ranking, const struct path *use,
     }
 }
 
-void shape_find(const struct ranking *ranking, const struct rank_reuse_pair *pair,
-                struct shape *shape)
+void shape_find(const struct places *places, const struct reuse_pair *pair, struct shape *shape)
 {
     struct path use, reuse;
     memset(shape, 0, sizeof *shape);
-    make_path(ranking->profile, pair->use, &use);
-    make_path(ranking->profile, pair->reuse, &reuse);
+    make_path(places->profile, pair->use, &use);
+    make_path(places->profile, pair->reuse, &reuse);
     if (!use.count || !reuse.count)
         return;
-    find_ancestor(ranking, &use, &reuse, shape);
-    find_loops(ranking, &use, &reuse, shape);
+    find_ancestor(places, &use, &reuse, shape);
+    find_loops(places, &use, &reuse, shape);
 }

@@ -3,7 +3,7 @@
  * Reuse distances for people: where the quantiles lie, coarse histograms of the distances, and,
  * where they are estimates, what these rest on.
  */
-#include "show/print.h"
+#include "reuse/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -28,7 +28,7 @@ static const double least_row = 0.0005;
 /* Model and expectation apart by more: the model's assumption shows. */
 static const double sure_agreement = 0.9;
 
-const char *print_unit(const struct profile_reuse *totals, double count)
+const char *reuse_unit(const struct profile_reuse *totals, double count)
 {
     bool one = count == 1;
     if (totals->unit_bytes == 1)
@@ -40,48 +40,6 @@ const char *print_unit(const struct profile_reuse *totals, double count)
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-const char *print_short(double value, char out[32])
-{
-    static const char units[] = " KMGTPE";
-    size_t unit = 0;
-    for (; value >= 9999.5 && unit + 2 < sizeof units; unit++)
-        value /= 1024;
-    if (unit)
-        snprintf(out, 32, value < 99.95 ? "%.1f %c" : "%.0f %c", value, units[unit]);
-    else
-        snprintf(out, 32, "%.0f", value);
-    return out;
-}
-
-const char *print_percent(double share, char out[32])
-{
-    snprintf(out, 32, share < 0.0005 ? "<0.1 %%" : "%.1f %%", 100 * share);
-    return out;
-}
-
-const char *print_time(double ns, char out[32])
-{
-    static const char *const units[] = {"ns", "µs", "ms", "s"};
-    size_t unit = 0;
-    /* 999.96 would read as 1000.0 */
-    for (; unit + 1 < BASE_COUNT(units) && ns >= 999.5; unit++)
-        ns /= 1000;
-    snprintf(out, 32, ns < 9.95 && unit && fabs(ns - round(ns)) >= 0.05 ? "%.1f %s" : "%.0f %s", ns,
-             units[unit]);
-    return out;
-}
-
-const char *print_size(uint64_t bytes, char out[32])
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-    for (; value >= 1024 && unit + 1 < BASE_COUNT(units); unit++)
-        value /= 1024;
-    snprintf(out, 32, "%.*f %s", value >= 100 || value == floor(value) ? 0 : 2, value, units[unit]);
-    return out;
-}
-
 /* Powers of two: 512, 4K, 1M. */
 static const char *power_name(uint64_t value, char out[32])
 {
@@ -91,25 +49,6 @@ static const char *power_name(uint64_t value, char out[32])
         value /= 1024;
     snprintf(out, 32, unit ? "%" PRIu64 "%c" : "%" PRIu64, value, units[unit]);
     return out;
-}
-
-const char *print_bar(double share, unsigned most, char out[4 * PRINT_BAR + 1])
-{
-    static const char *const eighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-    unsigned filled = (unsigned)(share * most * 8 + 0.5), columns = filled / 8;
-    out[0] = 0;
-    for (unsigned i = 0; i < columns && i < most; i++)
-        strcat(out, "█");
-    if (columns < most)
-        strcat(out, eighths[filled % 8]);
-    return out;
-}
-
-void print_pad(struct printer *printer, const char *text, unsigned columns, bool right)
-{
-    unsigned used = name_columns(text);
-    int blanks = used < columns ? (int)(columns - used) : 0;
-    fprintf(printer->out, "%*s%s%*s", right ? blanks : 0, "", text, right ? 0 : blanks, "");
 }
 
 /* ---- overview -------------------------------------------------------------------------------- */
@@ -133,7 +72,7 @@ static void print_totals(struct printer *printer, const struct reuse_figures *fi
     print_add(line, sizeof line, "%s%s %s", about,
               figures->sampled ? print_short(totals->locations, number)
                                : count_text(totals->locations, number),
-              print_unit(totals, totals->locations));
+              reuse_unit(totals, totals->locations));
     if (totals->unit_bytes > 1)
         print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
                   print_bytes(totals->locations * totals->unit_bytes, bytes));
@@ -157,7 +96,7 @@ static void print_kept(struct printer *printer, const struct profile_reuse *tota
              print_grouped(totals->kept_accesses, number));
     print_add(line, sizeof line, "%s %s, %.3g %% of them, chosen by a hash of their address",
               print_grouped(totals->kept_locations, number),
-              print_unit(totals, (double)totals->kept_locations), 100 * totals->share_last);
+              reuse_unit(totals, (double)totals->kept_locations), 100 * totals->share_last);
     if (totals->share_first > totals->share_last)
         print_add(line, sizeof line, " (%.3g %% at first, fewer once the table was full)",
                   100 * totals->share_first);
@@ -189,7 +128,7 @@ static void print_basis(struct printer *printer, const struct reuse_figures *fig
         print_add(line, sizeof line,
                   " A watchpoint covers part of a %s: reuse of its other bytes is seen only within "
                   "the few instructions looked ahead.",
-                  print_unit(&figures->totals, 1));
+                  reuse_unit(&figures->totals, 1));
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
 }
@@ -272,7 +211,7 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
     print_quantile_row(printer, figures->paced ? "accesses, estimated" : "time distance, accesses",
                        figures, figures->time, distance_text);
     snprintf(label, sizeof label, "%s, %s", totals->stack ? "stack distance" : "stack, by model",
-             print_unit(totals, 2));
+             reuse_unit(totals, 2));
     print_quantile_row(printer, label, figures, figures_stack(figures), distance_text);
     print_quantile_row(printer, "cache that holds them", figures, figures_stack(figures),
                        room_text);
@@ -504,8 +443,9 @@ static void print_model(struct printer *printer, const struct reuse_figures *fig
     print_wrap(printer, DIM, 2, 2, line);
 }
 
-static bool print_figures(struct printer *printer, const struct reuse_figures *figures)
+static bool print_figures(struct printer *printer, const struct reuse_report *report)
 {
+    const struct reuse_figures *figures = &report->figures;
     fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
     print_totals(printer, figures);
     print_kept(printer, &figures->totals);
@@ -515,8 +455,8 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
                 figures->sampled ? " in what was sampled" : "");
         return true;
     }
-    printer->few_reuses = figures->sampled && figures->effective < LEAST_SAMPLES;
-    if (printer->few_reuses) {
+    if (figures->sampled && figures->effective < LEAST_SAMPLES) {
+        printer->next.too_few = true;
         fprintf(printer->out, "  ");
         print_wrap(printer, PLAIN, 2, 2,
                    "So few samples say little: treat these figures with caution.");
@@ -524,26 +464,55 @@ static bool print_figures(struct printer *printer, const struct reuse_figures *f
     print_quantiles(printer, figures);
     print_elapsed(printer, figures);
     print_histogram(printer, figures);
-    print_curve(printer, figures);
+    reuse_print_curve(printer, &report->ranking, figures);
     print_model(printer, figures);
-    return print_reuse_pairs(printer, figures);
+    return reuse_print_pairs(printer, &report->ranking, figures);
 }
 
-bool print_reuse(struct printer *printer)
+static bool print_findings(struct printer *printer, void *state)
 {
     static const char nothing[] = "\n%sReuse distances%s\n\n"
                                   "  No access was sampled: too little CPU time. --rate takes more "
                                   "samples, --exact\n  observes every access.\n";
     if (printer->profile->reuses_count == 0) {
-        if (strcmp(printer->profile->run.verb, "reuse") == 0)
+        if (analysis_find(printer->profile->run.verb) == &reuse_analysis)
             fprintf(printer->out, nothing, print_on(printer, STRONG), print_off(printer));
         return true;
     }
-    struct reuse_figures *figures = malloc(sizeof *figures);
-    if (!figures)
-        return false;
-    figures_reuse(printer->profile, figures);
-    bool good = print_figures(printer, figures);
-    free(figures);
-    return good;
+    return print_figures(printer, state);
 }
+
+/* ---- the slots ------------------------------------------------------------------------------- */
+
+static bool begin(const struct printer *printer, void **state)
+{
+    struct reuse_report *report = malloc(sizeof *report);
+    if (!report || !reuse_rank(&printer->places, &report->ranking)) {
+        free(report);
+        return false;
+    }
+    if (printer->profile->reuses_count)
+        figures_reuse(printer->profile, &report->figures);
+    *state = report;
+    return true;
+}
+
+static void end(void *state)
+{
+    struct reuse_report *report = state;
+    reuse_rank_free(&report->ranking);
+    free(report);
+}
+
+static void narrow(struct printer *printer, const void *state)
+{
+    const struct reuse_report *report = state;
+    reuse_narrow(printer, &report->ranking);
+}
+
+const struct analysis_text reuse_text = {
+    .begin = begin,
+    .end = end,
+    .narrow = narrow,
+    .findings = print_findings,
+};

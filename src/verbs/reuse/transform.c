@@ -29,7 +29,7 @@
  * One loop alone around both ends gives no hint: what it comes back to hangs on the data. Nor is
  * there one about layout: that a line is used in part only is not among what a profile holds.
  */
-#include "show/parts.h"
+#include "reuse/internal.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -279,8 +279,8 @@ static const char *line_of(struct source_cache *sources, const char *file, uint3
 }
 
 /* Could it change the miss ratio of any cache of the machine? */
-static bool is_worth_it(const struct ranking *ranking, const struct reuse_figures *figures,
-                        const struct rank_reuse_pair *pair)
+static bool is_worth_it(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                        const struct reuse_pair *pair)
 {
     for (size_t i = 0; i < ranking->caches_count && ranking->distances && pair->far > 0; i++) {
         double bytes = (double)ranking->caches[i].bytes;
@@ -292,11 +292,11 @@ static bool is_worth_it(const struct ranking *ranking, const struct reuse_figure
     return false;
 }
 
-struct transform transform_pair(const struct ranking *ranking, const struct reuse_figures *figures,
-                                struct source_cache *sources, const struct rank_reuse_pair *pair,
-                                const struct shape *shape)
+struct transform transform_pair(const struct reuse_ranking *ranking,
+                                const struct reuse_figures *figures, struct source_cache *sources,
+                                const struct reuse_pair *pair, const struct shape *shape)
 {
-    const struct profile *profile = ranking->profile;
+    const struct profile *profile = ranking->places->profile;
     const struct profile_frame *use = leaf_of(profile, pair->use);
     const struct profile_frame *reuse = leaf_of(profile, pair->reuse);
     char texts[2 + TRANSFORM_LINES][512];
@@ -306,9 +306,9 @@ struct transform transform_pair(const struct ranking *ranking, const struct reus
             shape->use_frame && !name_before_program(profile->frames[shape->use_frame].function),
         .shared = shape->shared.count,
         .shared_here = shape->shared_here,
-        .use_walks = shape->use.count + (shape->use_called && advice_walks_memory(use->function)),
+        .use_walks = shape->use.count + (shape->use_called && name_walks_memory(use->function)),
         .reuse_walks =
-            shape->reuse.count + (shape->reuse_called && advice_walks_memory(reuse->function)),
+            shape->reuse.count + (shape->reuse_called && name_walks_memory(reuse->function)),
         .use_called = shape->use_called,
         .reuse_called = shape->reuse_called,
         .recursive = shape->recursive,

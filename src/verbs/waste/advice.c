@@ -7,7 +7,8 @@
  *
  * A wrong hint costs more than a missing one: every rule names its evidence.
  */
-#include "show/parts.h"
+#include "show/names.h"
+#include "waste/internal.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -29,62 +30,12 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-/* A C library function by its plain, versioned or internal name: memset, __memset_avx2_erms,
-   __GI_memset, __libc_calloc. */
-static bool is_function(const char *function, const char *plain)
-{
-    if (!function)
-        return false;
-    while (*function == '_')
-        function++;
-    if (strncmp(function, "GI_", 3) == 0)
-        function += 3 + strspn(function + 3, "_");
-    if (strncmp(function, "libc_", 5) == 0)
-        function += 5;
-    static const char *const versions[] = {"avx", "sse", "ssse",  "evex",      "erms",
-                                           "c",   "chk", "ifunc", "unaligned", "generic"};
-    size_t bytes = strlen(plain);
-    if (strncmp(function, plain, bytes) != 0)
-        return false;
-    function += bytes;
-    for (size_t i = 0; *function == '_' && i < BASE_COUNT(versions); i++)
-        if (strncmp(function + 1, versions[i], strlen(versions[i])) == 0)
-            return true;
-    return *function == 0 || *function == '@';
-}
-
 static bool is_any(const struct advice_side *side, const char *const *names)
 {
     for (; *names; names++)
-        if (is_function(side->called, *names) || has_word(side->source, *names))
+        if (name_is_libc(side->called, *names) || has_word(side->source, *names))
             return true;
     return false;
-}
-
-static bool clears(const struct advice_side *side)
-{
-    static const char *const names[] = {"memset", "bzero", "calloc", "explicit_bzero", NULL};
-    return is_any(side, names);
-}
-
-static bool copies(const struct advice_side *side)
-{
-    static const char *const names[] = {"memcpy", "memmove", "mempcpy", "strcpy",
-                                        "stpcpy", "strncpy", NULL};
-    return is_any(side, names);
-}
-
-static bool compares(const struct advice_side *side)
-{
-    static const char *const names[] = {"strcmp", "strncmp", "strcasecmp", "memcmp",
-                                        "strlen", "strchr",  "memchr",     NULL};
-    return is_any(side, names);
-}
-
-bool advice_walks_memory(const char *function)
-{
-    const struct advice_side side = {.called = function};
-    return clears(&side) || copies(&side) || compares(&side);
 }
 
 /* The line where a function begins: its prologue saves registers there. */
@@ -128,10 +79,10 @@ static const char *dead_advice(const struct advice_facts *facts)
     if (facts->kernel)
         return "The kernel fills this buffer before anything reads what the program stored there: "
                "the first store can usually be left out.";
-    if (clears(&facts->first))
+    if (is_any(&facts->first, names_clear))
         return "Memory is cleared and then written before it is read: do not clear it, or clear "
                "only the part that is not written anyway.";
-    if (copies(&facts->first) && copies(&facts->second))
+    if (is_any(&facts->first, names_copy) && is_any(&facts->second, names_copy))
         return "Data is copied, then overwritten before it is read: copy once, at the end.";
     if (opens_function(&facts->first))
         return "This line is the start of a function, where registers are saved: the next call "
@@ -166,10 +117,10 @@ static const char *silent_advice(const struct advice_facts *facts)
         return "The call pushes the same return address as the call before it: small functions are "
                "called very often from here. Inline them, or call them less often: in a search, "
                "use an index or a larger hash table.";
-    if (clears(&facts->second))
+    if (is_any(&facts->second, names_clear))
         return "The memory that is cleared still holds zeroes: clear only what has been used "
                "since.";
-    if (copies(&facts->second))
+    if (is_any(&facts->second, names_copy))
         return "The copy writes values that are already there: copy only when the source has "
                "changed.";
     if (opens_function(&facts->second))
@@ -194,7 +145,8 @@ static const char *load_advice(const struct advice_facts *facts)
     if (is_call(&facts->second))
         return "The same return address is popped again: small functions are called very often "
                "here; inlining them may pay.";
-    if (compares(&facts->second) && (facts->same_place || compares(&facts->first)))
+    if (is_any(&facts->second, names_compare) &&
+        (facts->same_place || is_any(&facts->first, names_compare)))
         return "The same bytes are compared or searched again and again: usually a linear search. "
                "A hash table, a sorted index, or a remembered result avoids it.";
     if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+/* Paths and calling contexts in exports. */
+#include "export/samples.h"
+#include "paths/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const struct walk_kind paths = {.name = "path",
+                                       .finding = "A path through a function was taken."};
+static const struct walk_kind contexts = {.name = "context",
+                                          .finding = "A function was called in this context."};
+
+static const struct walk_kind *const kinds[] = {&paths, &contexts, NULL};
+
+enum { PATH_NAME_BYTES = 160 };
+
+/* "path 3: lines 12 15 17"; of a long path the beginning, as its number tells it apart. */
+static void path_name(const struct profile *profile, const struct profile_path *path,
+                      char out[PATH_NAME_BYTES])
+{
+    size_t used = (size_t)snprintf(out, PATH_NAME_BYTES, "path %" PRIu64, path->number);
+    uint32_t last = 0;
+    for (uint32_t i = 0; i < path->steps && used < PATH_NAME_BYTES; i++) {
+        uint32_t id = profile->path_steps[path->first_step + i].block;
+        const struct profile_path_block *block = &profile->path_blocks[id];
+        uint32_t line = block->lines ? profile->path_lines[block->first_line].line : 0;
+        if (line && line != last)
+            used += (size_t)snprintf(out + used, PATH_NAME_BYTES - used, "%s%" PRIu32,
+                                     last ? " " : ": lines ", line);
+        last = line ? line : last;
+    }
+    if (used >= PATH_NAME_BYTES)
+        memcpy(out + PATH_NAME_BYTES - 4, "...", 4);
+}
+
+static void add_paths(struct walk *walk, const struct profile *profile)
+{
+    uint32_t metric = walk_add_metric(walk, "events", "count", "the chosen event");
+    walk_add_metric(walk, "cycles", "cycles", "time stamp cycles, without callees");
+    walk_add_metric(walk, "misses", "count", "simulated misses of the first-level data cache");
+    walk_add_metric(walk, "instructions", "count", "instructions executed");
+    walk_add_metric(walk, "loads", "count", "loads executed");
+    walk_add_metric(walk, "stores", "count", "stores executed");
+    walk_add_metric(walk, "count", "count", "executions of paths");
+    for (size_t i = 0; i < profile->paths_count; i++) {
+        const struct profile_path *path = &profile->paths[i];
+        const struct profile_path_function *function = &profile->path_functions[path->function];
+        double values[] = {path->events,        path->cycles,
+                           path->misses,        (double)path->instructions,
+                           (double)path->loads, (double)path->stores,
+                           (double)path->count};
+        char name[PATH_NAME_BYTES];
+        path_name(profile, path, name);
+        walk_add(walk,
+                 (struct walk_sample){
+                     .kind = &paths,
+                     .head = walk_add_place(walk, function->function, function->file,
+                                            function->module, function->address, function->line, 0),
+                     .leaf = walk_add_name(walk, name, function->file, function->module),
+                     .detail = walk_string(walk, name),
+                     .metric = metric,
+                     .count = BASE_COUNT(values)},
+                 values);
+    }
+}
+
+/* The tree's own metrics: those of its paths are in the paths'. */
+static void add_contexts(struct walk *walk, const struct profile *profile)
+{
+    uint32_t metric =
+        walk_add_metric(walk, "context_cycles", "cycles", "the same, by calling context");
+    walk_add_metric(walk, "context_misses", "count", "the same, by calling context");
+    walk_add_metric(walk, "context_instructions", "count", "the same, by calling context");
+    walk_add_metric(walk, "activations", "count", "calls, by calling context");
+    for (uint32_t i = 1; i < profile->vertices_count; i++) {
+        const struct profile_vertex *vertex = &profile->vertices[i];
+        double values[] = {vertex->cycles, vertex->misses, vertex->instructions,
+                           (double)vertex->count};
+        /* A root's count is of threads. */
+        if (vertex->function)
+            walk_add(walk,
+                     (struct walk_sample){.kind = &contexts,
+                                          .vertices = true,
+                                          .first = i,
+                                          .head = UINT32_MAX,
+                                          .leaf = UINT32_MAX,
+                                          .metric = metric,
+                                          .count = BASE_COUNT(values)},
+                     values);
+    }
+}
+
+static void add_samples(struct walk *walk, const struct profile *profile,
+                        const struct export_options *options)
+{
+    (void)options;
+    if (!paths_are_in(profile))
+        return;
+    add_paths(walk, profile);
+    add_contexts(walk, profile);
+}
+
+const struct analysis_export paths_export = {.kinds = kinds, .samples = add_samples};

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/* Reuses in exports. */
+#include "export/samples.h"
+#include "reuse/internal.h"
+
+static const struct walk_kind reuses = {
+    .name = "reuse", .separator = "[uses again the data of]", .finding = "Data is used again."};
+
+static const struct walk_kind *const kinds[] = {&reuses, &walk_sampled, NULL};
+
+static void add_samples(struct walk *walk, const struct profile *profile,
+                        const struct export_options *options)
+{
+    (void)options;
+    if (!profile->reuse_pairs_count && analysis_find(profile->run.verb) != &reuse_analysis)
+        return;
+    uint32_t metric = walk_add_metric(walk, "reuses", "count", "uses of data used before");
+    walk_add_metric(walk, "time_distance", "accesses", "accesses between use and reuse, summed");
+    walk_add_metric(walk, "stack_distance", "count",
+                    "different locations between use and reuse, summed");
+    walk_add_metric(walk, "seen", "count", "reuses that were seen");
+    uint32_t samples = walk_add_metric(walk, "reuse_samples", "count", "accesses sampled");
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
+        const struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
+        double values[] = {pair->weight, pair->time, pair->stack, (double)pair->count};
+        walk_add(walk,
+                 (struct walk_sample){.kind = &reuses,
+                                      .first = pair->use,
+                                      .second = pair->reuse,
+                                      .head = UINT32_MAX,
+                                      .leaf = UINT32_MAX,
+                                      .metric = metric,
+                                      .count = BASE_COUNT(values)},
+                 values);
+    }
+    walk_add_sampled(walk, PROFILE_REUSE, samples);
+}
+
+const struct analysis_export reuse_export = {.kinds = kinds, .samples = add_samples};

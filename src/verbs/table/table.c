@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+/* The verbs that know what to make of a profile. */
+#include "analysis/analysis.h"
+#include "interference/interference.h"
+#include "paths/paths.h"
+#include "reuse/reuse.h"
+#include "waste/waste.h"
+
+#include <stddef.h>
+
+const struct analysis *const analyses[] = {
+    &waste_analysis, &reuse_analysis, &paths_analysis, &interference_analysis, NULL,
+};

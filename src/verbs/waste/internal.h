@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/* Between the files of waste: findings merged and ranked (rank.c), what a pattern usually means
+   (advice.c); for people (text.c) and as JSON (json.c). */
+#ifndef HEADROOM_WASTE_INTERNAL_H
+#define HEADROOM_WASTE_INTERNAL_H
+
+#include "show/json.h"
+#include "show/places.h"
+#include "show/print.h"
+#include "waste/waste.h"
+
+/* Does the profile hold kinds of waste? */
+bool waste_is_in(const struct profile *profile);
+
+/* ---- ranking ------------------------------------------------------------------------------ */
+
+/* Findings whose contexts read the same in the source, added up. */
+struct waste_pair {
+    uint32_t first, second; /* context ids of the heaviest finding: they stand for all  */
+    uint32_t first_place, second_place; /* equal place: equal source context             */
+    double waste_bytes, use_bytes, waste_squares;
+    double heaviest; /* waste of the finding that first and second come from     */
+    uint64_t waste_traps, use_traps, kernel_traps, likely_traps, float_traps;
+    double kernel_waste;        /* exact: waste that the kernel's accesses made           */
+    bool kernel;                /* the second access was the kernel's, mostly             */
+    struct profile_share share; /* of the kind's waste                                   */
+};
+
+struct waste_kind {
+    const struct profile_kind *totals;
+    struct profile_share fraction; /* waste / (waste + use)                              */
+    bool too_few;                  /* too few traps for digits; never of exact counts    */
+    struct waste_pair *pairs;      /* those with waste, largest first                    */
+    size_t pairs_count;
+};
+
+/* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
+enum { WASTE_LEAST_TRAPS = 30 };
+
+struct waste_ranking {
+    const struct places *places;
+    struct waste_kind kinds[PROFILE_KINDS];
+    size_t kinds_count;
+};
+
+/* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. False:
+   no memory; *ranking is then untouched. */
+bool waste_rank(const struct places *places, uint8_t kinds, struct waste_ranking *ranking);
+void waste_rank_free(struct waste_ranking *ranking);
+
+/* ---- advice --------------------------------------------------------------------------------- */
+
+struct advice_side {
+    const struct profile_frame *leaf; /* innermost frame                       */
+    const char *called;               /* function of the innermost frame       */
+    const char *source;               /* its line, or NULL                     */
+};
+
+struct advice_facts {
+    uint32_t kind;
+    struct advice_side first, second;
+    bool same_place;    /* both contexts read the same, to the line             */
+    bool same_function; /* innermost frames in one function, on different lines */
+    bool nested;        /* one is called, directly or not, by the other's function */
+    bool kernel;        /* the second access was the kernel's, mostly           */
+};
+
+/* What the pattern usually means and what is usually done; NULL if nothing can be said. */
+const char *advice_for(const struct advice_facts *facts);
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+extern const struct analysis_text waste_text;
+
+extern const struct analysis_compare waste_compare;
+extern const struct analysis_export waste_export;
+extern const struct analysis_view waste_view;
+
+bool waste_json(struct json *json, const struct places *places,
+                const struct report_options *options);
+
+#endif

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/* Waste for people: how much of each kind, the pairs with both contexts, what they usually mean,
+ * what was not seen. */
+#include "waste/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
+
+    /* The table of the kinds: 2 more to its left, 80 at most in all. */
+    KIND_COLUMNS = 17,
+    WASTED_COLUMNS = 10,
+    INTERVAL_COLUMNS = 20,
+    COUNT_COLUMNS = 10,
+    BYTES_COLUMNS = 15,
+};
+
+/* An exact finding below that is right, and still not worth anybody's time. */
+static const double least_share = 0.005;
+
+struct words {
+    const char *heading; /* "Dead stores"            */
+    const char *rows;    /* "dead stores"            */
+    const char *meaning; /* what was wasted          */
+    const char *wasted;  /* "dead bytes"             */
+    const char *first, *second;
+};
+
+static const struct words kind_words[PROFILE_KINDS] = {
+    [PROFILE_DEAD] = {"Dead stores", "dead stores", "of the bytes stored were overwritten unread",
+                      "dead bytes", "stored", "overwritten"},
+    [PROFILE_SILENT] = {"Stores of an unchanged value (silent)", "silent stores",
+                        "of the bytes stored", "silent bytes", "stored", "stored again"},
+    [PROFILE_LOAD] = {"Redundant loads", "redundant loads",
+                      "of the bytes loaded were loaded before, unchanged", "redundant bytes",
+                      "loaded", "loaded again"},
+};
+
+/* A finding that rests on a single verdict may be luck: at the end of the list, it is left out. */
+static bool worth_showing(const struct printer *printer, const struct waste_pair *pair)
+{
+    return printer->places.exact ? pair->share.share >= least_share : pair->waste_traps >= 2;
+}
+
+static size_t pairs_shown(const struct printer *printer, const struct waste_kind *kind)
+{
+    size_t shown = kind->pairs_count;
+    if (printer->options->limit == 0)
+        return shown;
+    if (shown > printer->options->limit)
+        shown = printer->options->limit;
+    while (shown && !worth_showing(printer, &kind->pairs[shown - 1]))
+        shown--;
+    return shown;
+}
+
+static void narrow(struct printer *printer, const void *state)
+{
+    const struct waste_ranking *ranking = state;
+    for (size_t k = 0; k < ranking->kinds_count; k++) {
+        const struct waste_kind *kind = &ranking->kinds[k];
+        for (size_t i = 0; i < pairs_shown(printer, kind); i++) {
+            print_narrow(printer, kind->pairs[i].first_place);
+            print_narrow(printer, kind->pairs[i].second_place);
+        }
+    }
+}
+
+/* ---- summary --------------------------------------------------------------------------------- */
+
+static void print_row_head(struct printer *printer, const struct waste_kind *kind,
+                           const char *wasted)
+{
+    fprintf(printer->out, "  %-*s%s", KIND_COLUMNS, kind_words[kind->totals->kind].rows,
+            print_on(printer, BOLD));
+    print_pad(printer, wasted, WASTED_COLUMNS, true);
+    fputs(print_off(printer), printer->out);
+}
+
+static void print_exact_row(struct printer *printer, const struct waste_kind *kind)
+{
+    char wasted[32] = "—", waste[32], judged[32];
+    const struct profile_kind *totals = kind->totals;
+    if (kind->fraction.known)
+        snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
+    print_row_head(printer, kind, wasted);
+    fprintf(printer->out, "%*s%*s\n", BYTES_COLUMNS, print_bytes(totals->waste_bytes, waste),
+            BYTES_COLUMNS, print_bytes(totals->waste_bytes + totals->use_bytes, judged));
+}
+
+static void print_summary_row(struct printer *printer, const struct waste_kind *kind)
+{
+    char samples[32], armed[32], traps[32], wasted[32], interval[32];
+    const struct profile_kind *totals = kind->totals;
+    if (kind->too_few) {
+        snprintf(wasted, sizeof wasted, "—");
+        snprintf(interval, sizeof interval, "too few samples");
+    } else {
+        snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
+        snprintf(interval, sizeof interval, "%.1f – %.1f %%", 100 * kind->fraction.low,
+                 100 * kind->fraction.high);
+    }
+    print_grouped(totals->samples, samples);
+    print_grouped(totals->armed, armed);
+    print_grouped(totals->waste_traps + totals->use_traps, traps);
+    print_row_head(printer, kind, wasted);
+    print_pad(printer, interval, INTERVAL_COLUMNS, true);
+    fprintf(printer->out, "%*s%*s%*s\n", COUNT_COLUMNS, samples, COUNT_COLUMNS, armed,
+            COUNT_COLUMNS, traps);
+}
+
+/* What nobody knows the verb of is taken for waste, of which there is none. */
+static bool is_expected(const struct profile *profile)
+{
+    const struct analysis *recorded = analysis_find(profile->run.verb);
+    return !recorded || recorded == &waste_analysis;
+}
+
+static void print_summary(struct printer *printer, const void *state)
+{
+    const struct waste_ranking *ranking = state;
+    bool exact = printer->places.exact;
+    if (ranking->kinds_count && exact)
+        fprintf(printer->out, "\n  %s%*s%*s%*s%s\n", print_on(printer, DIM),
+                KIND_COLUMNS + WASTED_COLUMNS, "wasted", BYTES_COLUMNS, "wasted bytes",
+                BYTES_COLUMNS, "of bytes", print_off(printer));
+    else if (ranking->kinds_count || is_expected(printer->profile))
+        fprintf(printer->out, "\n  %s%*s%*s%*s%*s%*s%s\n", print_on(printer, DIM),
+                KIND_COLUMNS + WASTED_COLUMNS, "wasted", INTERVAL_COLUMNS, "95 % interval",
+                COUNT_COLUMNS, "samples", COUNT_COLUMNS, "followed", COUNT_COLUMNS, "decided",
+                print_off(printer));
+    for (size_t i = 0; i < ranking->kinds_count; i++)
+        (exact ? print_exact_row : print_summary_row)(printer, &ranking->kinds[i]);
+}
+
+/* ---- pairs ----------------------------------------------------------------------------------- */
+
+static struct advice_side advice_side(struct printer *printer, const struct chain *chain,
+                                      char *source, size_t source_bytes)
+{
+    struct advice_side side = {0};
+    if (chain->count == 0)
+        return side;
+    side.leaf = print_frame_at(printer, chain, chain->count - 1);
+    side.called = side.leaf->function;
+    if (source_line(&printer->sources, side.leaf->file, side.leaf->line, source, source_bytes))
+        side.source = source;
+    return side;
+}
+
+/* Does one chain go on below the function that the other ends in? */
+static bool is_nested(const struct printer *printer, const struct chain *a, const struct chain *b)
+{
+    const struct chain *shorter = a->count < b->count ? a : b;
+    const struct chain *longer = a->count < b->count ? b : a;
+    if (shorter->count == 0 || shorter->count == longer->count)
+        return false;
+    for (size_t i = 0; i + 1 < shorter->count; i++)
+        if (shorter->frames[i] != longer->frames[i])
+            return false;
+    const char *ends = print_frame_at(printer, shorter, shorter->count - 1)->function;
+    const char *goes_on = print_frame_at(printer, longer, shorter->count - 1)->function;
+    return ends && goes_on && strcmp(ends, goes_on) == 0;
+}
+
+static void print_advice(struct printer *printer, const struct waste_kind *kind,
+                         const struct waste_pair *pair, size_t number, const struct chain *first,
+                         const struct chain *second)
+{
+    char first_source[TEXT_BYTES], second_source[TEXT_BYTES];
+    /* Without lines all of a function reads the same, which supports nothing. */
+    bool lines = first->count && second->count &&
+                 print_frame_at(printer, first, first->count - 1)->line &&
+                 print_frame_at(printer, second, second->count - 1)->line;
+    struct advice_facts facts = {
+        .kind = kind->totals->kind,
+        .first = advice_side(printer, first, first_source, sizeof first_source),
+        .second = advice_side(printer, second, second_source, sizeof second_source),
+        .same_place = lines && pair->first_place == pair->second_place,
+        .nested = is_nested(printer, first, second),
+        .kernel = pair->kernel,
+    };
+    facts.same_function = lines && facts.first.called && facts.second.called && !facts.same_place &&
+                          strcmp(facts.first.called, facts.second.called) == 0;
+    const char *advice = advice_for(&facts);
+    if (!advice)
+        return;
+    print_given(printer, advice, number);
+}
+
+static void print_pair_head(struct printer *printer, const struct waste_kind *kind,
+                            const struct waste_pair *pair, size_t number)
+{
+    char remarks[TEXT_BYTES] = "", waste[32];
+    uint64_t traps = pair->waste_traps + pair->use_traps;
+    fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
+    if (kind->too_few)
+        fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " decided as waste%s", pair->waste_traps,
+                kind->totals->waste_traps, print_off(printer));
+    else
+        fprintf(printer->out, "%.1f %%%s of the %s", 100 * pair->share.share, print_off(printer),
+                kind_words[kind->totals->kind].wasted);
+    if (printer->places.exact)
+        fprintf(printer->out, ": %s", print_bytes(pair->waste_bytes, waste));
+    else if (!kind->too_few)
+        fprintf(printer->out, " (%.0f – %.0f %%)", 100 * pair->share.low, 100 * pair->share.high);
+    if (!kind->too_few && !printer->places.exact && pair->waste_traps < FEW_TRAPS)
+        print_add(remarks, sizeof remarks, "; weak evidence: seen %" PRIu64 " time%s",
+                  pair->waste_traps, print_plural(pair->waste_traps));
+    /* Where both places agree the likely one is as good as certain. */
+    if (pair->likely_traps * 4 > traps && pair->first_place != pair->second_place)
+        print_add(remarks, sizeof remarks, "; second line approximate");
+    if (pair->float_traps * 2 > traps)
+        print_add(remarks, sizeof remarks, "; values equal within %.3g %%",
+                  100 * printer->profile->run.fp_tolerance);
+    if (remarks[0])
+        fprintf(printer->out, "%s%s%s", print_on(printer, DIM), remarks, print_off(printer));
+    putc('\n', printer->out);
+}
+
+static void print_pair(struct printer *printer, const struct waste_kind *kind,
+                       const struct waste_pair *pair, size_t number, struct chain chains[2])
+{
+    const struct words *words = &kind_words[kind->totals->kind];
+    struct chain *first = &chains[0], *second = &chains[1];
+    print_make_chain(printer, pair->first_place, first);
+    print_make_chain(printer, pair->second_place, second);
+    print_pair_head(printer, kind, pair, number);
+    print_sides(printer, chains, pair->first_place == pair->second_place, words->first,
+                words->second);
+    print_advice(printer, kind, pair, number, first, second);
+}
+
+static void print_rest(struct printer *printer, const struct waste_kind *kind, size_t shown)
+{
+    double rest = 0;
+    for (size_t i = shown; i < kind->pairs_count; i++)
+        rest += kind->pairs[i].share.share;
+    fprintf(printer->out, "\n  %s%zu %s", print_on(printer, DIM), kind->pairs_count - shown,
+            shown                   ? "more"
+            : printer->places.exact ? "of less than 0.5 % each"
+                                    : "seen once each");
+    if (!kind->too_few)
+        fprintf(printer->out, ", together %.1f %%", 100 * rest);
+    fprintf(printer->out, "%s\n", print_off(printer));
+}
+
+static bool print_kind(struct printer *printer, const struct waste_kind *kind)
+{
+    const struct words *words = &kind_words[kind->totals->kind];
+    size_t shown = pairs_shown(printer, kind);
+    struct chain *chains;
+    printer->given_count = 0;
+    fprintf(printer->out, "\n%s%s%s", print_on(printer, STRONG), words->heading,
+            print_off(printer));
+    if (kind->too_few) {
+        uint64_t traps = kind->totals->waste_traps + kind->totals->use_traps;
+        fprintf(printer->out, "  too few samples for figures (%" PRIu64 " decided)\n", traps);
+    } else if (!kind->fraction.known) {
+        fprintf(printer->out, "  nothing to decide: no byte was accessed twice in this way\n");
+    } else {
+        fprintf(printer->out, "  %.1f %% %s\n", 100 * kind->fraction.share, words->meaning);
+    }
+    chains = malloc(2 * sizeof *chains);
+    if (!chains)
+        return false;
+    for (size_t i = 0; i < shown; i++)
+        print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
+    free(chains);
+    if (kind->pairs_count == 0 && (!printer->places.exact || kind->fraction.known))
+        fprintf(printer->out, "\n  Nothing was wasted%s.\n",
+                printer->places.exact ? "" : " in what was sampled");
+    if (shown < kind->pairs_count)
+        print_rest(printer, kind, shown);
+    return true;
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+static void print_blind_spots(struct printer *printer, const struct waste_ranking *ranking)
+{
+    char line[TEXT_BYTES] = "";
+    for (size_t i = 0; i < ranking->kinds_count; i++) {
+        const struct profile_kind *totals = ranking->kinds[i].totals;
+        if (totals->samples == 0)
+            continue;
+        print_add(line, sizeof line, "%s%.1f %% (%s)", line[0] ? ", " : "",
+                  100.0 * (double)totals->blind_longest / (double)totals->samples,
+                  kind_words[totals->kind].rows);
+    }
+    if (!line[0])
+        return;
+    fprintf(printer->out, "  ");
+    print_add(line, sizeof line, " of the samples.");
+    char whole[TEXT_BYTES * 2];
+    snprintf(whole, sizeof whole, "Longest run of samples that could not be followed: %s", line);
+    print_wrap(printer, PLAIN, 2, 2, whole);
+}
+
+/* What a reader who adds the bytes up would miss. */
+static void print_not_judged(struct printer *printer)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    char loaded[32], stored[32], line[TEXT_BYTES];
+    if (!(total.fresh_load_bytes || total.fresh_store_bytes))
+        return;
+    snprintf(line, sizeof line,
+             "Undecided, because no earlier access was seen: %s loaded, %s stored.",
+             print_bytes((double)total.fresh_load_bytes, loaded),
+             print_bytes((double)total.fresh_store_bytes, stored));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static void print_kernel(struct printer *printer)
+{
+    struct profile_exact total = profile_exact_total(printer->profile);
+    char loaded[32], stored[32], line[TEXT_BYTES];
+    if (!(total.kernel_load_bytes || total.kernel_store_bytes))
+        return;
+    snprintf(line, sizeof line, "System calls read %s of the program's memory and wrote %s.",
+             print_bytes((double)total.kernel_load_bytes, loaded),
+             print_bytes((double)total.kernel_store_bytes, stored));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static bool is_limited(const struct printer *printer, const void *state)
+{
+    const struct waste_ranking *ranking = state;
+    struct profile_exact total = profile_exact_total(printer->profile);
+    return ranking->kinds_count && (total.fresh_load_bytes || total.fresh_store_bytes ||
+                                    total.kernel_load_bytes || total.kernel_store_bytes);
+}
+
+static void print_limits(struct printer *printer, const void *state)
+{
+    const struct waste_ranking *ranking = state;
+    print_blind_spots(printer, ranking);
+    if (ranking->kinds_count) {
+        print_not_judged(printer);
+        print_kernel(printer);
+    }
+}
+
+/* ---- the whole ------------------------------------------------------------------------------- */
+
+static void find_next(struct printer *printer, const struct waste_ranking *ranking)
+{
+    struct report_next *next = &printer->next;
+    bool more = false;
+    double most = -1;
+    for (size_t i = 0; i < ranking->kinds_count; i++) {
+        const struct waste_kind *kind = &ranking->kinds[i];
+        next->too_few |= kind->too_few;
+        more = more || pairs_shown(printer, kind) < kind->pairs_count;
+        if (!kind->too_few && kind->fraction.share > most) {
+            most = kind->fraction.share;
+            next->kinds = profile_kind_names[kind->totals->kind];
+        }
+    }
+    if (!more)
+        next->kinds = NULL;
+}
+
+static bool print_findings(struct printer *printer, void *state)
+{
+    const struct waste_ranking *ranking = state;
+    bool good = true;
+    for (size_t i = 0; i < ranking->kinds_count && good; i++)
+        good = print_kind(printer, &ranking->kinds[i]);
+    find_next(printer, ranking);
+    return good;
+}
+
+static bool begin(const struct printer *printer, void **state)
+{
+    struct waste_ranking *ranking = malloc(sizeof *ranking);
+    if (!ranking || !waste_rank(&printer->places, printer->options->kinds, ranking)) {
+        free(ranking);
+        return false;
+    }
+    *state = ranking;
+    return true;
+}
+
+static void end(void *state)
+{
+    waste_rank_free(state);
+    free(state);
+}
+
+const struct analysis_text waste_text = {
+    .begin = begin,
+    .end = end,
+    .narrow = narrow,
+    .summary = print_summary,
+    .findings = print_findings,
+    .is_limited = is_limited,
+    .limits = print_limits,
+};
