@@ -11,11 +11,11 @@
  * arithmetic they may. `headroom interference` finds the markers of a program and of its libraries
  * by a table that they carry, and puts jumps in their places while it records.
  *
- * name   A string literal that tells the part to people, without % { | } " and \ . Markers with the
+ * name   A string literal that names the part for people, without % { | } " and \ . Markers with the
  *        same name belong together, in however many places of the program they are.
  * key    What the work depends on: an integer, a pointer or an enumeration. Executions are only
  *        compared with those that have the same key: a lock or a queue by its address, a transfer
- *        by its size class. 0 if there is nothing of that kind. A thread tells about a hundred keys
+ *        by its size class. 0 if there is nothing of that kind. A thread keeps about a hundred keys
  *        of a name apart; what is more is taken together.
  *
  * Nesting    BEGIN and END are brackets in one function, also recursively. END ends the innermost

@@ -6,6 +6,7 @@ setup()
     [ -x "$HEADROOM" ] || { echo "HEADROOM names no program" >&2; return 1; }
     cd "$BATS_TEST_TMPDIR" || return 1
     unset NO_COLOR PAGER DEBUGINFOD_URLS
+    export HEADROOM_CACHE= # nothing of earlier tests
     [ -z "${ALL_NEED_WATCHPOINTS:-}" ] || need_watchpoints
 }
 

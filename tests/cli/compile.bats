@@ -343,7 +343,7 @@ same_sections()
 
 @test "other compilers, no compiler, wrong options" {
     try 1 "$HEADROOM" cc sh -c true
-    one_sentence "what compiler"
+    one_sentence "cannot identify the compiler"
     try 127 "$HEADROOM" cc no-such-compiler -c a.c
     one_sentence no-such-compiler
     try 2 "$HEADROOM" cc

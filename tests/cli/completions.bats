@@ -176,3 +176,52 @@ fish_offers()
     fish_offers '--follow|--format' 'headroom waste --fo'
     fish_offers '' 'headroom report --fol'
 }
+
+# zsh_offers EXPECTED LINE: what zsh's completion system hands to the line editor, in a terminal of its own.
+zsh_offers()
+{
+    local found
+    cat >ask <<'END'
+zmodload zsh/zpty
+zpty inner zsh -f -i
+zpty -w inner 'PS1= PS2= PROMPT_EOL_MARK='
+zpty -w inner 'stty -echo; fpath=($PWD/functions $fpath); autoload -Uz compinit; compinit -u -d $PWD/dump'
+# Calls that only ask are let through; of the others the words that match are noted.
+zpty -w inner 'compadd() { builtin compadd "$@"; local code=$?; [[ ${(M)@:#-[OAD]*} ]] && return $code; local -a shown; builtin compadd -A shown "$@"; (( $#shown )) && print -rl -- $shown >> $PWD/offers; return $code }'
+zpty -w inner 'comppostfuncs+=(note_end); note_end() { : > $PWD/finished }; print rea""dy'
+zpty -r -m inner line '*ready*'
+zpty -w -n inner "$1"$'\t'
+for i in {1..600}; do [[ -e finished ]] && break; sleep 0.1; done
+zpty -d inner
+[[ -e finished ]]
+END
+    rm -f offers finished
+    zsh -f ask "$2" || { echo "zsh does not answer '$2'"; return 1; }
+    found=$([ ! -e offers ] || LC_ALL=C sort -u offers | paste -sd '|')
+    [ "$found" = "$1" ] || { echo "'$2': '$found', not '$1'"; return 1; }
+}
+
+@test "zsh offers what fits" {
+    command -v zsh >/dev/null || skip "no zsh"
+    mkdir work
+    cd work
+    mkdir functions
+    "$HEADROOM" help --generate zsh >functions/_headroom
+    zsh -n functions/_headroom
+    export HOME=$PWD
+    fill_directory
+    local profiles='a\ dir|functions|waste.headroom|waste.headroom.old'
+    zsh_offers 'report|reuse' 'headroom re'
+    zsh_offers 'report|reuse' 'headroom help re'
+    zsh_offers 'a\ dir|crash.headroom.raw.aB3xYz|functions|waste.headroom|waste.headroom.old' 'headroom report '
+    zsh_offers "$profiles" 'headroom view '
+    zsh_offers "$profiles" 'headroom diff waste.headroom '
+    zsh_offers "$profiles" 'headroom check --baseline '
+    zsh_offers 'a\ dir|functions' 'headroom cc --keep-assembly '
+    zsh_offers 'json|text' 'headroom waste --format '
+    zsh_offers 'dead|load' 'headroom waste --kinds silent,'
+    zsh_offers '--follow|--format' 'headroom waste --fo'
+    zsh_offers bzip2recover 'headroom waste --exact -- bzip2r'
+    zsh_offers notes.txt 'headroom waste cat no'
+    zsh_offers '' 'headroom view waste.headroom w'
+}

@@ -109,7 +109,7 @@ static void view(struct profile *profile)
     struct profile *before = read_sound(profile->run.verb);
     struct view_options options = {.profile_path = "p", .before_path = "b", .level = 0.05};
     size_t files = 0;
-    if (report_comparable(before, profile, error, sizeof error) == BASE_OK)
+    if (diff_comparable(before, profile, error, sizeof error) == BASE_OK)
         options.before = before;
     require(view_write(profile, &options, nowhere, &files) == BASE_OK);
     profile_free(before);
@@ -119,10 +119,10 @@ static void diff(struct profile *profile)
 {
     char error[512];
     struct profile *before = read_sound(profile->run.verb);
-    struct report_diff_options options = {.level = 0.05, .names = {"a", "b"}};
-    if (report_comparable(before, profile, error, sizeof error) == BASE_OK) {
-        require(report_diff_text(before, profile, &options, nowhere) == BASE_OK);
-        require(report_diff_json(before, profile, &options, nowhere) == BASE_OK);
+    struct diff_options options = {.level = 0.05, .names = {"a", "b"}};
+    if (diff_comparable(before, profile, error, sizeof error) == BASE_OK) {
+        require(diff_text(before, profile, &options, nowhere) == BASE_OK);
+        require(diff_json(before, profile, &options, nowhere) == BASE_OK);
     }
     profile_free(before);
 }
@@ -133,21 +133,20 @@ static void check(struct profile *profile)
                                         "paths.instructions=+1%", "interference.share=1%"};
     char clause[COMPARE_ERROR_BYTES], error[512];
     struct profile *before = read_sound(profile->run.verb);
-    if (report_comparable(before, profile, error, sizeof error) != BASE_OK)
+    if (diff_comparable(before, profile, error, sizeof error) != BASE_OK)
         goto done;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct compare_limit limits[COMPARE_LIMITS];
-        struct report_check_options options = {
+        struct check_options options = {
             .limits = limits, .level = 0.05, .names = {"a", "b"}, .root = "/x"};
-        struct report_check *made = NULL;
+        struct check *made = NULL;
         require(compare_limits_parse(texts[i], limits, &options.limits_count, clause));
-        if (report_check_make(before, profile, &options, &made, error, sizeof error) != BASE_OK)
+        if (check_make(before, profile, &options, &made, error, sizeof error) != BASE_OK)
             continue;
-        require(report_check_text(made, false, false, 100, nowhere) == BASE_OK &&
-                report_check_github(made, nowhere) == BASE_OK &&
-                report_check_markdown(made, nowhere) == BASE_OK &&
-                report_check_sarif(made, nowhere) == BASE_OK);
-        report_check_free(made);
+        require(check_text(made, false, false, 100, nowhere) == BASE_OK &&
+                check_github(made, nowhere) == BASE_OK &&
+                check_markdown(made, nowhere) == BASE_OK && check_sarif(made, nowhere) == BASE_OK);
+        check_free(made);
     }
 done:
     profile_free(before);

@@ -154,8 +154,8 @@ static int read_blocks(char **words)
     struct binary_options symbols = {0};
     int region = open(words[1], O_RDONLY | O_CLOEXEC);
     require(region >= 0);
-    return finish_import(import_blocks(words[0], region, &run, NULL, 0, &symbols, words[2], NULL,
-                                       NULL, error, sizeof error),
+    return finish_import(import_spans(words[0], region, &run, NULL, 0, &symbols, words[2], NULL,
+                                      NULL, error, sizeof error),
                          error);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Damages regions: memory that headroom and a program share (src/common/wire/blocks.h, built.h), a terabyte of holes with a little
+"""Damages regions: memory that headroom and a program share (src/common/wire/spans.h, built.h), a terabyte of holes with a little
 in it. A mutant is a list of (offset, bytes) to be written over a sound one, and back."""
 import json
 import os

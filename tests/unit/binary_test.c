@@ -472,6 +472,47 @@ static void cpp_namespaces_classes_and_lambdas_are_named(void **state)
     binary_close(binary);
 }
 
+static void assert_declared(const char *file, const char *symbol, uint32_t line)
+{
+    struct binary_frame frames[4];
+    struct binary *binary = open_binary(file, NULL);
+    uint64_t address = address_of(file, symbol);
+    assert_true(address);
+    assert_true(binary_frames(binary, address, frames, 4) > 0);
+    assert_int_equal(frames[0].declared, line); /* only entries of functions say that */
+    binary_close(binary);
+}
+
+static void functions_in_functions_and_types_are_found(void **state)
+{
+    write_text("nested.c", "__attribute__((noinline)) static int apply(int (*what)(int), int x)\n"
+                           "{ return what(x); }\n"
+                           "int main(int count, char **words)\n"
+                           "{\n"
+                           "    int __attribute__((noinline)) inner(int x)\n"
+                           "    { return x * count + (words != 0); }\n"
+                           "    return apply(inner, 3);\n"
+                           "}\n");
+    assert_int_equal(run("gcc -O1 -g -fno-inline nested.c -o nested"), 0);
+    assert_declared("nested", "apply", 1);
+    assert_declared("nested", "inner.0", 5);
+    write_text("nested.cpp", "struct outer {\n"
+                             "    __attribute__((noinline)) int method(int x)\n"
+                             "    { asm(\"\"); return x + 1; }\n"
+                             "};\n"
+                             "int main(int count, char **)\n"
+                             "{\n"
+                             "    struct local {\n"
+                             "        static __attribute__((noinline)) int deep(int x)\n"
+                             "        { asm(\"\"); return x * 7; }\n"
+                             "    };\n"
+                             "    return outer().method(count) + local::deep(count);\n"
+                             "}\n");
+    assert_int_equal(run("g++ -O1 -g nested.cpp -o nested"), 0);
+    assert_declared("nested", "_ZN5outer6methodEi", 2);
+    assert_declared("nested", "_ZZ4mainEN5local4deepEi", 8);
+}
+
 static void code_bytes_are_read(void **state)
 {
     uint8_t code[4];
@@ -1243,6 +1284,7 @@ int main(void)
         cmocka_unit_test(names_are_readable),
         cmocka_unit_test(functions_that_never_return_are_known_by_name),
         cmocka_unit_test(cpp_namespaces_classes_and_lambdas_are_named),
+        cmocka_unit_test(functions_in_functions_and_types_are_found),
         cmocka_unit_test(code_bytes_are_read),
         cmocka_unit_test(the_vdso_is_a_module),
         cmocka_unit_test(common_parts_of_debug_files_are_found),

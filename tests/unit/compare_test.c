@@ -518,17 +518,17 @@ static struct profile *new_profile(uint32_t shift, double waste, const char *fun
 
 static json_t *diff_of(struct profile *before, struct profile *after, size_t *text_bytes)
 {
-    const struct report_diff_options options = {.level = 0.01, .names = {"a", "b"}};
+    const struct diff_options options = {.level = 0.01, .names = {"a", "b"}};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
-    assert_int_equal(report_diff_text(before, after, &options, out), BASE_OK);
+    assert_int_equal(diff_text(before, after, &options, out), BASE_OK);
     fclose(out);
     assert_null(strchr(text, '\033'));
     *text_bytes = bytes;
     free(text);
     out = open_memstream(&text, &bytes);
-    assert_int_equal(report_diff_json(before, after, &options, out), BASE_OK);
+    assert_int_equal(diff_json(before, after, &options, out), BASE_OK);
     fclose(out);
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
@@ -581,26 +581,26 @@ static void what_cannot_be_compared(void **state)
 {
     struct profile *before = new_profile(0, 500, "f"), *after = new_profile(0, 500, "f");
     char error[PROFILE_ERROR_BYTES] = "";
-    assert_int_equal(report_comparable(before, after, error, sizeof error), BASE_OK);
+    assert_int_equal(diff_comparable(before, after, error, sizeof error), BASE_OK);
     after->run.engine = "live";
-    assert_int_equal(report_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
+    assert_int_equal(diff_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
     assert_non_null(strstr(error, "'exact'"));
     after->run.engine = "exact";
     after->run.verb = "reuse";
-    assert_int_equal(report_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
+    assert_int_equal(diff_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
     after->run.verb = "waste";
     after->run.fp_tolerance = 0.5;
-    assert_int_equal(report_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
+    assert_int_equal(diff_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
     after->run.fp_tolerance = 0;
     after->kinds[0].kind = PROFILE_LOAD;
-    assert_int_equal(report_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
+    assert_int_equal(diff_comparable(before, after, error, sizeof error), BASE_UNSUPPORTED);
     profile_free(before);
     profile_free(after);
 }
 
-typedef enum base_status printer(const struct report_check *check, FILE *out);
+typedef enum base_status printer(const struct check *check, FILE *out);
 
-static char *printed(const struct report_check *check, printer *print)
+static char *printed(const struct check *check, printer *print)
 {
     char *text = NULL;
     size_t bytes = 0;
@@ -610,9 +610,9 @@ static char *printed(const struct report_check *check, printer *print)
     return text;
 }
 
-static enum base_status as_text(const struct report_check *check, FILE *out)
+static enum base_status as_text(const struct check *check, FILE *out)
 {
-    return report_check_text(check, false, false, 80, out);
+    return check_text(check, false, false, 80, out);
 }
 
 static size_t count_lines(const char *text)
@@ -628,21 +628,20 @@ static void hostile_names_in_checks(void **state)
 {
     struct profile *profile = new_profile(0, 500, evil);
     struct compare_limit limits[COMPARE_LIMITS];
-    struct report_check_options options = {
+    struct check_options options = {
         .limits = limits, .level = 0.01, .names = {NULL, "p"}, .root = "/home/u"};
-    struct report_check *check;
+    struct check *check;
     char error[COMPARE_ERROR_BYTES];
     assert_true(
         compare_limits_parse("waste.dead.fraction=5%", limits, &options.limits_count, error));
-    assert_int_equal(report_check_make(NULL, profile, &options, &check, error, sizeof error),
-                     BASE_OK);
-    assert_int_equal(report_check_exceeded(check), 1);
-    char *text = printed(check, report_check_github);
+    assert_int_equal(check_make(NULL, profile, &options, &check, error, sizeof error), BASE_OK);
+    assert_int_equal(check_exceeded(check), 1);
+    char *text = printed(check, check_github);
     assert_int_equal(count_lines(text), 3); /* the limit and two findings */
     assert_non_null(strstr(text, "\n::error file=src/a%2C%3A%25.c,line=20,title="));
     assert_null(strchr(text, '\033'));
     free(text);
-    text = printed(check, report_check_sarif);
+    text = printed(check, check_sarif);
     json_t *json = json_loads(text, 0, NULL);
     assert_non_null(json);
     json_t *results = json_object_get(json_array_get(json_object_get(json, "runs"), 0), "results");
@@ -652,7 +651,7 @@ static void hostile_names_in_checks(void **state)
     assert_non_null(strstr(text, "\"uri\":\"src/a,%3A%25.c\""));
     json_decref(json);
     free(text);
-    text = printed(check, report_check_markdown);
+    text = printed(check, check_markdown);
     assert_null(strchr(text, '\033'));
     assert_null(strstr(text, "<b>"));
     assert_null(strstr(text, "|`"));
@@ -660,7 +659,7 @@ static void hostile_names_in_checks(void **state)
     text = printed(check, as_text);
     assert_null(strchr(text, '\033'));
     free(text);
-    report_check_free(check);
+    check_free(check);
     profile_free(profile);
 }
 
@@ -668,7 +667,7 @@ static void limits_of_growth(void **state)
 {
     struct profile *before = new_profile(0, 500, "f"), *after = new_profile(3, 600, "f");
     struct compare_limit limits[COMPARE_LIMITS];
-    struct report_check_options options = {.limits = limits, .level = 0.01, .names = {"a", "b"}};
+    struct check_options options = {.limits = limits, .level = 0.01, .names = {"a", "b"}};
     static const struct {
         const char *limit;
         double minimum;
@@ -679,14 +678,13 @@ static void limits_of_growth(void **state)
         {"waste.dead.fraction=0", 0, 1}, {"cpu_s=1", 0, 0},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
-        struct report_check *check;
+        struct check *check;
         char error[COMPARE_ERROR_BYTES];
         assert_true(compare_limits_parse(cases[i].limit, limits, &options.limits_count, error));
         options.minimum = cases[i].minimum;
-        assert_int_equal(report_check_make(before, after, &options, &check, error, sizeof error),
-                         BASE_OK);
-        assert_int_equal(report_check_exceeded(check), cases[i].exceeded);
-        report_check_free(check);
+        assert_int_equal(check_make(before, after, &options, &check, error, sizeof error), BASE_OK);
+        assert_int_equal(check_exceeded(check), cases[i].exceeded);
+        check_free(check);
     }
     profile_free(before);
     profile_free(after);
@@ -719,9 +717,8 @@ static void few_samples_are_told(void **state)
     for (uint64_t traps = 2; traps <= 200; traps *= 100) {
         struct profile *profile = sampled_profile(traps), *same = sampled_profile(traps);
         struct compare_limit limits[COMPARE_LIMITS];
-        struct report_check_options options = {
-            .limits = limits, .level = 0.01, .names = {"a", "b"}};
-        struct report_check *check;
+        struct check_options options = {.limits = limits, .level = 0.01, .names = {"a", "b"}};
+        struct check *check;
         char error[COMPARE_ERROR_BYTES];
         size_t bytes;
         json_t *json = diff_of(profile, same, &bytes);
@@ -734,12 +731,11 @@ static void few_samples_are_told(void **state)
         json_decref(json);
         assert_true(
             compare_limits_parse("waste.dead.fraction=5%", limits, &options.limits_count, error));
-        assert_int_equal(report_check_make(NULL, profile, &options, &check, error, sizeof error),
-                         BASE_OK);
+        assert_int_equal(check_make(NULL, profile, &options, &check, error, sizeof error), BASE_OK);
         char *text = printed(check, as_text);
         assert_int_equal(strstr(text, "rests on too few samples") != NULL, traps == 2);
         free(text);
-        report_check_free(check);
+        check_free(check);
         profile_free(profile);
         profile_free(same);
     }

@@ -28,7 +28,7 @@
 
 enum { THREAD_PIECES = 16, STACK_PERIOD = 100 };
 
-static struct blocks_region *region;
+static struct spans_region *region;
 static unsigned char *file; /* the region's pieces */
 static _Atomic uint32_t stopping;
 static uint32_t stacks_taken;
@@ -52,7 +52,7 @@ static void see_module(uint64_t address)
 }
 
 /* Numbers: each test has its own, so that counts are. */
-static uint32_t add(enum blocks_class class, enum blocks_key key, void *target)
+static uint32_t add(enum spans_class class, enum spans_key key, void *target)
 {
     uint32_t k = atomic_fetch_add(&region->functions, 1);
     region->function[k].class = class;
@@ -66,34 +66,34 @@ static uint32_t add(enum blocks_class class, enum blocks_key key, void *target)
     uint32_t k_##function = add(class, key, (void *)function);                                     \
     __typeof__(&(function)) via_##function = (__typeof__(&(function)))hook_stub(k_##function)
 
-static struct blocks_thread *piece_of(uint32_t tid)
+static struct spans_thread *piece_of(uint32_t tid)
 {
-    uint64_t at = (sizeof *region + BLOCKS_PAGE - 1) & -(uint64_t)BLOCKS_PAGE;
+    uint64_t at = (sizeof *region + SPANS_PAGE - 1) & -(uint64_t)SPANS_PAGE;
     for (; at < region->next;) {
-        struct blocks_thread *piece = (struct blocks_thread *)(file + at);
-        if (piece->piece.kind == BLOCKS_PIECE_THREAD && piece->live == tid)
+        struct spans_thread *piece = (struct spans_thread *)(file + at);
+        if (piece->piece.kind == SPANS_PIECE_THREAD && piece->live == tid)
             return piece;
         at += piece->piece.bytes;
     }
     return NULL;
 }
 
-static struct blocks_block *block_of(uint32_t k, uint64_t key, uint32_t index)
+static struct spans_span *block_of(uint32_t k, uint64_t key, uint32_t index)
 {
-    struct blocks_thread *piece = piece_of((uint32_t)gettid());
-    for (uint32_t i = 0; piece && i < piece->blocks; i++)
-        if (piece->block[i].function == k && piece->block[i].key == key && index-- == 0)
-            return &piece->block[i];
+    struct spans_thread *piece = piece_of((uint32_t)gettid());
+    for (uint32_t i = 0; piece && i < piece->spans; i++)
+        if (piece->span[i].function == k && piece->span[i].key == key && index-- == 0)
+            return &piece->span[i];
     return NULL;
 }
 
 static uint64_t count_of(uint32_t k)
 {
     uint64_t count = 0;
-    struct blocks_thread *piece = piece_of((uint32_t)gettid());
-    for (uint32_t i = 0; piece && i < piece->blocks; i++)
-        if (piece->block[i].function == k)
-            count += piece->block[i].recorded;
+    struct spans_thread *piece = piece_of((uint32_t)gettid());
+    for (uint32_t i = 0; piece && i < piece->spans; i++)
+        if (piece->span[i].function == k)
+            count += piece->span[i].recorded;
     return count;
 }
 
@@ -143,10 +143,10 @@ static __attribute__((noinline, target("avx"))) void add_wide(wide *out, const w
 
 static void test_calls(void **state)
 {
-    HOOKED(many, BLOCKS_CODE, BLOCKS_KEY_NONE);
-    HOOKED(sum, BLOCKS_CODE, BLOCKS_KEY_NONE);
-    HOOKED(extended, BLOCKS_CODE, BLOCKS_KEY_NONE);
-    HOOKED(turned, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(many, SPANS_CODE, SPANS_KEY_NONE);
+    HOOKED(sum, SPANS_CODE, SPANS_KEY_NONE);
+    HOOKED(extended, SPANS_CODE, SPANS_KEY_NONE);
+    HOOKED(turned, SPANS_CODE, SPANS_KEY_NONE);
     struct large i = {{1, 2, 3, 4, 5, 6, 7, 8, 9}};
     for (int n = 0; n < 3 * STACK_PERIOD; n++) { /* due work in between */
         struct large a = many(1, 2, 3, n, 5, 6, 7.5, 8.5, 9, 10, i, 11.5f);
@@ -190,7 +190,7 @@ __asm__(".text\nnothing: ret\n");
 
 static void test_registers(void **state)
 {
-    HOOKED(nothing, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(nothing, SPANS_CODE, SPANS_KEY_NONE);
     uint64_t before[18], after[18];
     for (int round = 0; round < 2 * STACK_PERIOD; round++) {
         for (uint64_t i = 0; i < 15; i++)
@@ -209,7 +209,7 @@ static void test_wide(void **state)
 {
     if (!__builtin_cpu_supports("avx"))
         skip();
-    HOOKED(add_wide, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(add_wide, SPANS_CODE, SPANS_KEY_NONE);
     _Alignas(32) wide a = {1, 2, 3, 4}, b = {5, 6, 7, 8}, out;
     for (int i = 0; i < 2 * STACK_PERIOD; i++) {
         via_add_wide(&out, &a, &b);
@@ -226,16 +226,16 @@ static __attribute__((noinline)) long keyed(long key, long more)
 
 static void test_keys(void **state)
 {
-    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_VALUE);
+    HOOKED(keyed, SPANS_CODE, SPANS_KEY_VALUE);
     for (long i = 0; i < 500; i++)
         assert_int_equal(via_keyed(i % 5, i), i % 5 * 3 + i);
     for (uint64_t key = 0; key < 5; key++) {
-        struct blocks_block *block = block_of(k_keyed, key, 0);
+        struct spans_span *block = block_of(k_keyed, key, 0);
         assert_non_null(block);
         assert_int_equal(block->recorded, 100);
         assert_true(block->min <= block->sum / 100 && block->max >= block->sum / 100);
         uint64_t binned = 0;
-        for (int i = 0; i < BLOCKS_BINS; i++)
+        for (int i = 0; i < SPANS_BINS; i++)
             binned += block->bins[i];
         assert_int_equal(binned, 100);
         for (uint32_t i = 0; i < block->samples_count; i++) {
@@ -267,18 +267,18 @@ static __attribute__((noinline)) long loop(long times)
 
 static void prepare_leaf(void)
 {
-    k_leaf = add(BLOCKS_CODE, BLOCKS_KEY_NONE, (void *)leaf);
+    k_leaf = add(SPANS_CODE, SPANS_KEY_NONE, (void *)leaf);
     via_leaf = (long (*)(long))hook_stub(k_leaf);
 }
 
 static void test_shapes(void **state)
 {
     prepare_leaf();
-    HOOKED(loop, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(loop, SPANS_CODE, SPANS_KEY_NONE);
     for (int i = 0; i < 300; i++)
         via_loop(i % 3 * 2); /* 0, 2, 4 times */
     for (uint32_t i = 0; i < 3; i++) {
-        struct blocks_block *block = block_of(k_loop, 0, i);
+        struct spans_span *block = block_of(k_loop, 0, i);
         assert_non_null(block);
         assert_int_equal(block->recorded, 100);
         assert_int_equal(block->children_count, i > 0);
@@ -296,16 +296,16 @@ static void test_shapes(void **state)
 static void test_sequences(void **state)
 {
     prepare_leaf();
-    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(keyed, SPANS_CODE, SPANS_KEY_NONE);
     for (long i = 0; i < 1000; i++) {
         via_leaf(i);
         via_keyed(i, i);
     }
-    struct blocks_thread *piece = piece_of((uint32_t)gettid());
+    struct spans_thread *piece = piece_of((uint32_t)gettid());
     uint64_t most = 0;
-    for (uint32_t i = 0; i < piece->blocks; i++) {
-        struct blocks_block *block = &piece->block[i];
-        if (block->flags & BLOCKS_SEQUENCE && block->children_count == 2 &&
+    for (uint32_t i = 0; i < piece->spans; i++) {
+        struct spans_span *block = &piece->span[i];
+        if (block->flags & SPANS_SEQUENCE && block->children_count == 2 &&
             block->children[0].function == k_leaf && block->children[1].function == k_keyed)
             most = block->recorded;
     }
@@ -322,15 +322,15 @@ static __attribute__((noinline)) long slow(long turns)
 /* Executions that are next to nothing are given up; those that take microseconds are not. */
 static void test_often(void **state)
 {
-    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
-    HOOKED(slow, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(keyed, SPANS_CODE, SPANS_KEY_NONE);
+    HOOKED(slow, SPANS_CODE, SPANS_KEY_NONE);
     for (long i = 0; i < 40000; i++)
         assert_int_equal(via_slow(3000), 3000);
-    assert_int_equal(region->function[k_slow].often, BLOCKS_OFTEN_NOT);
+    assert_int_equal(region->function[k_slow].often, SPANS_OFTEN_NOT);
     for (long i = 0; i < 400000; i++)
         assert_int_equal(via_keyed(i, 1), i * 3 + 1);
-    assert_int_equal(region->function[k_keyed].often, BLOCKS_OFTEN);
-    assert_int_equal(region->function[k_slow].often, BLOCKS_OFTEN_NOT);
+    assert_int_equal(region->function[k_keyed].often, SPANS_OFTEN);
+    assert_int_equal(region->function[k_slow].often, SPANS_OFTEN_NOT);
 }
 
 /* What a sampled callee takes is its caller's within, in the sum: a tenth more or less. */
@@ -343,38 +343,38 @@ static __attribute__((noinline)) long around(long turns)
 
 static void test_sampled_callee(void **state)
 {
-    HOOKED(slow, BLOCKS_CODE, BLOCKS_KEY_NONE);
-    HOOKED(around, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(slow, SPANS_CODE, SPANS_KEY_NONE);
+    HOOKED(around, SPANS_CODE, SPANS_KEY_NONE);
     slow_hook = via_slow;
     region->function[k_slow].every = 8;
     for (long i = 0; i < 40000; i++)
         assert_int_equal(via_around(2000), 2001);
-    struct blocks_block *block = block_of(k_around, 0, 0);
+    struct spans_span *block = block_of(k_around, 0, 0);
     assert_int_equal(block->recorded, 40000);
     assert_in_range(block->within, block->sum / 10 * 8, block->sum / 10 * 12);
 }
 
 static void test_every(void **state)
 {
-    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(keyed, SPANS_CODE, SPANS_KEY_NONE);
     region->function[k_keyed].every = 16;
     for (long i = 0; i < 160000; i++)
         assert_int_equal(via_keyed(i, 1), i * 3 + 1);
-    struct blocks_block *block = block_of(k_keyed, 0, 0);
+    struct spans_span *block = block_of(k_keyed, 0, 0);
     assert_in_range(block->recorded, 8500, 11500);
     assert_in_range(block->recorded + block->skipped, 144000, 176000);
 }
 
 static void test_holders(void **state)
 {
-    HOOKED(keyed, BLOCKS_LOCK, BLOCKS_KEY_VALUE);
+    HOOKED(keyed, SPANS_LOCK, SPANS_KEY_VALUE);
     for (long i = 0; i < 1000; i++) {
         via_keyed(7777, i);
         if (i % 100 == 0)
             usleep(100); /* what is held is never slow here: waits come from others */
     }
-    struct blocks_block *block = block_of(k_keyed, 7777, 0);
-    for (int i = 0; i < BLOCKS_HOLDERS && block->holders[i].times; i++)
+    struct spans_span *block = block_of(k_keyed, 7777, 0);
+    for (int i = 0; i < SPANS_HOLDERS && block->holders[i].times; i++)
         assert_true(block->holders[i].place != 0);
 }
 
@@ -393,16 +393,16 @@ static __attribute__((noinline)) void doze_twice(long microseconds)
 
 static void test_sleep(void **state)
 {
-    uint32_t k = add(BLOCKS_CODE, BLOCKS_KEY_NONE, (void *)doze);
+    uint32_t k = add(SPANS_CODE, SPANS_KEY_NONE, (void *)doze);
     via_doze = (void (*)(long))hook_stub(k);
-    HOOKED(doze_twice, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(doze_twice, SPANS_CODE, SPANS_KEY_NONE);
     via_doze(1000);
     if (region->no_switches)
         skip();
     usleep(20000); /* outside: nobody's */
     for (int i = 0; i < 5; i++)
         via_doze_twice(2000);
-    struct blocks_block *inner = block_of(k, 0, 0), *outer = block_of(k_doze_twice, 0, 0);
+    struct spans_span *inner = block_of(k, 0, 0), *outer = block_of(k_doze_twice, 0, 0);
     assert_in_range(inner->sleeps, 11, 40);
     assert_true(inner->asleep > inner->sum / 10 * 8 && inner->asleep <= inner->sum);
     assert_in_range(outer->sleeps, 10, 40);
@@ -445,7 +445,7 @@ static void run_on_large_stack(void *(*routine)(void *), void *argument, void *e
 
 static void test_recursion(void **state)
 {
-    uint32_t k = add(BLOCKS_CODE, BLOCKS_KEY_NONE, (void *)recursion);
+    uint32_t k = add(SPANS_CODE, SPANS_KEY_NONE, (void *)recursion);
     via_recursion = (long (*)(long, void *))hook_stub(k);
     assert_int_equal(via_recursion(1000, NULL), 1000);
     assert_int_equal(count_of(k), 1001);
@@ -474,9 +474,9 @@ static __attribute__((noinline)) void jump_from(long levels)
 
 static void test_longjmp(void **state)
 {
-    uint32_t k = add(BLOCKS_CODE, BLOCKS_KEY_NONE, (void *)jump);
+    uint32_t k = add(SPANS_CODE, SPANS_KEY_NONE, (void *)jump);
     via_jump = (void (*)(long))hook_stub(k);
-    HOOKED(jump_from, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(jump_from, SPANS_CODE, SPANS_KEY_NONE);
     prepare_leaf();
     for (volatile long i = 0; i < 100000; i++) {
         if (setjmp(home) == 0)
@@ -520,9 +520,9 @@ static __attribute__((noinline)) long outer(uint64_t *wanted)
 
 static void test_backtrace(void **state)
 {
-    via_look_back = (long (*)(uint64_t *))hook_stub(add(BLOCKS_CODE, 0, (void *)look_back));
-    via_middle = (long (*)(uint64_t *))hook_stub(add(BLOCKS_CODE, 0, (void *)middle));
-    HOOKED(outer, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    via_look_back = (long (*)(uint64_t *))hook_stub(add(SPANS_CODE, 0, (void *)look_back));
+    via_middle = (long (*)(uint64_t *))hook_stub(add(SPANS_CODE, 0, (void *)middle));
+    HOOKED(outer, SPANS_CODE, SPANS_KEY_NONE);
     for (int i = 0; i < 10; i++) {
         uint64_t wanted[3] = {(uint64_t)middle, (uint64_t)outer, (uint64_t)test_backtrace};
         assert_int_equal(via_outer(wanted), 2);
@@ -566,8 +566,8 @@ static void *end_by(void *how)
 
 static void test_thread_exit(void **state)
 {
-    via_end_thread = (void (*)(long))hook_stub(add(BLOCKS_CODE, 0, (void *)end_thread));
-    via_with_cleanup = (void (*)(long))hook_stub(add(BLOCKS_CODE, 0, (void *)with_cleanup));
+    via_end_thread = (void (*)(long))hook_stub(add(SPANS_CODE, 0, (void *)end_thread));
+    via_with_cleanup = (void (*)(long))hook_stub(add(SPANS_CODE, 0, (void *)with_cleanup));
     for (long how = 0; how < 2; how++) {
         pthread_t thread;
         void *result;
@@ -610,7 +610,7 @@ static void test_coroutines(void **state)
     char *in_heap = malloc(COROUTINE_BYTES);
     char *stacks[COROUTINES] = {in_stack, in_data, in_heap};
     prepare_leaf();
-    uint32_t k = add(BLOCKS_CODE, 0, (void *)turn);
+    uint32_t k = add(SPANS_CODE, 0, (void *)turn);
     via_turn = (long (*)(long))hook_stub(k);
     finished = 0;
     for (int i = 0; i < COROUTINES; i++) {
@@ -641,7 +641,7 @@ static void on_tick(int number)
 static void test_signals(void **state)
 {
     prepare_leaf();
-    HOOKED(keyed, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(keyed, SPANS_CODE, SPANS_KEY_NONE);
     struct sigaction action = {.sa_handler = on_tick}, before;
     struct itimerval timer = {{0, 200}, {0, 200}}, none = {{0, 0}, {0, 0}};
     sigaction(SIGALRM, &action, &before);
@@ -668,7 +668,7 @@ static __attribute__((noinline)) long divide(long unused)
 static void test_fork(void **state)
 {
     prepare_leaf();
-    HOOKED(divide, BLOCKS_CODE, BLOCKS_KEY_NONE);
+    HOOKED(divide, SPANS_CODE, SPANS_KEY_NONE);
     pid_t self = getpid();
     long result = via_divide(0);
     if (getpid() != self) {
@@ -698,7 +698,7 @@ static void *call_often(void *result)
 
 static void test_threads(void **state)
 {
-    k_shared = add(BLOCKS_CODE, BLOCKS_KEY_VALUE, (void *)keyed);
+    k_shared = add(SPANS_CODE, SPANS_KEY_VALUE, (void *)keyed);
     via_shared = (long (*)(long, long))hook_stub(k_shared);
     for (int round = 0; round < 4; round++) {
         pthread_t threads[3];
@@ -724,7 +724,7 @@ static void test_stop(void **state)
     assert_int_equal(count_of(k_leaf), 1);
 }
 
-/* As the bridge of a marker does it (blocks.h). */
+/* As the bridge of a marker does it (spans.h). */
 void mark(uint64_t key, uint64_t k, void (*entry)(void));
 __asm__(".text\n"
         "mark: push %rbp\n mov %rsp, %rbp\n push %rsi\n call *%rdx\n mov %rbp, %rsp\n pop %rbp\n "
@@ -734,7 +734,7 @@ void hook_marker_end(void);
 
 static void test_markers(void **state)
 {
-    uint32_t k = add(BLOCKS_CODE, 0, NULL), inner = add(BLOCKS_CODE, 0, NULL);
+    uint32_t k = add(SPANS_CODE, 0, NULL), inner = add(SPANS_CODE, 0, NULL);
     for (int i = 0; i < 50; i++) {
         mark(5, k, hook_marker_begin);
         mark(0, inner, hook_marker_begin);
@@ -743,7 +743,7 @@ static void test_markers(void **state)
         mark(0, k, hook_marker_end);
         mark(0, k, hook_marker_end); /* once too often */
     }
-    struct blocks_block *with = block_of(k, 5, 1);
+    struct spans_span *with = block_of(k, 5, 1);
     assert_int_equal(block_of(k, 5, 0)->recorded + (with ? with->recorded : 0), 50);
     assert_int_equal(count_of(inner), 25);
 }
@@ -754,13 +754,13 @@ static void test_markers(void **state)
 
 static int begin(void **state)
 {
-    size_t bytes = sizeof *region + (size_t)THREAD_PIECES * sizeof(struct blocks_thread) +
-                   8 * sizeof(struct blocks_process) + (1 << 20);
+    size_t bytes = sizeof *region + (size_t)THREAD_PIECES * sizeof(struct spans_thread) +
+                   8 * sizeof(struct spans_process) + (1 << 20);
     file = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (file == MAP_FAILED)
         return 1;
-    region = (struct blocks_region *)file;
-    region->next = (sizeof *region + BLOCKS_PAGE - 1) & -(uint64_t)BLOCKS_PAGE;
+    region = (struct spans_region *)file;
+    region->next = (sizeof *region + SPANS_PAGE - 1) & -(uint64_t)SPANS_PAGE;
     region->stack_period = STACK_PERIOD;
     region->switches = 1;
     region->ticks_start = __builtin_ia32_rdtsc();

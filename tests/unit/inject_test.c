@@ -71,13 +71,13 @@ enum { VICTIMS = sizeof victims / sizeof victims[0] };
 
 enum { STUB_BYTES = 32, AREA_BYTES = 1 << 20 };
 
-static struct blocks_region *region;
-static struct blocks_process *piece, *volatile *handler_piece;
+static struct spans_region *region;
+static struct spans_process *piece, *volatile *handler_piece;
 static _Atomic uint64_t *handler_traps;
 static _Atomic uint64_t *counters; /* shared with forked children */
-static uint64_t targets[BLOCKS_FUNCTIONS];
+static uint64_t targets[SPANS_FUNCTIONS];
 static uint8_t *stubs;
-static struct blocks_area areas[2];
+static struct spans_area areas[2];
 static uint32_t region_file;
 static int headroom_pid;
 
@@ -105,7 +105,7 @@ static void map_region(void)
     const struct wire_region *wire = mmap(NULL, sizeof *wire, PROT_READ, MAP_SHARED, file, 0);
     if (wire == MAP_FAILED || wire_region_check(wire, sizeof *wire) != BASE_OK)
         _exit(82);
-    region_file = wire->config.blocks;
+    region_file = wire->config.spans;
     close(file);
 }
 
@@ -115,7 +115,7 @@ static void map_blocks(void)
     snprintf(path, sizeof path, "/proc/%d/fd/%u", headroom_pid, region_file);
     int file = open(path, O_RDWR | O_CLOEXEC);
     region = mmap(NULL, sizeof *region, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (region == MAP_FAILED || region->magic != BLOCKS_MAGIC)
+    if (region == MAP_FAILED || region->magic != SPANS_MAGIC)
         _exit(83);
     /* Resizing would kill headroom with SIGBUS. */
     if (ftruncate(file, 4096) == 0)
@@ -123,7 +123,7 @@ static void map_blocks(void)
     close(file);
 }
 
-static void make_area(struct blocks_area *area, const void *place)
+static void make_area(struct spans_area *area, const void *place)
 {
     uint64_t near = (uint64_t)place & ~UINT64_C(0xfffff);
     for (int i = 16; i < 1024 && !area->start; i++) {
@@ -131,7 +131,7 @@ static void make_area(struct blocks_area *area, const void *place)
         void *got = mmap(at, AREA_BYTES, PROT_READ | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
         if (got == at)
-            *area = (struct blocks_area){(uint64_t)at, AREA_BYTES};
+            *area = (struct spans_area){(uint64_t)at, AREA_BYTES};
         else if (got != MAP_FAILED)
             munmap(got, AREA_BYTES);
     }
@@ -141,23 +141,23 @@ static void make_memory(void)
 {
     make_area(&areas[0], v_frame);
     make_area(&areas[1], strlen);
-    counters = mmap(NULL, BLOCKS_FUNCTIONS * sizeof *counters, PROT_READ | PROT_WRITE,
+    counters = mmap(NULL, SPANS_FUNCTIONS * sizeof *counters, PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    stubs = mmap(NULL, BLOCKS_FUNCTIONS * STUB_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
+    stubs = mmap(NULL, SPANS_FUNCTIONS * STUB_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC,
                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+    for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
         write_stub(i);
 }
 
-static void publish(enum blocks_phase phase)
+static void publish(enum spans_phase phase)
 {
     char path[64];
-    uint64_t bytes = (sizeof *piece + BLOCKS_PAGE - 1) & ~(uint64_t)(BLOCKS_PAGE - 1);
+    uint64_t bytes = (sizeof *piece + SPANS_PAGE - 1) & ~(uint64_t)(SPANS_PAGE - 1);
     uint64_t offset = atomic_fetch_add(&region->next, bytes);
-    const struct blocks_process *old = piece;
+    const struct spans_process *old = piece;
     snprintf(path, sizeof path, "/proc/%d/fd/%u", headroom_pid, region_file);
     int file = open(path, O_RDWR | O_CLOEXEC);
-    struct blocks_process *new =
+    struct spans_process *new =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, (off_t)offset);
     close(file);
     new->piece.pid = (uint32_t)getpid();
@@ -173,7 +173,7 @@ static void publish(enum blocks_phase phase)
         new->traps_count = old->traps_count;
     }
     *handler_piece = piece = new;
-    atomic_store(&new->piece.kind, BLOCKS_PIECE_PROCESS);
+    atomic_store(&new->piece.kind, SPANS_PIECE_PROCESS);
     atomic_fetch_add(&region->doorbell, 1);
     syscall(SYS_futex, &region->doorbell, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
@@ -182,7 +182,7 @@ static void await_patches(void)
 {
     struct timespec limit = {.tv_sec = 10};
     uint32_t phase;
-    while ((phase = atomic_load(&piece->phase)) != BLOCKS_PATCHED_UP)
+    while ((phase = atomic_load(&piece->phase)) != SPANS_PATCHED_UP)
         if (syscall(SYS_futex, &piece->phase, FUTEX_WAIT, phase, &limit, NULL, 0) != 0 &&
             errno == ETIMEDOUT)
             _exit(85);
@@ -200,15 +200,14 @@ static void play_agent(void)
         _exit(86);
     sigaction(SIGTRAP, &action, NULL);
     make_memory();
-    publish(BLOCKS_STARTING);
+    publish(SPANS_STARTING);
     await_patches();
 }
 
 static uint64_t count_of(const char *name)
 {
-    for (uint32_t i = 1; i < BLOCKS_FUNCTIONS; i++)
-        if (region->function[i].state == BLOCKS_READY &&
-            region->function[i].entry != BLOCKS_IMPORT &&
+    for (uint32_t i = 1; i < SPANS_FUNCTIONS; i++)
+        if (region->function[i].state == SPANS_READY && region->function[i].entry != SPANS_IMPORT &&
             strcmp(region->function[i].name, name) == 0)
             return atomic_load(&counters[i]);
     return 0;
@@ -295,7 +294,7 @@ static int play_fork(void)
     for (int i = 0; i < 60; i++) {
         pid_t child = fork();
         if (child == 0) {
-            publish(BLOCKS_PATCHED_UP);
+            publish(SPANS_PATCHED_UP);
             for (long value = 0; value < 100000; value++)
                 call_all(value);
             _exit(0);
@@ -316,7 +315,7 @@ static int play_short(void)
     for (int i = 0; i < 200; i++) {
         pid_t child = fork();
         if (child == 0) {
-            publish(BLOCKS_PATCHED_UP);
+            publish(SPANS_PATCHED_UP);
             if (i % 2)
                 execl("/bin/true", "true", NULL);
             _exit(0);
@@ -335,7 +334,7 @@ static int play_scribble(void)
 {
     static const uint32_t pids[] = {0, 1, 0x7ffffffe, UINT32_MAX};
     for (size_t i = 0; i < 40; i++) {
-        publish(BLOCKS_STARTING);
+        publish(SPANS_STARTING);
         piece->piece.pid = i % 5 < 4 ? pids[i % 5] : (uint32_t)headroom_pid;
         piece->areas_count = UINT32_MAX;
         piece->traps_count = UINT32_MAX;
@@ -382,14 +381,14 @@ static void on_fault(int number, siginfo_t *info, void *context)
     while (atomic_load(&region->lost) == 1)
         if (!handler_spins)
             usleep(1000);
-    mprotect(page, BLOCKS_PAGE, PROT_READ | PROT_WRITE);
+    mprotect(page, SPANS_PAGE, PROT_READ | PROT_WRITE);
 }
 
 static int play_inside(bool spins)
 {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     handler_spins = spins;
-    page = mmap(NULL, BLOCKS_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    page = mmap(NULL, SPANS_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     sigaction(SIGSEGV, &action, NULL);
     if (v_fault((long)page) != 0)
         return 19;
@@ -505,7 +504,7 @@ static int play(int count, char **arguments)
 struct recorded {
     struct launch_spans_result blocks;
     struct launch_result result;
-    struct blocks_region *region;
+    struct spans_region *region;
     char said[1024];
 };
 
@@ -539,7 +538,7 @@ static void record(struct recorded *recorded, struct launch_spans_request *like,
             fprintf(stderr, "  %s %s: %s\n", recorded->blocks.hooks.unhooked[i].name,
                     recorded->blocks.hooks.unhooked[i].module,
                     recorded->blocks.hooks.unhooked[i].reason);
-        for (uint32_t i = 1; i < BLOCKS_FUNCTIONS; i++)
+        for (uint32_t i = 1; i < SPANS_FUNCTIONS; i++)
             if (recorded->region->function[i].state && recorded->region->function[i].entry)
                 fprintf(stderr, " k %u %s\n", i, recorded->region->function[i].name);
     }
@@ -560,10 +559,10 @@ static const char *reason_of(const struct recorded *recorded, const char *name)
     return NULL;
 }
 
-static const struct blocks_function *function_of(const struct recorded *recorded, const char *name)
+static const struct spans_function *function_of(const struct recorded *recorded, const char *name)
 {
-    for (uint32_t i = 1; i < BLOCKS_FUNCTIONS; i++)
-        if (recorded->region->function[i].state == BLOCKS_READY &&
+    for (uint32_t i = 1; i < SPANS_FUNCTIONS; i++)
+        if (recorded->region->function[i].state == SPANS_READY &&
             strcmp(recorded->region->function[i].name, name) == 0)
             return &recorded->region->function[i];
     return NULL;
@@ -590,10 +589,10 @@ static void test_region(void **state)
                                            .no_switches = true};
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
-    const struct blocks_region *made = recorded.region;
+    const struct spans_region *made = recorded.region;
     assert_success(&recorded);
-    assert_true(made->magic == BLOCKS_MAGIC);
-    assert_int_equal(made->version, BLOCKS_VERSION);
+    assert_true(made->magic == SPANS_MAGIC);
+    assert_int_equal(made->version, SPANS_VERSION);
     assert_int_equal(made->stack_period, 10000);
     assert_int_equal(made->switches, 0);
     assert_int_equal(made->automatic, 0);
@@ -601,15 +600,15 @@ static void test_region(void **state)
     assert_true(made->ticks_end > made->ticks_start && made->ns_end > made->ns_start);
     double seconds = (double)(made->ns_end - made->ns_start) / 1e9;
     assert_true(seconds >= recorded.result.wall_s && seconds < recorded.result.wall_s + 2);
-    const struct blocks_function *lock = function_of(&recorded, "pthread_mutex_lock");
+    const struct spans_function *lock = function_of(&recorded, "pthread_mutex_lock");
     assert_non_null(lock);
-    assert_int_equal(lock->class, BLOCKS_LOCK);
-    assert_int_equal(lock->entry, BLOCKS_IMPORT);
-    assert_int_equal(lock->key, BLOCKS_KEY_VALUE);
+    assert_int_equal(lock->class, SPANS_LOCK);
+    assert_int_equal(lock->entry, SPANS_IMPORT);
+    assert_int_equal(lock->key, SPANS_KEY_VALUE);
     assert_int_equal(lock->every, 7);
     assert_int_equal(function_of(&recorded, "write")->key_argument, 2);
-    const struct blocks_function *stack = function_of(&recorded, "v_stack");
-    assert_int_equal(stack->key, BLOCKS_KEY_VALUE);
+    const struct spans_function *stack = function_of(&recorded, "v_stack");
+    assert_int_equal(stack->key, SPANS_KEY_VALUE);
     assert_int_equal(stack->key_argument, 1);
     struct stat status;
     assert_int_equal(stat(self, &status), 0);
@@ -647,11 +646,11 @@ static void test_named_functions_are_hooked_at_start(void **state)
     assert_success(&recorded);
     assert_int_equal(recorded.blocks.hooks.patched, VICTIMS + 1); /* v_fault too */
     assert_non_null(reason_of(&recorded, "v_loop"));
-    assert_int_equal(function_of(&recorded, "v_data")->entry, BLOCKS_PATCHED);
+    assert_int_equal(function_of(&recorded, "v_data")->entry, SPANS_PATCHED);
     assert_null(function_of(&recorded, "v_loop"));
     assert_non_null(reason_of(&recorded, "fork"));
     assert_null(function_of(&recorded, "fork"));
-    assert_int_equal(function_of(&recorded, "getpid")->entry, BLOCKS_IMPORT);
+    assert_int_equal(function_of(&recorded, "getpid")->entry, SPANS_IMPORT);
     forget(&recorded);
 }
 
@@ -801,7 +800,7 @@ static void test_killed_program(void **state)
 struct subject {
     pid_t pid;
     int file;
-    struct blocks_region *region;
+    struct spans_region *region;
     struct inject_code code;
     struct inject_sampler sampler;
     bool sampled;
@@ -827,28 +826,28 @@ static _Noreturn void become_subject(const struct subject *subject, const char *
 static void make_subject_region(struct subject *subject)
 {
     *subject = (struct subject){.file = memfd_create("blocks", MFD_CLOEXEC | MFD_ALLOW_SEALING)};
-    assert_int_equal(ftruncate(subject->file, (off_t)BLOCKS_REGION_BYTES), 0);
+    assert_int_equal(ftruncate(subject->file, (off_t)SPANS_REGION_BYTES), 0);
     assert_int_equal(fcntl(subject->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
     subject->region =
         mmap(NULL, sizeof *subject->region, PROT_READ | PROT_WRITE, MAP_SHARED, subject->file, 0);
-    subject->region->magic = BLOCKS_MAGIC;
-    subject->region->next = (sizeof *subject->region + BLOCKS_PAGE - 1) & ~(BLOCKS_PAGE - 1ul);
+    subject->region->magic = SPANS_MAGIC;
+    subject->region->next = (sizeof *subject->region + SPANS_PAGE - 1) & ~(SPANS_PAGE - 1ul);
 }
 
 static void await_piece(struct subject *subject, uint64_t offset)
 {
-    struct blocks_process *piece =
+    struct spans_process *piece =
         mmap(NULL, sizeof *piece, PROT_READ | PROT_WRITE, MAP_SHARED, subject->file, (off_t)offset);
     char path[64];
-    for (int i = 0; i < 5000 && piece->piece.kind != BLOCKS_PIECE_PROCESS; i++)
+    for (int i = 0; i < 5000 && piece->piece.kind != SPANS_PIECE_PROCESS; i++)
         usleep(1000);
-    assert_int_equal(piece->piece.kind, BLOCKS_PIECE_PROCESS);
+    assert_int_equal(piece->piece.kind, SPANS_PIECE_PROCESS);
     snprintf(path, sizeof path, "/proc/%d/mem", subject->pid);
     subject->code =
         (struct inject_code){(uint32_t)subject->pid, open(path, O_RDWR | O_CLOEXEC), piece};
     subject->batch = calloc(1, sizeof *subject->batch);
     subject->batch->code = &subject->code;
-    atomic_store(&piece->phase, BLOCKS_PATCHED_UP);
+    atomic_store(&piece->phase, SPANS_PATCHED_UP);
     syscall(SYS_futex, &piece->phase, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 

@@ -32,7 +32,7 @@ static void begin(struct world *world, size_t threads)
     memset(world, 0, sizeof *world);
     for (size_t i = 0; i < threads; i++)
         world->threads[i].duration_ns = 1e9;
-    for (uint32_t i = 0; i < BLOCKS_CLASSES; i++)
+    for (uint32_t i = 0; i < SPANS_CLASSES; i++)
         world->functions[i].class = i;
     world->input = (struct interference_input){.threads = world->threads,
                                                .threads_count = threads,
@@ -110,7 +110,7 @@ static void scores_follow_the_definition(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, BLOCKS_LOCK);
+    uint32_t block = add(&world, SPANS_LOCK);
     run(&world, block, 0, 1000, 100, 1000);
     const struct interference_score *score = analyse(&world, block);
     assert_int_equal(score->state, INTERFERENCE_SCORED);
@@ -131,7 +131,7 @@ static void sampled_executions_stand_for_all(void **state)
 {
     struct world world;
     begin(&world, 1);
-    uint32_t block = add(&world, BLOCKS_LOCK);
+    uint32_t block = add(&world, SPANS_LOCK);
     struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
     part->count = 20000;
     part->asleep_ns = 450000;
@@ -146,7 +146,7 @@ static void few_executions_have_no_score(void **state)
 {
     struct world world;
     begin(&world, 1);
-    uint32_t block = add(&world, BLOCKS_LOCK);
+    uint32_t block = add(&world, SPANS_LOCK);
     run(&world, block, 0, 499, 100, 1000);
     assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
     assert_int_equal(world.result->few_count, 1);
@@ -170,7 +170,7 @@ static void the_first_percentile_is_robust(void **state)
     struct world world;
     double sum = 0, lost = 0;
     begin(&world, 1);
-    uint32_t block = add(&world, BLOCKS_CODE);
+    uint32_t block = add(&world, SPANS_CODE);
     struct interference_block *figure = &world.blocks[block];
     for (int i = 0; i < 50; i++) {
         world.bins[block][i] = (struct interference_bin){100 + 20.0 * i, 120 + 20.0 * i, 200};
@@ -211,7 +211,7 @@ static void nothing_is_no_loss(void **state)
     equal(world.result->gain, 0);
     interference_free(world.result);
     begin(&world, 1);
-    uint32_t block = add(&world, BLOCKS_CODE); /* no parts, no bins */
+    uint32_t block = add(&world, SPANS_CODE); /* no parts, no bins */
     assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
     run(&world, block, 0, 1000, 100, 100);
     world.threads[0].duration_ns = 0; /* not known */
@@ -228,7 +228,7 @@ static void huge_figures_stay_finite(void **state)
     struct world world;
     begin(&world, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t block = add(&world, BLOCKS_CODE);
+        uint32_t block = add(&world, SPANS_CODE);
         run(&world, block, i, UINT64_C(1) << 49, 1, 1e15);
         world.parts[block][0].within_ns = 1e30;
         world.parts[block][0].asleep_ns = world.parts[block][0].preempted_ns = 1e30;
@@ -257,12 +257,12 @@ static void callees_are_not_counted_twice(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t lock = add(&world, BLOCKS_LOCK), work = add(&world, FUNCTIONS - 1);
+    uint32_t lock = add(&world, SPANS_LOCK), work = add(&world, FUNCTIONS - 1);
     run(&world, lock, 0, 1000, 100, 1000);
     struct interference_part *part = run(&world, work, 0, 1000, 300, 1250);
     part->within_ns = 1000 * 1100.0;
     world.blocks[work].children_count = 1;
-    world.children[work][0] = (struct interference_child){BLOCKS_LOCK, 1, 0};
+    world.children[work][0] = (struct interference_child){SPANS_LOCK, 1, 0};
     const struct interference_score *score = analyse(&world, work);
     equal(score->lost_ns, 950000);
     equal(score->own_ns, 50000);
@@ -289,7 +289,7 @@ static void unknown_callees_lose_in_proportion(void **state)
     begin(&world, 2);
     uint32_t work = add(&world, FUNCTIONS - 1);
     run(&world, work, 0, 1000, 300, 700)->within_ns = 250000;
-    world.blocks[work].flags = BLOCKS_CHILDREN_CUT;
+    world.blocks[work].flags = SPANS_CHILDREN_CUT;
     const struct interference_score *score = analyse(&world, work);
     equal(score->lost_ns, 400000);
     equal(score->own_ns, 300000);
@@ -300,10 +300,10 @@ static void sequences_do_not_add_to_totals(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t lock = add(&world, BLOCKS_LOCK), sequence = add(&world, 0);
+    uint32_t lock = add(&world, SPANS_LOCK), sequence = add(&world, 0);
     run(&world, lock, 0, 1000, 100, 1000);
     run(&world, sequence, 0, 1000, 200, 2000);
-    world.blocks[sequence].flags = BLOCKS_SEQUENCE;
+    world.blocks[sequence].flags = SPANS_SEQUENCE;
     const struct interference_score *score = analyse(&world, sequence);
     equal(score->sci, 1.8e-3);
     equal(world.result->interference_ns, 900000);
@@ -311,7 +311,7 @@ static void sequences_do_not_add_to_totals(void **state)
     assert_int_equal(world.result->sequences_count, 1);
     /* Of its loss its members account for all but what lies between them. */
     world.blocks[sequence].children_count = 1;
-    world.children[sequence][0] = (struct interference_child){BLOCKS_LOCK, 1, 0};
+    world.children[sequence][0] = (struct interference_child){SPANS_LOCK, 1, 0};
     equal(analyse(&world, sequence)->own_ns, 900000);
     world.children[sequence][0].count = 2;
     score = analyse(&world, sequence);
@@ -325,12 +325,12 @@ static void functions_sum_their_blocks(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t a = add(&world, BLOCKS_LOCK), b = add(&world, BLOCKS_LOCK);
+    uint32_t a = add(&world, SPANS_LOCK), b = add(&world, SPANS_LOCK);
     run(&world, a, 0, 1000, 100, 1000);
     run(&world, b, 0, 1000, 300, 500);
     run(&world, b, 1, 1000, 300, 500);
     analyse(&world, a);
-    const struct interference_function_score *function = &world.result->functions[BLOCKS_LOCK];
+    const struct interference_function_score *function = &world.result->functions[SPANS_LOCK];
     equal(function->lost_ns, 900000 + 2 * 200000);
     equal(function->threads_ns, 2e9); /* each thread once */
     equal(function->sci, 1.3e6 / 2e9);
@@ -346,7 +346,7 @@ static void gains_are_bounded_by_the_slowest_thread(void **state)
 {
     struct world world;
     begin(&world, 3);
-    uint32_t lock = add(&world, BLOCKS_LOCK), join = add(&world, BLOCKS_IDLE);
+    uint32_t lock = add(&world, SPANS_LOCK), join = add(&world, SPANS_IDLE);
     run(&world, lock, 0, 1000, 100, 400100); /* 0.4 s of 1 s */
     run(&world, lock, 1, 1000, 100, 100100); /* 0.1 s */
     run(&world, join, 2, 1, 1, 899999999);   /* 0.9 s of waiting */
@@ -378,23 +378,23 @@ static enum interference_cause cause_of(uint32_t function, size_t threads)
 
 static void classes_tell_causes(void **state)
 {
-    assert_int_equal(cause_of(BLOCKS_LOCK, 2), INTERFERENCE_LOCK);
-    assert_int_equal(cause_of(BLOCKS_UNLOCK, 2), INTERFERENCE_LOCK);
-    assert_int_equal(cause_of(BLOCKS_CONDITION, 2), INTERFERENCE_CONDITION);
-    assert_int_equal(cause_of(BLOCKS_BARRIER, 2), INTERFERENCE_IMBALANCE);
-    assert_int_equal(cause_of(BLOCKS_IO, 2), INTERFERENCE_IO);
-    assert_int_equal(cause_of(BLOCKS_ALLOCATOR, 2), INTERFERENCE_ALLOCATOR);
-    assert_int_equal(cause_of(BLOCKS_IDLE, 2), INTERFERENCE_WAITING);
-    assert_int_equal(cause_of(BLOCKS_CODE, 2), INTERFERENCE_SHARED);
+    assert_int_equal(cause_of(SPANS_LOCK, 2), INTERFERENCE_LOCK);
+    assert_int_equal(cause_of(SPANS_UNLOCK, 2), INTERFERENCE_LOCK);
+    assert_int_equal(cause_of(SPANS_CONDITION, 2), INTERFERENCE_CONDITION);
+    assert_int_equal(cause_of(SPANS_BARRIER, 2), INTERFERENCE_IMBALANCE);
+    assert_int_equal(cause_of(SPANS_IO, 2), INTERFERENCE_IO);
+    assert_int_equal(cause_of(SPANS_ALLOCATOR, 2), INTERFERENCE_ALLOCATOR);
+    assert_int_equal(cause_of(SPANS_IDLE, 2), INTERFERENCE_WAITING);
+    assert_int_equal(cause_of(SPANS_CODE, 2), INTERFERENCE_SHARED);
     /* Nothing is shared by a single thread. */
-    assert_int_equal(cause_of(BLOCKS_CODE, 1), INTERFERENCE_UNKNOWN);
+    assert_int_equal(cause_of(SPANS_CODE, 1), INTERFERENCE_UNKNOWN);
 }
 
 static void locks_tell_whether_one_slept(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, BLOCKS_LOCK);
+    uint32_t block = add(&world, SPANS_LOCK);
     struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
     analyse(&world, block);
     assert_true(says(&world, block, "hardly ever slept: it spun"));
@@ -415,7 +415,7 @@ static void barriers_tell_who_is_late(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, BLOCKS_BARRIER);
+    uint32_t block = add(&world, SPANS_BARRIER);
     run(&world, block, 0, 1000, 100, 400000);
     run(&world, block, 1, 1000, 100, 10000);
     analyse(&world, block);
@@ -432,7 +432,7 @@ static void preemption_is_told_apart(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, BLOCKS_CODE);
+    uint32_t block = add(&world, SPANS_CODE);
     struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
     part->preempted_ns = 899999;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
@@ -445,7 +445,7 @@ static void preemption_is_told_apart(void **state)
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
     world.input.switches = true;
     world.threads[1].preempted_ns = 0.5e9;
-    uint32_t lock = add(&world, BLOCKS_LOCK);
+    uint32_t lock = add(&world, SPANS_LOCK);
     run(&world, lock, 0, 1000, 100, 1000);
     analyse(&world, block);
     equal(world.result->preempted_ns, 0.5e9);
@@ -457,7 +457,7 @@ static void sleep_in_code_is_said(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, BLOCKS_CODE);
+    uint32_t block = add(&world, SPANS_CODE);
     run(&world, block, 0, 1000, 100, 1000)->asleep_ns = 450001;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_UNKNOWN);
     assert_true(says(&world, block, "in nothing that is hooked"));
@@ -478,7 +478,7 @@ static uint32_t varying(struct world *world, uint32_t function)
 static void work_follows_an_argument(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_CODE);
+    uint32_t block = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
         sample(&world, block, 100 + 900.0 / 47 * (double)i, i);
     const struct interference_score *score = analyse(&world, block);
@@ -491,9 +491,9 @@ static void work_follows_an_argument(void **state)
     equal(world.result->interference_ns, 0);
     assert_true(says(&world, block, "grows with argument 0 (Spearman +1.00 over 48 samples)"));
     /* I/O by its size is no interference either, a lock is one all the same. */
-    world.blocks[block].function = BLOCKS_IO;
+    world.blocks[block].function = SPANS_IO;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_VARYING);
-    world.blocks[block].function = BLOCKS_LOCK;
+    world.blocks[block].function = SPANS_LOCK;
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_LOCK);
     interference_free(world.result);
 }
@@ -501,7 +501,7 @@ static void work_follows_an_argument(void **state)
 static void work_follows_the_result(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_IO);
+    uint32_t block = varying(&world, SPANS_IO);
     for (int64_t i = 0; i < 48; i++) {
         sample(&world, block, 1000 - 900.0 / 47 * (double)i, 7);
         world.samples[block][i].value[INTERFERENCE_RESULT] = (uint64_t)(i - 24); /* -24 .. 23 */
@@ -519,7 +519,7 @@ static void work_depends_on_kinds(void **state)
 {
     static const double ns[] = {500, 100, 1000, 300};
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_CODE);
+    uint32_t block = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
         sample(&world, block, ns[i % 4] + (double)(i % 5), i % 4);
     const struct interference_score *score = analyse(&world, block);
@@ -533,7 +533,7 @@ static void work_depends_on_kinds(void **state)
 static void arguments_that_explain_nothing_are_no_work(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_CODE);
+    uint32_t block = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
         sample(&world, block, i * 7 % 48 < 24 ? 100 + (double)(i % 3) : 1000 + (double)(i % 5),
                base_mix64(i + 1));
@@ -547,7 +547,7 @@ static void arguments_that_explain_nothing_are_no_work(void **state)
 static void a_correlation_is_not_enough(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_CODE);
+    uint32_t block = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
         sample(&world, block, 100 + (double)i, i);
     const struct interference_score *score = analyse(&world, block);
@@ -560,7 +560,7 @@ static void a_correlation_is_not_enough(void **state)
 static void few_samples_tell_nothing(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, BLOCKS_CODE);
+    uint32_t block = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 23; i++)
         sample(&world, block, 100 + 900.0 / 22 * (double)i, i);
     assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
@@ -578,7 +578,7 @@ static void noise_is_no_work(void **state)
     unsigned wrong = 0;
     for (int round = 0; round < 500; round++) {
         struct world world;
-        uint32_t block = varying(&world, BLOCKS_CODE);
+        uint32_t block = varying(&world, SPANS_CODE);
         for (int i = 0; i < 48; i++) {
             seed = base_mix64(seed + 1);
             double ns = 100 - 450 * log(((double)(seed >> 12) + 1) / 0x1p52);

@@ -10,7 +10,7 @@
 #include "patch/patch.h"
 
 #include "isa/isa.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -207,7 +207,7 @@ static void test_plans(void **state)
     struct patch_module *module = assemble("planned");
     struct patch_plan plan = plan_of(module, "plain");
     assert_int_equal(plan.entry, plan.vaddr);
-    assert_int_equal(plan.kind, BLOCKS_PATCHED);
+    assert_int_equal(plan.kind, SPANS_PATCHED);
     assert_int_equal(plan.window_bytes, 5);
     assert_int_equal(plan.instructions, 3);
     assert_int_equal(plan.copy_bytes, 5 + 5);
@@ -296,7 +296,7 @@ static void assert_same(const struct patch_plan *plan, uint64_t entry, uint64_t 
 {
     size_t at = 0, count = plan->copy_bytes;
     bool ends = false;
-    for (unsigned i = 0; i < plan->instructions && plan->kind == BLOCKS_PATCHED; i++) {
+    for (unsigned i = 0; i < plan->instructions && plan->kind == SPANS_PATCHED; i++) {
         struct isa_insn old, new;
         struct isa_operation was, is;
         size_t from = plan->starts[i];
@@ -674,7 +674,7 @@ static void assert_prepared(const char *compiler, const char *options, bool expe
     if (function->prepared != expected)
         fail_msg("%s %s: prepared %d", compiler, options, function->prepared);
     struct patch_plan plan = plan_of(module, "gcd");
-    assert_int_equal(plan.kind, expected ? BLOCKS_PREPARED : BLOCKS_PATCHED);
+    assert_int_equal(plan.kind, expected ? SPANS_PREPARED : SPANS_PATCHED);
     assert_int_equal(patch_prepared(module) > 0, expected);
     for (size_t i = 0; i < patch_prepared(module); i++) {
         const struct patch_prepared *prepared = patch_prepared_entry(module, i);
@@ -718,7 +718,7 @@ static void test_own_sections(void **state)
     assert_int_equal(prepared->function, fifth.vaddr);
     assert_int_equal(prepared->site, prepared->function + 8); /* aligned */
     assert_int_equal(fifth.entry, prepared->site);
-    assert_int_equal(fifth.kind, BLOCKS_PREPARED);
+    assert_int_equal(fifth.kind, SPANS_PREPARED);
     assert_int_equal(fifth.window_bytes, 5);
     assert_true(fifth.single);
     prepared = patch_prepared_entry(module, 0);
@@ -732,11 +732,11 @@ static void test_own_sections(void **state)
     assert_int_equal(prepared->site, prepared->function + 4);
     assert_int_equal(prepared->bytes, 10);
     struct patch_plan plan = plan_of(module, "second");
-    assert_int_equal(plan.kind, BLOCKS_PREPARED);
+    assert_int_equal(plan.kind, SPANS_PREPARED);
     assert_int_equal(plan.window_bytes, 5);
     assert_true(plan.single);
-    assert_int_equal(plan_of(module, "third").kind, BLOCKS_PATCHED);
-    assert_int_equal(plan_of(module, "fourth").kind, BLOCKS_PATCHED);
+    assert_int_equal(plan_of(module, "third").kind, SPANS_PATCHED);
+    assert_int_equal(plan_of(module, "fourth").kind, SPANS_PATCHED);
     assert_int_equal(patch_markers(module), 2);
     const struct patch_marker *marker = patch_marker(module, 0);
     assert_int_equal(marker->site, prepared->site + 5);
@@ -751,7 +751,7 @@ static void test_own_sections(void **state)
     patch_module_close(module);
 }
 
-/* Pushes what the handler finds: see struct blocks_process. */
+/* Pushes what the handler finds: see struct spans_process. */
 extern volatile uint64_t handled[3];
 volatile uint64_t handled[3];
 void patch_test_handler(void);
@@ -918,19 +918,19 @@ static void test_known(void **state)
 {
     size_t count;
     const struct patch_known *all = patch_known_all(&count);
-    assert_true(count > 150 && count < BLOCKS_FUNCTIONS / 2);
+    assert_true(count > 150 && count < SPANS_FUNCTIONS / 2);
     for (size_t i = 0; i < count; i++) {
         assert_true(i == 0 || strcmp(all[i - 1].name, all[i].name) < 0);
-        assert_true(all[i].class < BLOCKS_CLASSES && all[i].key <= BLOCKS_KEY_SIZE &&
+        assert_true(all[i].class < SPANS_CLASSES && all[i].key <= SPANS_KEY_SIZE &&
                     all[i].key_argument < 6);
         assert_ptr_equal(patch_known(all[i].name), &all[i]);
         if (patch_never_import(all[i].name))
             fail_msg("%s is known and must never be hooked", all[i].name);
     }
-    assert_int_equal(patch_known("pthread_mutex_lock")->class, BLOCKS_LOCK);
-    assert_int_equal(patch_known("pthread_mutex_lock")->key, BLOCKS_KEY_VALUE);
+    assert_int_equal(patch_known("pthread_mutex_lock")->class, SPANS_LOCK);
+    assert_int_equal(patch_known("pthread_mutex_lock")->key, SPANS_KEY_VALUE);
     assert_int_equal(patch_known("fread")->key_argument, 3);
-    assert_int_equal(patch_known("malloc@GLIBC_2.2.5")->key, BLOCKS_KEY_SIZE);
+    assert_int_equal(patch_known("malloc@GLIBC_2.2.5")->key, SPANS_KEY_SIZE);
     assert_null(patch_known("pthread_mutex_loc"));
     assert_null(patch_known("pthread_mutex_lockx"));
     assert_null(patch_known("zzz"));

@@ -103,15 +103,16 @@ static void describe_table(const struct schema_table *table, FILE *out)
         [SCHEMA_JOIN] = "rows with equal keys become one",
         [SCHEMA_TREE] = "rows with equal keys become one, parents first",
         [SCHEMA_APART] = "rows stay apart, in the order of their keys",
-        [SCHEMA_PARTS] = "rows belong to those of %s; of equal owners the longest list stays",
-        [SCHEMA_SAME_PARTS] = "rows belong to those of %s; lists of equal owners must be the same",
+        [SCHEMA_PARTS] = "of equal owners the longest list stays",
+        [SCHEMA_SAME_PARTS] = "lists of equal owners must be the same",
         [SCHEMA_SINGLE] = "one row",
         [SCHEMA_WHOLE] = "rows are kept if they are the same everywhere",
     };
     char sql[SCHEMA_SQL_BYTES];
     fprintf(out, "\n-- Since version %d. Merging: ", table->since);
-    fprintf(out, mergings[table->merging], table->owner ? table->owner->name : "");
-    fputs(".\n", out);
+    if (table->owner)
+        fprintf(out, "rows belong to those of %s; ", table->owner->name);
+    fprintf(out, "%s.\n", mergings[table->merging]);
     if (table->order == SCHEMA_ASCENDING)
         fputs("-- Rows are in the order of their keys, which differ.\n", out);
     if (table->order == SCHEMA_GROUPED)
@@ -194,7 +195,7 @@ static const char *sql_in_file(sqlite3 *db, const char *name)
 /* Each statement of the document is one of the file's, and the other way round. */
 static void files_have_this_schema(void **state)
 {
-    char path[] = "/tmp/headroom-schema-XXXXXX", error[PROFILE_ERROR_BYTES];
+    char path[64] = "/tmp/headroom-schema-XXXXXX", error[PROFILE_ERROR_BYTES];
     int file = mkstemp(path);
     assert_true(file >= 0 && close(file) == 0);
     struct profile *profile = profile_new();

@@ -436,6 +436,7 @@ static void a_small_pool_asks_for_the_rest(void **state)
     assert_int_equal(free_chunks(region), WIRE_CHUNKS);
     assert_int_equal(wire_pool_bytes(WIRE_CHUNKS), sizeof *region);
     region_free(region);
+    free(all.frames);
 }
 
 static void only_the_dead_are_reaped(void **state)

@@ -18,7 +18,8 @@ static struct asm_slice callee(const struct asm_statement *statement)
     return symbol;
 }
 
-/* Of a file's own function its code tells, not its name: programs have an err() of their own. */
+/* A file's own function is judged by its code, not its name: programs have an err() of their own.
+ */
 static bool never_returns(const struct asm_walk *walk, struct asm_slice name)
 {
     uint32_t label = asm_label(walk->file, name);
@@ -510,8 +511,8 @@ static bool comes_back(const struct asm_walk *walk)
     return false;
 }
 
-/* al tells a variadic function how many vector registers hold arguments; it looks first thing.
-   Pushing rax only makes room. */
+/* al holds, for a variadic function, how many vector registers hold arguments; it looks first
+   thing. Pushing rax only makes room. */
 static bool reads_al(const struct asm_walk *walk)
 {
     for (uint32_t i = 0; i < walk->count && i < walk->main_count; i++) {

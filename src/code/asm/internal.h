@@ -155,7 +155,7 @@ struct asm_walk {
 #define TABLE_GOTO  (UINT32_MAX - 2)
 #define TABLE_LEAST TABLE_GOTO
 
-/* Of the part [first, end): calls that do not return, as unwind directives tell. After control is known. */
+/* Of the part [first, end): calls that do not return, as unwind directives show. After control is known. */
 void asm_find_stops(struct asm_walk *walk, uint32_t first, uint32_t end);
 
 /* Finds each indirect jump's table. */

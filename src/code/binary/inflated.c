@@ -138,7 +138,7 @@ static void *make(Elf *elf, uint64_t *bytes)
 /* Does it pay? Small files are inflated in no time. */
 static bool is_worthwhile(Elf *elf)
 {
-    enum { LEAST_BYTES = 64 << 10 };
+    enum { LEAST_BYTES = 16 << 10 };
     GElf_Shdr header;
     Elf_Scn *section = image_section(elf, ".debug_info", &header);
     return section && header.sh_flags & SHF_COMPRESSED && header.sh_size >= LEAST_BYTES;

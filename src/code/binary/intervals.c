@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Sorted intervals. Nested ones are rare (nested functions, labels): the search
- * looks back from the last start, and `reach` tells when that is pointless.
+ * looks back from the last start, and `reach` shows when that is pointless.
  */
 #include "binary/intervals.h"
 

@@ -95,21 +95,29 @@ static void name_file(const struct saved_key *key, char name[NAME_BYTES])
              key->kind == SAVED_UNWIND ? "unwind" : "debug");
 }
 
+enum { LANES = 8, BLOCK_BYTES = LANES * 8 };
+
+static void mix_block(uint64_t *lanes, const unsigned char *bytes)
+{
+    for (unsigned i = 0; i < LANES; i++) {
+        uint64_t word;
+        memcpy(&word, bytes + 8 * i, 8);
+        lanes[i] = (lanes[i] ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+    }
+}
+
 /* Eight lanes: as fast as memory, where one word after the other would wait for multiplications. */
 static uint64_t checksum(const void *bytes, size_t count)
 {
-    enum { LANES = 8 };
-    uint64_t lanes[LANES], rest[LANES] = {0};
-    const unsigned char *at = bytes;
+    uint64_t lanes[LANES];
+    unsigned char rest[BLOCK_BYTES] = {0};
+    const unsigned char *at = bytes, *end = at + count;
     for (unsigned i = 0; i < LANES; i++)
         lanes[i] = base_mix64(count + i);
-    for (size_t left = count;; left -= sizeof rest, at += sizeof rest) {
-        memcpy(rest, at, left < sizeof rest ? left : sizeof rest);
-        for (unsigned i = 0; i < LANES; i++)
-            lanes[i] = (lanes[i] ^ rest[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        if (left <= sizeof rest)
-            break;
-    }
+    for (; end - at >= BLOCK_BYTES; at += BLOCK_BYTES)
+        mix_block(lanes, at);
+    memcpy(rest, at, (size_t)(end - at));
+    mix_block(lanes, rest);
     return base_hash_bytes(lanes, sizeof lanes, 0);
 }
 
@@ -311,9 +319,10 @@ static void make_room(int folder, uint64_t wanted)
     uint64_t total = wanted;
     struct kept *kept = calloc(MOST_FILES, sizeof *kept);
     size_t count = kept ? list_kept(folder, kept, &total) : 0;
-    if (total > most_bytes || count == MOST_FILES) {
+    size_t spare = count == MOST_FILES ? MOST_FILES / 4 : 0; /* there may be more */
+    if (total > most_bytes || spare) {
         qsort(kept, count, sizeof *kept, compare_kept);
-        for (size_t i = 0; i < count && (total > most_bytes / 4 * 3 || i < MOST_FILES / 4); i++) {
+        for (size_t i = 0; i < count && (total > most_bytes / 4 * 3 || i < spare); i++) {
             unlinkat(folder, kept[i].name, 0);
             total -= kept[i].bytes;
         }

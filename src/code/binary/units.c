@@ -117,24 +117,24 @@ static bool add_function(struct unit *unit, Dwarf_Die *die)
 
 /* What may contain functions: C++ and Rust nest them in namespaces and types, Fortran in
    modules and functions, GNU C in functions. */
-static bool may_contain_functions(int tag)
+static bool may_contain_functions(const struct unit *unit, int tag, bool nested)
 {
     switch (tag) {
     case DW_TAG_namespace:
-    case DW_TAG_module:
+    case DW_TAG_module: return true;
     case DW_TAG_structure_type:
     case DW_TAG_class_type:
     case DW_TAG_union_type:
     case DW_TAG_enumeration_type:
-    case DW_TAG_interface_type:
+    case DW_TAG_interface_type: return !unit->is_c;
     case DW_TAG_subprogram:
-    case DW_TAG_lexical_block: return true;
+    case DW_TAG_lexical_block: return nested;
     default: return false;
     }
 }
 
-/* False: out of memory. */
-static bool read_functions(struct unit *unit, const Dwarf_Die *parent, int depth)
+/* nested: those in functions as well. False: out of memory. */
+static bool read_functions(struct unit *unit, const Dwarf_Die *parent, bool nested, int depth)
 {
     Dwarf_Die die;
     if (depth > GREATEST_DEPTH || dwarf_child((Dwarf_Die *)parent, &die) != 0)
@@ -143,20 +143,50 @@ static bool read_functions(struct unit *unit, const Dwarf_Die *parent, int depth
         int tag = dwarf_tag(&die);
         if (tag == DW_TAG_subprogram && !add_function(unit, &die))
             return false;
-        if (may_contain_functions(tag) && !read_functions(unit, &die, depth + 1))
+        if (may_contain_functions(unit, tag, nested) &&
+            !read_functions(unit, &die, nested, depth + 1))
             return false;
     } while (next_sibling(&die));
     return true;
 }
 
+static bool is_c(const struct unit *unit)
+{
+    switch (dwarf_srclang((Dwarf_Die *)&unit->die)) {
+    case DW_LANG_C89:
+    case DW_LANG_C:
+    case DW_LANG_C99:
+    case DW_LANG_C11: return true;
+    default: return false;
+    }
+}
+
+static const struct interval *find_function(struct unit *unit, uint64_t vaddr, bool nested)
+{
+    unit->functions.count = unit->die_count = 0;
+    unit->is_c = is_c(unit);
+    read_functions(unit, &unit->tree, nested, 0);
+    intervals_sort(&unit->functions);
+    return intervals_find(&unit->functions, vaddr);
+}
+
+/*
+ * Functions do not overlap: one in another has code of its own, elsewhere. Most units have none
+ * such, and to look for them is to read all of the unit's entries: that is done only for an address
+ * that no other function has.
+ */
 bool unit_function(struct unit *unit, uint64_t vaddr, Dwarf_Die *function)
 {
-    if (!unit->read) {
-        unit->read = true;
-        read_functions(unit, &unit->tree, 0);
-        intervals_sort(&unit->functions);
+    const struct interval *range = NULL;
+    if (unit->read)
+        range = intervals_find(&unit->functions, vaddr);
+    else
+        range = find_function(unit, vaddr, false);
+    unit->read = true;
+    if (!range && !unit->read_nested) {
+        unit->read_nested = true;
+        range = find_function(unit, vaddr, true);
     }
-    const struct interval *range = intervals_find(&unit->functions, vaddr);
     if (range)
         *function = unit->dies[range->value];
     return range != NULL;

@@ -3,10 +3,10 @@
  * Arguments on the stack, which lie further away from a frame that has grown (frame.c).
  *
  * An operand is known to be an argument if its address is a constant above the return address.
- * Where an address is only computed (lea) or an index is involved, text cannot tell an argument
- * from the end of a local array: such functions are left alone, but for the two sequences whose
- * meaning is certain, va_start and the argument pointer of a realigned stack, and for functions
- * that compute no address of a local variable at all.
+ * Where an address is only computed (lea) or an index is involved, text cannot distinguish an
+ * argument from the end of a local array: such functions are left alone, but for the two sequences
+ * whose meaning is certain, va_start and the argument pointer of a realigned stack, and for
+ * functions that compute no address of a local variable at all.
  */
 #include "instrument/internal.h"
 

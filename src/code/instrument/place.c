@@ -336,7 +336,7 @@ struct calls_placed {
     uint32_t count;
 };
 
-/* What becomes of the call: of the block's last statement its edges tell. Where it may return
+/* What becomes of the call: of the block's last statement its edges show. Where it may return
    again, the time before it is another activation's, as with paths. */
 enum ending { RETURNS, RETURNS_TWICE, NEVER_RETURNS };
 

@@ -44,7 +44,7 @@ static void add_operands(const struct isa_decoded *decoded, struct isa_effects *
     }
 }
 
-/* What Zydis' operands do not tell. */
+/* What Zydis' operands do not show. */
 static void add_special(const struct isa_decoded *decoded, const struct isa_insn *insn,
                         struct isa_effects *effects)
 {

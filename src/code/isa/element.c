@@ -61,7 +61,7 @@ static uint8_t float_of_map_0f(const struct opcode *opcode)
     case 0x51: /* square root */
     case 0x58: /* arithmetic */
     case 0x59:
-    case 0x5a: /* conversions between precisions: the prefix tells the source's */
+    case 0x5a: /* conversions between precisions: the prefix gives the source's */
     case 0x5c:
     case 0x5d:
     case 0x5e:

@@ -9,7 +9,7 @@
 #include "patch/internal.h"
 
 #include "isa/isa.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 #include <string.h>
 
@@ -221,7 +221,7 @@ size_t emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
 {
     struct output output = {.bytes = out, .at = at, .reached = true};
     bool ends = false;
-    for (unsigned i = 0; i < plan->instructions && plan->kind != BLOCKS_PREPARED; i++) {
+    for (unsigned i = 0; i < plan->instructions && plan->kind != SPANS_PREPARED; i++) {
         unsigned start = plan->starts[i];
         struct moved moved;
         if (start >= plan->window_bytes ||

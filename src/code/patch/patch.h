@@ -174,7 +174,7 @@ struct patch_plan {
     uint8_t window_bytes; /* from E on; only the first PATCH_JUMP_BYTES are to be overwritten */
     uint8_t instructions; /* in the window that can be executed                            */
     uint8_t copy_bytes;   /* of the prologue, wherever it is put                            */
-    uint8_t kind;         /* enum blocks_entry: BLOCKS_PATCHED or BLOCKS_PREPARED           */
+    uint8_t kind;         /* enum spans_entry: SPANS_PATCHED or SPANS_PREPARED           */
     bool single; /* no thread can be inside of the bytes to be overwritten, only before or behind: a
                     live patch need not wait                                            */
     bool emulates_call; /* the window ends with a call, which the copy does by push and jump: the
@@ -216,7 +216,7 @@ bool patch_emit_jump(uint64_t at, uint64_t to, uint8_t out[PATCH_JUMP_BYTES]);
 void patch_emit_bridge(uint64_t to, uint8_t out[PATCH_BRIDGE_BYTES]);
 
 /*
- * The bridge of a marker (blocks.h, struct blocks_process): calls `handler` (marker_begin,
+ * The bridge of a marker (blocks.h, struct spans_process): calls `handler` (marker_begin,
  * marker_end) with the number pushed and goes on behind the site. site, at: run-time addresses.
  * Writes PATCH_MARKER_BYTES. False: out of reach.
  */
@@ -229,8 +229,8 @@ bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t han
 /* What the name of a library function says. */
 struct patch_known {
     const char *name;
-    uint8_t class;        /* enum blocks_class                                             */
-    uint8_t key;          /* enum blocks_key                                               */
+    uint8_t class;        /* enum spans_class                                             */
+    uint8_t key;          /* enum spans_key                                               */
     uint8_t key_argument; /* 0..5                                                          */
 };
 

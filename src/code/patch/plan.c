@@ -5,7 +5,7 @@
  */
 #include "patch/internal.h"
 
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -172,7 +172,7 @@ static bool use_nops(struct draft *draft)
     struct patch_plan *plan = &draft->plan;
     unsigned at = 0;
     go_to_site(draft);
-    plan->kind = BLOCKS_PREPARED;
+    plan->kind = SPANS_PREPARED;
     while (at < PATCH_JUMP_BYTES) {
         unsigned nop = code_nop(draft->text + at, draft->room - at);
         if (nop == 0)
@@ -191,7 +191,7 @@ static bool take_instructions(struct draft *draft)
     struct patch_plan *plan = &draft->plan;
     struct moved moved = {0};
     size_t at = 0;
-    plan->kind = BLOCKS_PATCHED;
+    plan->kind = SPANS_PATCHED;
     while (at < PATCH_JUMP_BYTES && at < draft->own && !moved.ends) {
         uint64_t address = plan->entry + at;
         if (!moved_of(draft->text + at, draft->own - at, address, &moved))
@@ -251,7 +251,7 @@ static bool check_target(struct draft *draft, const struct target *target)
                       "%s at 0x%llx leads into its first %u bytes", ways[target->kind].what,
                       shown(target->kind == TARGET_HANDLER ? target->address : target->from),
                       draft->plan.window_bytes);
-    if (draft->plan.kind == BLOCKS_PATCHED && jumps && target->address <= entry &&
+    if (draft->plan.kind == SPANS_PATCHED && jumps && target->address <= entry &&
         (target->kind == TARGET_TABLE || is_own(draft, target->from)))
         return refuse(draft, PATCH_LOOP, target->from,
                       "%s at 0x%llx leads back to its first instruction", ways[target->kind].what,

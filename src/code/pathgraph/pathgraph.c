@@ -405,7 +405,7 @@ static bool known_edge(const struct sortable *edges, size_t count,
 }
 
 /* Where links lead, and exits. More than one way from a block to another is one: engines that see
-   blocks cannot tell them apart. */
+   blocks cannot distinguish them. */
 static enum base_status make_edges(struct builder *builder)
 {
     struct pathgraph *graph = builder->graph;

@@ -11,7 +11,7 @@
 struct wire_trace_writer {
     struct predictor predictor;
     uint8_t *at, *full; /* in buffer; from full on a frame is sent                */
-    uint32_t run;       /* predicted events not yet told                          */
+    uint32_t run;       /* predicted events not yet written                       */
     bool failed, ended;
     uint32_t sequence;
     wire_trace_sink *sink;

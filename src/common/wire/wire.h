@@ -61,8 +61,8 @@ struct wire_config {
     uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
     uint32_t counters;         /* 1: the program's own access counters are used if it has any: as a
                                   source, instead of the clock, or for distances of reuse     */
-    uint32_t blocks;           /* descriptor of a struct blocks_region (blocks.h), by number in headroom's process:
-                                  blocks are timed, nothing is sampled; 0: none                */
+    uint32_t spans;            /* descriptor of a struct spans_region (spans.h), by number in headroom's process:
+                                  spans are timed, nothing is sampled; 0: none                */
     uint32_t reserved;
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
 };

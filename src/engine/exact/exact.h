@@ -148,7 +148,7 @@ const struct exact_activation *exact_activation_of(UInt id);
 
 /*
  * For tables with a bound: the same access with its innermost caller alone, then without callers, then, of all accesses
- * together that are alike in what totals tell apart, "other" (no instruction). That is its own.
+ * together that are alike in what totals distinguish, "other" (no instruction). That is its own.
  */
 UInt exact_coarser(void *unused, UInt id);
 const struct exact_access *exact_access_of(UInt id);

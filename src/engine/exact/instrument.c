@@ -410,7 +410,7 @@ static void add_store(struct builder *builder, IRStmt *statement, const struct e
 
 /*
  * A load, and a store if the comparison held. The helpers of loads read memory, which has changed
- * by then: the load is told before; that another thread may come in between is not so,
+ * by then: the load is reported before; that another thread may come in between is not so,
  * Valgrind runs one at a time.
  */
 static void add_cas(struct builder *builder, IRStmt *statement, const struct effect *effect)

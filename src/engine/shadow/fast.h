@@ -25,7 +25,7 @@
                                   uint64_t value);                                                 \
     void shadow_store_slow_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
                                    uint64_t before, uint64_t value);                               \
-    /* Some bytes were not loaded since they were stored: told, then as if they had been. */       \
+    /* Some bytes were not loaded since they were stored: reported, then as if they had been. */   \
     void shadow_load_first_##bytes(struct shadow *shadow, uint64_t address, uint32_t id,           \
                                    uint64_t value);
 SHADOW_SLOW(1)

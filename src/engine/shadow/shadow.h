@@ -22,7 +22,7 @@
  * the group is a whole element; bits otherwise. Two differences to `detect`, which looks at one byte of
  * one access: of an access that is not aligned to its element size the two parts are compared each for
  * itself, and where sizes mix only bytes whose former access is still the one in question belong
- * to the group. Former accesses are told apart by id: what two executions of one instruction
+ * to the group. Former accesses are distinguished by id: what two executions of one instruction
  * left in one element is one group.
  * The kernel's accesses (reads and writes of system calls) are a T like others, but are never S
  * or L afterwards: the live engine cannot sample them either.

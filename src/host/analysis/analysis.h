@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * analysis: what a verb knows of its profiles, as one struct of functions and facts. Whatever goes over verbs (import,
- * report, diff, check, export, view) goes over the table of them and asks no verb by its name.
+ * analysis: what a verb knows about its profiles, as one struct of functions and facts. Importing,
+ * merging, reports, comparisons, exports and pages go through the table of these structs and never
+ * compare a verb's name.
  *
- * Only the interface lies here, below all that use it; the table and what it points to lie in the wing `verbs`, above
- * all that they print and compare with, and are linked into the program. Nothing includes that wing.
+ * Only the interface is here, below the rooms that use it. The table and the verbs are in the wing
+ * `verbs`, above the rooms that they print and compare with, and are linked into the program: no
+ * other wing includes a header of theirs.
  *
- * Everything pointed to is constant and lives as long as the program. A slot may be NULL, unless it says otherwise:
- * then the verb has nothing of the kind. All slots are called for every profile whichever verb recorded it, because
- * a profile may hold what several verbs look for: whether it holds something of theirs they see for themselves. What
- * only the verb that recorded decides says so ("of its own profiles").
+ * Everything that a slot points to is constant and lives as long as the program. A slot may be
+ * NULL, unless it says otherwise; then the verb has nothing of that kind. Slots are called for
+ * every profile, whichever verb recorded it: a profile may hold rows of several verbs (a recording
+ * of waste may count reuses too), so each slot decides by itself whether the profile has something
+ * for it. Slots that are called for the recording verb alone say so: "of its own profiles". They
+ * keep no state of their own: thread-safe as far as their arguments are different ones.
  */
 #ifndef HEADROOM_ANALYSIS_H
 #define HEADROOM_ANALYSIS_H
@@ -25,21 +29,31 @@ struct printer;
 struct profile;
 struct report_options;
 
+/* What a raw log that was left over says about the recording that wrote it. */
+struct analysis_log {
+    bool exact;     /* written by the exact engine                              */
+    bool blocks;    /* timed blocks are saved beside it                         */
+    bool paths;     /* it holds path records                                    */
+    uint32_t kinds; /* enum wire_kind_bits, from its configuration              */
+};
+
 /* The report for people (show/print.h). `state` is what `begin` made, or NULL. */
 struct analysis_text {
-    /* What the other functions need to know. False: no memory; *state is then untouched. */
+    /* Prepares what the other functions need. False: no memory; *state is then untouched. */
     bool (*begin)(const struct printer *printer, void **state);
-    void (*end)(void *state); /* frees it; not NULL if begin is not */
+    void (*end)(void *state); /* frees it; with begin */
     /* Narrows the printer's prefix by the files that will be shown (print_narrow). */
     void (*narrow)(struct printer *printer, const void *state);
-    /* Of its own profiles: one line on how was observed, in place of that of all. False: that of all. */
+    /* Of its own profiles: one line, of that many bytes, on how the program was observed. False:
+       line is untouched, and the usual one is printed. */
     bool (*describe)(const struct printer *printer, char *line, size_t bytes);
     /* Rows under the head. */
     void (*summary)(struct printer *printer, const void *state);
     /* The findings, under headings; sets the printer's `next`. False: no memory. */
     bool (*findings)(struct printer *printer, void *state);
-    /* Whether `limits` has anything to say; and that, under the heading of all limits. Both or none. */
+    /* Does `limits` print anything? With limits. */
     bool (*is_limited)(const struct printer *printer, const void *state);
+    /* What limits the recording, under the heading that all verbs share. */
     void (*limits)(struct printer *printer, const void *state);
 };
 
@@ -48,8 +62,19 @@ struct analysis {
 
     /* ---- recording ---- */
 
-    const char *exact_unit; /* what --exact sees each one of: "access"; never NULL */
-    bool samples;           /* else its recordings take none that could be accounted for */
+    const char *exact_unit; /* what --exact sees all of: "access"; never NULL              */
+    bool samples;           /* live recordings take samples, which reports account for     */
+    bool caches;            /* profiles list the caches of the machine                     */
+    bool loops;             /* profiles have the loops around code; costs decoding it      */
+    /* Does a recording of the verb leave such a log? Of any log exactly one verb says so. Never
+     * NULL. */
+    bool (*left)(const struct analysis_log *log);
+
+    /* ---- merging ---- */
+
+    /* Were the profiles recorded so differently that they cannot be merged? Then why holds one
+       clause, in which the caller replaces control characters. False: why is untouched. */
+    bool (*clashes)(const struct profile *a, const struct profile *b, char *why, size_t why_bytes);
 
     /* ---- reports ---- */
 
@@ -62,10 +87,11 @@ struct analysis {
     const struct analysis_view *view;
 };
 
-/* All, in the order in which reports have them; NULL ends. Defined in verbs/table. */
+/* All verbs that record profiles, in the order of their parts in reports; NULL ends. At least one.
+ * Defined in verbs/table. */
 extern const struct analysis *const analyses[];
 
-/* The one that recorded a profile whose run names `verb`; NULL: none of this headroom. */
+/* The verb of that name, as a profile's run has it; NULL: this headroom has no such verb. */
 const struct analysis *analysis_find(const char *verb);
 
 #endif

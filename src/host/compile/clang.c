@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * clang: its driver tells the steps it would do (-###), and we do them, each compilation in two: to
- * assembly, then with clang's own assembler. (-fno-integrated-as with an assembler of ours in front
- * would let the driver do it all, but gives other assembly: inline assembly unchecked, other
+ * clang: its driver prints the steps it would do (-###), and we do them, each compilation in two:
+ * to assembly, then with clang's own assembler. (-fno-integrated-as with an assembler of ours in
+ * front would let the driver do it all, but gives other assembly: inline assembly unchecked, other
  * directives, other padding.)
  */
 #include "compile/internal.h"

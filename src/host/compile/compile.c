@@ -28,7 +28,7 @@ static bool find_program(const char *name, char path[PATH_MAX])
     }
 }
 
-/* By its name, and by the names it is a link to: cc, c++, f95 tell nothing themselves. */
+/* By its name, and by the names it is a link to: cc, c++, f95 say nothing themselves. */
 static enum compile_family recognise(const char *name)
 {
     char path[PATH_MAX];

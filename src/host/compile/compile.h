@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * compile: a compiler run whose assembly is rewritten on its way to the assembler. gcc, g++ and gfortran run every
- * step of theirs through us (-wrapper); clang tells its steps (-###) and we run them. So everything that drivers
+ * step of theirs through us (-wrapper); clang prints its steps (-###) and we run them. So everything that drivers
  * know about their arguments (dependency files, temporary files, several sources, names of outputs, response
  * files, specifications) stays theirs, and only three kinds of step are touched: compilation
  * (looked at, for what cannot be rewritten), assembly of what was compiled, and linking.

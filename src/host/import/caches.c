@@ -2,16 +2,15 @@
 /* The caches of this machine, for recordings that ask which cache would hold the data. */
 #include "import/internal.h"
 
+#include "analysis/analysis.h"
 #include "machine/machine.h"
-
-#include <string.h>
 
 bool import_caches(struct profile *profile)
 {
     enum { MOST_CACHES = 8 };
     struct machine_cache caches[MOST_CACHES];
-    size_t count =
-        strcmp(profile->run.verb, "reuse") == 0 ? machine_caches("", caches, MOST_CACHES) : 0;
+    const struct analysis *analysis = analysis_find(profile->run.verb);
+    size_t count = analysis && analysis->caches ? machine_caches("", caches, MOST_CACHES) : 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_cache *added = profile_add_caches(profile);
         if (!added)

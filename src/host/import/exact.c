@@ -452,7 +452,7 @@ static bool add_use(struct import_gather *gather, uint32_t kind, uint32_t first,
 /*
  * Most pairs are uses alone: in sums they count, and nobody looks at them one by one, but they
  * would take most of the profile. So they become one row for each first context that wastes
- * anything, which tells how much of what it does is wasted, and one for all others. The root stands
+ * anything, which shows how much of what it does is wasted, and one for all others. The root stands
  * for what is left out.
  */
 static bool fold_uses(struct import_gather *gather)

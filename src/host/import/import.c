@@ -42,7 +42,7 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
     opened = status == BASE_OK;
     if (!opened)
         goto done;
-    if (log->config.blocks) {
+    if (log->config.spans) {
         snprintf(error, error_bytes,
                  "'%s' is what is left of a recording by 'headroom interference': its times were "
                  "in memory and are lost.",

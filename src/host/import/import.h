@@ -23,7 +23,7 @@ struct import_run {
     uint64_t corrupt_records;
     uint64_t lost_threads, lost_processes;
     bool log_truncated;           /* disk full while recording */
-    bool outlived;                /* processes may have gone on since: a region may tell of more than the log */
+    bool outlived;                /* processes may have gone on since: a region may hold more than the log */
     double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
     const char *event;            /* built: counted in place of cycles; NULL: none */
     uint64_t lost_events;         /* threads in which it could not be counted */
@@ -40,7 +40,7 @@ typedef void import_progress(void *context, const char *step, uint64_t done, uin
  * Reads the raw log `log_path` and writes a new profile at `profile_path`
  * (created 0600, atomically put in place; an existing regular file is renamed to
  * `.old`; a symlink is refused). run may be NULL when a left-over log is read
- * without its recording (then verb "waste", engine "live", command from the first
+ * without its recording (then the verb that leaves such logs, engine "live", command from the first
  * PROCESS record). error: one sentence on failure (at least 512 bytes).
  */
 enum base_status import_log(const char *log_path, const struct import_run *run,
@@ -65,15 +65,15 @@ struct import_skip {
 };
 
 /* What a killed headroom had saved of a region: into memory. *region: the caller's to close. */
-enum base_status import_blocks_restore(const char *path, int *region, char *error,
+enum base_status import_spans_restore(const char *path, int *region, char *error,
                                        size_t error_bytes);
 
 /*
- * As import_log, for `headroom interference`: what was timed is in `region` (wire/blocks.h), an open file of which the
+ * As import_log, for `headroom interference`: what was timed is in `region` (wire/spans.h), an open file of which the
  * programs had all in their memory, and which they may still have. run->verb is "interference";
  * without `run` it is a left-over log and what was saved beside it.
  */
-enum base_status import_blocks(const char *log_path, int region, const struct import_run *run,
+enum base_status import_spans(const char *log_path, int region, const struct import_run *run,
                                const struct import_skip *skips, size_t skips_count,
                                const struct binary_options *symbols, const char *output,
                                import_progress *progress, void *progress_context, char *error,

@@ -42,7 +42,7 @@ enum base_status instrumented_source_open(struct instrumented_source *source, in
 enum base_status instrumented_source_attach(struct instrumented_source *source, int file, uint64_t least_bytes);
 void instrumented_source_close(struct instrumented_source *source);
 
-/* False: not all of it is in the file, or it cannot be read, which `failure` tells. */
+/* False: not all of it is in the file, or it cannot be read, as `failure` says. */
 bool instrumented_source_read(struct instrumented_source *source, uint64_t offset, void *out, size_t bytes);
 
 /* Notes in the profile that something could not be read, if so. False: no memory. */

@@ -136,7 +136,7 @@ static void fill_parts(struct instrumented_file *file, const struct instrumented
         sites[i] = (struct import_paths_site){target(file, word), file->words[word + 1]};
 }
 
-/* The number of potential paths as far as a float tells it: numbers of truncated functions count
+/* The number of potential paths as far as a float holds it: numbers of truncated functions count
  * pieces. */
 static uint64_t potential_of(const struct instrumented_function *head)
 {

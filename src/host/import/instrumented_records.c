@@ -122,7 +122,7 @@ static struct record *parent_of(struct instrumented_import *import, const struct
     return parent;
 }
 
-/* Call sites are told apart in the parent's record if the parent was built so. */
+/* Call sites are distinguished in the parent's record if the parent was built so. */
 static uint32_t site_of(const struct record *record, const struct record *parent)
 {
     return parent && parent->entry && parent->entry->modes & INSTRUMENTED_CALL_SITES &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of import: reading the log (log.c), adding it up (gather.c; exact.c what the
- * exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
+ * Between the files of import: reading the log (log.c), adding it up (gather.c by way of tables.c and samples.c; exact.c what
+ * the exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
  * (names.c), telling about the run (run.c). Paths come another way: instrumented.c reads what instrumented programs
  * left, paths.c puts what any engine counted in the profile's order.
  */
@@ -137,7 +137,7 @@ struct import_place {
     uint32_t context; /* set by import_name */
 };
 
-/* What the traps of a pair claim; see share_by_chance. */
+/* What the traps of a pair claim; see import_live_share. */
 struct import_share {
     double attributed; /* Σ samples the agent attributed */
     double claimed;    /* Σ 1 / chance */
@@ -209,7 +209,7 @@ struct import_gather {
     size_t distances_capacity;
     struct import_lives lives;
     struct import_exact_paths *paths; /* NULL: none */
-    bool blocks; /* what was timed is in a region beside the log (import_blocks)    */
+    bool spans;  /* what was timed is in a region beside the log (import_spans)    */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
     struct import_place *places; /* set before import_name */
@@ -228,6 +228,30 @@ void import_gather_free(struct import_gather *gather);
 
 /* False, for the callers' use: memory ran out. */
 bool import_no_memory(struct import_gather *gather);
+
+/* ---- what every recording tells of (tables.c); false: no memory ---- */
+
+bool import_enter_process(struct import_gather *gather, const struct wire_process *record);
+bool import_enter_module(struct import_gather *gather, const struct wire_module *record);
+/* *item: index of the frame's thread in profile->threads. */
+bool import_enter_thread(struct import_gather *gather, const struct import_frame *frame,
+                         uint32_t *item);
+bool import_enter_name(struct import_gather *gather, uint32_t item,
+                       const struct wire_thread *record);
+bool import_enter_counters(struct import_gather *gather, uint32_t item,
+                           const struct wire_counters_record *record);
+bool import_enter_node(struct import_gather *gather, const struct import_frame *frame,
+                       const struct wire_node *record);
+
+/* ---- live samples and traps (samples.c); false: no memory ---- */
+
+bool import_live_sample(struct import_gather *gather, const struct import_frame *frame,
+                        const struct wire_sample *record);
+bool import_live_trap(struct import_gather *gather, const struct wire_trap *record);
+/* After the last record. */
+bool import_live_share(struct import_gather *gather);
+
+/* ---- found in the tables ---- */
 
 /* Node of the current thread's id; IMPORT_UNKNOWN_NODE if its record was lost. */
 #define IMPORT_UNKNOWN_NODE UINT32_MAX

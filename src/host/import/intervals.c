@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Distances known only to lie between two others: a reuse after the accesses that were foreseen,
- * and before a trap could be told from its own cost.
+ * and before a trap could be separated from its own cost.
  *
  * First each weight is spread evenly over the logarithm of its interval: most shapes that programs
  * have are smooth there, a few octaves wide, and so is what is seen on both sides. Then it is made

@@ -10,6 +10,7 @@
  */
 #include "import/loops.h"
 
+#include "analysis/analysis.h"
 #include "cfg/cfg.h"
 #include "import/internal.h"
 #include "pathgraph/pathgraph.h"
@@ -48,7 +49,8 @@ struct import_loops *import_loops_new(struct profile *profile)
     if (!loops)
         return NULL;
     loops->profile = profile;
-    loops->wanted = strcmp(profile->run.verb, "reuse") == 0 && cfg_start() == BASE_OK;
+    const struct analysis *analysis = analysis_find(profile->run.verb);
+    loops->wanted = analysis && analysis->loops && cfg_start() == BASE_OK;
     return loops;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Private to import: loops around the frames of a recording, only for the verb "reuse", whose
+/* Private to import: loops around the frames of a recording, only for a verb that asks for them (struct analysis), whose
    findings are told by them. */
 #ifndef HEADROOM_IMPORT_LOOPS_H
 #define HEADROOM_IMPORT_LOOPS_H

@@ -19,7 +19,7 @@
  *
  * Where data come from far, memory may take the time: a random graph and a walk down columns made
  * 0.4 accesses a nanosecond, a seventh of the estimate, with a third and nine tenths of their
- * reuses far; streams, which are fetched ahead, lose nothing. Samples do not tell these apart, so
+ * reuses far; streams, which are fetched ahead, lose nothing. Samples do not distinguish these, so
  * the estimate stays, and the interval reaches down the further the more reuses are far.
  */
 #include "import/reuses.h"

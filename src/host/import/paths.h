@@ -59,7 +59,7 @@ bool import_paths_function(struct import_paths *paths,
 
 /*
  * The context in which `parent` (a vertex; 0: root) calls `function` from its call site `site` (UINT32_MAX: sites
- * are not told apart). Parents come first, recursion has been folded.
+ * are not distinguished). Parents come first, recursion has been folded.
  */
 bool import_paths_vertex(struct import_paths *paths, uint32_t parent, uint32_t function,
                           uint32_t site, uint32_t *vertex);

@@ -29,7 +29,7 @@ struct import_paths {
     struct util_index items_by_key, vertices_by_key, uses_by_key;
 };
 
-/* Functions, lines of blocks and call sites; what is missing is told. */
+/* Functions, lines of blocks and call sites; what is missing is reported. */
 bool import_paths_name(struct import_paths *paths, const struct binary_options *symbols,
                         struct import_teller *teller);
 

@@ -7,7 +7,7 @@
  * counted (sources count and pmu) or the pace times its CPU time.
  *
  * Locations. A location has one last touch, so locations / accesses is the share of the samples
- * that are not used again. In most programs that is too little for samples to tell: less
+ * that are not used again. In most programs that is too little for samples to show: less
  * than one in a thousand. But the distances know something too: all of a location's
  * add up to no more than the run, so the sum of all distances / accesses, the mean
  * distance per access, is a lower bound. The larger of the two is taken, at most the accesses, and
@@ -192,7 +192,7 @@ static bool is_counted(const struct estimate *estimate)
     return estimate->gather->log->config.source != WIRE_SOURCE_CLOCK;
 }
 
-/* Where accesses were counted the recording itself tells. */
+/* Where accesses were counted the recording itself says. */
 static void find_counted_pace(struct estimate *estimate)
 {
     double accesses = 0, ns = 0;

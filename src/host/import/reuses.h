@@ -12,7 +12,7 @@
 
 struct import_cost {
     double ns;       /* of one delivery, the median                                     */
-    double floor_ns; /* three robust standard deviations: shorter times are not told apart */
+    double floor_ns; /* three robust standard deviations: shorter times are not distinguished */
 };
 
 /* values is reordered. All 0 without any. */

@@ -6,6 +6,8 @@
  */
 #include "import/internal.h"
 
+#include "analysis/analysis.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -351,16 +353,23 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
            import_degraded(profile, "the log is incomplete: the disk was full while recording");
 }
 
+/* The verb whose recording left the log. */
+static const char *left_by(const struct import_gather *gather)
+{
+    const struct analysis_log log = {.exact = gather->exact,
+                                     .blocks = gather->spans,
+                                     .paths = gather->paths,
+                                     .kinds = gather->log->config.kinds};
+    const struct analysis *const *at = analyses;
+    while (at[1] && !((*at)->left && (*at)->left(&log)))
+        at++;
+    return (*at)->name;
+}
+
 static bool describe_given(struct import_gather *gather, const struct import_run *run)
 {
     struct profile *profile = gather->profile;
-    uint32_t kinds = gather->log->config.kinds;
-    bool reuse_only = gather->exact ? kinds == 0 : kinds == WIRE_REUSES;
-    profile->run.verb = profile_keep(profile, run              ? run->verb
-                                              : gather->blocks ? "interference"
-                                              : gather->paths  ? "paths"
-                                              : reuse_only     ? "reuse"
-                                                               : "waste");
+    profile->run.verb = profile_keep(profile, run ? run->verb : left_by(gather));
     profile->run.engine = profile_keep(profile, run             ? run->engine
                                                 : gather->exact ? "exact"
                                                                 : "live");
@@ -369,7 +378,7 @@ static bool describe_given(struct import_gather *gather, const struct import_run
     return !run || import_describe_run(profile, run);
 }
 
-/* A log without its recording: the processes and threads tell what they can. */
+/* A log without its recording: what the processes and threads say is used. */
 static void describe_from_log(struct profile *profile)
 {
     uint64_t cpu_ns = 0;
@@ -396,7 +405,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
                                    (run ? plausible(run->corrupt_records) : 0);
     /* The exact engine takes no samples that threads could account for. */
     /* Nor does timing blocks. */
-    bool samples = !gather->exact && !gather->blocks;
+    bool samples = !gather->exact && !gather->spans;
     return import_caches(profile) && (!samples || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&
            (gather->exact ? import_exact_tell(gather) : tell_quality(gather, &accounts));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * inject: changes processes while they run, from outside: hooks their functions so that executions
- * are timed (wire/blocks.h), and has their threads execute functions of the agent. The only room
+ * are timed (wire/spans.h), and has their threads execute functions of the agent. The only room
  * that writes into a process or traces a thread. What starts the program, and owns the memory
  * shared with it, is its caller.
  *
@@ -21,7 +21,7 @@
 
 #include "base/base.h"
 #include "util/util.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 #include "wire/wire.h"
 
 #include <sys/types.h>
@@ -67,7 +67,7 @@ size_t inject_key(const char *text, uint8_t *argument);
  * fstat.
  */
 struct inject_service *inject_open(const struct inject_request *request,
-                                   struct blocks_region *region, int file);
+                                   struct spans_region *region, int file);
 /* Opens samples of a child that has not executed its program yet, and of all that comes of it. */
 void inject_watch(struct inject_service *service, pid_t child);
 /* Starts the thread that hooks, with the caller's signal mask. */

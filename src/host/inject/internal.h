@@ -61,7 +61,7 @@ const char *inject_traps_refused(uint32_t pid);
 struct inject_code {
     uint32_t pid;
     int memory; /* /proc/PID/mem: of the image that it was opened for             */
-    struct blocks_process *piece; /* mapped */
+    struct spans_process *piece; /* mapped */
 };
 
 bool inject_code_read(const struct inject_code *code, uint64_t address, void *out, size_t bytes);
@@ -100,7 +100,7 @@ void inject_rewrite_undo(const struct inject_code *code, struct inject_rewrite *
 void inject_rewrite_now(const struct inject_code *code, struct inject_rewrite *rewrite);
 
 /* Where a thread that meets an int3 at `address` goes on; 0: there is no such entry. */
-uint64_t inject_trap_find(const struct blocks_process *piece, uint64_t address);
+uint64_t inject_trap_find(const struct spans_process *piece, uint64_t address);
 
 /* Every processor has executed a serialising instruction since. */
 void inject_synchronise(const struct inject_code *code);
@@ -232,7 +232,7 @@ struct inject_module {
 };
 
 struct inject_modules {
-    struct blocks_region *region;
+    struct spans_region *region;
     const struct inject_request *request;
     struct inject_unhooked_list *unhooked;
     struct inject_module *first;
@@ -271,7 +271,7 @@ struct inject_process {
     uint64_t offset;         /* of its piece                                                   */
     struct inject_code code; /* piece NULL: it has ended; kept for samples that arrive late    */
     size_t piece_bytes;
-    uint64_t area_used[BLOCKS_AREAS];
+    uint64_t area_used[SPANS_AREAS];
     bool areas_known;
     struct inject_loaded *loaded;
     size_t loaded_count, loaded_capacity;
@@ -289,7 +289,7 @@ struct inject_hole {
 };
 
 struct inject_service {
-    struct blocks_region *region;
+    struct spans_region *region;
     const struct inject_request *request;
     int file; /* of the region; the caller's, as that */
     uint64_t file_device, file_inode;
@@ -317,7 +317,7 @@ void inject_service_note(struct inject_service *service, const char *sentence);
 
 /* A process has published a piece at that offset. */
 void inject_process_attach(struct inject_service *service, uint64_t offset,
-                           const struct blocks_piece *header);
+                           const struct spans_piece *header);
 /* What is due: modules loaded since, functions chosen since, patches under way. True: it wants to
    be asked again in a few milliseconds. */
 bool inject_process_serve(struct inject_service *service, struct inject_process *process);

@@ -24,7 +24,7 @@ size_t inject_key(const char *text, uint8_t *argument)
 }
 
 /* What the user says of the key goes before what is known of the name. Sizes stay sizes. */
-static void set_key(const struct inject_request *request, struct blocks_function *function,
+static void set_key(const struct inject_request *request, struct spans_function *function,
                     const char *name)
 {
     for (size_t i = 0; i < request->keys_count; i++) {
@@ -32,30 +32,28 @@ static void set_key(const struct inject_request *request, struct blocks_function
         size_t length = inject_key(request->keys[i], &argument);
         if (length != strlen(name) || strncmp(request->keys[i], name, length) != 0)
             continue;
-        if (function->key == BLOCKS_KEY_NONE || function->key_argument != argument)
-            function->key = BLOCKS_KEY_VALUE;
+        if (function->key == SPANS_KEY_NONE || function->key_argument != argument)
+            function->key = SPANS_KEY_VALUE;
         function->key_argument = argument;
     }
 }
 
 /* Its number, 0: there is no room. module NULL: an import. */
 static uint32_t append(const struct inject_modules *modules, const struct inject_module *module,
-                       const char *name, enum blocks_entry entry, uint64_t vaddr)
+                       const char *name, enum spans_entry entry, uint64_t vaddr)
 {
-    struct blocks_region *region = modules->region;
+    struct spans_region *region = modules->region;
     uint32_t number = atomic_fetch_add(&region->functions, 1);
-    if (number == 0 || number >= BLOCKS_FUNCTIONS) {
-        atomic_store(&region->functions, BLOCKS_FUNCTIONS);
+    if (number == 0 || number >= SPANS_FUNCTIONS) {
+        atomic_store(&region->functions, SPANS_FUNCTIONS);
         return 0;
     }
-    struct blocks_function *function = &region->function[number];
-    const struct patch_known *known = entry == BLOCKS_MARKED ? NULL : patch_known(name);
-    atomic_store(&function->state, BLOCKS_FILLING);
-    function->class = known ? known->class : BLOCKS_CODE;
+    struct spans_function *function = &region->function[number];
+    const struct patch_known *known = entry == SPANS_MARKED ? NULL : patch_known(name);
+    atomic_store(&function->state, SPANS_FILLING);
+    function->class = known ? known->class : SPANS_CODE;
     function->entry = (uint8_t)entry;
-    function->key = known                    ? known->key
-                    : entry == BLOCKS_MARKED ? BLOCKS_KEY_VALUE
-                                             : BLOCKS_KEY_NONE;
+    function->key = known ? known->key : entry == SPANS_MARKED ? SPANS_KEY_VALUE : SPANS_KEY_NONE;
     function->key_argument = known ? known->key_argument : 0;
     function->device = module ? module->stat_device : 0;
     function->inode = module ? module->inode : 0;
@@ -63,17 +61,17 @@ static uint32_t append(const struct inject_modules *modules, const struct inject
     snprintf(function->name, sizeof function->name, "%s", name);
     set_key(modules->request, function, name);
     atomic_store(&function->every, modules->request->every ? modules->request->every : 1);
-    atomic_store_explicit(&function->state, BLOCKS_READY, memory_order_release);
+    atomic_store_explicit(&function->state, SPANS_READY, memory_order_release);
     return number;
 }
 
-static uint32_t find_function(const struct blocks_region *region, const char *name,
-                              enum blocks_entry entry)
+static uint32_t find_function(const struct spans_region *region, const char *name,
+                              enum spans_entry entry)
 {
     uint32_t count = atomic_load(&region->functions);
-    for (uint32_t i = 1; i < count && i < BLOCKS_FUNCTIONS; i++)
+    for (uint32_t i = 1; i < count && i < SPANS_FUNCTIONS; i++)
         if (region->function[i].entry == entry &&
-            strncmp(region->function[i].name, name, BLOCKS_NAME - 1) == 0)
+            strncmp(region->function[i].name, name, SPANS_NAME - 1) == 0)
             return i;
     return 0;
 }
@@ -84,7 +82,7 @@ void inject_modules_known(struct inject_modules *modules)
     const struct patch_known *known = patch_known_all(&count);
     for (size_t i = 0; i < count; i++)
         if (!patch_never_import(known[i].name))
-            append(modules, NULL, known[i].name, BLOCKS_IMPORT, 0);
+            append(modules, NULL, known[i].name, SPANS_IMPORT, 0);
 }
 
 /* ---- hooks ----------------------------------------------------------------------------------- */
@@ -156,7 +154,7 @@ static void want(struct inject_modules *modules, struct inject_module *module, s
             refuse(modules, module, number, reason.sentence);
         return;
     }
-    enum blocks_entry entry = planned.kind == INJECT_CALLED ? BLOCKS_CALLED : planned.plan.kind;
+    enum spans_entry entry = planned.kind == INJECT_CALLED ? SPANS_CALLED : planned.plan.kind;
     planned.number = append(modules, module, function->name, entry, function->vaddr);
     if (planned.number == 0)
         refuse(modules, module, number, "there are 1023 others already");
@@ -168,9 +166,9 @@ static void want_marker(struct inject_modules *modules, struct inject_module *mo
                         const struct patch_marker *marker)
 {
     static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-    uint32_t number = find_function(modules->region, marker->name, BLOCKS_MARKED);
+    uint32_t number = find_function(modules->region, marker->name, SPANS_MARKED);
     if (number == 0)
-        number = append(modules, module, marker->name, BLOCKS_MARKED, 0);
+        number = append(modules, module, marker->name, SPANS_MARKED, 0);
     struct inject_hook *hook = number ? add_hook(modules) : NULL;
     if (!hook) {
         inject_unhooked_add(modules->unhooked, marker->name, module->path,
@@ -295,13 +293,13 @@ static bool is_hooked_by_name(const struct inject_modules *modules, const char *
 static void take_import(void *context, const char *name)
 {
     struct inject_modules *modules = context;
-    if (!is_named(modules, name) || find_function(modules->region, name, BLOCKS_IMPORT) ||
+    if (!is_named(modules, name) || find_function(modules->region, name, SPANS_IMPORT) ||
         is_hooked_by_name(modules, name))
         return;
     const char *never = patch_never(name);
     if (!never)
         never = patch_never_import(name);
-    if (!never && append(modules, NULL, name, BLOCKS_IMPORT, 0) == 0)
+    if (!never && append(modules, NULL, name, SPANS_IMPORT, 0) == 0)
         never = "there are 1023 others already";
     if (never)
         inject_unhooked_add(modules->unhooked, name, "", never);

@@ -90,17 +90,17 @@ static void again(struct inject_service *service, struct inject_process *process
 
 /* Areas are filled from the start without gaps of a page: what a parent has used ends with the
  * first empty page. */
-static uint64_t find_used(const struct inject_code *code, const struct blocks_area *area)
+static uint64_t find_used(const struct inject_code *code, const struct spans_area *area)
 {
-    static const uint8_t zero[BLOCKS_PAGE];
-    uint8_t there[BLOCKS_PAGE];
+    static const uint8_t zero[SPANS_PAGE];
+    uint8_t there[SPANS_PAGE];
     uint64_t used = 0;
-    for (uint64_t at = 0; at + BLOCKS_PAGE <= area->bytes; at += BLOCKS_PAGE) {
+    for (uint64_t at = 0; at + SPANS_PAGE <= area->bytes; at += SPANS_PAGE) {
         if (!inject_code_read(code, area->start + at, there, sizeof there))
             return area->bytes;
         if (memcmp(there, zero, sizeof there) == 0)
             return used;
-        used = at + BLOCKS_PAGE;
+        used = at + SPANS_PAGE;
     }
     return used;
 }
@@ -108,7 +108,7 @@ static uint64_t find_used(const struct inject_code *code, const struct blocks_ar
 static uint32_t count_areas(const struct inject_process *process)
 {
     uint32_t count = process->code.piece->areas_count;
-    return count < BLOCKS_AREAS ? count : BLOCKS_AREAS;
+    return count < SPANS_AREAS ? count : SPANS_AREAS;
 }
 
 static void know_areas(struct inject_process *process)
@@ -123,7 +123,7 @@ static void know_areas(struct inject_process *process)
 static bool is_in_areas(const struct inject_process *process, uint64_t address)
 {
     for (uint32_t i = 0; i < count_areas(process); i++) {
-        const struct blocks_area *area = &process->code.piece->areas[i];
+        const struct spans_area *area = &process->code.piece->areas[i];
         if (address - area->start < area->bytes)
             return true;
     }
@@ -149,7 +149,7 @@ static uint64_t align(uint64_t value)
 static bool emit(const struct inject_process *process, const struct inject_hook *hook,
                  uint64_t entry, uint64_t at, struct body *body)
 {
-    const struct blocks_process *piece = process->code.piece;
+    const struct spans_process *piece = process->code.piece;
     *body = (struct body){.bridge = at};
     if (hook->kind == INJECT_MARKER_BEGIN || hook->kind == INJECT_MARKER_END) {
         body->count = PATCH_MARKER_BYTES;
@@ -174,7 +174,7 @@ static const char *place(struct inject_process *process, const struct inject_hoo
     const struct inject_code *code = &process->code;
     know_areas(process);
     for (uint32_t i = 0; i < count_areas(process); i++) {
-        const struct blocks_area *area = &code->piece->areas[i];
+        const struct spans_area *area = &code->piece->areas[i];
         struct body body;
         uint64_t at = area->start + process->area_used[i];
         if (process->area_used[i] + sizeof body.bytes > area->bytes ||
@@ -290,7 +290,7 @@ static void enter_called(struct inject_service *service, struct inject_process *
                          size_t index, uint64_t bias)
 {
     const struct inject_hook *hook = service->modules.hooks[index];
-    struct blocks_process *piece = process->code.piece;
+    struct spans_process *piece = process->code.piece;
     uint64_t address = hook->plan.vaddr + bias;
     size_t slots = BASE_COUNT(piece->called), slot = base_mix64(address) % slots;
     for (size_t i = 0; i < slots; i++, slot = (slot + 1) % slots) {
@@ -322,7 +322,7 @@ static bool know_hooks(struct inject_service *service, struct inject_process *pr
 static bool is_unhooked(const struct inject_service *service, size_t index)
 {
     uint32_t number = service->modules.hooks[index]->number;
-    return atomic_load(&service->region->function[number].often) == BLOCKS_OFTEN_UNHOOKED;
+    return atomic_load(&service->region->function[number].often) == SPANS_OFTEN_UNHOOKED;
 }
 
 /* Hooks that wait to be tried, of modules that are loaded: calls `each` until it returns false. */
@@ -408,7 +408,7 @@ static bool has_due(struct inject_service *service, struct inject_process *proce
 
 /* ---- hooks that are taken away ------------------------------------------------- */
 
-static struct blocks_function *function_of(const struct inject_service *service, size_t index)
+static struct spans_function *function_of(const struct inject_service *service, size_t index)
 {
     return &service->region->function[service->modules.hooks[index]->number];
 }
@@ -445,17 +445,17 @@ static void unhook_often(struct inject_service *service, struct inject_process *
 {
     for (size_t i = 0; i < process->states_count; i++) {
         const struct inject_hook *hook = service->modules.hooks[i];
-        struct blocks_function *function = function_of(service, i);
+        struct spans_function *function = function_of(service, i);
         const struct inject_loaded *loaded;
         if (process->states[i] != HOOK_DONE || hook->kind != INJECT_JUMP ||
-            atomic_load(&function->often) == BLOCKS_OFTEN_NOT ||
+            atomic_load(&function->often) == SPANS_OFTEN_NOT ||
             !(loaded = find_loaded(process, hook->module)))
             continue;
         leave(
             service, process, i,
             "it is so short and executed so often that even counting it would take too much time");
         if (write_original(process, hook, hook->plan.entry + loaded->bias))
-            atomic_store(&function->often, BLOCKS_OFTEN_UNHOOKED);
+            atomic_store(&function->often, SPANS_OFTEN_UNHOOKED);
     }
 }
 
@@ -502,9 +502,9 @@ static bool add_loaded(struct inject_process *process, const struct inject_loade
 /* The agent hooks what a module that was loaded later imports. */
 static void tell_agent(struct inject_process *process, uint64_t address)
 {
-    struct blocks_process *piece = process->code.piece;
+    struct spans_process *piece = process->code.piece;
     uint32_t count = atomic_load(&piece->new_modules);
-    if (process->starts || count >= BLOCKS_NEW_MODULES)
+    if (process->starts || count >= SPANS_NEW_MODULES)
         return;
     piece->new_module[count] = address;
     atomic_store_explicit(&piece->new_modules, count + 1, memory_order_release);
@@ -572,7 +572,7 @@ static int look_at_modules(struct inject_service *service, struct inject_process
         return reason;
     while (!piece && inject_maps_next(&service->maps, &mapping))
         piece = find_piece(service, process, &mapping);
-    struct blocks_piece there;
+    struct spans_piece there;
     if (!piece || (process->code.memory >= 0 &&
                    (!inject_code_read(&process->code, piece, &there, sizeof there) ||
                     memcmp(&there, &process->code.piece->piece, sizeof there) != 0)))
@@ -593,7 +593,7 @@ static int look_at_modules(struct inject_service *service, struct inject_process
 
 /* ---- beginning and end --------------------------------------------------------- */
 
-static void set_phase(struct blocks_process *piece, enum blocks_phase phase)
+static void set_phase(struct spans_process *piece, enum spans_phase phase)
 {
     atomic_store_explicit(&piece->phase, phase, memory_order_release);
     syscall(SYS_futex, &piece->phase, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
@@ -602,13 +602,13 @@ static void set_phase(struct blocks_process *piece, enum blocks_phase phase)
 /* The process waits for us until we say otherwise, and is alone in its memory. */
 static bool is_held(struct inject_process *process)
 {
-    uint32_t starting = BLOCKS_STARTING;
-    struct blocks_process *piece = process->code.piece;
-    if (!atomic_compare_exchange_strong(&piece->phase, &starting, BLOCKS_PATCHING))
+    uint32_t starting = SPANS_STARTING;
+    struct spans_process *piece = process->code.piece;
+    if (!atomic_compare_exchange_strong(&piece->phase, &starting, SPANS_PATCHING))
         return false;
     if (inject_task_count(process->code.pid) == 1)
         return true;
-    set_phase(piece, BLOCKS_PATCHED_UP);
+    set_phase(piece, SPANS_PATCHED_UP);
     return false;
 }
 
@@ -660,7 +660,7 @@ static void begin(struct inject_service *service, struct inject_process *process
     open_memory(service, process);
     int reason = look_at_modules(service, process);
     if (reason == ESRCH) {
-        set_phase(process->code.piece, BLOCKS_PATCHED_UP);
+        set_phase(process->code.piece, SPANS_PATCHED_UP);
         end(process);
         return;
     }
@@ -668,17 +668,17 @@ static void begin(struct inject_service *service, struct inject_process *process
         refuse_patching(service, reason);
     if (is_held(process)) {
         for_each_due(service, process, write_now);
-        set_phase(process->code.piece, BLOCKS_PATCHED_UP);
+        set_phase(process->code.piece, SPANS_PATCHED_UP);
     }
 }
 
 void inject_process_attach(struct inject_service *service, uint64_t offset,
-                           const struct blocks_piece *header)
+                           const struct spans_piece *header)
 {
-    size_t bytes = (sizeof(struct blocks_process) + BLOCKS_PAGE - 1) & ~(size_t)(BLOCKS_PAGE - 1);
+    size_t bytes = (sizeof(struct spans_process) + SPANS_PAGE - 1) & ~(size_t)(SPANS_PAGE - 1);
     /* headroom maps pieces too: a scribbled number must not lead it to itself. */
-    if (header->bytes < sizeof(struct blocks_process) || header->pid == 0 ||
-        header->pid > INT_MAX || header->pid == (uint32_t)getpid())
+    if (header->bytes < sizeof(struct spans_process) || header->pid == 0 || header->pid > INT_MAX ||
+        header->pid == (uint32_t)getpid())
         return;
     supersede(service, header->pid);
     struct inject_process *process = calloc(1, sizeof *process);

@@ -28,12 +28,12 @@ enum {
 
 /* Reads, because a look through a mapping would give every empty page memory. */
 static bool read_header(const struct inject_service *service, uint64_t offset,
-                        struct blocks_piece *header)
+                        struct spans_piece *header)
 {
     return pread(service->file, header, sizeof *header, (off_t)offset) == (ssize_t)sizeof *header &&
-           (header->kind == BLOCKS_PIECE_PROCESS || header->kind == BLOCKS_PIECE_THREAD) &&
-           header->bytes >= BLOCKS_PAGE && header->bytes % BLOCKS_PAGE == 0 &&
-           header->bytes <= BLOCKS_REGION_BYTES - offset;
+           (header->kind == SPANS_PIECE_PROCESS || header->kind == SPANS_PIECE_THREAD) &&
+           header->bytes >= SPANS_PAGE && header->bytes % SPANS_PAGE == 0 &&
+           header->bytes <= SPANS_REGION_BYTES - offset;
 }
 
 /* Attaches what is a piece in [start, end); what is not goes to *holes. */
@@ -42,12 +42,12 @@ static void look_through(struct inject_service *service, uint64_t start, uint64_
 {
     uint64_t hole = start;
     for (uint64_t at = start; at < end;) {
-        struct blocks_piece header;
+        struct spans_piece header;
         if (!read_header(service, at, &header)) {
-            at += BLOCKS_PAGE;
+            at += SPANS_PAGE;
             continue;
         }
-        if (header.kind == BLOCKS_PIECE_PROCESS)
+        if (header.kind == SPANS_PIECE_PROCESS)
             inject_process_attach(service, at, &header);
         if (hole < at && service->holes_count < BASE_COUNT(service->holes))
             service->holes[service->holes_count++] = (struct inject_hole){hole, at, since_ns};
@@ -68,9 +68,9 @@ static void find_pieces(struct inject_service *service)
     for (size_t i = 0; i < count; i++)
         if (now - old[i].since_ns < HOLE_MS * MS)
             look_through(service, old[i].start, old[i].end, old[i].since_ns);
-    if (next <= service->frontier || next > BLOCKS_REGION_BYTES)
+    if (next <= service->frontier || next > SPANS_REGION_BYTES)
         return;
-    next &= ~(uint64_t)(BLOCKS_PAGE - 1);
+    next &= ~(uint64_t)(SPANS_PAGE - 1);
     look_through(service, service->frontier, next, now);
     service->frontier = next;
     service->started_ns = now;
@@ -178,7 +178,7 @@ void inject_hush(struct inject_service *service, uint32_t pid)
 /* ---- from beginning to end ------------------------------------------------------ */
 
 struct inject_service *inject_open(const struct inject_request *request,
-                                   struct blocks_region *region, int file)
+                                   struct spans_region *region, int file)
 {
     struct stat status;
     struct inject_service *service = calloc(1, sizeof *service);
@@ -191,7 +191,7 @@ struct inject_service *inject_open(const struct inject_request *request,
     service->file = file;
     service->file_device = status.st_dev;
     service->file_inode = status.st_ino;
-    service->frontier = (sizeof *region + BLOCKS_PAGE - 1) & ~(uint64_t)(BLOCKS_PAGE - 1);
+    service->frontier = (sizeof *region + SPANS_PAGE - 1) & ~(uint64_t)(SPANS_PAGE - 1);
     service->modules = (struct inject_modules){
         .region = region,
         .request = request,

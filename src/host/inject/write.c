@@ -35,13 +35,13 @@ bool inject_code_replace(const struct inject_code *code, uint64_t address, const
 
 /* ---- entries of the table ------------------------------------------------------------------- */
 
-static uint32_t known_traps(const struct blocks_process *piece)
+static uint32_t known_traps(const struct spans_process *piece)
 {
     uint32_t count = atomic_load_explicit(&piece->traps_count, memory_order_acquire);
-    return count < BLOCKS_FUNCTIONS ? count : BLOCKS_FUNCTIONS;
+    return count < SPANS_FUNCTIONS ? count : SPANS_FUNCTIONS;
 }
 
-static struct blocks_trap *find_trap(struct blocks_process *piece, uint64_t address)
+static struct spans_trap *find_trap(struct spans_process *piece, uint64_t address)
 {
     for (uint32_t i = 0; i < known_traps(piece); i++)
         if (atomic_load_explicit(&piece->traps[i].address, memory_order_acquire) == address)
@@ -49,23 +49,23 @@ static struct blocks_trap *find_trap(struct blocks_process *piece, uint64_t addr
     return NULL;
 }
 
-uint64_t inject_trap_find(const struct blocks_process *piece, uint64_t address)
+uint64_t inject_trap_find(const struct spans_process *piece, uint64_t address)
 {
-    struct blocks_trap *trap = find_trap((struct blocks_process *)piece, address);
+    struct spans_trap *trap = find_trap((struct spans_process *)piece, address);
     return trap ? trap->to : 0;
 }
 
 /* An entry of before, for the same address, led to code that is still there: threads may take
  * either. */
-static bool set_trap(struct blocks_process *piece, uint64_t address, uint64_t to)
+static bool set_trap(struct spans_process *piece, uint64_t address, uint64_t to)
 {
-    struct blocks_trap *trap = find_trap(piece, address);
+    struct spans_trap *trap = find_trap(piece, address);
     uint32_t count = known_traps(piece);
     if (trap) {
         trap->to = to;
         return true;
     }
-    if (count >= BLOCKS_FUNCTIONS)
+    if (count >= SPANS_FUNCTIONS)
         return false;
     piece->traps[count].to = to;
     atomic_store_explicit(&piece->traps[count].address, address, memory_order_release);
@@ -141,7 +141,7 @@ void inject_rewrite_undo(const struct inject_code *code, struct inject_rewrite *
 void inject_rewrite_now(const struct inject_code *code, struct inject_rewrite *rewrite)
 {
     if (rewrite->state == INJECT_NEW &&
-        rewrite->at / BLOCKS_PAGE == (rewrite->at + PATCH_JUMP_BYTES - 1) / BLOCKS_PAGE) {
+        rewrite->at / SPANS_PAGE == (rewrite->at + PATCH_JUMP_BYTES - 1) / SPANS_PAGE) {
         rewrite->state = inject_code_replace(code, rewrite->at, rewrite->before, rewrite->after,
                                              PATCH_JUMP_BYTES)
                              ? INJECT_DONE

@@ -24,7 +24,7 @@ enum launch_format {
     LAUNCH_FORMAT_SCRIPT,     /* "#!"; interpreter is filled in                            */
     LAUNCH_FORMAT_TEXT,       /* no format of its own, no NUL at its start: for the shell  */
     LAUNCH_FORMAT_NONE,       /* no program                                                */
-    LAUNCH_FORMAT_UNREADABLE, /* errno tells why                                           */
+    LAUNCH_FORMAT_UNREADABLE, /* errno says why                                            */
 };
 enum launch_format launch_format(const char *path, char interpreter[LAUNCH_PATH_BYTES]);
 
@@ -48,7 +48,7 @@ bool launch_set_id(const char *path);
 #define EXACT_OPTION_LOG_INODE "--log-inode=" /* number: programs may replace the file          */
 #define EXACT_OPTION_MESSAGES "--log-file="
 
-/* What exact_start tells headroom, before the program's name. */
+/* What exact_start reports to headroom, before the program's name. */
 #define EXACT_UNOBSERVED "unobserved"
 
 /* argv of the tool up to and with the program's; exact_command_free. NULL: no memory. */
@@ -66,7 +66,7 @@ struct exact_graphs {
     char folder[LAUNCH_PATH_BYTES]; /* "": none */
 };
 
-/* Makes the folder of answers, if paths are followed. False: errno tells. */
+/* Makes the folder of answers, if paths are followed. False: errno says why. */
 bool exact_graphs_begin(struct exact_graphs *graphs, const struct launch_exact_request *request);
 /* request: DEVICE-INODE PATH. context: the struct exact_graphs. */
 void exact_graphs_answer(void *context, const char *request);

@@ -77,7 +77,7 @@ static void take_line(struct exact_words *words, const char *line)
         for (size_t i = 0; i < BASE_COUNT(known_troubles); i++)
             if (strstr(text, known_troubles[i].part))
                 keep(words->trouble, "", known_troubles[i].clause);
-        /* Only the first of these tells, the others are addresses and good advice. */
+        /* Only the first of these says so, the others are addresses and good advice. */
         if ((rest = after(text, "valgrind: ")) && !strstr(rest, "Unrecognised instruction"))
             keep(words->trouble, "Valgrind says: ", rest);
     }

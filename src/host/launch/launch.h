@@ -105,17 +105,17 @@ enum launch_outcome launch_record(const struct launch_request *request,
 /* SIGINT, SIGQUIT, SIGTERM and SIGHUP are again what they were before the last recording. */
 void launch_signals_release(void);
 
-/* ---- spans timed (wire/blocks.h) --------------------------------------------------------------- */
+/* ---- spans timed (wire/spans.h) --------------------------------------------------------------- */
 
 struct launch_spans_request {
-    struct launch_request program; /* config.blocks is filled in               */
+    struct launch_request program; /* config.spans is filled in               */
     struct inject_request hooks;   /* agent is filled in                       */
     uint32_t stack_period;         /* 0: 10,000                                */
     bool no_switches;              /* context switches are not watched         */
 };
 
 struct launch_spans_result {
-    int region; /* descriptor of a struct blocks_region; the caller's to close */
+    int region; /* descriptor of a struct spans_region; the caller's to close */
     struct inject_result hooks;
     char saved[LAUNCH_PATH_BYTES]; /* copy of the region, beside the log; "": none. The caller's to
                                       remove */
@@ -126,7 +126,7 @@ bool launch_names_file(const char *path, int file);
 /* What the kernel calls an open file or directory now. False: no name leads to it. */
 bool launch_file_name(int file, char path[LAUNCH_PATH_BYTES]);
 
-/* Copies the region into a file beside the log, and under its name: BLOCKS_FILE_SUFFIX. False:
+/* Copies the region into a file beside the log, and under its name: SPANS_FILE_SUFFIX. False:
    there is no newer one; path is untouched. */
 bool launch_spans_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES]);
 

@@ -6,7 +6,7 @@
  * service, and COMMAND has that by itself; passed on it would see it twice, and many programs take
  * the second interrupt for "at once".
  *
- * Which it was siginfo does not tell: si_pid and si_code are the same for kill(PID) and
+ * siginfo does not show which it was: si_pid and si_code are the same for kill(PID) and
  * kill(-GROUP), and who sends both to its own child and to its group (timeout) is in the group like
  * a shell script that means one process. So a process of ours is in the group too, the *sentinel*,
  * which does nothing but keep what it got pending. What it got as well went to all.

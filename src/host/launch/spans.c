@@ -22,7 +22,7 @@ struct spans {
     const struct launch_spans_request *request;
     struct inject_request hooks;
     struct inject_service *service;
-    struct blocks_region *region;
+    struct spans_region *region;
     int file; /* of the region */
     struct launch_saver saver;
 };
@@ -56,18 +56,18 @@ static uint64_t least_step(void)
     return least;
 }
 
-static void fill_region(struct blocks_region *region, const struct launch_spans_request *request)
+static void fill_region(struct spans_region *region, const struct launch_spans_request *request)
 {
-    region->version = BLOCKS_VERSION;
+    region->version = SPANS_VERSION;
     region->wait = 1;
     region->stack_period = request->stack_period ? request->stack_period : STACK_PERIOD;
     region->switches = !request->no_switches;
     region->automatic = request->hooks.every == 0;
-    atomic_store(&region->next, (sizeof *region + BLOCKS_PAGE - 1) & ~(uint64_t)(BLOCKS_PAGE - 1));
+    atomic_store(&region->next, (sizeof *region + SPANS_PAGE - 1) & ~(uint64_t)(SPANS_PAGE - 1));
     atomic_store(&region->functions, 1);
     region->step = least_step();
     launch_spans_clocks(&region->ticks_start, &region->ns_start);
-    region->magic = BLOCKS_MAGIC;
+    region->magic = SPANS_MAGIC;
 }
 
 /* Sealed: a program could otherwise kill another, and headroom, by making it smaller. False: errno.
@@ -78,10 +78,10 @@ static bool make_region(struct spans *spans)
     if (spans->file < 0)
         return false;
     void *region = MAP_FAILED;
-    if (ftruncate(spans->file, (off_t)BLOCKS_REGION_BYTES) == 0 &&
-        fallocate(spans->file, 0, 0, sizeof(struct blocks_region)) == 0 &&
+    if (ftruncate(spans->file, (off_t)SPANS_REGION_BYTES) == 0 &&
+        fallocate(spans->file, 0, 0, sizeof(struct spans_region)) == 0 &&
         fcntl(spans->file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
-        region = mmap(NULL, sizeof(struct blocks_region), PROT_READ | PROT_WRITE, MAP_SHARED,
+        region = mmap(NULL, sizeof(struct spans_region), PROT_READ | PROT_WRITE, MAP_SHARED,
                       spans->file, 0);
     if (region == MAP_FAILED)
         return false;
@@ -120,7 +120,7 @@ static bool prepare(void *context, struct wire_config *config, char *error)
         launch_fail(error, "memory", ENOMEM);
         return false;
     }
-    config->blocks = (uint32_t)spans->file;
+    config->spans = (uint32_t)spans->file;
     return true;
 }
 

@@ -31,7 +31,7 @@ enum {
     COST_SHARE = 50, /* writing takes at most a fiftieth of the time */
     STEP_BYTES = 1 << 18,
 };
-_Static_assert(STEP_BYTES % BLOCKS_PAGE == 0, "pieces of whole pages");
+_Static_assert(STEP_BYTES % SPANS_PAGE == 0, "pieces of whole pages");
 
 static bool put(int file, const void *bytes, size_t count)
 {
@@ -48,7 +48,7 @@ static bool put(int file, const void *bytes, size_t count)
 
 static bool copy_stretch(int region, int file, uint64_t offset, uint64_t bytes, char *buffer)
 {
-    struct blocks_extent extent = {.offset = offset, .bytes = bytes};
+    struct spans_extent extent = {.offset = offset, .bytes = bytes};
     if (!put(file, &extent, sizeof extent))
         return false;
     for (uint64_t done = 0; done < bytes;) {
@@ -64,11 +64,11 @@ static bool copy_stretch(int region, int file, uint64_t offset, uint64_t bytes, 
 /* The head is the first page with data; in the file the clocks are those of now. */
 static bool set_clocks(int file)
 {
-    off_t at = sizeof(struct blocks_file) + sizeof(struct blocks_extent) +
-               offsetof(struct blocks_region, ticks_end);
+    off_t at = sizeof(struct spans_file) + sizeof(struct spans_extent) +
+               offsetof(struct spans_region, ticks_end);
     uint64_t ends[2];
-    _Static_assert(offsetof(struct blocks_region, ns_end) ==
-                       offsetof(struct blocks_region, ticks_end) + sizeof(uint64_t),
+    _Static_assert(offsetof(struct spans_region, ns_end) ==
+                       offsetof(struct spans_region, ticks_end) + sizeof(uint64_t),
                    "written as one");
     launch_spans_clocks(&ends[0], &ends[1]);
     return pwrite(file, ends, sizeof ends, at) == (ssize_t)sizeof ends;
@@ -76,8 +76,8 @@ static bool set_clocks(int file)
 
 static bool copy_region(int region, int file)
 {
-    struct blocks_file head = {.magic = BLOCKS_FILE_MAGIC, .version = BLOCKS_VERSION};
-    struct blocks_extent end = {0};
+    struct spans_file head = {.magic = SPANS_FILE_MAGIC, .version = SPANS_VERSION};
+    struct spans_extent end = {0};
     char *buffer = malloc(STEP_BYTES);
     bool good = buffer && put(file, &head, sizeof head);
     off_t data = 0, hole = 0;
@@ -92,7 +92,7 @@ static bool copy_region(int region, int file)
 bool launch_spans_save(int region, const char *log_path, char path[LAUNCH_PATH_BYTES])
 {
     char made[LAUNCH_PATH_BYTES], fresh[LAUNCH_PATH_BYTES + 16];
-    int printed = snprintf(made, sizeof made, "%s" BLOCKS_FILE_SUFFIX, log_path);
+    int printed = snprintf(made, sizeof made, "%s" SPANS_FILE_SUFFIX, log_path);
     if (printed < 0 || printed >= (int)sizeof made)
         return false;
     snprintf(fresh, sizeof fresh, "%s.new", made);

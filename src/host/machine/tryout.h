@@ -22,7 +22,7 @@ struct machine_watchpoints {
 /*
  * Arms watchpoints on memory of a forked child and touches them there, so that the
  * caller's signal handling stays as it is. repeat: traps timed for the cost figures
- * (at least 1). BASE_IO: no child could be made, errno tells why.
+ * (at least 1). BASE_IO: no child could be made, errno says why.
  */
 enum base_status machine_try_watchpoints(unsigned repeat, struct machine_watchpoints *result);
 
@@ -37,7 +37,7 @@ enum base_status machine_try_ticks(double *tick_ms);
 enum base_status machine_try_counters(struct wire_config *config);
 
 /* Can another process of this user open our descriptors through /proc? BASE_IO: that could not be
-   tried, errno tells why. */
+   tried, errno says why. */
 enum base_status machine_try_descriptors(void);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * reuse: what a histogram of reuse distances tells. Stack distances derived from time
+ * reuse: what a histogram of reuse distances implies. Stack distances derived from time
  * distances, miss ratios, quantiles. Pure functions over arrays of DISTANCE_BINS weights
  * (distance/distance.h); no allocation, no state.
  *
@@ -23,7 +23,7 @@
  * reuse follows from how far all of them are apart. Where that holds the result is right to
  * sampling noise; reuse.c names the refinements that it takes. Popularity that is very uneven (a
  * location with a tenth of all accesses) shows as an error of a per cent or so: the histogram
- * does not tell which distances are the popular one's.
+ * does not say which distances are the popular one's.
  *
  * first_touches: of the accesses that `time` is from. locations: how many the program has, at least
  * first_touches; more for a forked child, which has its parent's. No stack distance exceeds it.

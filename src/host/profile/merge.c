@@ -8,6 +8,8 @@
  */
 #include "profile/internal.h"
 
+#include "analysis/analysis.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -48,10 +50,12 @@ static void shift_references(struct profile *profile, const size_t *firsts, uint
     }
 }
 
-/* The text becomes one of the profile's own. */
-static bool keep_text(struct profile *profile, const char **text)
+static bool keep_text(struct profile *profile, char *item, const struct schema_column *column)
 {
-    return !*text || (*text = profile_keep(profile, *text));
+    const char **text = (const char **)(void *)(item + column->offset);
+    bool unknown = !*text;
+    *text = profile_keep(profile, *text);
+    return *text || unknown;
 }
 
 static bool append_table(struct profile *into, const struct profile *from,
@@ -64,8 +68,7 @@ static bool append_table(struct profile *into, const struct profile *from,
             return false;
         memcpy(added, items.items + i * table->item_bytes, table->item_bytes);
         for (size_t c = 0; c < table->columns_count; c++)
-            if (schema_is_text(&table->columns[c]) &&
-                !keep_text(into, (const char **)(void *)(added + table->columns[c].offset)))
+            if (schema_is_text(&table->columns[c]) && !keep_text(into, added, &table->columns[c]))
                 return false;
     }
     return true;
@@ -236,58 +239,16 @@ static bool runs_differ(const struct profile_run *a, const struct profile_run *b
     return false;
 }
 
-static bool kinds_differ(const struct profile *a, const struct profile *b, char why[SENTENCE_BYTES])
-{
-    unsigned of_a = 0, of_b = 0;
-    for (size_t i = 0; i < a->kinds_count; i++)
-        of_a |= 1U << a->kinds[i].kind;
-    for (size_t i = 0; i < b->kinds_count; i++)
-        of_b |= 1U << b->kinds[i].kind;
-    return of_a != of_b && differ(why, "they were not asked for the same kinds of waste");
-}
-
-static bool reuses_differ(const struct profile *a, const struct profile *b,
-                          char why[SENTENCE_BYTES])
-{
-    if (a->reuses_count && b->reuses_count) {
-        const struct profile_reuse *left = a->reuses, *right = b->reuses;
-        if (left->unit_bytes != right->unit_bytes)
-            return differ(why, "their units of memory differ, %u and %u bytes", left->unit_bytes,
-                          right->unit_bytes);
-        if (left->stack != right->stack)
-            return differ(why, "stack distances were taken in one of them only");
-    }
-    bool same = a->what_ifs_count == b->what_ifs_count;
-    for (size_t i = 0; same && i < a->what_ifs_count; i++) {
-        const struct profile_what_if *left = &a->what_ifs[i], *right = &b->what_ifs[i];
-        same = left->bytes == right->bytes && left->ways == right->ways &&
-               left->line_bytes == right->line_bytes;
-    }
-    return !same && differ(why, "different caches were simulated");
-}
-
-static bool path_runs_differ(const struct profile *a, const struct profile *b,
-                             char why[SENTENCE_BYTES])
-{
-    if (!a->path_runs_count || !b->path_runs_count)
-        return false;
-    const struct profile_path_run *left = a->path_runs, *right = b->path_runs;
-    if (left->modes != right->modes)
-        return differ(why, "their programs do not count the same things");
-    if (left->cache_bytes != right->cache_bytes || left->cache_ways != right->cache_ways ||
-        left->cache_line != right->cache_line)
-        return differ(why, "different caches were simulated");
-    if (!profile_same_text(left->event, right->event))
-        return differ(why, "different events were counted, %.60s and %.60s", known(left->event),
-                      known(right->event));
-    return false;
-}
-
 static bool profiles_differ(const struct profile *a, const struct profile *b,
                             char why[SENTENCE_BYTES])
 {
-    return runs_differ(&a->run, &b->run, why) || kinds_differ(a, b, why) ||
-           reuses_differ(a, b, why) || path_runs_differ(a, b, why);
+    char clause[SENTENCE_BYTES];
+    if (runs_differ(&a->run, &b->run, why))
+        return true;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->clashes && (*at)->clashes(a, b, clause, sizeof clause))
+            return differ(why, "%s", clause);
+    return false;
 }
 
 /* ---- what stays if it is the same --------------------------------------------------------------

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 enum {
-    CHILDREN_CUT = 4, /* of flags: BLOCKS_CHILDREN_CUT */
+    CHILDREN_CUT = 4, /* of flags: SPANS_CHILDREN_CUT */
     /* Calls nest less; a hostile profile may as it likes. */
     DEEPEST = 256,
     BINS_PER_OCTAVE = 16,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profile in memory: lists that grow, strings kept once, and the statistics of weighted shares.
+ * The profile in memory: lists that grow, texts, and the statistics of weighted shares.
  */
 #include "profile/schema.h"
+#include "util/util.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +14,10 @@ const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load",
 struct profile *profile_new(void)
 {
     struct profile *profile = calloc(1, sizeof *profile);
-    if (!profile)
+    if (!profile || !(profile->strings = calloc(1, sizeof *profile->strings))) {
+        free(profile);
         return NULL;
+    }
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         if (schema_tables[t]->first && !schema_add(profile, schema_tables[t])) {
             profile_free(profile);
@@ -31,7 +34,8 @@ void profile_free(struct profile *profile)
 {
     if (!profile)
         return;
-    util_strings_free(&profile->strings);
+    util_strings_free(profile->strings);
+    free(profile->strings);
 #define FREE_LIST(list, item) free(profile->list);
     PROFILE_LISTS(FREE_LIST)
 #undef FREE_LIST
@@ -41,9 +45,9 @@ void profile_free(struct profile *profile)
 const char *profile_keep(struct profile *profile, const char *text)
 {
     uint32_t number;
-    return text && util_strings_add(&profile->strings, text, strlen(text), &number)
-               ? profile->strings.texts[number]
-               : NULL;
+    if (!text || !util_strings_add(profile->strings, text, strlen(text), &number))
+        return NULL;
+    return profile->strings->texts[number];
 }
 
 #define DEFINE_ADDER(list, item)                                                                   \

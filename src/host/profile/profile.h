@@ -17,7 +17,7 @@
 #ifndef HEADROOM_PROFILE_H
 #define HEADROOM_PROFILE_H
 
-#include "util/util.h"
+#include "base/base.h"
 
 #include <string.h>
 
@@ -353,9 +353,9 @@ struct profile_block_function {
     uint32_t line;        /* 0: unknown                                                       */
     uint32_t module;
     uint64_t address; /* of its entry: ELF virtual address in module; 0: not known        */
-    uint32_t class;   /* enum blocks_class (wire/blocks.h)                                */
-    uint32_t entry;   /* enum blocks_entry: how it was hooked                             */
-    uint32_t key;     /* enum blocks_key                                                  */
+    uint32_t class;   /* enum spans_class (wire/spans.h)                                */
+    uint32_t entry;   /* enum spans_entry: how it was hooked                             */
+    uint32_t key;     /* enum spans_key                                                  */
     uint32_t key_argument;
     uint32_t every; /* one execution in so many was recorded, at least; 0: none was     */
 };
@@ -382,14 +382,14 @@ struct profile_block_thread {
    another. Times of executions are without preemption. */
 struct profile_block {
     uint32_t function; /* id in block_functions; 0 if a sequence                           */
-    uint32_t flags;    /* enum blocks_flags                                                */
+    uint32_t flags;    /* enum spans_flags                                                */
     uint64_t key, shape;
     double max_ns;
     double first_ns, last_ns; /* of its executions, from the beginning of the recording       */
     uint64_t preemptions, sleeps;
 };
 
-enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: BLOCKS_SEQUENCE                              */
+enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE                              */
 
 struct profile_block_part { /* by block, thread                                              */
     uint32_t block, thread;
@@ -438,7 +438,7 @@ struct profile_block_run {
     double ns_per_tick; /* of the time stamp counter                                      */
     double step_ns;     /* least difference that it shows                                 */
     double wall_ns;     /* from before the program began to after it ended                */
-    uint32_t stack_period, switches, automatic; /* as in struct blocks_region                 */
+    uint32_t stack_period, switches, automatic; /* as in struct spans_region                 */
     uint64_t lost_pieces; /* of memory that could not be had                                */
     uint64_t no_switches; /* threads whose context switches could not be watched            */
     uint64_t no_areas;    /* modules near which there was no room for code                  */
@@ -529,7 +529,7 @@ struct profile {
     size_t list##_count, list##_capacity;
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
-    struct util_strings strings; /* what profile_keep returned */
+    struct util_strings *strings; /* profile_keep */
     uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
 };
 
@@ -537,7 +537,8 @@ struct profile {
 struct profile *profile_new(void);
 void profile_free(struct profile *profile);
 
-/* A copy of text that lives as long as the profile, one for all equal texts. NULL without memory, or for NULL. */
+/* A copy of text that lives as long as the profile, one of all equal texts. NULL without memory, or
+   for NULL. */
 const char *profile_keep(struct profile *profile, const char *text);
 
 /* profile_add_modules(profile), profile_add_frames(profile), ...: a zeroed new item at the end

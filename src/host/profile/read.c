@@ -10,6 +10,7 @@
  */
 #include "profile/profile.h"
 #include "profile/schema.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -333,11 +334,9 @@ static bool too_many(const struct reader *reader, uint64_t rows)
 
 static bool add_name(struct reader *reader, const char *text)
 {
-    if (!UTIL_PUSH(reader->names, reader->names_count, reader->names_capacity, text)) {
-        reader->out_of_memory = true;
-        return false;
-    }
-    return true;
+    bool added = UTIL_PUSH(reader->names, reader->names_count, reader->names_capacity, text);
+    reader->out_of_memory |= !added;
+    return added;
 }
 
 static bool read_names(struct reader *reader)

@@ -3,8 +3,7 @@
  * Rows of any table, by its declaration.
  */
 #include "profile/schema.h"
-
-#include <stdlib.h>
+#include "util/util.h"
 
 /* As PROFILE_MEMBER lays it out. */
 struct list {
@@ -30,7 +29,6 @@ struct schema_items schema_items(const struct profile *profile, const struct sch
     return (struct schema_items){list.items, list.count};
 }
 
-/* Ids are 32 bits wide. */
 void *schema_add(struct profile *profile, const struct schema_table *table)
 {
     struct list list = list_of(profile, table);

@@ -8,6 +8,7 @@
  */
 #include "profile/profile.h"
 #include "profile/schema.h"
+#include "util/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,7 @@ struct writer {
     const struct profile *profile;
     sqlite3 *db;
     sqlite3_stmt *insert_name;
-    const char **names; /* those in table `name`: the id is one more than the index */
-    size_t names_count, names_capacity;
-    struct util_index names_by_text;
+    struct util_strings names; /* number: id - 1 */
 };
 
 __attribute__((format(printf, 3, 4))) static void say(char *error, size_t error_bytes,
@@ -56,34 +55,21 @@ static enum base_status status_of_errno(int number)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-static bool equal_name(const void *items, uint32_t item, const void *key)
-{
-    return strcmp(((const char *const *)items)[item], key) == 0;
-}
-
 /* Id of text in table `name`, inserted at its first use. SQLite status. */
 static int name_id(struct writer *writer, const char *text, uint32_t *id)
 {
+    size_t known = writer->names.count;
     uint32_t number;
-    bool found;
-    if (!UTIL_GROW(writer->names, writer->names_capacity, writer->names_count) ||
-        !util_index_enter(&writer->names_by_text, base_hash_bytes(text, strlen(text), 0),
-                          equal_name, writer->names, text, (uint32_t)writer->names_count, &number,
-                          &found))
+    if (!util_strings_add(&writer->names, text, strlen(text), &number))
         return SQLITE_NOMEM;
-    if (found) {
-        *id = number + 1;
+    *id = number + 1;
+    if (number < known)
         return SQLITE_OK;
-    }
-    writer->names[writer->names_count++] = text;
-    sqlite3_bind_int64(writer->insert_name, 1, number + 1);
+    sqlite3_bind_int64(writer->insert_name, 1, *id);
     sqlite3_bind_text(writer->insert_name, 2, text, -1, SQLITE_STATIC);
     int result = sqlite3_step(writer->insert_name);
     sqlite3_reset(writer->insert_name);
-    if (result != SQLITE_DONE)
-        return result;
-    *id = number + 1;
-    return SQLITE_OK;
+    return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
 /* ---- rows --------------------------------------------------------------------------------- */
@@ -225,8 +211,7 @@ static enum base_status write_database(const struct profile *profile, const char
     if (writer.db)
         reason = sqlite3_system_errno(writer.db);
     sqlite3_close(writer.db);
-    free(writer.names);
-    util_index_free(&writer.names_by_text);
+    util_strings_free(&writer.names);
     if (result == SQLITE_OK)
         return BASE_OK;
     if (result == SQLITE_FULL && reason == 0 && profile->file_bytes) {
@@ -247,7 +232,7 @@ static enum base_status write_database(const struct profile *profile, const char
 
 /* ---- files -------------------------------------------------------------------------------- */
 
-/* What stands at path may be replaced. *exists tells whether anything does. */
+/* What stands at path may be replaced. *exists says whether anything does. */
 static enum base_status check_target(const char *path, bool *exists, char *error,
                                      size_t error_bytes)
 {

@@ -78,10 +78,10 @@ static bool read_suppressions(const char *path, struct compare_suppressions *sup
 
 struct telling {
     const struct settings *settings;
-    const struct report_check *check;
+    const struct check *check;
     uint64_t word[2]; /* print_for_github */
     uint64_t most_bytes;
-    enum base_status (*print)(const struct report_check *, FILE *);
+    enum base_status (*print)(const struct check *, FILE *);
 };
 
 static enum base_status print_file(void *context, FILE *out)
@@ -93,8 +93,8 @@ static enum base_status print_file(void *context, FILE *out)
 static enum base_status print_text(void *context, FILE *out)
 {
     const struct telling *telling = context;
-    return report_check_text(telling->check, use_color(telling->settings->color, STDOUT_FILENO),
-                             is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
+    return check_text(telling->check, use_color(telling->settings->color, STDOUT_FILENO),
+                      is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
 }
 
 /* Nothing of it, if it is too large. */
@@ -113,7 +113,7 @@ static bool write_bounded(struct telling *telling, output_writer *write, const c
 }
 
 static bool write_file(struct telling *telling, const char *path,
-                       enum base_status (*print)(const struct report_check *, FILE *))
+                       enum base_status (*print)(const struct check *, FILE *))
 {
     char name[4200];
     if (!path)
@@ -146,11 +146,10 @@ static enum base_status print_for_github(void *context, FILE *out)
     if (status != BASE_OK)
         return status;
     fprintf(out, "::headroom-%016" PRIx64 "%016" PRIx64 "::\n", telling->word[0], telling->word[1]);
-    return report_check_github(telling->check, out);
+    return check_github(telling->check, out);
 }
 
-static int tell(const struct settings *settings, const struct report_check *check,
-                uint64_t most_bytes)
+static int tell(const struct settings *settings, const struct check *check, uint64_t most_bytes)
 {
     struct telling telling = {.settings = settings, .check = check, .most_bytes = most_bytes};
     if (own(settings)->github && getentropy(telling.word, sizeof telling.word) != 0) {
@@ -159,20 +158,20 @@ static int tell(const struct settings *settings, const struct report_check *chec
     }
     if (!write_bounded(&telling, own(settings)->github ? print_for_github : print_text,
                        "to standard output", stdout) ||
-        !write_file(&telling, own(settings)->markdown, report_check_markdown) ||
-        !write_file(&telling, own(settings)->sarif, report_check_sarif))
+        !write_file(&telling, own(settings)->markdown, check_markdown) ||
+        !write_file(&telling, own(settings)->sarif, check_sarif))
         return CHECK_FAILED;
-    return report_check_exceeded(check) && !own(settings)->warn_only ? CHECK_OVER : 0;
+    return check_exceeded(check) && !own(settings)->warn_only ? CHECK_OVER : 0;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
 
 static int hold(const struct settings *settings, struct profile *profiles[2],
-                const struct report_check_options *options, char *error, size_t error_bytes)
+                const struct check_options *options, char *error, size_t error_bytes)
 {
-    struct report_check *check = NULL;
+    struct check *check = NULL;
     enum base_status status =
-        report_check_make(profiles[0], profiles[1], options, &check, error, error_bytes);
+        check_make(profiles[0], profiles[1], options, &check, error, error_bytes);
     if (status == BASE_NOT_FOUND)
         return say_usage("check", "%s", error);
     if (status != BASE_OK) {
@@ -181,11 +180,11 @@ static int hold(const struct settings *settings, struct profile *profiles[2],
     }
     uint64_t bytes = profiles[1]->file_bytes + (profiles[0] ? profiles[0]->file_bytes : 0);
     int code = tell(settings, check, output_most_bytes(bytes));
-    report_check_free(check);
+    check_free(check);
     return code;
 }
 
-static int check_profile(const struct settings *settings, struct report_check_options *options)
+static int check_profile(const struct settings *settings, struct check_options *options)
 {
     struct profile *profiles[2] = {NULL, NULL};
     struct compare_suppressions suppressions = {0};
@@ -245,7 +244,7 @@ static int check_run(const struct settings *settings, int count, char **operands
         return say_usage("check",
                          "--markdown and --sarif both write '%s': give one of them another name",
                          own(settings)->sarif);
-    struct report_check_options options = {
+    struct check_options options = {
         .limits = limits,
         .limits_count = limits_count,
         .minimum = own(settings)->minimum,

@@ -14,15 +14,15 @@ enum { DIFF_FAILED = 1 };
 
 struct differing {
     struct profile **profiles;
-    struct report_diff_options options;
+    struct diff_options options;
     bool json;
 };
 
 static enum base_status print_diff(void *context, FILE *out)
 {
     struct differing *differing = context;
-    return (differing->json ? report_diff_json : report_diff_text)(
-        differing->profiles[0], differing->profiles[1], &differing->options, out);
+    return (differing->json ? diff_json : diff_text)(differing->profiles[0], differing->profiles[1],
+                                                     &differing->options, out);
 }
 
 static int show_diff(const struct settings *settings, struct profile *profiles[2], char **names)
@@ -69,7 +69,7 @@ static int diff_run(const struct settings *settings, int count, char **operands)
     time_limit_start(time_limit_seconds(2, (const char *const *)operands));
     if (profile_read(operands[0], &profiles[0], error, sizeof error) != BASE_OK ||
         profile_read(operands[1], &profiles[1], error, sizeof error) != BASE_OK ||
-        report_comparable(profiles[0], profiles[1], error, sizeof error) != BASE_OK)
+        diff_comparable(profiles[0], profiles[1], error, sizeof error) != BASE_OK)
         say("%s", error);
     else
         code = show_diff(settings, profiles, operands);

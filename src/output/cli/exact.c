@@ -19,18 +19,13 @@ struct exact {
     struct recording recording;
     struct launch_exact_engine engine;
     struct launch_exact_request request;
-    char lost_text[128];
+    char lost_text[128], output[64];
     struct cache_shape cache; /* paths */
 };
 
-static bool follows_paths(const struct exact *exact)
-{
-    return strcmp(exact->recording.verb, "paths") == 0;
-}
-
 /* ---- before the program starts --------------------------------------------------------------- */
 
-/* Libraries of the system are other people's; what they cost is told as a whole. */
+/* Libraries of the system are other people's; their cost is reported as a whole. */
 static bool is_system_library(const char *path)
 {
     const char *base = strrchr(path, '/'), *suffix = base ? strstr(base, ".so") : NULL;
@@ -63,7 +58,7 @@ static void choose_cache(struct exact *exact)
     exact->request.caches_count = settings->no_cache ? 0 : 1;
 }
 
-static void fill_request(struct exact *exact, bool reuse)
+static void fill_request(struct exact *exact, enum exact_subject subject)
 {
     static const enum launch_reuse units[] = {
         [UNIT_BYTE] = LAUNCH_REUSE_BYTE,
@@ -75,20 +70,20 @@ static void fill_request(struct exact *exact, bool reuse)
         .program = {.path = exact->recording.path,
                     .command = exact->recording.command,
                     .note = recording_note,
-                    .config = {.kinds = reuse || follows_paths(exact) ? 0
-                                        : settings->kinds             ? settings->kinds
-                                                                      : KINDS_ALL,
+                    .config = {.kinds = subject != EXACT_KINDS ? 0
+                                        : settings->kinds      ? settings->kinds
+                                                               : KINDS_ALL,
                                .fp_tolerance = (float)settings->fp_tolerance,
                                .follow = settings->follow && !settings->trace}},
         .engine = &exact->engine,
-        .reuse = reuse ? units[settings->unit] : LAUNCH_REUSE_NONE,
+        .reuse = subject == EXACT_REUSE ? units[settings->unit] : LAUNCH_REUSE_NONE,
         .stack = settings->stack,
         .share = settings->share,
         .caches = settings->caches,
         .caches_count = settings->caches_count,
         .trace = settings->trace,
         .trace_values = true,
-        .paths = follows_paths(exact),
+        .paths = subject == EXACT_PATHS,
         .contexts = !settings->no_contexts,
         .call_sites = settings->call_sites,
         .graphs = write_graphs,
@@ -202,18 +197,17 @@ static bool conclude(struct exact *exact)
     return recording_finish(recording, "exact");
 }
 
-int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command)
+int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
+              char **command)
 {
     struct exact exact = {
         .recording =
             {.settings = settings, .verb = verb, .command = command, .log = -1, .region = -1},
     };
     struct recording *recording = &exact.recording;
-    recording->output = settings->output        ? settings->output
-                        : follows_paths(&exact) ? "paths.headroom"
-                        : reuse                 ? "reuse.headroom"
-                                                : "waste.headroom";
-    fill_request(&exact, reuse);
+    snprintf(exact.output, sizeof exact.output, "%s.headroom", verb);
+    recording->output = settings->output ? settings->output : exact.output;
+    fill_request(&exact, subject);
     bool keep = false;
     int code = prepare(&exact);
     if (!code)

@@ -2,7 +2,7 @@
 /*
  * `headroom interference`: a live recording in which executions of functions are timed instead of
  * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
- * missing from the report and told there; only the agent itself must work.
+ * missing from the report, which says so; only the agent itself must work.
  */
 #include "cli/common.h"
 #include "cli/recording.h"
@@ -27,7 +27,7 @@ enum { PATTERNS_AT_MOST = 256 };
 struct timed {
     struct recording recording;
     struct launch_spans_request request;
-    struct launch_spans_result blocks;
+    struct launch_spans_result spans;
     bool keep;      /* the raw log */
     char *patterns; /* copy of --functions, cut at its commas */
     const char *functions[PATTERNS_AT_MOST];
@@ -133,24 +133,24 @@ static const char *permission(int number)
 static void collect_degraded(struct timed *timed)
 {
     struct recording *recording = &timed->recording;
-    const struct launch_spans_result *blocks = &timed->blocks;
-    if (blocks->hooks.sampling_refused) {
+    const struct launch_spans_result *spans = &timed->spans;
+    if (spans->hooks.sampling_refused) {
         snprintf(timed->sampling_text, sizeof timed->sampling_text,
                  "no functions of the program were chosen automatically (%s): name them with "
                  "--functions",
-                 permission(blocks->hooks.sampling_refused));
+                 permission(spans->hooks.sampling_refused));
         recording_degraded(recording, timed->sampling_text);
     }
-    if (blocks->hooks.patching_refused) {
+    if (spans->hooks.patching_refused) {
         snprintf(timed->patching_text, sizeof timed->patching_text,
                  "functions of a process could not be hooked: its memory cannot be written (%s)",
-                 strerror(blocks->hooks.patching_refused));
+                 strerror(spans->hooks.patching_refused));
         recording_degraded(recording, timed->patching_text);
     }
-    if (blocks->hooks.unhooked_more) {
+    if (spans->hooks.unhooked_more) {
         snprintf(timed->more_text, sizeof timed->more_text,
                  "%llu more functions were not hooked and are not listed",
-                 (unsigned long long)blocks->hooks.unhooked_more);
+                 (unsigned long long)spans->hooks.unhooked_more);
         recording_degraded(recording, timed->more_text);
     }
 }
@@ -161,12 +161,12 @@ static int record(struct timed *timed)
     int code = prepare(timed);
     if (code)
         return code;
-    code = recording_refuse(recording, launch_spans(&timed->request, &timed->blocks,
+    code = recording_refuse(recording, launch_spans(&timed->request, &timed->spans,
                                                     &recording->result, recording->error));
     if (code)
         return code;
-    recording->blocks = &timed->blocks;
-    recording->region = timed->blocks.region;
+    recording->spans = &timed->spans;
+    recording->region = timed->spans.region;
     code = recording_exit_code(recording);
     collect_degraded(timed);
     timed->keep = !live_conclude(recording);
@@ -192,7 +192,7 @@ static int interference_run(const struct settings *settings, int count, char **o
     if (!code)
         code = record(&timed);
     recording_close(&timed.recording, timed.keep);
-    launch_spans_free(&timed.blocks);
+    launch_spans_free(&timed.spans);
     free(timed.patterns);
     return code;
 }

@@ -106,7 +106,7 @@ static int paths_run(const struct settings *settings, int count, char **operands
         return code;
     if (settings->caches_count > 1)
         return say_usage("paths", "--cache can be given once");
-    return settings->exact ? exact_run(settings, "paths", false, operands)
+    return settings->exact ? exact_run(settings, "paths", EXACT_PATHS, operands)
                            : run_built(settings, operands);
 }
 

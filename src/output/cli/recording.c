@@ -134,18 +134,18 @@ static bool name_log(struct recording *recording)
 }
 
 /* In a file as well: should the import come to nothing, `headroom report` has all that it needs. */
-static bool save_blocks(struct recording *recording)
+static bool save_spans(struct recording *recording)
 {
-    struct launch_spans_result *blocks = recording->blocks;
+    struct launch_spans_result *spans = recording->spans;
     char saved[LAUNCH_PATH_BYTES];
-    if (!blocks)
+    if (!spans)
         return true;
-    if (!launch_spans_save(blocks->region, recording->log_path, saved))
+    if (!launch_spans_save(spans->region, recording->log_path, saved))
         return false;
     /* Under another name than before, if the log has been renamed meanwhile. */
-    if (blocks->saved[0] && !same_file(blocks->saved, saved))
-        unlink(blocks->saved);
-    strcpy(blocks->saved, saved);
+    if (spans->saved[0] && !same_file(spans->saved, saved))
+        unlink(spans->saved);
+    strcpy(spans->saved, saved);
     return true;
 }
 
@@ -159,20 +159,20 @@ struct importing {
 static enum base_status import_timed(struct recording *recording, struct importing *importing,
                                      const char *place)
 {
-    const struct launch_spans_result *blocks = recording->blocks;
-    struct import_skip *skips = calloc(blocks->hooks.unhooked_count + 1, sizeof *skips);
+    const struct launch_spans_result *spans = recording->spans;
+    struct import_skip *skips = calloc(spans->hooks.unhooked_count + 1, sizeof *skips);
     enum base_status status = BASE_NO_MEMORY;
-    for (size_t i = 0; skips && i < blocks->hooks.unhooked_count; i++)
+    for (size_t i = 0; skips && i < spans->hooks.unhooked_count; i++)
         skips[i] =
-            (struct import_skip){blocks->hooks.unhooked[i].name, blocks->hooks.unhooked[i].module,
-                                 blocks->hooks.unhooked[i].reason};
+            (struct import_skip){spans->hooks.unhooked[i].name, spans->hooks.unhooked[i].module,
+                                 spans->hooks.unhooked[i].reason};
     snprintf(recording->error, sizeof recording->error,
              "cannot import what was timed: out of memory.");
     if (skips)
         status =
-            import_blocks(recording->log_path, blocks->region, &importing->run, skips,
-                          blocks->hooks.unhooked_count, &importing->symbols, place, progress_step,
-                          &importing->progress, recording->error, sizeof recording->error);
+            import_spans(recording->log_path, spans->region, &importing->run, skips,
+                         spans->hooks.unhooked_count, &importing->symbols, place, progress_step,
+                         &importing->progress, recording->error, sizeof recording->error);
     free(skips);
     return status;
 }
@@ -186,7 +186,7 @@ static enum base_status import_to(struct recording *recording, struct importing 
         status = import_instrumented(recording->region, &importing->run, &importing->symbols, place,
                                      progress_step, &importing->progress, recording->error,
                                      sizeof recording->error);
-    else if (recording->blocks)
+    else if (recording->spans)
         status = import_timed(recording, importing, place);
     else
         status = import_log(recording->log_path, &importing->run, &importing->symbols, place,
@@ -262,7 +262,7 @@ static bool import_recording(struct recording *recording, const char *engine)
         importing.run.config = &importing.config;
     }
     /* What programs counted by themselves is in memory: of that nothing can be kept. */
-    bool named = !recording->built && name_log(recording) && save_blocks(recording);
+    bool named = !recording->built && name_log(recording) && save_spans(recording);
     /* Whoever has asked twice is waiting for the profile, and may well ask again. */
     if (!recording->result.detached)
         interruptible(named ? recording->log_path : NULL);
@@ -336,8 +336,8 @@ static void remove_file(const char *path)
 /* The log itself, whatever it is called by now, and not what another program put in its place. */
 static void remove_log(struct recording *recording)
 {
-    if (recording->blocks && recording->blocks->saved[0])
-        remove_file(recording->blocks->saved);
+    if (recording->spans && recording->spans->saved[0])
+        remove_file(recording->spans->saved);
     if (recording->rescued[0])
         remove_file(recording->rescued);
     else if (places_name(recording->log, recording->log_path))

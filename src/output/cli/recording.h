@@ -22,7 +22,7 @@ struct recording {
     int log;
     bool built; /* no raw log; `region` from launch_instrumented            */
     int region;
-    struct launch_spans_result *blocks; /* NULL: not of blocks             */
+    struct launch_spans_result *spans; /* NULL: not of spans             */
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     struct places places;
@@ -78,7 +78,11 @@ bool live_conclude(struct recording *recording);
 
 /* ---- the exact engine (exact.c) ---------------------------------------------------------- */
 
-/* A whole recording under the exact engine, of settings->kinds or of reuse. Returns the exit code. */
-int exact_run(const struct settings *settings, const char *verb, bool reuse, char **command);
+/* What the engine follows. */
+enum exact_subject { EXACT_KINDS /* settings->kinds */, EXACT_REUSE, EXACT_PATHS };
+
+/* A whole recording under the exact engine. Returns the exit code. */
+int exact_run(const struct settings *settings, const char *verb, enum exact_subject subject,
+              char **command);
 
 #endif

@@ -4,7 +4,7 @@
 #include "cli/verbs.h"
 
 #include "import/import.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 #include "wire/wire.h"
 
 #include <errno.h>
@@ -47,22 +47,22 @@ static void remove_temporary(const char *directory, const char *profile)
         say("cannot remove the temporary directory '%s': %s.", directory, strerror(errno));
 }
 
-/* Timed blocks are beside the log. */
+/* Timed spans are beside the log. */
 static enum base_status import_left_over(const char *path, const struct binary_options *symbols,
                                          const char *profile, struct progress *progress,
                                          char *error, size_t error_bytes)
 {
-    char blocks[4128];
+    char spans[4128];
     int region;
-    int printed = snprintf(blocks, sizeof blocks, "%s" BLOCKS_FILE_SUFFIX, path);
-    if (printed >= (int)sizeof blocks || access(blocks, F_OK) != 0)
+    int printed = snprintf(spans, sizeof spans, "%s" SPANS_FILE_SUFFIX, path);
+    if (printed >= (int)sizeof spans || access(spans, F_OK) != 0)
         return import_log(path, NULL, symbols, profile, progress_step, progress, error,
                           error_bytes);
-    enum base_status status = import_blocks_restore(blocks, &region, error, error_bytes);
+    enum base_status status = import_spans_restore(spans, &region, error, error_bytes);
     if (status != BASE_OK)
         return status;
-    status = import_blocks(path, region, NULL, NULL, 0, symbols, profile, progress_step, progress,
-                           error, error_bytes);
+    status = import_spans(path, region, NULL, NULL, 0, symbols, profile, progress_step, progress,
+                          error, error_bytes);
     close(region);
     return status;
 }

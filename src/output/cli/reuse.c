@@ -9,7 +9,7 @@ static int reuse_run(const struct settings *settings, int count, char **operands
     if (code)
         return code;
     if (settings->exact)
-        return exact_run(settings, "reuse", true, operands);
+        return exact_run(settings, "reuse", EXACT_REUSE, operands);
     return live_run(settings, "reuse", WIRE_REUSES, operands);
 }
 

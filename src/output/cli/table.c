@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* The verbs, in the order in which they are listed. Each has a file of its own. */
+/* The verbs as one list, and what stands for all of them. */
 #include "cli/common.h"
 #include "cli/verbs.h"
 
-const struct verb *const verbs[] = {
-    &waste_verb, &reuse_verb,  &paths_verb,   &interference_verb,
-    &cc_verb,    &cxx_verb,    &fortran_verb, &report_verb,
-    &merge_verb, &check_verb,  &diff_verb,    &export_verb,
-    &view_verb,  &doctor_verb, &help_verb,    NULL,
-};
+#define VERB_ADDRESS(name) &name##_verb,
+const struct verb *const verbs[] = {VERBS(VERB_ADDRESS) NULL};
 
 static const struct option_spec top_options[] = {
     OPTION_HELP,

@@ -14,7 +14,12 @@
 #include "compare/diff.h"
 #include "show/report.h"
 
-extern const struct verb waste_verb, reuse_verb, paths_verb, interference_verb, cc_verb, cxx_verb, fortran_verb, report_verb, merge_verb, check_verb, diff_verb, export_verb, view_verb, doctor_verb, help_verb;
+/* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
+#define VERBS(X)                                                                                   \
+    X(waste) X(reuse) X(paths) X(interference) X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) \
+    X(diff) X(export) X(view) X(doctor) X(help)
+#define VERB_DECLARE(name) extern const struct verb name##_verb;
+VERBS(VERB_DECLARE)
 
 /* Not for people: gcc runs its steps by `headroom WORD ...`. */
 bool is_compile_step(const char *word);
@@ -64,7 +69,7 @@ struct replacement {
     FILE *out;
     char *temporary, *target; /* NULL: written as it is, because it is no regular file */
 };
-/* False: errno tells. */
+/* False: errno says why. */
 bool replace_begin(struct replacement *made, const char *path);
 /* good: all was written. If not, or if it is false, what was there before is there still. */
 bool replace_end(struct replacement *made, bool good);
@@ -87,7 +92,7 @@ uint64_t output_most_bytes(uint64_t profile_bytes);
 typedef enum base_status output_writer(void *context, FILE *out);
 
 /* What `write` writes goes to `out` if it is whole: without a failure, and no more than that many bytes
-   (BASE_TOO_LARGE). BASE_IO: errno tells. */
+   (BASE_TOO_LARGE). BASE_IO: errno says why. */
 enum base_status output_whole(output_writer *write, void *context, FILE *out, uint64_t most_bytes);
 
 /* Seconds of processor time that verbs may take for files of that size, of which NULLs and what cannot

@@ -90,7 +90,7 @@ static bool read_profiles(const char *path, const char *before, struct profile *
     bool good =
         (!before || profile_read(before, &profiles[0], error, sizeof error) == BASE_OK) &&
         profile_read(path, &profiles[1], error, sizeof error) == BASE_OK &&
-        (!before || report_comparable(profiles[0], profiles[1], error, sizeof error) == BASE_OK);
+        (!before || diff_comparable(profiles[0], profiles[1], error, sizeof error) == BASE_OK);
     if (!good)
         say("%s", error);
     return good;

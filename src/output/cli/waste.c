@@ -11,7 +11,7 @@ static int waste_run(const struct settings *settings, int count, char **operands
     if (code)
         return code;
     if (settings->exact)
-        return exact_run(settings, "waste", false, operands);
+        return exact_run(settings, "waste", EXACT_KINDS, operands);
     return live_run(settings, "waste", settings->kinds ? settings->kinds : KINDS_ALL, operands);
 }
 

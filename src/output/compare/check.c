@@ -42,7 +42,7 @@ static bool has_function(void *context, unsigned which, const char *pattern)
 }
 
 struct skipping {
-    struct report_check *check;
+    struct check *check;
     const struct profile *profile;
 };
 
@@ -92,8 +92,8 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
     return true;
 }
 
-static enum base_status hold(struct report_check *check, const struct compare_limit *limit,
-                             char *error, size_t error_bytes)
+static enum base_status hold(struct check *check, const struct compare_limit *limit, char *error,
+                             size_t error_bytes)
 {
     struct check_result *result = &check->results[check->results_count];
     *result = (struct check_result){.limit = limit};
@@ -125,7 +125,7 @@ static enum base_status hold(struct report_check *check, const struct compare_li
 /* ---- items ----------------------------------------------------------------------------------- */
 
 /* Two limits of one kind show its findings once. */
-static bool is_listed(const struct report_check *check, const struct compare_finding *finding)
+static bool is_listed(const struct check *check, const struct compare_finding *finding)
 {
     for (size_t i = 0; i < check->items_count; i++)
         if (check->items[i].finding == finding)
@@ -133,14 +133,14 @@ static bool is_listed(const struct report_check *check, const struct compare_fin
     return false;
 }
 
-static bool is_worth(const struct report_check *check, const struct compare_finding *finding,
+static bool is_worth(const struct check *check, const struct compare_finding *finding,
                      double amount, double least)
 {
     return amount > 0 && amount >= check->options->minimum &&
            amount >= least * check->side->compare.wholes[finding->kind].amount;
 }
 
-static size_t add_item(struct report_check *check, const struct check_result *result,
+static size_t add_item(struct check *check, const struct check_result *result,
                        const struct compare_finding *finding, const struct compare_change *change)
 {
     double amount = change ? change->amounts[1] - change->amounts[0] : finding->amount;
@@ -153,7 +153,7 @@ static size_t add_item(struct report_check *check, const struct check_result *re
     return 1;
 }
 
-static size_t add_growth(struct report_check *check, const struct check_result *result)
+static size_t add_growth(struct check *check, const struct check_result *result)
 {
     size_t added = 0;
     for (size_t i = 0; i < check->diff.changes_count && added < ITEMS_OF_A_LIMIT; i++) {
@@ -173,7 +173,7 @@ static int by_amount(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static bool find_items(struct report_check *check)
+static bool find_items(struct check *check)
 {
     size_t count = check->side->findings_count;
     const struct compare_finding **order = calloc(count + 1, sizeof(const void *));
@@ -202,7 +202,7 @@ static bool below_root(const char *root, const char *file)
     return bytes && strncmp(file, root, bytes) == 0 && file[bytes] == '/';
 }
 
-static void consider(const struct report_check *check, const struct profile_frame *frame,
+static void consider(const struct check *check, const struct profile_frame *frame,
                      struct check_place *place)
 {
     const char *root = check->options->root;
@@ -219,8 +219,8 @@ static void consider(const struct report_check *check, const struct profile_fram
         place->function = frame->function;
 }
 
-void check_find_place(const struct report_check *check, const struct check_item *item,
-                      unsigned context, struct check_place *place)
+void check_find_place(const struct check *check, const struct check_item *item, unsigned context,
+                      struct check_place *place)
 {
     const struct profile *profile = item->side->profile;
     struct diff_ends ends;
@@ -261,7 +261,7 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
         print_add(out, CHECK_SENTENCE_BYTES, " (%s)", compare_verdict_names[item->change->verdict]);
 }
 
-void check_sentence(const struct report_check *check, const struct check_item *item,
+void check_sentence(const struct check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES])
 {
     const char *const *labels = diff_kind_of(item->side, item->finding->kind)->labels;
@@ -297,7 +297,7 @@ void check_limit_sentence(const struct check_result *result, char out[CHECK_SENT
 
 const char *const check_of[2] = {"baseline: ", ""};
 
-const struct profile *check_profile_of(const struct report_check *check, unsigned which)
+const struct profile *check_profile_of(const struct check *check, unsigned which)
 {
     if (which == 1)
         return check->side->profile;
@@ -311,8 +311,7 @@ static const char *program_of(const struct profile *profile)
 }
 
 /* A limit is held against an estimate whatever it is worth. */
-static bool few_remark(const struct report_check *check, unsigned *index,
-                       char out[CHECK_SENTENCE_BYTES])
+static bool few_remark(const struct check *check, unsigned *index, char out[CHECK_SENTENCE_BYTES])
 {
     for (size_t i = 0; i < check->results_count; i++) {
         const struct check_result *result = &check->results[i];
@@ -328,9 +327,9 @@ static bool few_remark(const struct report_check *check, unsigned *index,
     return false;
 }
 
-/* Builds are told apart by their names at times, and versions agree on most things: neither is an
+/* Builds are distinguished by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
-bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
+bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];
     if (few_remark(check, &index, out))
@@ -357,14 +356,14 @@ bool check_remark(const struct report_check *check, unsigned index, char out[CHE
 
 /* ---- the whole ------------------------------------------------------------------------------- */
 
-static enum base_status make(struct report_check *check, struct profile *baseline,
-                             struct profile *profile, char *error, size_t error_bytes)
+static enum base_status make(struct check *check, struct profile *baseline, struct profile *profile,
+                             char *error, size_t error_bytes)
 {
-    const struct report_check_options *options = check->options;
+    const struct check_options *options = check->options;
     struct skipping skipping = {check, profile};
     diff_skip *skipped = options->suppressions && options->suppressions->count ? skip : NULL;
     enum base_status status =
-        baseline ? report_comparable(baseline, profile, error, error_bytes) : BASE_OK;
+        baseline ? diff_comparable(baseline, profile, error, error_bytes) : BASE_OK;
     if (status != BASE_OK)
         return status;
     check->has_baseline = baseline != NULL;
@@ -379,11 +378,11 @@ static enum base_status make(struct report_check *check, struct profile *baselin
     return status;
 }
 
-enum base_status report_check_make(struct profile *baseline, struct profile *profile,
-                                   const struct report_check_options *options,
-                                   struct report_check **check, char *error, size_t error_bytes)
+enum base_status check_make(struct profile *baseline, struct profile *profile,
+                            const struct check_options *options, struct check **check, char *error,
+                            size_t error_bytes)
 {
-    struct report_check *made = calloc(1, sizeof *made);
+    struct check *made = calloc(1, sizeof *made);
     if (!made)
         return BASE_NO_MEMORY;
     made->options = options;
@@ -391,11 +390,11 @@ enum base_status report_check_make(struct profile *baseline, struct profile *pro
     if (status == BASE_OK)
         *check = made;
     else
-        report_check_free(made);
+        check_free(made);
     return status;
 }
 
-void report_check_free(struct report_check *check)
+void check_free(struct check *check)
 {
     if (!check)
         return;
@@ -406,7 +405,7 @@ void report_check_free(struct report_check *check)
     free(check);
 }
 
-size_t report_check_exceeded(const struct report_check *check)
+size_t check_exceeded(const struct check *check)
 {
     return check->exceeded;
 }

@@ -28,7 +28,7 @@ static void put_number(enum diff_unit unit, double value, FILE *out)
     fprintf(out, " %s |", diff_number(unit, value, false, number));
 }
 
-static void put_table(const struct report_check *check, FILE *out)
+static void put_table(const struct check *check, FILE *out)
 {
     static const char *const states[] = {"within", "**exceeded**",
                                          "exceeded, by less than the minimum"};
@@ -47,7 +47,7 @@ static void put_table(const struct report_check *check, FILE *out)
     }
 }
 
-static void put_suppressions(const struct report_check *check, FILE *out)
+static void put_suppressions(const struct check *check, FILE *out)
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
     bool headed = false;
@@ -67,7 +67,7 @@ static void put_suppressions(const struct report_check *check, FILE *out)
     }
 }
 
-static void put_limits(const struct report_check *check, FILE *out)
+static void put_limits(const struct check *check, FILE *out)
 {
     char line[CHECK_SENTENCE_BYTES];
     bool headed = false;
@@ -88,7 +88,7 @@ static void put_limits(const struct report_check *check, FILE *out)
     }
 }
 
-enum base_status report_check_markdown(const struct report_check *check, FILE *out)
+enum base_status check_markdown(const struct check *check, FILE *out)
 {
     char sentence[CHECK_SENTENCE_BYTES];
     fprintf(out, "## headroom: %s\n\n",

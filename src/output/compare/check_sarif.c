@@ -38,8 +38,7 @@ static void location(struct json *json, const struct check_place *place, const c
     json_close(json, '}');
 }
 
-static void locations(struct json *json, const struct report_check *check,
-                      const struct check_item *item)
+static void locations(struct json *json, const struct check *check, const struct check_item *item)
 {
     static const char *const members[2] = {"locations", "relatedLocations"};
     const char *const *labels = diff_kind_of(item->side, item->finding->kind)->labels;
@@ -54,7 +53,7 @@ static void locations(struct json *json, const struct report_check *check,
     }
 }
 
-static void result_head(struct json *json, const struct report_check *check,
+static void result_head(struct json *json, const struct check *check,
                         const struct check_result *result, const char *message)
 {
     json_begin_item(json);
@@ -74,7 +73,7 @@ static void fingerprint(struct json *json, const struct compare_finding *finding
     json_close(json, '}');
 }
 
-static void results_member(struct json *json, const struct report_check *check)
+static void results_member(struct json *json, const struct check *check)
 {
     char sentence[CHECK_SENTENCE_BYTES];
     json_begin(json, "results", '[');
@@ -96,7 +95,7 @@ static void results_member(struct json *json, const struct report_check *check)
     json_close(json, ']');
 }
 
-static bool is_first_of_rule(const struct report_check *check, size_t index)
+static bool is_first_of_rule(const struct check *check, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (check->results[i].state == CHECK_EXCEEDED &&
@@ -105,7 +104,7 @@ static bool is_first_of_rule(const struct report_check *check, size_t index)
     return check->results[index].state == CHECK_EXCEEDED;
 }
 
-static void tool_member(struct json *json, const struct report_check *check)
+static void tool_member(struct json *json, const struct check *check)
 {
     char text[128];
     sarif_tool_begin(json, HEADROOM_VERSION);
@@ -119,7 +118,7 @@ static void tool_member(struct json *json, const struct report_check *check)
     sarif_tool_end(json);
 }
 
-enum base_status report_check_sarif(const struct report_check *check, FILE *out)
+enum base_status check_sarif(const struct check *check, FILE *out)
 {
     struct json json = {.out = out};
     sarif_begin(&json);

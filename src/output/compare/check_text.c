@@ -10,7 +10,7 @@ enum { FIGURE_COLUMNS = 24, NUMBER_COLUMNS = 13 };
 
 /* ---- text ------------------------------------------------------------------------------------ */
 
-static const char *state_word(const struct report_check *check, const struct check_result *result)
+static const char *state_word(const struct check *check, const struct check_result *result)
 {
     if (result->state == CHECK_SMALL)
         return "exceeded, by less than the minimum";
@@ -19,7 +19,7 @@ static const char *state_word(const struct report_check *check, const struct che
     return check->options->warn_only ? "exceeded (warning only)" : "EXCEEDED";
 }
 
-static void print_result(struct printer *printer, const struct report_check *check,
+static void print_result(struct printer *printer, const struct check *check,
                          const struct check_result *result)
 {
     char number[48];
@@ -40,7 +40,7 @@ static void print_result(struct printer *printer, const struct report_check *che
     putc('\n', printer->out);
 }
 
-static void print_results(struct printer *printer, const struct report_check *check)
+static void print_results(struct printer *printer, const struct check *check)
 {
     fprintf(printer->out, "\n  %s%-*s", print_on(printer, DIM), FIGURE_COLUMNS, "");
     if (check->has_baseline)
@@ -52,7 +52,7 @@ static void print_results(struct printer *printer, const struct report_check *ch
         print_result(printer, check, &check->results[i]);
 }
 
-static bool print_items(struct printer *printer, const struct report_check *check)
+static bool print_items(struct printer *printer, const struct check *check)
 {
     struct chain *chains = calloc(2, sizeof *chains);
     if (!chains)
@@ -74,7 +74,7 @@ static bool print_items(struct printer *printer, const struct report_check *chec
 }
 
 /* Both a suppression that hides something and one that hides nothing are said. */
-static void print_suppressions(struct printer *printer, const struct report_check *check)
+static void print_suppressions(struct printer *printer, const struct check *check)
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
     /* Miss ratios and times lost are no sums over findings from which one could be taken. */
@@ -98,7 +98,7 @@ static void print_suppressions(struct printer *printer, const struct report_chec
     }
 }
 
-static void print_limits(struct printer *printer, const struct report_check *check)
+static void print_limits(struct printer *printer, const struct check *check)
 {
     const struct profile *const profiles[2] = {check_profile_of(check, 0),
                                                check_profile_of(check, 1)};
@@ -110,7 +110,7 @@ static void print_limits(struct printer *printer, const struct report_check *che
     print_degraded_both(printer, profiles, check_of);
 }
 
-static void narrow(struct printer *printer, const struct report_check *check)
+static void narrow(struct printer *printer, const struct check *check)
 {
     struct diff_ends ends;
     for (size_t i = 0; i < check->items_count; i++)
@@ -121,7 +121,7 @@ static void narrow(struct printer *printer, const struct report_check *check)
 }
 
 struct job {
-    const struct report_check *check;
+    const struct check *check;
     bool color;
     unsigned width;
 };
@@ -129,7 +129,7 @@ struct job {
 static enum base_status write_job(const void *context, FILE *out)
 {
     const struct job *job = context;
-    const struct report_check *check = job->check;
+    const struct check *check = job->check;
     const struct report_options plain = {.color = job->color};
     struct printer printer = {.out = out,
                               .profile = check->side->profile,
@@ -157,8 +157,8 @@ static enum base_status write_job(const void *context, FILE *out)
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }
 
-enum base_status report_check_text(const struct report_check *check, bool color, bool ascii,
-                                   unsigned width, FILE *out)
+enum base_status check_text(const struct check *check, bool color, bool ascii, unsigned width,
+                            FILE *out)
 {
     struct job job = {check, color, width};
     return ascii_wrap(ascii, write_job, &job, out);
@@ -180,8 +180,8 @@ static void put_escaped(const char *text, bool property, FILE *out)
     }
 }
 
-static void annotate(const struct report_check *check, const struct check_place *place,
-                     const char *title, const char *message, FILE *out)
+static void annotate(const struct check *check, const struct check_place *place, const char *title,
+                     const char *message, FILE *out)
 {
     fprintf(out, "::%s ", check->options->warn_only ? "warning" : "error");
     if (place && place->relative) {
@@ -196,7 +196,7 @@ static void annotate(const struct report_check *check, const struct check_place 
     putc('\n', out);
 }
 
-enum base_status report_check_github(const struct report_check *check, FILE *out)
+enum base_status check_github(const struct check *check, FILE *out)
 {
     char sentence[CHECK_SENTENCE_BYTES];
     for (size_t i = 0; i < check->results_count; i++) {

@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 enum {
-    COMPARE_LINES = 4, /* numbers by which findings with the same functions are told apart */
+    COMPARE_LINES = 4, /* numbers by which findings with the same functions are distinguished */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
     COMPARE_TEXT_BYTES = 128, /* of a limit                                              */
@@ -27,9 +27,9 @@ struct compare_finding {
     uint64_t functions[2]; /* hash of each side's calling context, by functions            */
     uint64_t exact[2];     /* the same with all lines                                      */
     uint32_t lines[COMPARE_LINES]; /* of the innermost code; near ones are matched first   */
-    double amount;   /* bytes, reuses, instructions, ...                             */
-    double squares;  /* Σ of the squared weights that amount is the sum of; 0: not known */
-    double other;    /* of exact findings with equal amounts: what else may differ   */
+    double amount;  /* bytes, reuses, instructions, ...                             */
+    double squares; /* Σ of the squared weights that amount is the sum of; 0: not known */
+    double other;   /* of exact findings with equal amounts: what else may differ   */
 };
 
 struct compare_whole { /* of a kind: what shares are shares of                         */

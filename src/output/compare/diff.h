@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What differs between two profiles, as text and JSON. Pure: reads profiles (and source files, for the lines it
- * quotes), writes to a FILE the caller owns.
+ * What differs between two profiles, as text and JSON. Pure: reads profiles (and source files, for
+ * the lines it quotes), writes to a FILE the caller owns.
  */
 #ifndef HEADROOM_COMPARE_DIFF_H
 #define HEADROOM_COMPARE_DIFF_H
@@ -15,10 +15,10 @@
  * Can they be set against each other: the same verb, what was measured, and how? BASE_UNSUPPORTED:
  * no; error: one sentence.
  */
-enum base_status report_comparable(const struct profile *before, const struct profile *after,
-                                   char *error, size_t error_bytes);
+enum base_status diff_comparable(const struct profile *before, const struct profile *after,
+                                 char *error, size_t error_bytes);
 
-struct report_diff_options {
+struct diff_options {
     unsigned limit; /* changes shown of each kind; 0: all                              */
     bool color, ascii;
     bool sources;         /* quote lines of the later profile's source files               */
@@ -28,9 +28,9 @@ struct report_diff_options {
 };
 
 /* The profiles must be comparable. JSON: "headroom-diff/1", docs/formats/diff.md. */
-enum base_status report_diff_text(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out);
-enum base_status report_diff_json(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out);
+enum base_status diff_text(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out);
+enum base_status diff_json(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out);
 
 #endif

@@ -124,8 +124,8 @@ static bool changes_member(struct json *json, const struct diff *diff, unsigned 
     return true;
 }
 
-enum base_status report_diff_json(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out)
+enum base_status diff_json(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out)
 {
     struct json json = {.out = out};
     struct diff diff;

@@ -35,8 +35,8 @@ bool diff_numbers_differ(const char *what, double before, double after, char *er
     return diff_texts_differ(what, a, b, error, error_bytes);
 }
 
-enum base_status report_comparable(const struct profile *before, const struct profile *after,
-                                   char *error, size_t error_bytes)
+enum base_status diff_comparable(const struct profile *before, const struct profile *after,
+                                 char *error, size_t error_bytes)
 {
     const struct profile_run *a = &before->run, *b = &after->run;
     bool differ =

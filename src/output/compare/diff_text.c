@@ -19,7 +19,7 @@ static const double least_shown = 0.0005;
 
 struct page {
     const struct diff *diff;
-    const struct report_diff_options *options;
+    const struct diff_options *options;
     struct printer printers[2]; /* one a side: contexts belong to a profile */
     struct printer *printer;    /* the later side's                         */
     struct chain *chains;       /* two                                      */
@@ -219,7 +219,7 @@ static void print_change(struct page *page, const struct compare_change *change,
                        diff_finding(page->diff, change), page->chains);
 }
 
-/* The heading tells how many there are of each verdict. */
+/* The heading counts how many there are of each verdict. */
 static size_t print_heading(struct page *page, uint32_t kind)
 {
     size_t counts[COMPARE_VERDICTS] = {0}, all = 0;
@@ -326,8 +326,8 @@ static void print_page(struct page *page)
     print_degraded_both(page->printer, profiles, sides);
 }
 
-static enum base_status write_page(const struct diff *diff,
-                                   const struct report_diff_options *options, FILE *out)
+static enum base_status write_page(const struct diff *diff, const struct diff_options *options,
+                                   FILE *out)
 {
     struct page page = {.diff = diff, .options = options};
     struct report_options plain[2];
@@ -355,7 +355,7 @@ static enum base_status write_page(const struct diff *diff,
 
 struct job {
     const struct diff *diff;
-    const struct report_diff_options *options;
+    const struct diff_options *options;
 };
 
 static enum base_status write_job(const void *context, FILE *out)
@@ -364,8 +364,8 @@ static enum base_status write_job(const void *context, FILE *out)
     return write_page(job->diff, job->options, out);
 }
 
-enum base_status report_diff_text(struct profile *before, struct profile *after,
-                                  const struct report_diff_options *options, FILE *out)
+enum base_status diff_text(struct profile *before, struct profile *after,
+                           const struct diff_options *options, FILE *out)
 {
     struct diff diff;
     enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);

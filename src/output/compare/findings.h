@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a verb gives to comparisons of profiles (`diff`, `check`, `view --before`): its findings as keys and amounts, its
- * figures, and how both are called. A *kind* of findings is one of struct diff_kind; kinds are numbered through all verbs
- * in the order of the table, those of one verb from its part's first_kind on.
+ * What a verb adds to comparisons of profiles (`diff`, `check`, `view --before`): its findings as
+ * keys and amounts, its figures, and how both are called. A *kind* of findings is one of struct
+ * diff_kind; kinds are numbered through all verbs in the order of the table, those of one verb from
+ * its part's first_kind on.
  */
 #ifndef HEADROOM_COMPARE_FINDINGS_H
 #define HEADROOM_COMPARE_FINDINGS_H
@@ -20,14 +21,15 @@ enum {
 
 /* Of findings. */
 struct diff_kind {
-    const char *name;    /* "dead"                                                            */
-    const char *heading; /* "Dead stores"                                                     */
-    const char *whole;   /* what shares are shares of: "the bytes stored"                     */
-    const char *whole_exact;     /* the same of exact figures; NULL: whole                    */
-    const char *labels[2];       /* for people, of a pair's two contexts: "stored", "overwritten"; NULL: it is no pair */
-    const char *members[2];      /* the same in JSON: "first", "second"                       */
-    enum diff_unit unit; /* of amounts; DIFF_SECONDS: these are nanoseconds                   */
-    bool untested;       /* vary from run to run by nobody knows how much                     */
+    const char *name;        /* "dead"                                                            */
+    const char *heading;     /* "Dead stores"                                                     */
+    const char *whole;       /* what shares are shares of: "the bytes stored"                     */
+    const char *whole_exact; /* the same of exact figures; NULL: whole                    */
+    const char *labels[2];   /* for people, of a pair's two contexts: "stored", "overwritten"; NULL:
+                                it is no pair */
+    const char *members[2];  /* the same in JSON: "first", "second"                       */
+    enum diff_unit unit;     /* of amounts; DIFF_SECONDS: these are nanoseconds                   */
+    bool untested; /* how much they vary from run to run is not known: never significant */
 };
 
 /* One number that stands for the profile. */
@@ -37,7 +39,7 @@ struct diff_figure {
     double value;
     bool band; /* low and high are known                                           */
     double low, high;
-    bool few; /* of too few samples for digits, as reports have it                     */
+    bool few;     /* of too few samples for digits, as reports have it                     */
     double whole; /* value * whole: an amount; 0: it has none                          */
     uint32_t first_kind, kinds_count; /* of the findings that make it up; count 0: of none      */
 };
@@ -64,12 +66,13 @@ struct diff_side {
     struct compare_finding *findings;
     size_t findings_count, findings_capacity;
     struct compare_side compare;
-    struct compare_whole *wholes;     /* by kind: what shares are shares of               */
+    struct compare_whole *wholes;       /* by kind: what shares are shares of               */
     struct diff_suppressed *suppressed; /* by kind                                        */
     struct diff_figure *figures;
     size_t figures_count, figures_capacity;
-    uint64_t *functions, *exact; /* by place: hashes of its calling context, by functions, and with lines */
-    bool failed;                 /* no memory                                             */
+    uint64_t *functions,
+        *exact;  /* by place: hashes of its calling context, by functions, and with lines */
+    bool failed; /* no memory                                             */
 };
 
 /* Where the two ends of a pair are. */
@@ -84,11 +87,13 @@ struct diff_subject {
     uint32_t line;
 };
 
-/* Slots. Those that add are void: the side notes what failed. NULL as in struct analysis. */
+/* Slots; NULL as in struct analysis. Those that add are void: if memory runs out, the side notes
+ * it. */
 struct analysis_compare {
     const struct diff_kind *kinds;
     uint32_t kinds_count;
-    /* Of its own profiles: a sentence why no difference of them is called significant. NULL: they are tested. */
+    /* Of its own profiles: a sentence why no difference of them is called significant. NULL: they
+     * are tested. */
     const char *untested;
     /* Can the profiles not be set against each other? Then error says why, one sentence. */
     bool (*differ)(const struct profile *before, const struct profile *after, char *error,
@@ -96,13 +101,14 @@ struct analysis_compare {
     /* What findings and figures are made from: *part->state. False: no memory. With `end`. */
     bool (*begin)(const struct diff_side *side, struct diff_part *part);
     void (*end)(void *state);
-    /* Adds its findings (diff_add, diff_add_pair) and their wholes. */
+    /* Adds its findings (diff_add, diff_add_pair) and their wholes. Never NULL. */
     void (*findings)(struct diff_side *side, const struct diff_part *part);
     /* Adds its figures (diff_add_figure), without what was suppressed. */
     void (*figures)(struct diff_side *side, const struct diff_part *part);
     /* A figure that is made when asked for. False: there is none of that name. */
     bool (*figure)(const struct diff_part *part, const char *name, struct diff_figure *figure);
-    /* What can be asked for so: "reuse.miss@SIZE of any other SIZE"; NULL: nothing. With `figure`. */
+    /* What can be asked for so: "reuse.miss@SIZE of any other SIZE"; NULL: nothing. With `figure`.
+     */
     const char *(*figure_hint)(const struct diff_part *part);
     /* Were findings of its kind number `kind` looked for? NULL: always. */
     bool (*looked_for)(const struct profile *profile, uint32_t kind);
@@ -113,18 +119,19 @@ struct analysis_compare {
     void (*subject)(const struct diff_side *side, const struct diff_part *part,
                     const struct compare_finding *finding, struct diff_subject *subject);
     /* Appends to the line about a change, for people. */
-    void (*remark)(const struct diff_side sides[2], const struct compare_change *change,
-                   char *line, size_t bytes);
+    void (*remark)(const struct diff_side sides[2], const struct compare_change *change, char *line,
+                   size_t bytes);
     /* Do its figures include findings that are suppressed? They are no sums over findings then. */
     bool (*is_unsummed)(const struct diff_part *part);
 };
 
 /* ---- for slots ------------------------------------------------------------------------------- */
 
-/* A new finding, of the part's kind number `kind`; valid until the next one is added. NULL: no memory. */
+/* A new finding, of the part's kind number `kind`; valid until the next one is added. NULL: no
+ * memory. */
 struct compare_finding *diff_add(struct diff_side *side, const struct diff_part *part,
                                  uint32_t kind, uint32_t row);
-/* With the keys of the pair's contexts, which ends() tells. */
+/* With the keys of the pair's contexts, which ends() gives. */
 struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_part *part,
                                       uint32_t kind, uint32_t row);
 

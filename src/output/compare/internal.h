@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of compare. Two profiles: a side each (diff_side.c), the differences (diff_make.c), for people
- * (diff_text.c) and as JSON (diff_json.c). Limits: what exceeds them and where (check.c), for people and GitHub
- * (check_text.c), as Markdown (check_markdown.c), as SARIF (check_sarif.c).
+ * Between the files of compare. Two profiles: a side each (diff_side.c), the differences
+ * (diff_make.c), for people (diff_text.c) and as JSON (diff_json.c). Limits: what exceeds them and
+ * where (check.c), for people and GitHub (check_text.c), as Markdown (check_markdown.c), as SARIF
+ * (check_sarif.c).
  */
 #ifndef HEADROOM_COMPARE_INTERNAL_H
 #define HEADROOM_COMPARE_INTERNAL_H
@@ -39,7 +40,8 @@ void diff_subject_of(const struct diff_side *side, const struct compare_finding 
 /* What a kind's shares are shares of: "the bytes stored". */
 const char *diff_whole_name(const struct diff_side *side, uint32_t kind);
 
-/* Both contexts with their lines, or the name. The printer is the side's; chains: two, to work with. */
+/* Both contexts with their lines, or the name. The printer is the side's; chains: two, to work
+ * with. */
 void diff_print_finding(struct printer *printer, const struct diff_side *side,
                         const struct compare_finding *finding, struct chain *chains);
 
@@ -92,8 +94,8 @@ struct check_item {
         *change; /* NULL: without a baseline, or not the difference counts */
 };
 
-struct report_check {
-    const struct report_check_options *options;
+struct check {
+    const struct check_options *options;
     bool has_baseline;
     struct diff diff;             /* with a baseline                */
     struct diff_side alone;       /* without                        */
@@ -111,22 +113,22 @@ struct report_check {
 struct check_place {
     const char *function, *file;
     uint32_t line;
-    bool relative; /* file is below the root, and told without it */
+    bool relative; /* file is below the root, and printed without it */
 };
-void check_find_place(const struct report_check *check, const struct check_item *item,
-                      unsigned context, struct check_place *place);
+void check_find_place(const struct check *check, const struct check_item *item, unsigned context,
+                      struct check_place *place);
 
 /* "Dead stores: 195.3 KiB, 42.6 % of the bytes stored (appeared)" */
 enum { CHECK_SENTENCE_BYTES = 1024 };
 void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES]);
 /* The same with both places by function. */
-void check_sentence(const struct report_check *check, const struct check_item *item,
+void check_sentence(const struct check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES]);
 /* What profile 0, the baseline, or 1 is, for the words about it; profile NULL: there is none. */
-const struct profile *check_profile_of(const struct report_check *check, unsigned which);
+const struct profile *check_profile_of(const struct check *check, unsigned which);
 extern const char *const check_of[2]; /* "baseline: ", "" */
 /* Remark number `index` on what is compared, a sentence. False: there are no more. */
-bool check_remark(const struct report_check *check, unsigned index, char out[CHECK_SENTENCE_BYTES]);
+bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES]);
 /* "waste.dead.fraction is 45.7 %, more than 5.0 %" */
 void check_limit_sentence(const struct check_result *result, char out[CHECK_SENTENCE_BYTES]);
 

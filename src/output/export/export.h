@@ -40,7 +40,7 @@ struct export_options {
 
 /*
  * metric: the name of the only one to write; NULL: all, in `folded` the first of those that are not
- * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno tells. BASE_NO_MEMORY. error:
+ * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno says why. BASE_NO_MEMORY. error:
  * one sentence; what was written by then is incomplete.
  */
 enum base_status export_write(const struct profile *profile, const struct export_options *options,

@@ -4,8 +4,8 @@
  * src/types/profile.ts), in the version that was written longest and that its later ones convert.
  * One thread a metric, each with tables of its own.
  *
- * Weights are bytes, or counts; nanoseconds are told in milliseconds with six digits, which loses
- * nothing.
+ * Weights are bytes, or counts; nanoseconds are written in milliseconds with six digits, which
+ * loses nothing.
  */
 #include "export/walk.h"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a verb gives to exports: its findings as *samples*, each a stack, labels, and values of some metrics. Stacks are of
- * *places*: a function, at a line or an address. All strings are valid UTF-8 without control characters.
+ * What a verb adds to exports: its findings as *samples*, each a stack, labels, and values of some
+ * metrics. Stacks are of *places*: a function, at a line or an address. All strings are valid UTF-8
+ * without control characters.
  *
- * A finding about two contexts is one stack: the frames of the second, a place that is only a name and says what the second
- * does to the first ("[overwrites the unread store of]"), the frames of the first.
+ * A finding about two contexts is one stack: the frames of the second, a place that is only a name
+ * and says what the second does to the first ("[overwrites the unread store of]"), the frames of
+ * the first.
  */
 #ifndef HEADROOM_EXPORT_SAMPLES_H
 #define HEADROOM_EXPORT_SAMPLES_H
@@ -22,11 +24,11 @@ struct walk_kind {
     const char *separator; /* between second and first; NULL: there is one context only       */
     const char *finding;   /* what is found, a sentence                                       */
     bool mendable;         /* something to be mended, so a warning or an error                */
-    bool counts;           /* only says how often was looked: no finding                      */
+    bool counts;           /* how often was sampled: never a finding                          */
     bool first_alone;      /* without a value of its first metric it is no finding            */
 };
 
-/* Accesses that were sampled. What several verbs have is a kind of its own. */
+/* Accesses that were sampled, for all verbs that take samples. */
 extern const struct walk_kind walk_sampled;
 
 struct walk_sample {
@@ -40,12 +42,13 @@ struct walk_sample {
     uint32_t number;              /* of the kind, likewise                                   */
 };
 
-/* Slots. */
+/* Slots, neither NULL. */
 struct analysis_export {
-    /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several list, where the last
-       of them has it. */
+    /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several
+       list, where the last of them has it. */
     const struct walk_kind *const *kinds;
-    /* Adds its metrics, most telling first, and its samples. Without memory the walk notes it. */
+    /* Adds its metrics, the most important first, and its samples. If memory runs out, the walk
+     * notes it. */
     void (*samples)(struct walk *walk, const struct profile *profile,
                     const struct export_options *options);
 };
@@ -59,8 +62,8 @@ uint32_t walk_add_place(struct walk *walk, const char *function, const char *fil
 /* A place that is only a name; file NULL, module 0: belongs to nothing. */
 uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module);
 
-/* A new metric; its index. The texts live as long as the program; unit: "bytes", "count", "nanoseconds"; what: for
-   people. */
+/* A new metric; its index. The texts live as long as the program; unit: "bytes", "count",
+   "nanoseconds"; what: for people. */
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what);
 
 /* The sample's values are the rounded ones of `values`, each >= 0; negative ones are not known. */

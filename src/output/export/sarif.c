@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Code scanning services show no more; what is left out is told in the run's properties. */
+/* Code scanning services show no more; what is left out is listed in the run's properties. */
 enum { MOST_RESULTS = 5000 };
 
 struct key { /* what one result is */

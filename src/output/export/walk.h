@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h), with strings, functions
- * and places numbered, each once (map.c).
+ * Between the files of export: a profile as every format takes it: the verbs' samples (samples.h),
+ * with strings, functions and places numbered, each once (map.c).
  */
 #ifndef HEADROOM_EXPORT_WALK_H
 #define HEADROOM_EXPORT_WALK_H
@@ -76,11 +76,11 @@ struct walk {
     uint32_t cut_place;
     struct walk_numbered_kind *kinds; /* by number                                        */
     size_t kinds_count;
-    bool failed;                     /* no memory: nothing else in here is to be used          */
-    bool full;                       /* more stacks than walk_most_stacks                      */
+    bool failed; /* no memory: nothing else in here is to be used          */
+    bool full;   /* more stacks than walk_most_stacks                      */
 };
 
-/* BASE_NOT_FOUND: no such metric, *error tells. Frees itself on failure. */
+/* BASE_NOT_FOUND: no such metric, *error says why. Frees itself on failure. */
 enum base_status walk_open(struct walk *walk, const struct profile *profile,
                            const struct export_options *options, char *error, size_t error_bytes);
 void walk_close(struct walk *walk);

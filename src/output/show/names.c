@@ -58,12 +58,60 @@ void name_clean(const char *text, char *out, size_t out_bytes)
     out[used] = 0;
 }
 
+static uint32_t character_of(const char *text, size_t bytes)
+{
+    static const unsigned char masks[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+    uint32_t character = (unsigned char)text[0] & masks[bytes];
+    for (size_t i = 1; i < bytes; i++)
+        character = character << 6 | ((unsigned char)text[i] & 0x3f);
+    return character;
+}
+
+/*
+ * Of one character: 2 of East Asian scripts and of pictures, 0 of marks that combine with what is
+ * before them. The large ranges of Unicode's tables; wcwidth would need a locale, which files and
+ * pages do not have.
+ */
+static unsigned character_columns(const char *text, size_t bytes)
+{
+    static const struct {
+        uint32_t first, last;
+        unsigned columns;
+    } ranges[] = {
+        {0x0300, 0x036f, 0},   {0x0483, 0x0489, 0},   {0x0591, 0x05bd, 0},   {0x064b, 0x065f, 0},
+        {0x1100, 0x115f, 2},   {0x1ab0, 0x1aff, 0},   {0x1dc0, 0x1dff, 0},   {0x200b, 0x200d, 0},
+        {0x20d0, 0x20f0, 0},   {0x2e80, 0x303e, 2},   {0x3041, 0x33ff, 2},   {0x3400, 0x4dbf, 2},
+        {0x4e00, 0xa4cf, 2},   {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},   {0xfe00, 0xfe0f, 0},
+        {0xfe20, 0xfe2f, 0},   {0xfe30, 0xfe6f, 2},   {0xff00, 0xff60, 2},   {0xffe0, 0xffe6, 2},
+        {0x1f300, 0x1f64f, 2}, {0x1f900, 0x1f9ff, 2}, {0x20000, 0x3fffd, 2},
+    };
+    if (bytes == 1)
+        return 1;
+    uint32_t character = character_of(text, bytes);
+    for (size_t i = 0; i < BASE_COUNT(ranges) && ranges[i].first <= character; i++)
+        if (character <= ranges[i].last)
+            return ranges[i].columns;
+    return 1;
+}
+
 unsigned name_columns(const char *text)
 {
     unsigned columns = 0;
-    for (; *text; text++)
-        columns += ((unsigned char)*text & 0xc0) != 0x80;
+    for (size_t bytes; (bytes = name_utf8(text)); text += bytes)
+        columns += character_columns(text, bytes);
     return columns;
+}
+
+size_t name_fitting(const char *text, unsigned columns)
+{
+    const char *at = text;
+    for (size_t bytes; (bytes = name_utf8(at)); at += bytes) {
+        unsigned needed = character_columns(at, bytes);
+        if (needed > columns)
+            break;
+        columns -= needed;
+    }
+    return (size_t)(at - text);
 }
 
 const char *name_base(const char *path)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Places: calling contexts as a person thinks of them. A profile keeps contexts by instruction; those that differ only in
- * addresses on the same lines (an unrolled loop, the halves of a copied structure) are one place here.
+ * Places: calling contexts as a person thinks of them. A profile keeps contexts by instruction;
+ * those that differ only in addresses on the same lines (an unrolled loop, the halves of a copied
+ * structure) are one place here.
  */
 #ifndef HEADROOM_SHOW_PLACES_H
 #define HEADROOM_SHOW_PLACES_H
@@ -24,8 +25,9 @@ struct places {
 };
 
 /*
- * fold_recursion: a recursive call leads back to its first activation (Ammons, Ball, Larus 1997), so recursion depth
- * does not split findings. The profile must outlive the places. BASE_NO_MEMORY; *places is then untouched.
+ * fold_recursion: a recursive call leads back to its first activation (Ammons, Ball, Larus 1997),
+ * so recursion depth does not split findings. The profile must outlive the places. BASE_NO_MEMORY;
+ * *places is then untouched.
  */
 enum base_status places_make(const struct profile *profile, bool fold_recursion,
                              struct places *places);

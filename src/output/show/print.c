@@ -347,12 +347,8 @@ static void print_source(struct printer *printer, const struct profile_frame *fr
     if (!source_line(&printer->sources, frame->file, frame->line, text, TEXT_BYTES))
         return;
     unsigned most = printer->width - 6 - LABEL_COLUMNS - 2;
-    char *at = text;
-    bool cut = name_columns(text) > most;
-    for (unsigned i = 0; cut && i + 1 < most; i++)
-        at += name_utf8(at);
-    if (cut)
-        strcpy(at, "…");
+    if (name_columns(text) > most)
+        strcpy(text + name_fitting(text, most - 1), "…");
     fprintf(printer->out, "      %*s%s│ %s%s\n", LABEL_COLUMNS, "", print_on(printer, DIM), text,
             print_off(printer));
 }

@@ -108,8 +108,8 @@ void print_make_chain(const struct printer *printer, uint32_t place, struct chai
 /* Outer frames that both share; the innermost frames never count. */
 size_t print_common_frames(const struct chain *a, const struct chain *b);
 
-const struct profile_frame *print_frame_at(const struct printer *printer,
-                                           const struct chain *chain, size_t index);
+const struct profile_frame *print_frame_at(const struct printer *printer, const struct chain *chain,
+                                           size_t index);
 
 /* "in main → work → … (file:line)": outer callers that both contexts share, and where the
    innermost of them calls. */
@@ -124,11 +124,13 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
                  const char *first, const char *second);
 
-/* Narrows the prefix to what the program's own files of this place's callers share, too; and a file. */
+/* Narrows the prefix to what the program's own files of this place's callers share, too; and a
+ * file. */
 void print_narrow(struct printer *printer, uint32_t place);
 void print_narrow_file(struct printer *printer, const char *file);
 
-/* ---- numbers ---------------------------------------------------------------------------------- */
+/* ---- numbers ----------------------------------------------------------------------------------
+ */
 
 /* 0 .. 9999, then in K, M, G, ... of 1024 */
 const char *print_short(double value, char out[32]);

@@ -5,8 +5,8 @@
 
 #include "base/base.h"
 
-/* The file, open for reading, if its lines may be quoted: a regular one of a sane size (*bytes), not changed later; 0:
-   whenever. -1: it may not. The caller closes it. */
+/* The file, open for reading, if its lines may be quoted: a regular one of a sane size (*bytes),
+   not changed later; 0: whenever. -1: it may not. The caller closes it. */
 int source_open(const char *path, uint64_t not_newer_than_ns, size_t *bytes);
 
 /* Lines of files, read as needed. */

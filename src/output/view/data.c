@@ -189,9 +189,9 @@ enum base_status tree_write(const struct profile *profile, FILE *out, bool *any)
 static enum base_status changes_member(struct json *json, struct profile *profile,
                                        const struct view_options *options)
 {
-    struct report_diff_options diff = view_diff_options(options, options->limit);
+    struct diff_options diff = view_diff_options(options, options->limit);
     json_key(json, "changes");
-    return report_diff_json(options->before, profile, &diff, json->out);
+    return diff_json(options->before, profile, &diff, json->out);
 }
 
 enum base_status data_write(struct profile *profile, const struct view_options *options, FILE *out,

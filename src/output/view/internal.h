@@ -14,13 +14,14 @@
 extern const char view_script[], view_script_hash[], view_style[], view_style_hash[];
 
 /* The JSON objects of docs/formats/view.md: the report with what belongs to it, and the tree of
-   contexts. *source_files is set on success only; *any: whether anything was measured in them, likewise. */
+   contexts. *source_files is set on success only; *any: whether anything was measured in them,
+   likewise. */
 enum base_status data_write(struct profile *profile, const struct view_options *options, FILE *out,
                             size_t *source_files);
 enum base_status tree_write(const struct profile *profile, FILE *out, bool *any);
 
 /* Of options with a profile before: how both are compared. */
-struct report_diff_options view_diff_options(const struct view_options *options, unsigned limit);
+struct diff_options view_diff_options(const struct view_options *options, unsigned limit);
 
 /* An array of the files that the profile's frames and paths name, with lines around these places,
    as a member of an object. Returns the number of files; SIZE_MAX: no memory. */

@@ -6,7 +6,10 @@
  */
 #include "view/internal.h"
 
+#include "analysis/analysis.h"
 #include "show/source.h"
+#include "util/util.h"
+#include "view/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,45 +24,37 @@ enum {
     LINE_BYTES = 400, /* longer ones are generated, and cut */
 };
 
-struct place {
+struct quoted {
     const char *file;
     uint32_t line;
 };
 
-struct places {
-    struct place *items;
-    size_t count;
+struct page_lines {
+    struct quoted *items;
+    size_t count, capacity;
+    bool failed; /* no memory */
 };
 
-static void add(struct places *places, const char *file, uint32_t line)
+void page_add_line(struct page_lines *lines, const char *file, uint32_t line)
 {
-    if (file && file[0] == '/' && line)
-        places->items[places->count++] = (struct place){file, line};
+    if (file && file[0] == '/' && line &&
+        !UTIL_PUSH(lines->items, lines->count, lines->capacity, (struct quoted){file, line}))
+        lines->failed = true;
 }
 
-static bool gather(const struct profile *profile, struct places *places)
+static bool gather(const struct profile *profile, struct page_lines *lines)
 {
-    size_t most = profile->frames_count + profile->path_lines_count + profile->loops_count +
-                  profile->path_functions_count + profile->block_functions_count;
-    places->items = calloc(most + 1, sizeof *places->items);
-    if (!places->items)
-        return false;
     for (size_t i = 0; i < profile->frames_count; i++)
-        add(places, profile->frames[i].file, profile->frames[i].line);
-    for (size_t i = 0; i < profile->path_lines_count; i++)
-        add(places, profile->path_lines[i].file, profile->path_lines[i].line);
-    for (size_t i = 0; i < profile->loops_count; i++)
-        add(places, profile->loops[i].file, profile->loops[i].line);
-    for (size_t i = 0; i < profile->path_functions_count; i++)
-        add(places, profile->path_functions[i].file, profile->path_functions[i].line);
-    for (size_t i = 0; i < profile->block_functions_count; i++)
-        add(places, profile->block_functions[i].file, profile->block_functions[i].line);
-    return true;
+        page_add_line(lines, profile->frames[i].file, profile->frames[i].line);
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->view && (*at)->view->lines)
+            (*at)->view->lines(lines, profile);
+    return !lines->failed;
 }
 
 static int compare(const void *left, const void *right)
 {
-    const struct place *a = left, *b = right;
+    const struct quoted *a = left, *b = right;
     int files = strcmp(a->file, b->file);
     return files ? files : (a->line > b->line) - (a->line < b->line);
 }
@@ -99,7 +94,7 @@ static void quote_line(struct json *json, uint32_t number, char *line, size_t by
 }
 
 /* Both the places and the lines ascend, so one place at a time is enough to look at. */
-static void quote_file(struct json *json, FILE *in, const struct place *places, size_t count,
+static void quote_file(struct json *json, FILE *in, const struct quoted *places, size_t count,
                        size_t *room)
 {
     char *line = NULL;
@@ -117,11 +112,14 @@ static void quote_file(struct json *json, FILE *in, const struct place *places, 
 
 size_t sources_member(struct json *json, const struct profile *profile)
 {
-    struct places places = {0};
+    struct page_lines places = {0};
     size_t files = 0, room = MOST_TEXT_BYTES, left_bytes = MOST_READ_BYTES, next;
-    if (!gather(profile, &places))
+    if (!gather(profile, &places)) {
+        free(places.items);
         return SIZE_MAX;
-    qsort(places.items, places.count, sizeof *places.items, compare);
+    }
+    if (places.count)
+        qsort(places.items, places.count, sizeof *places.items, compare);
     json_begin(json, "sources", '[');
     for (size_t i = 0; i < places.count && room; i = next) {
         for (next = i;

@@ -68,20 +68,20 @@ static enum base_status findings(struct profile *profile, const struct view_opti
     return report_text(profile, &report, out);
 }
 
-struct report_diff_options view_diff_options(const struct view_options *options, unsigned limit)
+struct diff_options view_diff_options(const struct view_options *options, unsigned limit)
 {
-    return (struct report_diff_options){.limit = limit,
-                                        .width = TEXT_COLUMNS,
-                                        .sources = options->sources,
-                                        .level = options->level,
-                                        .names = {options->before_path, options->profile_path}};
+    return (struct diff_options){.limit = limit,
+                                 .width = TEXT_COLUMNS,
+                                 .sources = options->sources,
+                                 .level = options->level,
+                                 .names = {options->before_path, options->profile_path}};
 }
 
 static enum base_status changes(struct profile *profile, const struct view_options *options,
                                 FILE *out)
 {
-    struct report_diff_options diff = view_diff_options(options, TEXT_FINDINGS);
-    return report_diff_text(options->before, profile, &diff, out);
+    struct diff_options diff = view_diff_options(options, TEXT_FINDINGS);
+    return diff_text(options->before, profile, &diff, out);
 }
 
 /*

@@ -15,17 +15,18 @@ struct view_options {
     unsigned limit;           /* findings of each kind; 0: all                        */
     bool sources;             /* quote lines of source files around the places found  */
     const char *profile_path; /* as the user would type it, for hints       */
-    struct profile *before;   /* the page tells what changed since; NULL: it does not      */
+    struct profile *before;   /* the page shows what changed since; NULL: it does not      */
     const char *before_path;  /* as profile_path                                           */
-    double level;             /* of what changed, as in report_diff_options                */
+    double level;             /* of what changed, as in diff_options                */
     unsigned *shown;          /* set to the limit that was kept to; may be NULL            */
 };
 
 /*
  * Writes the page. *source_files: of how many files lines are in it; untouched on failure. before
- * must be comparable (report_comparable).
- * Where so many findings would make it too large, there are fewer (*shown). Fails with BASE_NO_MEMORY,
- * BASE_TOO_LARGE if even one of each kind is too much, or BASE_IO if out could not be written.
+ * must be comparable (diff_comparable).
+ * Where so many findings would make it too large, there are fewer (*shown). Fails with
+ * BASE_NO_MEMORY, BASE_TOO_LARGE if even one of each kind is too much, or BASE_IO if out could not
+ * be written.
  */
 enum base_status view_write(struct profile *profile, const struct view_options *options, FILE *out,
                             size_t *source_files);

@@ -410,7 +410,7 @@ static void after_fork_in_child(void)
         atomic_store(&agent.stopped, true);
     thread_after_fork();
     if (agent_active())
-        blocks_after_fork();
+        spans_after_fork();
     else
         hook_stop();
 }
@@ -428,7 +428,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (!mapped)
         return;
     exec_counted(-1);
-    bool blocks = agent.region->config.blocks != 0;
+    bool blocks = agent.region->config.spans != 0;
     if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
         agent.region = NULL;
@@ -452,6 +452,6 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     adopt_threads();
     if (blocks) {
         modules_wait(); /* while a call is timed is not the time to wait */
-        blocks_start();
+        spans_start();
     }
 }

@@ -365,13 +365,13 @@ uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *acc
 /* Where its instruction is, once it has executed. */
 enum context_leaf context_place(const struct isa_insn *insn);
 
-/* ---- timed blocks (blocks.c, imports.c) ----------------------------------------------- */
+/* ---- timed spans (spans.c, imports.c) ----------------------------------------------- */
 
 /* At the start, last of all. */
-void blocks_start(void);
-void blocks_after_fork(void);
-/* Leads calls of the functions that are BLOCKS_IMPORT from this module to their stubs. Normal context. */
-void imports_hook(const struct blocks_region *region, const struct agent_module *module);
+void spans_start(void);
+void spans_after_fork(void);
+/* Leads calls of the functions that are SPANS_IMPORT from this module to their stubs. Normal context. */
+void imports_hook(const struct spans_region *region, const struct agent_module *module);
 /* In the child: nobody is at it any more. */
 void imports_after_fork(void);
 

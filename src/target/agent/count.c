@@ -9,7 +9,7 @@
  * seed a deterministic program gives the same samples. So the cost of samples does not stretch the
  * time between them either; the period is the user's word.
  *
- * What is not built so is not counted. A slow clock tells how much time goes there; it takes no
+ * What is not built so is not counted. A slow clock measures how much time goes there; it takes no
  * samples.
  */
 #include "agent/agent.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { NAMES = 4 * BLOCKS_FUNCTIONS };
+enum { NAMES = 4 * SPANS_FUNCTIONS };
 #define PAGE UINT64_C(4096)
 
 /* Numbers of functions by the hash of their names; filled once and again when there are more. */
@@ -31,12 +31,12 @@ static uint32_t place_of(const char *name)
     return (uint32_t)base_mix64(hash) % NAMES;
 }
 
-static void learn_names(const struct blocks_region *region)
+static void learn_names(const struct spans_region *region)
 {
     uint32_t count = atomic_load(&region->functions);
-    for (; names_known < count && names_known < BLOCKS_FUNCTIONS; names_known++) {
-        const struct blocks_function *function = &region->function[names_known];
-        if (atomic_load(&function->state) != BLOCKS_READY || function->entry != BLOCKS_IMPORT)
+    for (; names_known < count && names_known < SPANS_FUNCTIONS; names_known++) {
+        const struct spans_function *function = &region->function[names_known];
+        if (atomic_load(&function->state) != SPANS_READY || function->entry != SPANS_IMPORT)
             continue;
         uint32_t at = place_of(function->name);
         while (names[at])
@@ -45,7 +45,7 @@ static void learn_names(const struct blocks_region *region)
     }
 }
 
-static uint32_t number_of(const struct blocks_region *region, const char *name)
+static uint32_t number_of(const struct spans_region *region, const char *name)
 {
     for (uint32_t at = place_of(name); names[at]; at = (at + 1) % NAMES)
         if (strcmp(region->function[names[at]].name, name) == 0)
@@ -161,7 +161,7 @@ static uint64_t resolve(const struct agent_module *module, const struct dynamic 
 
 static bool is_stub(uint64_t address)
 {
-    return address >= hook_stub(0) && address < hook_stub(BLOCKS_FUNCTIONS);
+    return address >= hook_stub(0) && address < hook_stub(SPANS_FUNCTIONS);
 }
 
 /*
@@ -186,7 +186,7 @@ static void lead(struct dynamic *dynamic, uint64_t *word, uint64_t to)
         os_syscall(__NR_mprotect, page, PAGE, mapping->protection);
 }
 
-static void hook_entry(const struct blocks_region *region, const struct agent_module *module,
+static void hook_entry(const struct spans_region *region, const struct agent_module *module,
                        struct dynamic *dynamic, const ElfW(Rela) * entry)
 {
     unsigned type = ELF64_R_TYPE(entry->r_info);
@@ -223,7 +223,7 @@ static bool left_alone(const struct agent_module *module)
     return false;
 }
 
-void imports_hook(const struct blocks_region *region, const struct agent_module *module)
+void imports_hook(const struct spans_region *region, const struct agent_module *module)
 {
     struct dynamic dynamic;
     if (left_alone(module))

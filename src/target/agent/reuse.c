@@ -3,7 +3,7 @@
  * Reuse: what becomes of a sampled access's location. After it has executed, the instructions
  * ahead are looked over for the next access to the same location: most reuses are that near,
  * and near ones are counted exactly this way, for less than a trap costs. Only if there is
- * none the location stays under watch, and its trap tells how much CPU time has passed since.
+ * none the location stays under watch, and its trap shows how much CPU time has passed since.
  *
  * That time is the thread's own, without what it spent in handlers of ours; what the kernel takes
  * to deliver traps is in it, and is taken off after the run, when it is known how much that is:
@@ -166,7 +166,7 @@ void reuse_take(struct agent_thread *self, const struct base_registers *register
 
 /* ---- the reuse --------------------------------------------------------------------------- */
 
-/* Where the reuse was made; where that cannot be told, the function that ip is in now. */
+/* Where the reuse was made; where that is unknown, the function that ip is in now. */
 static uint32_t reuse_context(struct agent_thread *self, const struct base_registers *registers,
                               const struct isa_blame *blame, enum isa_blame_result result)
 {

@@ -539,7 +539,7 @@ static void scout_trap(struct agent_thread *self, const struct base_registers *r
 
 /* ---- traps of armed watchpoints -------------------------------------------------------------- */
 
-/* What touched the byte, in detect's words; false if it cannot be told. */
+/* What touched the byte, in detect's words; false if that is unknown. */
 static bool describe_touch(const struct detect_sample *sample, const struct isa_blame *blame,
                            enum isa_blame_result result, const uint8_t *now,
                            struct detect_touch *touch)
@@ -551,7 +551,7 @@ static bool describe_touch(const struct detect_sample *sample, const struct isa_
                                    .bytes = blame->bytes};
     if (result == ISA_BLAME_KERNEL) {
         touch->direction = isa_syscall_direction(blame->syscall_number);
-        /* An unknown system call that changed the value has stored; else nobody can tell. */
+        /* An unknown system call that changed the value has stored; else it is unknown. */
         if (!touch->direction && memcmp(now, sample->value, sample->bytes) != 0)
             touch->direction = DETECT_STORES;
     }

@@ -112,7 +112,7 @@ static void drop_altstack(struct agent_thread *self)
 
 static void start_ticks(struct agent_thread *self)
 {
-    if (agent.region->config.blocks)
+    if (agent.region->config.spans)
         hook_thread_begin(self->tid);
     else if (!sample_start(self))
         agent_degrade(WIRE_DEGRADED_NO_TIMER);

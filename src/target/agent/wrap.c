@@ -135,7 +135,7 @@ static int trap_action(const struct sigaction *action, struct sigaction *old)
 static bool change_trap(struct sigaction *action)
 {
     bool blocked = sigismember(&action->sa_mask, SIGTRAP) == 1;
-    if (agent.region->config.blocks) {
+    if (agent.region->config.spans) {
         sigdelset(&action->sa_mask, SIGTRAP);
         return blocked;
     }
@@ -157,7 +157,7 @@ static int other_action(int number, const struct sigaction *action, struct sigac
     int result = WRAP_REAL(sigaction)(number, action ? &ours : NULL, old);
     if (result != 0)
         return result;
-    if (old && was_changed && agent.region->config.blocks)
+    if (old && was_changed && agent.region->config.spans)
         sigaddset(&old->sa_mask, SIGTRAP);
     else if (old && was_changed)
         sigdelset(&old->sa_mask, SIGTRAP);

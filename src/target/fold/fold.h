@@ -3,6 +3,11 @@
  * fold: repetitive sequences in a stream of symbols, found as it comes (ispot §3.3, on line). What the
  * stream is made of and what a symbol stands for is the caller's business.
  *
+ * A relative of Sequitur (Nevill-Manning and Witten, "Identifying hierarchical structure in sequences", 1997): no two
+ * neighbours occur twice, a pair that does becomes a rule of a grammar, here a *sequence*. Unlike there repetitions in
+ * a row are one token with a count (Sequitur has a rule for each doubling), only the last FOLD_WINDOW tokens are kept,
+ * so that memory and time for a symbol are bounded, and rules that are used once only stay.
+ *
  * Definition. The state is a list of tokens, at most FOLD_WINDOW. A token is a symbol with a count (which stops at
  * UINT32_MAX); symbols are what the caller adds, or sequences found. Two tokens are the same part if their symbols and
  * fold_class(count) are. A token is open, as it can still grow, until rule 4 closes it. A symbol that is added becomes a
@@ -36,7 +41,7 @@ enum {
     FOLD_FIRST = 1 << 24,     /* symbols below are the caller's; FOLD_FIRST + i: sequence i */
 };
 
-/* Counts up to 16 are told apart, then powers of two. */
+/* Counts up to 16 are distinguished, then powers of two. */
 static inline uint32_t fold_class(uint32_t count)
 {
     return count <= 16 ? count : 16 + (31 - (uint32_t)__builtin_clz(count - 1));

@@ -192,7 +192,7 @@ enum step flow_step(struct machine *machine, const struct entry *entry);
 struct value string_count(const struct machine *machine, const struct entry *entry);
 /*
  * Executes up to `most` iterations of those ahead. Returns how many were done before the string
- * instruction ended by itself; *ended tells whether it did. Unknown when that
+ * instruction ended by itself; *ended says whether it did. Unknown when that
  * depends on something unknown: machine unchanged then.
  */
 struct value string_step(struct machine *machine, const struct entry *entry, uint64_t most,

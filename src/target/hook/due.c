@@ -12,7 +12,7 @@
 
 enum {
     CLOCKS_LAST = 100000000, /* ticks */
-    MOST_SWITCHED = 1024,    /* activations told of one context switch */
+    MOST_SWITCHED = 1024,    /* activations charged with one context switch */
     SET_MASK = 2,            /* SIG_SETMASK */
 };
 
@@ -80,24 +80,24 @@ static void add_stack(struct hook_thread *self)
 {
     uint32_t thread = 0;
     uint32_t node = hook.agent.stack(&self->caller, &thread);
-    struct blocks_block *block = self->stack_block;
-    for (uint32_t i = 0; i < block->stacks_count && i < BLOCKS_STACKS; i++) {
-        struct blocks_stack *stack = &block->stacks[i];
+    struct spans_span *span = self->stack_span;
+    for (uint32_t i = 0; i < span->stacks_count && i < SPANS_STACKS; i++) {
+        struct spans_stack *stack = &span->stacks[i];
         if (stack->node == node && stack->thread == thread) {
             stack->taken++;
             stack->lost += self->stack_ticks;
             return;
         }
     }
-    if (!node || block->stacks_count >= BLOCKS_STACKS)
+    if (!node || span->stacks_count >= SPANS_STACKS)
         return;
-    block->stacks[block->stacks_count] = (struct blocks_stack){
-        .thread = thread, .node = node, .taken = 1, .lost = self->stack_ticks};
-    block->stacks_count++;
+    span->stacks[span->stacks_count] =
+        (struct spans_stack){.thread = thread, .node = node, .taken = 1, .lost = self->stack_ticks};
+    span->stacks_count++;
 }
 
 /*
- * A marker's caller is known by the bridge that led here (blocks.h): behind the call in it lie an
+ * A marker's caller is known by the bridge that led here (spans.h): behind the call in it lie an
  * lea of eight bytes and the jump back.
  */
 static void find_marker(struct hook_thread *self, const struct hook_frame *frame)
@@ -135,7 +135,7 @@ static void take_stack(struct hook_thread *self, const struct hook_saved *saved)
 static void hook_modules(void)
 {
     uint32_t count = atomic_load_explicit(&hook.process->new_modules, memory_order_acquire);
-    count = count < BLOCKS_NEW_MODULES ? count : BLOCKS_NEW_MODULES;
+    count = count < SPANS_NEW_MODULES ? count : SPANS_NEW_MODULES;
     for (uint32_t i = atomic_exchange(&hook.modules_seen, count); i < count; i++)
         hook.agent.module(hook.process->new_module[i]);
 }

@@ -3,7 +3,7 @@
  * Stubs, slots and what they share: see hook.h. No register changes on the way but the flags, which no
  * calling convention passes on.
  */
-#define FUNCTIONS 1024  /* BLOCKS_FUNCTIONS   */
+#define FUNCTIONS 1024  /* SPANS_FUNCTIONS   */
 #define SLOTS     32768 /* HOOK_SLOTS         */
 #define SLOT_SIZE 320   /* sizeof(struct slot) */
 #define STUB      64    /* HOOK_STUB_BYTES    */
@@ -119,7 +119,7 @@ hook_enter:
 /* ---- slots --------------------------------------------------------------------------------- */
 
 /*
- * What returns to a slot leaves the slot's address where it was: it tells hook_leave which slot it is, and as long as it
+ * What returns to a slot leaves the slot's address where it was: hook_leave sees from it which slot it is, and as long as it
  * is there no other thread takes the slot for free (slots.c).
  *
  * The call is reached with the stack as the caller will find it: the return address it pushes lies where the
@@ -127,7 +127,7 @@ hook_enter:
  * slot's first byte, pc & -16:
  *   return address: at b + 6 + (the call's displacement, which is at b + 2) + 8: the activation's `ra`
  *   stack pointer:  as it is now, or eight more once the lea is done (pc & 15 == 11)
- *   CFA:            seven less: it must differ from its neighbours', by which unwinders tell frames apart
+ *   CFA:            seven less: it must differ from its neighbours', by which unwinders distinguish frames
  */
         .globl  hook_slots
         .hidden hook_slots
@@ -248,7 +248,7 @@ hook_due:
 
 /* ---- markers, and calls that the compiler put in ------------------------------------------------- */
 
-/* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (blocks.h). */
+/* Markers come behind `push $k; call`, key in rdi, below a red zone that was passed over (spans.h). */
 .macro  entry name visibility
         .globl  \name
         \visibility \name

@@ -8,14 +8,14 @@
 _Static_assert(sizeof(struct slot) == 320 && offsetof(struct slot, ra) == 8, "known to entry.S");
 _Static_assert(offsetof(struct hook_thread, busy) == 8 && offsetof(struct hook_thread, due) == 16,
                "known to entry.S");
-_Static_assert(BLOCKS_FUNCTIONS == 1024 && HOOK_SLOTS == 32768 && HOOK_STUB_BYTES == 64,
+_Static_assert(SPANS_FUNCTIONS == 1024 && HOOK_SLOTS == 32768 && HOOK_STUB_BYTES == 64,
                "known to entry.S");
 
 struct hook_state hook;
 __thread struct hook_thread *hook_self;
-int32_t hook_unobserved[BLOCKS_FUNCTIONS];
+int32_t hook_unobserved[SPANS_FUNCTIONS];
 __thread int32_t *hook_countdown = hook_unobserved;
-uint64_t hook_targets[BLOCKS_FUNCTIONS];
+uint64_t hook_targets[SPANS_FUNCTIONS];
 
 enum {
     LONG_TICKS = 4000, /* no shorter execution can hold a context switch             */
@@ -46,11 +46,11 @@ static struct {
     _Atomic uint64_t place;
 } held[HELD_LOCKS];
 
-static SLOW void note_holder(struct blocks_block *block, uint64_t place, uint64_t ticks)
+static SLOW void note_holder(struct spans_span *span, uint64_t place, uint64_t ticks)
 {
-    struct blocks_holder *holder = block->holders;
-    struct blocks_holder *least = holder;
-    for (int i = 0; i < BLOCKS_HOLDERS; i++, holder++) {
+    struct spans_holder *holder = span->holders;
+    struct spans_holder *least = holder;
+    for (int i = 0; i < SPANS_HOLDERS; i++, holder++) {
         if (holder->place == place || !holder->times) {
             least = holder;
             break;
@@ -59,18 +59,18 @@ static SLOW void note_holder(struct blocks_block *block, uint64_t place, uint64_
             least = holder;
     }
     if (least->place != place) /* the least important one makes room */
-        *least = (struct blocks_holder){.place = place};
+        *least = (struct spans_holder){.place = place};
     least->times++;
     least->ticks += ticks;
 }
 
-static inline void took_lock(struct blocks_block *block, const struct slot *slot, uint64_t ticks)
+static inline void took_lock(struct spans_span *span, const struct slot *slot, uint64_t ticks)
 {
     uint64_t place = base_mix64(slot->key) % HELD_LOCKS;
-    if (ticks > 2 * block->min &&
+    if (ticks > 2 * span->min &&
         atomic_load_explicit(&held[place].lock, memory_order_relaxed) == slot->key)
-        note_holder(block, atomic_load_explicit(&held[place].place, memory_order_relaxed),
-                    ticks - block->min);
+        note_holder(span, atomic_load_explicit(&held[place].place, memory_order_relaxed),
+                    ticks - span->min);
     atomic_store_explicit(&held[place].lock, slot->key, memory_order_relaxed);
     atomic_store_explicit(&held[place].place, slot->ra, memory_order_relaxed);
 }
@@ -128,14 +128,14 @@ static inline uint64_t key_of(const struct hook_function *function, const struct
                      : function->key_argument == 3 ? frame->rcx
                      : function->key_argument == 4 ? frame->r8
                                                    : frame->r9;
-    if (function->key == BLOCKS_KEY_SIZE)
+    if (function->key == SPANS_KEY_SIZE)
         return value < 2 ? value : UINT64_C(1) << (64 - __builtin_clzll(value - 1)) % 64;
     return value;
 }
 
 static SLOW void learn(struct hook_function *function, uint32_t k)
 {
-    const struct blocks_function *known = &hook.region->function[k];
+    const struct spans_function *known = &hook.region->function[k];
     uint32_t every = atomic_load_explicit(&known->every, memory_order_relaxed);
     function->every = every ? every : 1;
     function->class = known->class;
@@ -248,29 +248,29 @@ uint64_t hook_enter_c(struct hook_frame *frame)
 
 /* ---- end ------------------------------------------------------------------------ */
 
-static SLOW void note_event(struct blocks_thread *piece, const struct slot *slot,
-                            const struct blocks_block *block, uint64_t ticks)
+static SLOW void note_event(struct spans_thread *piece, const struct slot *slot,
+                            const struct spans_span *span, uint64_t ticks)
 {
-    struct blocks_event *event = &piece->events_ring[piece->events_next++ % BLOCKS_EVENTS];
-    *event = (struct blocks_event){.start = slot->start,
-                                   .ticks = ticks,
-                                   .key = slot->key,
-                                   .function = slot->kind.function,
-                                   .block = (uint32_t)(block - piece->block)};
+    struct spans_event *event = &piece->events_ring[piece->events_next++ % SPANS_EVENTS];
+    *event = (struct spans_event){.start = slot->start,
+                                  .ticks = ticks,
+                                  .key = slot->key,
+                                  .function = slot->kind.function,
+                                  .span = (uint32_t)(span - piece->span)};
 }
 
 /* Samples spread evenly: when the room is used up every other one goes and the stride doubles. */
-static SLOW void note_sample(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
+static SLOW void note_sample(struct spans_span *span, const struct slot *slot, uint64_t ticks,
                              uint64_t result)
 {
-    if (block->samples_count == BLOCKS_SAMPLES) {
-        for (uint32_t i = 0; i < BLOCKS_SAMPLES / 2; i++)
-            block->samples[i] = block->samples[2 * i];
-        block->samples_count = BLOCKS_SAMPLES / 2;
-        block->sample_stride *= 2;
+    if (span->samples_count == SPANS_SAMPLES) {
+        for (uint32_t i = 0; i < SPANS_SAMPLES / 2; i++)
+            span->samples[i] = span->samples[2 * i];
+        span->samples_count = SPANS_SAMPLES / 2;
+        span->sample_stride *= 2;
     }
-    struct blocks_sample *sample = &block->samples[block->samples_count++];
-    block->next_sample = block->recorded + block->sample_stride;
+    struct spans_sample *sample = &span->samples[span->samples_count++];
+    span->next_sample = span->recorded + span->sample_stride;
     sample->ticks = ticks;
     for (int i = 0; i < 3; i++)
         sample->argument[i] = slot->argument[i];
@@ -281,50 +281,50 @@ static SLOW void note_sample(struct blocks_block *block, const struct slot *slot
  * What the thread missed meanwhile because others ran, or because it slept. Returns the ticks
  * without the former.
  */
-static SLOW uint64_t take_switches(const struct slot *slot, struct blocks_block *block,
-                                   uint64_t ticks, uint32_t every)
+static SLOW uint64_t take_switches(const struct slot *slot, struct spans_span *span, uint64_t ticks,
+                                   uint32_t every)
 {
     uint64_t preempted = slot->switches[1];
-    block->asleep += every * slot->switches[0];
-    block->preempted += preempted;
-    block->sleeps += slot->switches[2];
-    block->preemptions += slot->switches[3];
+    span->asleep += every * slot->switches[0];
+    span->preempted += preempted;
+    span->sleeps += slot->switches[2];
+    span->preemptions += slot->switches[3];
     if (!preempted)
         return ticks;
     /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
-    uint64_t least = block->recorded ? block->min : 1;
+    uint64_t least = span->recorded ? span->min : 1;
     return preempted + least < ticks ? ticks - preempted : least;
 }
 
-static inline void add(struct blocks_block *block, const struct slot *slot, uint64_t ticks,
+static inline void add(struct spans_span *span, const struct slot *slot, uint64_t ticks,
                        uint32_t every)
 {
-    if (unlikely(ticks < block->min))
-        block->min = ticks;
-    if (unlikely(ticks > block->max))
-        block->max = ticks;
-    block->recorded++;
-    block->sum += ticks;
-    uint32_t bin = blocks_bin(ticks);
-    block->bins[bin]++;
+    if (unlikely(ticks < span->min))
+        span->min = ticks;
+    if (unlikely(ticks > span->max))
+        span->max = ticks;
+    span->recorded++;
+    span->sum += ticks;
+    uint32_t bin = spans_bin(ticks);
+    span->bins[bin]++;
     if (slot->within)
-        block->within += slot->within;
+        span->within += slot->within;
     if (unlikely(every > 1)) { /* it stands for those that were let pass */
-        block->skipped += every - 1;
-        block->sum += (every - 1) * ticks;
-        block->bins[bin] += every - 1;
-        block->within += (every - 1) * slot->within;
+        span->skipped += every - 1;
+        span->sum += (every - 1) * ticks;
+        span->bins[bin] += every - 1;
+        span->within += (every - 1) * slot->within;
     }
 }
 
 static SLOW void tell_trunk(struct hook_thread *self, const struct slot *slot,
-                            const struct blocks_block *block, uint64_t ticks)
+                            const struct spans_span *span, uint64_t ticks)
 {
     /* On a clock that stands still while the thread is preempted. */
     uint64_t start = slot->start - self->switches[1];
     if (slot->kind.switched)
         start += slot->switches[1];
-    fold_add(self->fold, (uint32_t)(block - self->piece->block), start, start + ticks);
+    fold_add(self->fold, (uint32_t)(span - self->piece->span), start, start + ticks);
 }
 
 static SLOW void change_trunk(struct hook_thread *self, struct slot *trunk)
@@ -334,17 +334,17 @@ static SLOW void change_trunk(struct hook_thread *self, struct slot *trunk)
 }
 
 static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
-                               const struct blocks_block *block, uint64_t shape, uint64_t ticks)
+                               const struct spans_span *span, uint64_t shape, uint64_t ticks)
 {
     struct slot *parent = slot->parent;
     if (parent) {
         parent->within += ticks;
-        block_child(parent, slot->kind.function, shape);
+        span_child(parent, slot->kind.function, shape);
         if (unlikely(parent->children == TRUNK_CHILDREN) && !self->trunk)
             change_trunk(self, parent);
     }
     if (unlikely(self->folding) && parent == self->trunk)
-        tell_trunk(self, slot, block, ticks);
+        tell_trunk(self, slot, span, ticks);
 }
 
 /* What is looked at now and then. Sequences of siblings cost more to find than all the rest: a part
@@ -368,22 +368,22 @@ static SLOW void look_around(struct hook_thread *self)
 }
 
 static SLOW void want_stack(struct hook_thread *self, const struct slot *slot,
-                            struct blocks_block *block, uint64_t ticks)
+                            struct spans_span *span, uint64_t ticks)
 {
-    block->next_stack = block->recorded - 1 + hook.region->stack_period;
+    span->next_stack = span->recorded - 1 + hook.region->stack_period;
     self->due |= DUE_STACK;
-    self->stack_block = block;
-    self->stack_ticks = ticks - block->min;
+    self->stack_span = span;
+    self->stack_ticks = ticks - span->min;
     self->caller.ip = slot->ra;
     self->caller.general[BASE_RSP] = slot->sp + 8;
 }
 
-/* Slow ones, and one in so many: the ring of events, the time when the block was last met. */
-static SLOW void note(struct hook_thread *self, const struct slot *slot, struct blocks_block *block,
+/* Slow ones, and one in so many: the ring of events, the time when the span was last met. */
+static SLOW void note(struct hook_thread *self, const struct slot *slot, struct spans_span *span,
                       uint64_t ticks, uint64_t now)
 {
-    block->last = now;
-    note_event(self->piece, slot, block, ticks);
+    span->last = now;
+    note_event(self->piece, slot, span, ticks);
 }
 
 static inline __attribute__((always_inline)) void leave(struct hook_thread *self, struct slot *slot,
@@ -396,35 +396,35 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
         return;
     if (unlikely(self->trunk == slot))
         change_trunk(self, NULL);
-    uint64_t shape = slot->runs ? block_shape(slot) : 0;
-    struct blocks_block *block = function->last;
-    if (unlikely(!block || block->key != slot->key || block->shape != shape)) {
-        block = block_find(self, k, slot->key, shape, slot);
-        if (!block) {
+    uint64_t shape = slot->runs ? span_shape(slot) : 0;
+    struct spans_span *span = function->last;
+    if (unlikely(!span || span->key != slot->key || span->shape != shape)) {
+        span = span_find(self, k, slot->key, shape, slot);
+        if (!span) {
             self->piece->unhooked++;
             return;
         }
-        function->last = block;
+        function->last = span;
     }
     if (unlikely(slot->kind.switched))
-        ticks = take_switches(slot, block, ticks, function->every);
-    add(block, slot, ticks, function->every);
-    if (unlikely(ticks > SLOW_FACTOR * block->min || block->recorded % EVENT_PERIOD == 0))
-        note(self, slot, block, ticks, now);
-    if (unlikely(slot->kind.noted == NOTED) && block->recorded >= block->next_sample)
-        note_sample(block, slot, ticks, result);
-    if (function->class == BLOCKS_LOCK && slot->key)
-        took_lock(block, slot, ticks);
+        ticks = take_switches(slot, span, ticks, function->every);
+    add(span, slot, ticks, function->every);
+    if (unlikely(ticks > SLOW_FACTOR * span->min || span->recorded % EVENT_PERIOD == 0))
+        note(self, slot, span, ticks, now);
+    if (unlikely(slot->kind.noted == NOTED) && span->recorded >= span->next_sample)
+        note_sample(span, slot, ticks, result);
+    if (function->class == SPANS_LOCK && slot->key)
+        took_lock(span, slot, ticks);
     if (likely(function->every == 1))
-        tell_parent(self, slot, block, shape, ticks);
+        tell_parent(self, slot, span, shape, ticks);
     else if (slot->parent) /* only some are seen: no sequences of them, but their time, in the sum
                               of executions */
         slot->parent->within += function->every * ticks;
     function->window++;
     if (unlikely(--self->quiet == 0))
         look_around(self);
-    if (unlikely(block->recorded > block->next_stack))
-        want_stack(self, slot, block, ticks);
+    if (unlikely(span->recorded > span->next_stack))
+        want_stack(self, slot, span, ticks);
 }
 
 /* Not on the usual way. */
@@ -603,8 +603,8 @@ static uint32_t called_number(uint64_t address)
 {
     if (!hook.process)
         return 0;
-    uint32_t at = (uint32_t)base_mix64(address) % (2 * BLOCKS_FUNCTIONS);
-    for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++, at = (at + 1) % (2 * BLOCKS_FUNCTIONS)) {
+    uint32_t at = (uint32_t)base_mix64(address) % (2 * SPANS_FUNCTIONS);
+    for (uint32_t i = 0; i < 2 * SPANS_FUNCTIONS; i++, at = (at + 1) % (2 * SPANS_FUNCTIONS)) {
         uint64_t there =
             atomic_load_explicit(&hook.process->called[at].address, memory_order_acquire);
         if (there == address)

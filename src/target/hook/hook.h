@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * hook: times executions of functions inside the observed process (ispot §3.2), and keeps of each block what blocks.h
+ * hook: times executions of functions inside the observed process (ispot §3.2), and keeps of each span what spans.h
  * says, never a trace.
  *
  * A hooked function k is entered through a stub (entry.S): what calls it jumps or was led there. The stub goes on at
  * hook_targets[k]. To see the return, an *activation* takes the return address off the stack, and a `call` from one of
  * many identical places in our own text, the *slots*, puts its own in the same position: the stack looks as it would
  * alone, calls and returns stay paired (return prediction, shadow stacks), and an unwinder that meets the slot's address finds
- * the true one by the slot's unwind table entry. The slot tells which activation returns, so it does not matter whether
+ * the true one by the slot's unwind table entry. The slot identifies the activation that returns, so it does not matter whether
  * frames in between were skipped (longjmp, exceptions) or which thread or stack returns (coroutines).
  *
  * Every register but the flags survives on the way in and out: compilers may know what a local function leaves alone.
@@ -20,7 +20,7 @@
 #define HEADROOM_HOOK_H
 
 #include "base/base.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 enum {
     HOOK_SLOTS = 32768,          /* activations at a time in a process; more are let pass unseen */
@@ -47,7 +47,7 @@ struct hook_agent {
 
 /* Once, before anything is hooked; region is mapped as far as its header goes. process: the number in the log.
    False: no memory. */
-bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, uint32_t pid, uint32_t process);
+bool hook_begin(struct spans_region *region, const struct hook_agent *agent, uint32_t pid, uint32_t process);
 /* In the child of fork, by the thread that lives on. */
 void hook_after_fork(uint32_t pid, uint32_t process);
 /* From now on calls pass unseen, and nothing here makes a system call any more. Any context. */
@@ -55,7 +55,7 @@ void hook_stop(void);
 /* What headroom may see of it is complete. */
 void hook_publish(void);
 /* The process's piece; NULL: not begun. Any context. */
-struct blocks_process *hook_process(void);
+struct spans_process *hook_process(void);
 /* Address of the stub for function k. */
 uint64_t hook_stub(uint32_t k);
 /* Where function k goes on. */

@@ -39,7 +39,7 @@ struct slot {
     uint32_t runs;              /* of equal children                                           */
     uint32_t children;          /* all; the others about children are valid if there are any   */
     uint64_t argument[3];
-    uint64_t within;            /* ticks in blocks called                                      */
+    uint64_t within;            /* ticks in spans called                                      */
     uint64_t end;               /* ENDING: ticks                                               */
     uint64_t code;              /* address of the slot's code                                  */
     struct hook_thread *owner;
@@ -47,18 +47,18 @@ struct slot {
     uint64_t last_shape;        /* the last child ...                                          */
     uint32_t last_function, last_count; /* ... and how often in a row                          */
     uint64_t switches[4];       /* ticks asleep, preempted; times asleep, preempted            */
-    struct blocks_child child[BLOCKS_CHILDREN];
+    struct spans_child child[SPANS_CHILDREN];
 };
 
 /* What a thread knows of a function. */
 struct hook_function {
     uint32_t every;             /* 0: not looked up yet                                        */
-    uint32_t blocks;            /* that it has in this thread                                  */
+    uint32_t spans;            /* that it has in this thread                                  */
     uint32_t window;            /* events since the costs were looked at                       */
     uint32_t burst;             /* executions until the next pause, if every > 1               */
     uint8_t class, key, key_argument; /* as in the region                                      */
-    struct blocks_block *last;  /* met last                                                    */
-    struct blocks_block *rest;
+    struct spans_span *last;  /* met last                                                    */
+    struct spans_span *rest;
 };
 
 /* In place of a return address that was not taken: how to find the caller. */
@@ -74,7 +74,7 @@ struct hook_clocks {
 enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWITCHES = 16 };
 
 enum {
-    INDEX_CELLS = 4 * BLOCKS_THREAD_BLOCKS,
+    INDEX_CELLS = 4 * SPANS_OF_THREAD,
     LOOK_PERIOD = 256,      /* executions between looks around                   */
     COST_PERIOD = 8192,
     TRUNK_CHILDREN = 64,
@@ -108,16 +108,16 @@ struct hook_thread {
     uint64_t random;
     uint32_t quiet;             /* executions until the thread is looked at as a whole              */
     bool folding;               /* siblings are folded now                                         */
-    struct blocks_thread *piece;
-    struct blocks_block *stack_block; /* DUE_STACK                                                  */
+    struct spans_thread *piece;
+    struct spans_span *stack_span; /* DUE_STACK                                                  */
     uint64_t stack_ticks;
     struct base_registers caller;     /* DUE_STACK: the caller's                                    */
     struct hook_thread *next;   /* free ones                                                       */
     struct fold *fold;
     uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1                                          */
-    uint16_t index[INDEX_CELLS]; /* block + 1 by hash                                              */
-    int32_t countdown[BLOCKS_FUNCTIONS]; /* hook_countdown                                         */
-    struct hook_function function[BLOCKS_FUNCTIONS];
+    uint16_t index[INDEX_CELLS]; /* span + 1 by hash                                              */
+    int32_t countdown[SPANS_FUNCTIONS]; /* hook_countdown                                         */
+    struct hook_function function[SPANS_FUNCTIONS];
     _Alignas(64) unsigned char stack[HOOK_STACK_BYTES];
 };
 
@@ -134,12 +134,12 @@ struct hook_saved {
 };
 
 struct hook_state {
-    struct blocks_region *region;
-    struct blocks_process *process;
+    struct spans_region *region;
+    struct spans_process *process;
     struct hook_agent agent;
     uint32_t pid, number;
     uint64_t cost;              /* ticks that recording one execution takes                         */
-    _Atomic uint32_t modules_seen; /* of blocks_process.new_modules                                 */
+    _Atomic uint32_t modules_seen; /* of spans_process.new_modules                                 */
 };
 #pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
@@ -149,9 +149,9 @@ extern __thread struct hook_thread *hook_self;
    share that are not observed. A pointer, because room for static thread-local storage is scarce: a few hundred bytes
    are all that ld.so keeps where auditors or plugins are loaded. */
 extern __thread int32_t *hook_countdown;
-extern int32_t hook_unobserved[BLOCKS_FUNCTIONS];
+extern int32_t hook_unobserved[SPANS_FUNCTIONS];
 extern struct slot hook_slot[HOOK_SLOTS];
-extern uint64_t hook_targets[BLOCKS_FUNCTIONS];
+extern uint64_t hook_targets[SPANS_FUNCTIONS];
 extern const unsigned char hook_stubs[], hook_slots[], hook_slots_end[];
 #pragma GCC visibility pop
 
@@ -186,12 +186,12 @@ SLOW void slot_replace(struct hook_thread *self, uint64_t sp, uint64_t ra);
 void slots_release(struct hook_thread *self);
 void slots_after_fork(void);
 
-/* block.c */
-SLOW struct blocks_block *block_find(struct hook_thread *self, uint32_t function, uint64_t key,
+/* span.c */
+SLOW struct spans_span *span_find(struct hook_thread *self, uint32_t function, uint64_t key,
                                      uint64_t shape, const struct slot *slot);
 void block_sequence(void *self, uint32_t sequence, uint64_t start, uint64_t end);
-SLOW void block_child(struct slot *parent, uint32_t function, uint64_t shape);
-SLOW uint64_t block_shape(struct slot *slot);
+SLOW void span_child(struct slot *parent, uint32_t function, uint64_t shape);
+SLOW uint64_t span_shape(struct slot *slot);
 
 /* thread.c */
 bool thread_piece(struct hook_thread *self);

@@ -123,7 +123,7 @@ static void to_limbo(struct hook_thread *self)
 
 /*
  * Frames below `sp` are gone, if they are on the same stack. If they are not they go on unseen:
- * what they call belongs to no block.
+ * what they call belongs to no span.
  */
 SLOW void slot_skip(struct hook_thread *self, uint64_t sp)
 {

@@ -23,10 +23,9 @@ static _Atomic bool spare_lock;
 
 static void *take_piece(uint64_t bytes)
 {
-    uint64_t whole = (bytes + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t whole = (bytes + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     uint64_t at = atomic_fetch_add_explicit(&hook.region->next, whole, memory_order_relaxed);
-    struct blocks_piece *piece =
-        at + whole <= BLOCKS_REGION_BYTES ? hook.agent.map(at, whole) : NULL;
+    struct spans_piece *piece = at + whole <= SPANS_REGION_BYTES ? hook.agent.map(at, whole) : NULL;
     if (!piece) {
         atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
         return NULL;
@@ -39,7 +38,7 @@ static void *take_piece(uint64_t bytes)
 
 static void begin_owner(struct hook_thread *self)
 {
-    struct blocks_thread *piece = self->piece;
+    struct spans_thread *piece = self->piece;
     piece->begun = HOOK_TICKS();
     piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
     piece->threads++;
@@ -54,7 +53,7 @@ static void begin_owner(struct hook_thread *self)
 
 bool thread_piece(struct hook_thread *self)
 {
-    struct blocks_thread *piece = take_piece(sizeof *piece);
+    struct spans_thread *piece = take_piece(sizeof *piece);
     if (!piece) {
         self->refused = true;
         return false;
@@ -63,7 +62,7 @@ bool thread_piece(struct hook_thread *self)
     self->quiet = LOOK_PERIOD;
     self->folding = true;
     begin_owner(self);
-    atomic_store_explicit(&piece->piece.kind, BLOCKS_PIECE_THREAD, memory_order_release);
+    atomic_store_explicit(&piece->piece.kind, SPANS_PIECE_THREAD, memory_order_release);
     return true;
 }
 
@@ -71,10 +70,10 @@ bool thread_piece(struct hook_thread *self)
 
 extern const unsigned char hook_marker_begin[], hook_marker_end[];
 
-static bool process_piece(enum blocks_phase phase)
+static bool process_piece(enum spans_phase phase)
 {
-    const struct blocks_process *parent = hook.process;
-    struct blocks_process *process = take_piece(sizeof *process);
+    const struct spans_process *parent = hook.process;
+    struct spans_process *process = take_piece(sizeof *process);
     /* Without memory, or when headroom has been killed, a forked child keeps its parent's: int3s in
        its code are looked up there. */
     if (!process)
@@ -88,14 +87,14 @@ static bool process_piece(enum blocks_phase phase)
     if (parent) { /* a forked child: its memory is patched as its parent's was */
         atomic_store(&process->blocks_traps, atomic_load(&parent->blocks_traps));
         process->areas_count = parent->areas_count;
-        for (uint32_t i = 0; i < BLOCKS_AREAS; i++)
+        for (uint32_t i = 0; i < SPANS_AREAS; i++)
             process->areas[i] = parent->areas[i];
-        for (uint32_t i = 0; i < 2 * BLOCKS_FUNCTIONS; i++) {
+        for (uint32_t i = 0; i < 2 * SPANS_FUNCTIONS; i++) {
             process->called[i].function = parent->called[i].function;
             process->called[i].address = parent->called[i].address;
         }
         uint32_t traps = atomic_load(&parent->traps_count);
-        for (uint32_t i = 0; i < traps && i < BLOCKS_FUNCTIONS; i++) {
+        for (uint32_t i = 0; i < traps && i < SPANS_FUNCTIONS; i++) {
             process->traps[i].to = parent->traps[i].to;
             process->traps[i].address = parent->traps[i].address;
         }
@@ -114,11 +113,10 @@ void hook_stop(void)
 void hook_publish(void)
 {
     if (hook.process)
-        atomic_store_explicit(&hook.process->piece.kind, BLOCKS_PIECE_PROCESS,
-                              memory_order_release);
+        atomic_store_explicit(&hook.process->piece.kind, SPANS_PIECE_PROCESS, memory_order_release);
 }
 
-struct blocks_process *hook_process(void)
+struct spans_process *hook_process(void)
 {
     return hook.process;
 }
@@ -143,7 +141,7 @@ uint64_t hook_trap(uint64_t address)
     if (!hook.process)
         return 0;
     uint32_t count = atomic_load_explicit(&hook.process->traps_count, memory_order_acquire);
-    for (uint32_t i = 0; i < count && i < BLOCKS_FUNCTIONS; i++)
+    for (uint32_t i = 0; i < count && i < SPANS_FUNCTIONS; i++)
         if (atomic_load_explicit(&hook.process->traps[i].address, memory_order_acquire) == address)
             return hook.process->traps[i].to;
     return 0;
@@ -218,7 +216,7 @@ void hook_thread_begin(uint32_t tid)
     self->random = base_mix64(tid);
     if (self->piece)
         begin_owner(self);
-    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++)
+    for (uint32_t k = 0; k < SPANS_FUNCTIONS; k++)
         self->countdown[k] = 0;
     hook_self = self;
     hook_countdown = self->countdown;
@@ -261,7 +259,7 @@ static void forget_piece(struct hook_thread *self)
         self->switches[i] = 0;
     for (uint32_t i = 0; i < INDEX_CELLS; i++)
         self->index[i] = 0;
-    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+    for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
         self->function[i] = (struct hook_function){0};
     for (uint32_t i = 0; i < FOLD_SEQUENCES; i++)
         self->sequence_block[i] = 0;
@@ -284,7 +282,7 @@ void hook_after_fork(uint32_t pid, uint32_t process)
         forget_piece(hook_self);
         hook_self->tid = pid;
     }
-    if (process_piece(BLOCKS_PATCHED_UP))
+    if (process_piece(SPANS_PATCHED_UP))
         hook_publish();
 }
 
@@ -311,10 +309,10 @@ void thread_costs(struct hook_thread *self)
     self->piece->cost_ticks += cost;
     while (hook.region->automatic && more < 8 && cost * COST_LIMIT > more * elapsed)
         more *= 2;
-    for (uint32_t k = 0; k < BLOCKS_FUNCTIONS; k++) {
+    for (uint32_t k = 0; k < SPANS_FUNCTIONS; k++) {
         struct hook_function *function = &self->function[k];
         if (function->window > COST_PERIOD / 32 && is_too_often(function, elapsed))
-            atomic_store_explicit(&hook.region->function[k].often, BLOCKS_OFTEN,
+            atomic_store_explicit(&hook.region->function[k].often, SPANS_OFTEN,
                                   memory_order_relaxed);
         if (function->window > COST_PERIOD / 32 && function->every * more <= MOST_EVERY)
             function->every *= more;
@@ -333,7 +331,7 @@ static void nothing(void)
 static void calibrate(void)
 {
     struct hook_thread *self = make_state();
-    struct blocks_thread *piece = os_map(sizeof *piece);
+    struct spans_thread *piece = os_map(sizeof *piece);
     void (*stub)(void) = (void (*)(void))hook_stub(0);
     uint64_t best = UINT64_MAX;
     if (self && piece) {
@@ -358,7 +356,7 @@ static void calibrate(void)
         os_unmap(piece, sizeof *piece);
 }
 
-bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, uint32_t pid,
+bool hook_begin(struct spans_region *region, const struct hook_agent *agent, uint32_t pid,
                 uint32_t process)
 {
     if (!has_xsave())
@@ -368,7 +366,7 @@ bool hook_begin(struct blocks_region *region, const struct hook_agent *agent, ui
     hook.pid = pid;
     hook.number = process;
     hook.region = region;
-    if (!process_piece(region->wait ? BLOCKS_STARTING : BLOCKS_PATCHED_UP)) {
+    if (!process_piece(region->wait ? SPANS_STARTING : SPANS_PATCHED_UP)) {
         hook.region = NULL;
         return false;
     }

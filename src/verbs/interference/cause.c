@@ -44,15 +44,15 @@ static enum interference_cause cause_of(const struct interference_input *input,
                                         const struct interference_block *block,
                                         const struct interference_score *score)
 {
-    if (block->flags & BLOCKS_SEQUENCE)
+    if (block->flags & SPANS_SEQUENCE)
         return cause_of_code(input, score);
     switch (input->functions[block->function].class) {
-    case BLOCKS_LOCK:
-    case BLOCKS_UNLOCK: return INTERFERENCE_LOCK;
-    case BLOCKS_CONDITION: return INTERFERENCE_CONDITION;
-    case BLOCKS_BARRIER: return INTERFERENCE_IMBALANCE;
-    case BLOCKS_IO: return is_varying(score) ? INTERFERENCE_VARYING : INTERFERENCE_IO;
-    case BLOCKS_ALLOCATOR: return is_varying(score) ? INTERFERENCE_VARYING : INTERFERENCE_ALLOCATOR;
+    case SPANS_LOCK:
+    case SPANS_UNLOCK: return INTERFERENCE_LOCK;
+    case SPANS_CONDITION: return INTERFERENCE_CONDITION;
+    case SPANS_BARRIER: return INTERFERENCE_IMBALANCE;
+    case SPANS_IO: return is_varying(score) ? INTERFERENCE_VARYING : INTERFERENCE_IO;
+    case SPANS_ALLOCATOR: return is_varying(score) ? INTERFERENCE_VARYING : INTERFERENCE_ALLOCATOR;
     }
     return cause_of_code(input, score);
 }

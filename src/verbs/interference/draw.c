@@ -12,7 +12,7 @@
 enum { LABEL = 12, MOST_COLUMNS = 136, LEAST_COLUMNS = 8 };
 
 struct axis {
-    uint32_t first, per_column; /* bins (blocks_bin) */
+    uint32_t first, per_column; /* bins (spans_bin) */
     unsigned columns;
     double ns_per_tick;
 };
@@ -20,7 +20,7 @@ struct axis {
 static uint32_t bin_of(const struct axis *axis, double ns)
 {
     double ticks = round(ns / axis->ns_per_tick);
-    return blocks_bin(ticks > 0 && ticks < 1e18 ? (uint64_t)ticks : 0);
+    return spans_bin(ticks > 0 && ticks < 1e18 ? (uint64_t)ticks : 0);
 }
 
 static struct axis make_axis(const struct printer *printer, const struct interference_block *block,

@@ -113,7 +113,7 @@ static void tell_nested(const struct interference_block *block,
         return;
     tell(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
          percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
-         block->flags & BLOCKS_SEQUENCE ? "consists of" : "calls");
+         block->flags & SPANS_SEQUENCE ? "consists of" : "calls");
 }
 
 const char interference_shared_sentence[] =
@@ -139,7 +139,7 @@ static void tell_code(const struct interference_score *score, struct writer *wri
 
 static void tell_flags(const struct interference_block *block, struct writer *writer)
 {
-    if (block->flags & BLOCKS_REST)
+    if (block->flags & SPANS_REST)
         tell(writer, "It has more keys and shapes than are kept apart: different work may be "
                      "compared here.");
 }

@@ -99,7 +99,7 @@ static void add_samples(struct walk *walk, const struct profile *profile,
     } else {
         for (uint32_t i = 0; i < profile->timed_blocks_count; i++) {
             /* What a sequence lost, its members lost. */
-            if (figures.blocks[i].flags & BLOCKS_SEQUENCE)
+            if (figures.blocks[i].flags & SPANS_SEQUENCE)
                 continue;
             add_block(walk, &figures, metric, i);
             add_holders(walk, &figures, metric, i);

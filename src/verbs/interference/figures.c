@@ -20,26 +20,26 @@ const char *const interference_cause_words[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_WAITING] = "idle wait",
 };
 
-static const char *const class_names[BLOCKS_CLASSES] = {
-    [BLOCKS_CODE] = "code",           [BLOCKS_LOCK] = "lock",          [BLOCKS_UNLOCK] = "unlock",
-    [BLOCKS_CONDITION] = "condition", [BLOCKS_BARRIER] = "barrier",    [BLOCKS_IO] = "io",
-    [BLOCKS_IDLE] = "idle",           [BLOCKS_ALLOCATOR] = "allocator"};
+static const char *const class_names[SPANS_CLASSES] = {
+    [SPANS_CODE] = "code",           [SPANS_LOCK] = "lock",          [SPANS_UNLOCK] = "unlock",
+    [SPANS_CONDITION] = "condition", [SPANS_BARRIER] = "barrier",    [SPANS_IO] = "io",
+    [SPANS_IDLE] = "idle",           [SPANS_ALLOCATOR] = "allocator"};
 
-static const char *const entry_names[BLOCKS_ENTRIES] = {[BLOCKS_IMPORT] = "import",
-                                                        [BLOCKS_PATCHED] = "patched",
-                                                        [BLOCKS_PREPARED] = "prepared",
-                                                        [BLOCKS_CALLED] = "called",
-                                                        [BLOCKS_MARKED] = "marked"};
+static const char *const entry_names[SPANS_ENTRIES] = {[SPANS_IMPORT] = "import",
+                                                       [SPANS_PATCHED] = "patched",
+                                                       [SPANS_PREPARED] = "prepared",
+                                                       [SPANS_CALLED] = "called",
+                                                       [SPANS_MARKED] = "marked"};
 
 /* A profile may be from anywhere. */
 const char *interference_class(uint32_t class)
 {
-    return class < BLOCKS_CLASSES ? class_names[class] : "unknown";
+    return class < SPANS_CLASSES ? class_names[class] : "unknown";
 }
 
 const char *interference_entry(uint32_t entry)
 {
-    return entry < BLOCKS_ENTRIES ? entry_names[entry] : "unknown";
+    return entry < SPANS_ENTRIES ? entry_names[entry] : "unknown";
 }
 
 /* ---- rows of a block ------------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static void name_sequence(const struct interference_figures *figures, uint32_t b
         snprintf(times, sizeof times, " ×%" PRIu32, child->count);
         append(out, child->count > 1 ? times : "");
     }
-    if (figure->flags & BLOCKS_CHILDREN_CUT)
+    if (figure->flags & SPANS_CHILDREN_CUT)
         append(out, " → …");
 }
 
@@ -276,7 +276,7 @@ void interference_name(const struct interference_figures *figures, uint32_t bloc
     const struct interference_block *figure = &figures->blocks[block];
     char name[NAME_BYTES];
     out[0] = 0;
-    if (figure->flags & BLOCKS_SEQUENCE) {
+    if (figure->flags & SPANS_SEQUENCE) {
         name_sequence(figures, block, columns / 2, out);
         return;
     }
@@ -290,22 +290,22 @@ void interference_key(const struct interference_figures *figures, uint32_t block
     const struct profile_block_function *function =
         &figures->profile->block_functions[row->function];
     out[0] = 0;
-    if (row->flags & BLOCKS_REST) {
+    if (row->flags & SPANS_REST) {
         snprintf(out, 96, "all other keys and shapes");
         return;
     }
-    if (row->flags & BLOCKS_SEQUENCE || function->key == BLOCKS_KEY_NONE)
+    if (row->flags & SPANS_SEQUENCE || function->key == SPANS_KEY_NONE)
         return;
-    if (function->key == BLOCKS_KEY_SIZE)
+    if (function->key == SPANS_KEY_SIZE)
         snprintf(out, 96, "up to %" PRIu64 " bytes", row->key);
-    else if (function->class == BLOCKS_IO && row->key < 65536)
+    else if (function->class == SPANS_IO && row->key < 65536)
         snprintf(out, 96, "descriptor %" PRIu64, row->key);
-    else if (function->class == BLOCKS_LOCK || function->class == BLOCKS_UNLOCK)
+    else if (function->class == SPANS_LOCK || function->class == SPANS_UNLOCK)
         snprintf(out, 96, "lock 0x%" PRIx64, row->key);
     else if (row->key < 65536)
-        snprintf(out, 96, "%s %" PRIu64, function->entry == BLOCKS_MARKED ? "key" : "argument",
+        snprintf(out, 96, "%s %" PRIu64, function->entry == SPANS_MARKED ? "key" : "argument",
                  row->key);
     else
-        snprintf(out, 96, "%s 0x%" PRIx64, function->entry == BLOCKS_MARKED ? "key" : "argument",
+        snprintf(out, 96, "%s 0x%" PRIx64, function->entry == SPANS_MARKED ? "key" : "argument",
                  row->key);
 }

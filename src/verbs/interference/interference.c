@@ -7,9 +7,15 @@ bool interference_is_in(const struct profile *profile)
     return analysis_find(profile->run.verb) == &interference_analysis;
 }
 
+static bool was_left(const struct analysis_log *log)
+{
+    return log->blocks;
+}
+
 const struct analysis interference_analysis = {
     .name = "interference",
     .exact_unit = "access",
+    .left = was_left,
     .text = &interference_text,
     .json = interference_json,
     .compare = &interference_compare,

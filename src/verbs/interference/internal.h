@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of interference: the profile's rows as what score.h takes (figures.c), for people (text.c, draw.c),
- * as JSON (json.c), in comparisons (compare.c) and exports (export.c).
+ * Between the files of interference: the profile's rows as what score.h takes (figures.c), for
+ * people (text.c, draw.c), as JSON (json.c), in comparisons (compare.c) and exports (export.c).
  */
 #ifndef HEADROOM_INTERFERENCE_INTERNAL_H
 #define HEADROOM_INTERFERENCE_INTERNAL_H
@@ -23,7 +23,7 @@ struct interference_rows { /* of a block: indices into the profile's lists      
 struct interference_rekeyed {
     uint32_t block, value; /* value: as in struct interference_sample                    */
     struct interference_regrouped regrouped;
-    double sci;            /* corrected                                                  */
+    double sci; /* corrected                                                  */
     struct interference_group groups[8]; /* most samples first                           */
 };
 
@@ -51,9 +51,11 @@ bool interference_figures(const struct profile *profile, const struct report_opt
                           struct interference_figures *figures);
 void interference_figures_free(struct interference_figures *figures);
 
-extern const char *const interference_cause_words[INTERFERENCE_CAUSES]; /* for people: "cause unknown", "lock" */
+extern const char
+    *const interference_cause_words[INTERFERENCE_CAUSES]; /* for people: "cause unknown", "lock" */
 
-/* Is that key, "FUNCTION:N" or "FUNCTION:result", about that function? value: as in struct interference_sample. */
+/* Is that key, "FUNCTION:N" or "FUNCTION:result", about that function? value: as in struct
+ * interference_sample. */
 bool interference_key_matches(const char *key, const char *function, uint32_t *value);
 
 /* Name of a block's function; of a sequence "a → b ×3 → c". */
@@ -64,7 +66,7 @@ void interference_name(const struct interference_figures *figures, uint32_t bloc
 /* Its key for people: "lock 0x7f…", "descriptor 5", "up to 64 bytes"; "" if it has none. */
 void interference_key(const struct interference_figures *figures, uint32_t block, char out[96]);
 
-/* Of enum blocks_class and blocks_entry: "lock", "patched". */
+/* Of enum spans_class and spans_entry: "lock", "patched". */
 const char *interference_class(uint32_t class);
 const char *interference_entry(uint32_t entry);
 

@@ -174,7 +174,7 @@ static void key_member(struct json *json, const struct interference_figures *fig
     interference_key(figures, block, key);
     json_text(json, "key", key[0] ? key : NULL);
     json_key(json, "key_value");
-    if (key[0] && !(figures->blocks[block].flags & BLOCKS_REST))
+    if (key[0] && !(figures->blocks[block].flags & SPANS_REST))
         fprintf(json->out, "\"0x%" PRIx64 "\"", figures->blocks[block].key);
     else
         json_raw(json, "null");
@@ -200,7 +200,7 @@ static void block_head(struct json *json, const struct interference_figures *fig
     json_text(json, "class", row->function ? interference_class(function->class) : "sequence");
     key_member(json, figures, block);
     hex_member(json, "shape", row->shape);
-    json_flag(json, "rest", row->flags & BLOCKS_REST);
+    json_flag(json, "rest", row->flags & SPANS_REST);
     sequence_member(json, figures, block);
     json_count(json, "count", score->count);
     json_count(json, "recorded", score->recorded);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What samples of executions tell: do durations go with an argument or the result? A rank
+ * What samples of executions show: do durations go with an argument or the result? A rank
  * correlation alone would call a block varying work whose few slow executions wait for others while
  * all the fast ones follow a size. So what counts is how much of the loss is left among calls with
  * the same value, or nearly the same.

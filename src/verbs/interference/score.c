@@ -77,7 +77,7 @@ static bool collect_takings(const struct interference_result *result, struct tak
     for (size_t i = 0; i < input->blocks_count; i++) {
         const struct interference_block *block = &input->blocks[i];
         const struct interference_score *score = &result->blocks[i];
-        if (block->flags & (BLOCKS_SEQUENCE | BLOCKS_REST))
+        if (block->flags & (SPANS_SEQUENCE | SPANS_REST))
             continue;
         takings->items[takings->count++] = (struct taking){
             .shape = block->shape,
@@ -211,8 +211,8 @@ static void score_block(const struct interference_input *input,
 {
     struct merged merged = merge_parts(input, block, score);
     uint64_t least = input->least ? input->least : INTERFERENCE_LEAST;
-    bool sequence = block->flags & BLOCKS_SEQUENCE;
-    if (!sequence && input->functions[block->function].class == BLOCKS_IDLE) {
+    bool sequence = block->flags & SPANS_SEQUENCE;
+    if (!sequence && input->functions[block->function].class == SPANS_IDLE) {
         score->state = INTERFERENCE_IDLE;
         score->cause = INTERFERENCE_WAITING;
         return;
@@ -266,9 +266,9 @@ static void take_off_callees(const struct takings *takings, const struct interfe
     double within = 0, executions = (double)score->count, theirs;
     for (size_t i = 0; i < block->parts_count; i++)
         within += part_scale(&block->parts[i]) * block->parts[i].within_ns;
-    if (block->flags & BLOCKS_SEQUENCE)
+    if (block->flags & SPANS_SEQUENCE)
         theirs = executions * children.counted_loss_ns;
-    else if (block->flags & (BLOCKS_REST | BLOCKS_CHILDREN_CUT) || !(children.usual_ns > 0))
+    else if (block->flags & (SPANS_REST | SPANS_CHILDREN_CUT) || !(children.usual_ns > 0))
         /* Which ones it called is not known whole: they lose as much of their time as the block
          * does of its. */
         theirs = at_most(score->lost_ns * share_of(within, score->total_ns), within);
@@ -291,7 +291,7 @@ static bool scores_of_functions(struct interference_result *result)
     bool good = seen && first && next;
     for (size_t i = input->blocks_count; good && i-- > 0;) {
         const struct interference_block *block = &input->blocks[i];
-        if (block->flags & BLOCKS_SEQUENCE || result->blocks[i].state == INTERFERENCE_IDLE)
+        if (block->flags & SPANS_SEQUENCE || result->blocks[i].state == INTERFERENCE_IDLE)
             continue;
         next[i] = first[block->function];
         first[block->function] = (uint32_t)i + 1;
@@ -341,7 +341,7 @@ static void totals_of_threads(struct interference_result *result)
     for (size_t i = 0; i < input->blocks_count; i++) {
         const struct interference_block *block = &input->blocks[i];
         const struct interference_score *score = &result->blocks[i];
-        if (block->flags & BLOCKS_SEQUENCE || score->state == INTERFERENCE_FEW)
+        if (block->flags & SPANS_SEQUENCE || score->state == INTERFERENCE_FEW)
             continue;
         double own = share_of(score->own_ns, score->lost_ns);
         for (size_t p = 0; p < block->parts_count; p++) {
@@ -487,7 +487,7 @@ static bool order_blocks(struct interference_result *result)
             return false;
     for (uint32_t i = 0; i < count; i++) {
         const struct interference_score *score = &result->blocks[i];
-        bool sequence = result->input->blocks[i].flags & BLOCKS_SEQUENCE;
+        bool sequence = result->input->blocks[i].flags & SPANS_SEQUENCE;
         size_t list = score->state == INTERFERENCE_IDLE      ? IDLE
                       : score->state == INTERFERENCE_FEW     ? FEW
                       : sequence                             ? SEQUENCES

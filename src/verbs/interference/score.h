@@ -14,7 +14,7 @@
 #define HEADROOM_INTERFERENCE_SCORE_H
 
 #include "base/base.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 enum {
     INTERFERENCE_LEAST =
@@ -33,7 +33,7 @@ struct interference_thread {
 };
 
 struct interference_function {
-    uint32_t class; /* enum blocks_class                                              */
+    uint32_t class; /* enum spans_class                                              */
 };
 
 struct interference_part { /* of a block: what one thread did                         */
@@ -62,7 +62,7 @@ struct interference_sample {
 
 struct interference_block {
     uint32_t function; /* index into functions; of a sequence: not used                  */
-    uint32_t flags;    /* enum blocks_flags                                              */
+    uint32_t flags;    /* enum spans_flags                                              */
     uint64_t key, shape;
     double max_ns;
     const struct interference_part *parts; /* one for each thread, at most                */
@@ -83,7 +83,8 @@ struct interference_input {
     const struct interference_block *blocks;
     size_t blocks_count;
     uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST               */
-    double step_ns; /* of the clock: executions that differ from the fastest by no more do not differ */
+    double step_ns; /* of the clock: executions that differ from the fastest by no more do not
+                       differ */
     bool switches; /* preemption and sleep were watched; else asleep_ns, preempted_ns say nothing */
 };
 
@@ -130,12 +131,14 @@ struct interference_score { /* of a block */
     uint32_t threads;
     double total_ns; /* of all executions, scaled                                     */
     double min_ns, p1_ns, median_ns, p99_ns, max_ns, mean_ns; /* percentiles from the histogram */
-    double beyond_step; /* share of what is lost by the minimum that no step of the clock explains */
+    double
+        beyond_step;   /* share of what is lost by the minimum that no step of the clock explains */
     double threads_ns; /* durations of the threads that executed it, summed              */
     /* 0 unless SCORED: */
-    double lost_ns;            /* Σ(d - min), scaled                                            */
-    double own_ns; /* of that, not counted in a block that it calls; of a sequence: in its members */
-    double sci;                /* lost_ns / threads_ns, 0..1                                    */
+    double lost_ns; /* Σ(d - min), scaled                                            */
+    double
+        own_ns; /* of that, not counted in a block that it calls; of a sequence: in its members */
+    double sci; /* lost_ns / threads_ns, 0..1                                    */
     double lost_p1_ns, sci_p1; /* the same against the 1st percentile                    */
     double gain; /* of the program's run time, at most, if every execution were as fast as the
                     fastest, 0..1 */
@@ -158,7 +161,7 @@ struct interference_thread_score {
 
 struct interference_function_score {
     double lost_ns, own_ns, sci, threads_ns;
-    double explained_ns; /* what would have been lost too, if keys and shapes were not told apart */
+    double explained_ns; /* what would have been lost too, if keys and shapes were not distinguished */
     uint32_t scored, few; /* blocks                                                       */
 };
 
@@ -193,7 +196,7 @@ extern const char interference_shared_sentence[];
 
 /* ---- other keys --------------------------------------------------------------------------- */
 
-/* What a score would be if calls were told apart by one of their values: from samples, so an
+/* What a score would be if calls were distinguished by one of their values: from samples, so an
  * estimate. */
 struct interference_regrouped {
     size_t samples, groups; /* samples in groups that are large enough, and these           */

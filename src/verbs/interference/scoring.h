@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files that score: scores (score.c), what samples tell (samples.c), which
+ * Between the files that score: scores (score.c), what samples show (samples.c), which
  * cause (cause.c), in words (evidence.c).
  */
 #ifndef HEADROOM_INTERFERENCE_SCORING_H

@@ -370,7 +370,7 @@ static void add_callees(const struct interference_figures *figures, uint32_t blo
         print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
 }
 
-/* What is the same for many blocks is told once. */
+/* What is the same for many blocks is printed once. */
 static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
                          size_t bytes)
 {
@@ -784,7 +784,7 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
     const struct profile *profile = printer->profile;
     uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
     for (size_t i = 1; i < profile->block_functions_count; i++)
-        *(profile->block_functions[i].entry == BLOCKS_IMPORT ? &library : &program) += 1;
+        *(profile->block_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
     snprintf(line, bytes,
              "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
              " of libraries were timed: %" PRIu64 " block%s",

@@ -20,4 +20,11 @@ static void add_metrics(struct json *json, const struct places *places, double *
                 places->count);
 }
 
-const struct analysis_view interference_view = {.tabs = find_tabs, .metrics = add_metrics};
+static void add_lines(struct page_lines *lines, const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->block_functions_count; i++)
+        page_add_line(lines, profile->block_functions[i].file, profile->block_functions[i].line);
+}
+
+const struct analysis_view interference_view = {
+    .tabs = find_tabs, .metrics = add_metrics, .lines = add_lines};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of the report on paths: which paths, procedures and calling contexts are hot (paths_figures.c), for
- * people (paths_text.c, paths_source.c, contexts_text.c) and as JSON (paths_json.c).
+ * Between the files of the report on paths: which paths, procedures and calling contexts are hot
+ * (paths_figures.c), for people (paths_text.c, paths_source.c, contexts_text.c) and as JSON
+ * (paths_json.c).
  */
 #ifndef HEADROOM_PATHS_INTERNAL_H
 #define HEADROOM_PATHS_INTERNAL_H
@@ -10,8 +11,9 @@
 #include "show/json.h"
 #include "show/print.h"
 
-/* Ammons, Ball and Larus (PLDI 1997, §6): hot: at least a given share of the metric. A hot path is dense if it costs as
-   much of the metric per instruction as the whole program does, or more, and sparse if less. */
+/* Ammons, Ball and Larus (PLDI 1997, §6): hot: at least a given share of the metric. A hot path is
+   dense if it costs as much of the metric per instruction as the whole program does, or more, and
+   sparse if less. */
 enum paths_class { PATHS_HOT_DENSE, PATHS_HOT_SPARSE, PATHS_COLD, PATHS_CLASSES };
 extern const char *const paths_class_names[PATHS_CLASSES]; /* "hot-dense", ... */
 
@@ -56,7 +58,7 @@ struct paths_contexts {
     uint64_t call_sites, call_sites_used, call_sites_one_path;
     enum report_metric metric; /* by which they are ranked; COUNT: activations */
     double total;
-    uint32_t *ranked;          /* vertices with some of the metric, most first */
+    uint32_t *ranked; /* vertices with some of the metric, most first */
     size_t ranked_count;
 };
 
@@ -65,11 +67,11 @@ struct paths_figures {
     bool measured[REPORT_METRICS];
     double totals[REPORT_METRICS];
     enum report_metric metric;
-    bool wanted_missing; /* the metric asked for was not measured        */
-    bool density;        /* the metric can be set against instructions   */
-    double hot, average; /* average: metric per instruction              */
-    uint32_t *ranked;    /* all paths, most of the metric first          */
-    uint8_t *classes;    /* by path id                                   */
+    bool wanted_missing;              /* the metric asked for was not measured        */
+    bool density;                     /* the metric can be set against instructions   */
+    double hot, average;              /* average: metric per instruction              */
+    uint32_t *ranked;                 /* all paths, most of the metric first          */
+    uint8_t *classes;                 /* by path id                                   */
     struct paths_function *functions; /* with executed paths, most first */
     size_t functions_count;
     struct paths_sum sums[PATHS_CLASSES];
@@ -77,7 +79,8 @@ struct paths_figures {
     struct paths_cover covers[PATHS_COVERS];
     /* path_functions: carried counting code; of these cut into pieces, hashed; left alone */
     uint64_t instrumented, truncated, hashed, skipped, assembly;
-    double instrumented_time; /* share of the CPU time that the paths' cycles are; negative: not known */
+    double instrumented_time; /* share of the CPU time that the paths' cycles are; negative: not
+                                 known */
     struct paths_contexts contexts;
 };
 

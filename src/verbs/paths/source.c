@@ -74,12 +74,8 @@ static void print_quoted(struct printer *printer, const char *text, unsigned use
     char cut[TEXT_BYTES + 8];
     unsigned most = printer->width > used + 4 ? printer->width - used : 4;
     snprintf(cut, sizeof cut, "%s", text);
-    if (name_columns(cut) > most) {
-        char *at = cut;
-        for (unsigned i = 0; i + 1 < most; i++)
-            at += name_utf8(at);
-        strcpy(at, "…");
-    }
+    if (name_columns(cut) > most)
+        strcpy(cut + name_fitting(cut, most - 1), "…");
     fputs(cut, printer->out);
 }
 

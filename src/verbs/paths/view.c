@@ -65,5 +65,13 @@ static bool write_tree(struct json *json, const struct profile *profile, bool *a
     return true;
 }
 
+static void add_lines(struct page_lines *lines, const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->path_lines_count; i++)
+        page_add_line(lines, profile->path_lines[i].file, profile->path_lines[i].line);
+    for (size_t i = 0; i < profile->path_functions_count; i++)
+        page_add_line(lines, profile->path_functions[i].file, profile->path_functions[i].line);
+}
+
 const struct analysis_view paths_view = {
-    .tabs = find_tabs, .has_tree = has_tree, .tree = write_tree};
+    .tabs = find_tabs, .has_tree = has_tree, .tree = write_tree, .lines = add_lines};

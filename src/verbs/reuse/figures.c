@@ -221,7 +221,7 @@ struct mrc_ratio figures_miss_ratio(const struct reuse_figures *figures, double 
  * - N v / (v + (C − m)²), if the mean m is below C, with v the variance (Cantelli).
  *
  * The histogram makes this sharp where it matters: where a program has reuses that are very near
- * and others a whole pass later, and nothing between, S1 alone tells how many are the latter.
+ * and others a whole pass later, and nothing between, S1 alone says how many are the latter.
  */
 static double within_sum(const double *histogram, double units, double sum, unsigned power)
 {

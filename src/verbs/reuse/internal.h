@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of reuse: pairs merged and ranked (rank.c), histograms and caches (figures.c), where a reuse lies in
- * the code (shape.c) and what would shorten it (transform.c); for people (text.c, curve_text.c, pairs_text.c) and as
- * JSON (json.c).
+ * Between the files of reuse: pairs merged and ranked (rank.c), histograms and caches (figures.c),
+ * where a reuse lies in the code (shape.c) and what would shorten it (transform.c); for people
+ * (text.c, curve_text.c, pairs_text.c) and as JSON (json.c).
  */
 #ifndef HEADROOM_REUSE_INTERNAL_H
 #define HEADROOM_REUSE_INTERNAL_H
@@ -24,9 +24,9 @@ struct reuse_pair {
     uint64_t count;
     double weight, time, stack; /* reuses; sums of their distances                       */
     double stack_squares;
-    double spread;              /* Σ weight²: of the samples, as far as they are known    */
-    double far;                 /* what the order goes by: see rank.c                    */
-    double share, far_share;    /* of all reuses, of all far; 0 if there are none        */
+    double spread;                 /* Σ weight²: of the samples, as far as they are known    */
+    double far;                    /* what the order goes by: see rank.c                    */
+    double share, far_share;       /* of all reuses, of all far; 0 if there are none        */
     struct profile_share interval; /* of share; known: samples                           */
 };
 
@@ -37,7 +37,7 @@ struct reuse_ranking {
     const struct places *places;
     struct reuse_pair *pairs; /* farthest first */
     size_t pairs_count;
-    bool distances;           /* pairs have stack distances, measured or by the model  */
+    bool distances; /* pairs have stack distances, measured or by the model  */
     struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
                                                   level 0 */
     size_t caches_count;
@@ -63,7 +63,7 @@ struct reuse_figures {
     double effective;         /* if sampled: how many equal ones they are worth, at most     */
     bool paced;               /* time distances are estimates from CPU time                  */
     struct profile_pace pace; /* if paced: of all processes together                         */
-    struct mrc_band band;   /* if sampled                                                  */
+    struct mrc_band band;     /* if sampled                                                  */
 };
 
 void figures_reuse(const struct profile *profile, struct reuse_figures *figures);
@@ -74,15 +74,16 @@ static inline const double *figures_stack(const struct reuse_figures *figures)
     return figures->totals.stack ? figures->stack : figures->from_time;
 }
 
-/* How well the model's stack distances agree with those measured (mrc_similarity), as far as these are
-   resolved: of sampled locations there are none below 1 / share. */
+/* How well the model's stack distances agree with those measured (mrc_similarity), as far as these
+   are resolved: of sampled locations there are none below 1 / share. */
 double figures_agreement(const struct reuse_figures *figures);
 
 /* Smallest cache in units, a power of two, that misses first touches only. */
 uint64_t figures_enough(const struct reuse_figures *figures);
 
-/* Share of the accesses that miss a fully associative cache of that many bytes, any number, with its
-   band if sampled (mrc_band_at); else low and high are the ratio. The model's own error is not in it. */
+/* Share of the accesses that miss a fully associative cache of that many bytes, any number, with
+   its band if sampled (mrc_band_at); else low and high are the ratio. The model's own error is not
+   in it. */
 struct mrc_ratio figures_miss_ratio(const struct reuse_figures *figures, double bytes);
 
 /* Reuses of the pair at least that far apart, at most: see figures.c. */
@@ -93,8 +94,8 @@ double figures_beyond(const struct reuse_figures *figures, const struct reuse_pa
 #define FIGURES_LEAST_SAVING 0.0005
 
 /* The miss ratio if all of them became near: a bound, from below. */
-double figures_ratio_without(const struct reuse_figures *figures,
-                             const struct reuse_pair *pair, double bytes);
+double figures_ratio_without(const struct reuse_figures *figures, const struct reuse_pair *pair,
+                             double bytes);
 
 /* The bins of the RDX paper, [0, 4K), [4K, 8K), ...: number of a bin's, and where it begins. */
 static inline unsigned figures_paper_bin(unsigned bin)
@@ -120,23 +121,23 @@ struct shape_loops {
 
 /* Where use and reuse lie to each other. */
 struct shape {
-    uint32_t use_frame, reuse_frame; /* frames of the lowest common ancestor, one function: where the
-                                        paths part; equal class: at the same line. 0: none   */
+    uint32_t use_frame, reuse_frame; /* frames of the lowest common ancestor, one function: where
+                                        the paths part; equal class: at the same line. 0: none   */
     struct shape_loops shared;       /* around both ends                                    */
     struct shape_loops use, reuse;   /* around one end only                                 */
-    unsigned shared_here;            /* of the shared: those in the function in which the innermost is */
-    bool use_called, reuse_called;   /* the end lies in a call made by the ancestor          */
-    bool recursive;                  /* below the ancestor its function is active again      */
-    bool forward, backward;          /* in the ancestor the use stands before the reuse, or behind */
+    unsigned shared_here; /* of the shared: those in the function in which the innermost is */
+    bool use_called, reuse_called; /* the end lies in a call made by the ancestor          */
+    bool recursive;                /* below the ancestor its function is active again      */
+    bool forward, backward;        /* in the ancestor the use stands before the reuse, or behind */
 };
 
-void shape_find(const struct places *places, const struct reuse_pair *pair,
-                struct shape *shape);
+void shape_find(const struct places *places, const struct reuse_pair *pair, struct shape *shape);
 
 /* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
 bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b);
 
-/* ---- transformations -------------------------------------------------------------------------- */
+/* ---- transformations --------------------------------------------------------------------------
+ */
 
 enum transform_kind {
     TRANSFORM_NONE,
@@ -154,17 +155,17 @@ enum transform_kind {
 enum { TRANSFORM_LINES = 3 };
 
 struct transform_facts {
-    bool far;                /* there are reuses that some cache misses, enough to be worth a change */
-    bool ancestor;           /* some function of the program is on both paths                    */
-    unsigned shared;         /* loops around both ends                                           */
-    unsigned shared_here;    /* of these: in the function of the innermost                       */
+    bool far;             /* there are reuses that some cache misses, enough to be worth a change */
+    bool ancestor;        /* some function of the program is on both paths                    */
+    unsigned shared;      /* loops around both ends                                           */
+    unsigned shared_here; /* of these: in the function of the innermost                       */
     unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
                                         function that goes through memory counts for one          */
     bool use_called, reuse_called; /* the end lies in a call made by the ancestor                 */
-    bool recursive, forward, backward; /* as in struct shape */
-    const char *use_source, *reuse_source;      /* lines; NULL: unknown                           */
-    const char *loop_sources[TRANSFORM_LINES];  /* of the shared loops of that function, innermost
-                                                   first; NULL: unknown                           */
+    bool recursive, forward, backward;         /* as in struct shape */
+    const char *use_source, *reuse_source;     /* lines; NULL: unknown                           */
+    const char *loop_sources[TRANSFORM_LINES]; /* of the shared loops of that function, innermost
+                                                  first; NULL: unknown                           */
 };
 
 struct transform {
@@ -177,9 +178,9 @@ struct transform {
 struct transform transform_for(const struct transform_facts *facts);
 
 /* The facts of a pair and what follows from them. */
-struct transform transform_pair(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
-                                struct source_cache *sources, const struct reuse_pair *pair,
-                                const struct shape *shape);
+struct transform transform_pair(const struct reuse_ranking *ranking,
+                                const struct reuse_figures *figures, struct source_cache *sources,
+                                const struct reuse_pair *pair, const struct shape *shape);
 
 /* ---- reports --------------------------------------------------------------------------------- */
 

@@ -27,4 +27,11 @@ static void add_metrics(struct json *json, const struct places *places, double *
     tree_metric(json, "time distance, at the use before", "accesses", values, count);
 }
 
-const struct analysis_view reuse_view = {.tabs = find_tabs, .metrics = add_metrics};
+static void add_lines(struct page_lines *lines, const struct profile *profile)
+{
+    for (size_t i = 0; i < profile->loops_count; i++)
+        page_add_line(lines, profile->loops[i].file, profile->loops[i].line);
+}
+
+const struct analysis_view reuse_view = {
+    .tabs = find_tabs, .metrics = add_metrics, .lines = add_lines};

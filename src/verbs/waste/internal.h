@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Between the files of waste: findings merged and ranked (rank.c), what a pattern usually means (advice.c); for
-   people (text.c) and as JSON (json.c). */
+/* Between the files of waste: findings merged and ranked (rank.c), what a pattern usually means
+   (advice.c); for people (text.c) and as JSON (json.c). */
 #ifndef HEADROOM_WASTE_INTERNAL_H
 #define HEADROOM_WASTE_INTERNAL_H
 
@@ -30,7 +30,7 @@ struct waste_kind {
     const struct profile_kind *totals;
     struct profile_share fraction; /* waste / (waste + use)                              */
     bool too_few;                  /* too few traps for digits; never of exact counts    */
-    struct waste_pair *pairs;       /* those with waste, largest first                    */
+    struct waste_pair *pairs;      /* those with waste, largest first                    */
     size_t pairs_count;
 };
 
@@ -43,8 +43,8 @@ struct waste_ranking {
     size_t kinds_count;
 };
 
-/* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. False: no memory; *ranking
-   is then untouched. */
+/* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. False:
+   no memory; *ranking is then untouched. */
 bool waste_rank(const struct places *places, uint8_t kinds, struct waste_ranking *ranking);
 void waste_rank_free(struct waste_ranking *ranking);
 

@@ -9,6 +9,13 @@
 
 enum {
     FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
+
+    /* The table of the kinds: 2 more to its left, 80 at most in all. */
+    KIND_COLUMNS = 17,
+    WASTED_COLUMNS = 10,
+    INTERVAL_COLUMNS = 20,
+    COUNT_COLUMNS = 10,
+    BYTES_COLUMNS = 15,
 };
 
 /* An exact finding below that is right, and still not worth anybody's time. */
@@ -64,18 +71,24 @@ static void narrow(struct printer *printer, const void *state)
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
+static void print_row_head(struct printer *printer, const struct waste_kind *kind,
+                           const char *wasted)
+{
+    fprintf(printer->out, "  %-*s%s", KIND_COLUMNS, kind_words[kind->totals->kind].rows,
+            print_on(printer, BOLD));
+    print_pad(printer, wasted, WASTED_COLUMNS, true);
+    fputs(print_off(printer), printer->out);
+}
+
 static void print_exact_row(struct printer *printer, const struct waste_kind *kind)
 {
     char wasted[32] = "—", waste[32], judged[32];
     const struct profile_kind *totals = kind->totals;
-    bool known = kind->fraction.known;
-    if (known)
+    if (kind->fraction.known)
         snprintf(wasted, sizeof wasted, "%.1f %%", 100 * kind->fraction.share);
-    /* printf pads by bytes; "—" takes three for one column. */
-    fprintf(printer->out, "  %-17s%s%*s%s%15s%15s\n", kind_words[totals->kind].rows,
-            print_on(printer, BOLD), known ? 10 : 12, wasted, print_off(printer),
-            print_bytes(totals->waste_bytes, waste),
-            print_bytes(totals->waste_bytes + totals->use_bytes, judged));
+    print_row_head(printer, kind, wasted);
+    fprintf(printer->out, "%*s%*s\n", BYTES_COLUMNS, print_bytes(totals->waste_bytes, waste),
+            BYTES_COLUMNS, print_bytes(totals->waste_bytes + totals->use_bytes, judged));
 }
 
 static void print_summary_row(struct printer *printer, const struct waste_kind *kind)
@@ -93,10 +106,10 @@ static void print_summary_row(struct printer *printer, const struct waste_kind *
     print_grouped(totals->samples, samples);
     print_grouped(totals->armed, armed);
     print_grouped(totals->waste_traps + totals->use_traps, traps);
-    /* printf pads by bytes; "—" and "–" take three for one column. */
-    fprintf(printer->out, "  %-17s%s%*s%s   %*s %10s %10s %10s\n", kind_words[totals->kind].rows,
-            print_on(printer, BOLD), kind->too_few ? 12 : 10, wasted, print_off(printer),
-            kind->too_few ? 17 : 19, interval, samples, armed, traps);
+    print_row_head(printer, kind, wasted);
+    print_pad(printer, interval, INTERVAL_COLUMNS, true);
+    fprintf(printer->out, "%*s%*s%*s\n", COUNT_COLUMNS, samples, COUNT_COLUMNS, armed,
+            COUNT_COLUMNS, traps);
 }
 
 /* What nobody knows the verb of is taken for waste, of which there is none. */
@@ -111,11 +124,13 @@ static void print_summary(struct printer *printer, const void *state)
     const struct waste_ranking *ranking = state;
     bool exact = printer->places.exact;
     if (ranking->kinds_count && exact)
-        fprintf(printer->out, "\n  %s%-17s%10s%15s%15s%s\n", print_on(printer, DIM), "", "wasted",
-                "wasted bytes", "of bytes", print_off(printer));
+        fprintf(printer->out, "\n  %s%*s%*s%*s%s\n", print_on(printer, DIM),
+                KIND_COLUMNS + WASTED_COLUMNS, "wasted", BYTES_COLUMNS, "wasted bytes",
+                BYTES_COLUMNS, "of bytes", print_off(printer));
     else if (ranking->kinds_count || is_expected(printer->profile))
-        fprintf(printer->out, "\n  %s%-17s%10s   %17s %10s %10s %10s%s\n", print_on(printer, DIM),
-                "", "wasted", "95 % interval", "samples", "followed", "decided",
+        fprintf(printer->out, "\n  %s%*s%*s%*s%*s%*s%s\n", print_on(printer, DIM),
+                KIND_COLUMNS + WASTED_COLUMNS, "wasted", INTERVAL_COLUMNS, "95 % interval",
+                COUNT_COLUMNS, "samples", COUNT_COLUMNS, "followed", COUNT_COLUMNS, "decided",
                 print_off(printer));
     for (size_t i = 0; i < ranking->kinds_count; i++)
         (exact ? print_exact_row : print_summary_row)(printer, &ranking->kinds[i]);

@@ -20,7 +20,7 @@ enum {
     PATIENCE_MS = 2000,
 };
 
-static struct blocks_region *region;
+static struct spans_region *region;
 
 /* ---- stacks --------------------------------------------------------------------- */
 
@@ -60,7 +60,7 @@ static uint32_t stack(const struct base_registers *caller, uint32_t *thread)
 
 static void *map_piece(uint64_t offset, uint64_t bytes)
 {
-    return agent_map_from_headroom(agent.region->config.blocks, offset, bytes,
+    return agent_map_from_headroom(agent.region->config.spans, offset, bytes,
                                    PROT_READ | PROT_WRITE);
 }
 
@@ -69,7 +69,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-static bool served(const struct blocks_process *process, const struct agent_module *module)
+static bool served(const struct spans_process *process, const struct agent_module *module)
 {
     for (uint32_t i = 0; i < process->areas_count; i++)
         if (distance(process->areas[i].start, module->start) < NEAR_LIMIT &&
@@ -100,17 +100,17 @@ static uint64_t map_below(uint64_t start)
     return 0;
 }
 
-static void add_area(struct blocks_process *process, const struct agent_module *module)
+static void add_area(struct spans_process *process, const struct agent_module *module)
 {
     if (served(process, module))
         return;
-    uint64_t start = process->areas_count < BLOCKS_AREAS ? map_code(0, 0) : 0;
+    uint64_t start = process->areas_count < SPANS_AREAS ? map_code(0, 0) : 0;
     if (start && distance(start, module->start) >= NEAR_LIMIT) {
         os_unmap((void *)start, AREA_BYTES);
         start = map_below(module->start);
     }
     if (start)
-        process->areas[process->areas_count++] = (struct blocks_area){start, AREA_BYTES};
+        process->areas[process->areas_count++] = (struct spans_area){start, AREA_BYTES};
     else
         atomic_fetch_add(&region->no_areas, 1);
 }
@@ -142,24 +142,24 @@ static void ring(void)
 
 /* headroom that has begun to patch is waited for, however long it takes, unless it has been killed.
  */
-static bool tired(struct blocks_process *process, uint64_t deadline)
+static bool tired(struct spans_process *process, uint64_t deadline)
 {
-    uint32_t starting = BLOCKS_STARTING;
+    uint32_t starting = SPANS_STARTING;
     if (!agent_headroom_lives()) {
-        atomic_store(&process->phase, BLOCKS_PATCHED_UP);
+        atomic_store(&process->phase, SPANS_PATCHED_UP);
         return true;
     }
     return os_now_ns(CLOCK_MONOTONIC) > deadline &&
-           atomic_compare_exchange_strong(&process->phase, &starting, BLOCKS_PATCHED_UP);
+           atomic_compare_exchange_strong(&process->phase, &starting, SPANS_PATCHED_UP);
 }
 
-static void await_headroom(struct blocks_process *process)
+static void await_headroom(struct spans_process *process)
 {
     uint64_t deadline = os_now_ns(CLOCK_MONOTONIC) + PATIENCE_MS * UINT64_C(1000000);
     uint32_t phase;
     ring();
     while ((phase = atomic_load_explicit(&process->phase, memory_order_acquire)) !=
-           BLOCKS_PATCHED_UP) {
+           SPANS_PATCHED_UP) {
         struct timespec pause = {.tv_nsec = 20000000};
         if (tired(process, deadline))
             return;
@@ -167,20 +167,20 @@ static void await_headroom(struct blocks_process *process)
     }
 }
 
-void blocks_start(void)
+void spans_start(void)
 {
     const struct hook_agent services = {.stack = stack,
                                         .map = map_piece,
                                         .module = hook_new_module,
                                         .stopping = &agent.region->stopping};
-    size_t header = (sizeof *region + BLOCKS_PAGE - 1) & -(size_t)BLOCKS_PAGE;
+    size_t header = (sizeof *region + SPANS_PAGE - 1) & -(size_t)SPANS_PAGE;
     region = map_piece(0, header);
-    if (!region || region->magic != BLOCKS_MAGIC || region->version != BLOCKS_VERSION ||
+    if (!region || region->magic != SPANS_MAGIC || region->version != SPANS_VERSION ||
         !hook_begin(region, &services, agent.pid, agent.process)) {
         agent_degrade(WIRE_DEGRADED_NO_MEMORY);
         return;
     }
-    struct blocks_process *process = hook_process();
+    struct spans_process *process = hook_process();
     const struct agent_module *module;
     for (uint32_t i = 0; (module = modules_get(i)) != NULL; i++)
         if (module->path[0] == '/')
@@ -191,9 +191,9 @@ void blocks_start(void)
     hook_all_imports(); /* headroom has named them by now */
 }
 
-void blocks_after_fork(void)
+void spans_after_fork(void)
 {
-    if (!agent.region->config.blocks)
+    if (!agent.region->config.spans)
         return;
     imports_after_fork();
     hook_after_fork(agent.pid, agent.process);

@@ -6,7 +6,7 @@
 #ifndef HEADROOM_TESTS_BLOCKS_FIXTURE_H
 #define HEADROOM_TESTS_BLOCKS_FIXTURE_H
 
-#include "wire/blocks.h"
+#include "wire/spans.h"
 #include "wire/wire.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { FIXTURE_BYTES = 24 << 20 };
 struct fixture {
     int file;
     unsigned char *bytes;
-    struct blocks_region *region;
+    struct spans_region *region;
     /* the log */
     struct wire_region *wire;
     FILE *log;
@@ -45,13 +45,13 @@ static inline void fixture_region(struct fixture *fixture)
     fixture->bytes =
         mmap(NULL, FIXTURE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fixture->file, 0);
     fixture_require(fixture->bytes != MAP_FAILED);
-    struct blocks_region *region = fixture->region = (void *)fixture->bytes;
-    region->magic = BLOCKS_MAGIC;
-    region->version = BLOCKS_VERSION;
+    struct spans_region *region = fixture->region = (void *)fixture->bytes;
+    region->magic = SPANS_MAGIC;
+    region->version = SPANS_VERSION;
     region->stack_period = 10000;
     region->switches = 1;
     region->functions = 1;
-    region->next = (sizeof *region + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    region->next = (sizeof *region + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     region->ticks_start = FIXTURE_START;
     region->ns_start = 77;
     region->ticks_end = FIXTURE_START + FIXTURE_TICKS;
@@ -62,28 +62,28 @@ static inline uint32_t fixture_function(struct fixture *fixture, const char *nam
                                         uint8_t entry, uint8_t key, uint64_t vaddr)
 {
     uint32_t number = fixture->region->functions++;
-    struct blocks_function *function = &fixture->region->function[number];
-    *function = (struct blocks_function){.class = class, .entry = entry, .key = key, .every = 1};
+    struct spans_function *function = &fixture->region->function[number];
+    *function = (struct spans_function){.class = class, .entry = entry, .key = key, .every = 1};
     if (vaddr) {
         function->device = 1;
         function->inode = 2;
         function->vaddr = vaddr;
     }
     snprintf(function->name, sizeof function->name, "%s", name);
-    function->state = BLOCKS_READY;
+    function->state = SPANS_READY;
     return number;
 }
 
 /* A thread that lived from the beginning for that many ticks. tid 0: it has ended. */
-static inline struct blocks_thread *fixture_thread(struct fixture *fixture, uint32_t process,
+static inline struct spans_thread *fixture_thread(struct fixture *fixture, uint32_t process,
                                                    uint32_t tid, uint64_t ticks)
 {
-    uint64_t bytes = sizeof(struct blocks_thread) - (BLOCKS_THREAD_BLOCKS - 64) * sizeof(struct blocks_block);
-    bytes = (bytes + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t bytes = sizeof(struct spans_thread) - (SPANS_OF_THREAD - 64) * sizeof(struct spans_span);
+    bytes = (bytes + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     uint64_t offset = fixture->region->next;
     fixture_require(offset + bytes <= FIXTURE_BYTES);
     fixture->region->next = offset + bytes;
-    struct blocks_thread *thread = (void *)(fixture->bytes + offset);
+    struct spans_thread *thread = (void *)(fixture->bytes + offset);
     thread->piece.pid = 40;
     thread->piece.process = process;
     thread->piece.bytes = bytes;
@@ -93,15 +93,15 @@ static inline struct blocks_thread *fixture_thread(struct fixture *fixture, uint
     thread->ticks = tid ? 0 : ticks;
     thread->begun_ns = 77;
     thread->highest_every = 1;
-    thread->piece.kind = BLOCKS_PIECE_THREAD;
+    thread->piece.kind = SPANS_PIECE_THREAD;
     return thread;
 }
 
-static inline struct blocks_block *fixture_block(struct blocks_thread *thread, uint32_t function,
+static inline struct spans_span *fixture_block(struct spans_thread *thread, uint32_t function,
                                                  uint64_t key, uint64_t shape)
 {
-    struct blocks_block *block = &thread->block[thread->blocks++];
-    *block = (struct blocks_block){.function = function,
+    struct spans_span *block = &thread->span[thread->spans++];
+    *block = (struct spans_span){.function = function,
                                    .key = key,
                                    .shape = shape,
                                    .min = UINT64_MAX,
@@ -110,19 +110,19 @@ static inline struct blocks_block *fixture_block(struct blocks_thread *thread, u
 }
 
 /* Executions that took so many ticks each; argument 0 is `argument`. */
-static inline void fixture_run(struct blocks_block *block, uint64_t times, uint64_t ticks,
+static inline void fixture_run(struct spans_span *block, uint64_t times, uint64_t ticks,
                                uint64_t argument)
 {
     block->recorded += times;
     block->sum += times * ticks;
     block->min = ticks < block->min ? ticks : block->min;
     block->max = ticks > block->max ? ticks : block->max;
-    block->bins[blocks_bin(ticks)] += (uint32_t)times;
+    block->bins[spans_bin(ticks)] += (uint32_t)times;
     block->last = FIXTURE_START + FIXTURE_TICKS / 2;
     block->first = FIXTURE_START + 1;
-    for (uint64_t i = 0; i < times && i < 4 && block->samples_count < BLOCKS_SAMPLES; i++)
+    for (uint64_t i = 0; i < times && i < 4 && block->samples_count < SPANS_SAMPLES; i++)
         block->samples[block->samples_count++] =
-            (struct blocks_sample){ticks, {argument, 5, 6}, 0};
+            (struct spans_sample){ticks, {argument, 5, 6}, 0};
 }
 
 /* ---- the log ---------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static inline bool fixture_sink(void *context, const struct wire_frame *frame, c
 
 static inline void fixture_log(struct fixture *fixture)
 {
-    struct wire_config config = {.blocks = 3};
+    struct wire_config config = {.spans = 3};
     fixture->wire = mmap(NULL, sizeof *fixture->wire, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     fixture_require(fixture->wire != MAP_FAILED);

@@ -4,7 +4,7 @@
  * out by hand. The symbols are those of a program that does not exist, by the binary_* functions
  * below.
  */
-#include "blocks_fixture.h"
+#include "spans_fixture.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "show/report.h"
@@ -127,8 +127,8 @@ static struct profile *import_and_read(struct fixture *fixture, const struct imp
     struct binary_options symbols = {0};
     struct profile *profile = NULL;
     enum base_status status =
-        import_blocks(fixture->log_path, fixture->file, &run, skips, skips_count, &symbols,
-                      fixture->profile_path, NULL, NULL, error, sizeof error);
+        import_spans(fixture->log_path, fixture->file, &run, skips, skips_count, &symbols,
+                     fixture->profile_path, NULL, NULL, error, sizeof error);
     if (status != BASE_OK)
         print_error("%s\n", error);
     assert_int_equal(status, BASE_OK);
@@ -205,17 +205,17 @@ static bool is_degraded(const struct profile *profile, const char *part)
 enum { LOCK = 1, WORK, LEAF, POLL, BARRIER };
 #define KEY UINT64_C(0x7f0012345678)
 
-static void contend(struct fixture *fixture, struct blocks_thread *thread, uint32_t log_thread)
+static void contend(struct fixture *fixture, struct spans_thread *thread, uint32_t log_thread)
 {
-    struct blocks_block *block = fixture_block(thread, LOCK, KEY, 0);
+    struct spans_span *block = fixture_block(thread, LOCK, KEY, 0);
     fixture_run(block, 10000, 100, 1);
     fixture_run(block, 10000, 200000, 1);
     block->asleep = 10000 * 180000;
     block->sleeps = 10000;
     block->stacks_count = 1;
-    block->stacks[0] = (struct blocks_stack){log_thread, 2, 3, 1999000};
-    block->holders[0] = (struct blocks_holder){0x500000 + 0x1050, 9000, 1900000000};
-    block->holders[1] = (struct blocks_holder){0, 1000, 100000000};
+    block->stacks[0] = (struct spans_stack){log_thread, 2, 3, 1999000};
+    block->holders[0] = (struct spans_holder){0x500000 + 0x1050, 9000, 1900000000};
+    block->holders[1] = (struct spans_holder){0, 1000, 100000000};
 }
 
 static void begin(struct fixture *fixture)
@@ -223,12 +223,11 @@ static void begin(struct fixture *fixture)
     *fixture = (struct fixture){0};
     fixture_region(fixture);
     fixture_log(fixture);
-    fixture_function(fixture, "pthread_mutex_lock", BLOCKS_LOCK, BLOCKS_IMPORT, BLOCKS_KEY_VALUE,
-                     0);
-    fixture_function(fixture, "work", BLOCKS_CODE, BLOCKS_PATCHED, 0, 0x12000);
-    fixture_function(fixture, "leaf", BLOCKS_CODE, BLOCKS_PATCHED, 0, 0x13000);
-    fixture_function(fixture, "epoll_wait", BLOCKS_IDLE, BLOCKS_IMPORT, 0, 0);
-    fixture_function(fixture, "pthread_barrier_wait", BLOCKS_BARRIER, BLOCKS_IMPORT, 0, 0);
+    fixture_function(fixture, "pthread_mutex_lock", SPANS_LOCK, SPANS_IMPORT, SPANS_KEY_VALUE, 0);
+    fixture_function(fixture, "work", SPANS_CODE, SPANS_PATCHED, 0, 0x12000);
+    fixture_function(fixture, "leaf", SPANS_CODE, SPANS_PATCHED, 0, 0x13000);
+    fixture_function(fixture, "epoll_wait", SPANS_IDLE, SPANS_IMPORT, 0, 0);
+    fixture_function(fixture, "pthread_barrier_wait", SPANS_BARRIER, SPANS_IMPORT, 0, 0);
 }
 
 static void two_threads(struct fixture *fixture)
@@ -242,16 +241,16 @@ static void two_threads(struct fixture *fixture)
         fixture_node(&writers[i], 2, 1, 0x1202a);
         fixture_end(fixture, &writers[i]);
     }
-    struct blocks_thread *main_thread = fixture_thread(fixture, 1, 40, FIXTURE_TICKS);
-    struct blocks_thread *worker = fixture_thread(fixture, 1, 0, FIXTURE_TICKS / 10 * 8);
+    struct spans_thread *main_thread = fixture_thread(fixture, 1, 40, FIXTURE_TICKS);
+    struct spans_thread *worker = fixture_thread(fixture, 1, 0, FIXTURE_TICKS / 10 * 8);
     contend(fixture, main_thread, writers[0].writer.thread);
     contend(fixture, worker, writers[1].writer.thread);
-    struct blocks_block *leaf = fixture_block(worker, LEAF, 0, 0);
+    struct spans_span *leaf = fixture_block(worker, LEAF, 0, 0);
     for (uint64_t i = 0; i < 40; i++)
         fixture_run(leaf, 100, 2000 + 1000 * (i % 10), i % 10);
-    struct blocks_block *poll = fixture_block(main_thread, POLL, 0, 0);
+    struct spans_span *poll = fixture_block(main_thread, POLL, 0, 0);
     fixture_run(poll, 5, 800000000, 1);
-    struct blocks_block *barrier = fixture_block(worker, BARRIER, 0, 0);
+    struct spans_span *barrier = fixture_block(worker, BARRIER, 0, 0);
     fixture_run(barrier, 999, 100, 1);
     main_thread->events = worker->events = 20000;
     main_thread->cost_ticks = 4000000;
@@ -341,9 +340,9 @@ static bool has_leaf(uint32_t often)
 /* What was timed until its hook was taken away is no part of a whole run. */
 static void what_was_unhooked_is_left_out(void **state)
 {
-    assert_true(has_leaf(BLOCKS_OFTEN_NOT));
-    assert_true(has_leaf(BLOCKS_OFTEN));
-    assert_false(has_leaf(BLOCKS_OFTEN_UNHOOKED));
+    assert_true(has_leaf(SPANS_OFTEN_NOT));
+    assert_true(has_leaf(SPANS_OFTEN));
+    assert_false(has_leaf(SPANS_OFTEN_UNHOOKED));
 }
 
 static void processes_are_merged(void **state)
@@ -354,7 +353,7 @@ static void processes_are_merged(void **state)
         struct fixture_writer writer = fixture_writer(&fixture, process, 40, "prog");
         fixture_process(&writer);
         fixture_end(&fixture, &writer);
-        struct blocks_thread *thread = fixture_thread(&fixture, process, 0, FIXTURE_TICKS);
+        struct spans_thread *thread = fixture_thread(&fixture, process, 0, FIXTURE_TICKS);
         fixture_run(fixture_block(thread, LOCK, KEY, 0), 1000 * process, 100 * process, 0);
         fixture_run(fixture_block(thread, LOCK, KEY + process, 0), 7, 100, 0);
         fixture_run(fixture_block(thread, LOCK, KEY, 5), 8, 100, 0);
@@ -376,11 +375,11 @@ static void torn_blocks_are_put_right(void **state)
 {
     struct fixture fixture;
     two_threads(&fixture);
-    struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-    struct blocks_block *block = fixture_block(thread, WORK, 0, 0);
+    struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+    struct spans_span *block = fixture_block(thread, WORK, 0, 0);
     fixture_run(block, 2000, 100, 0);
     block->recorded++; /* counted, not added up yet; not in count either */
-    struct blocks_block *fresh = fixture_block(thread, WORK, 1, 0);
+    struct spans_span *fresh = fixture_block(thread, WORK, 1, 0);
     fresh->skipped = 3; /* let pass, none recorded: min is still the largest */
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_int_equal(profile->run.corrupt_records, 0);
@@ -405,12 +404,12 @@ static void nonsense_is_left_out(void **state)
         uint64_t value;
     } plants[] = {
 #define PLANT(member, value)                                                                       \
-    {offsetof(struct blocks_block, member), sizeof((struct blocks_block *)0)->member, value}
+    {offsetof(struct spans_span, member), sizeof((struct spans_span *)0)->member, value}
         PLANT(function, 0),
         PLANT(function, 6),
         PLANT(function, 1024),
         PLANT(function, UINT32_MAX),
-        PLANT(flags, BLOCKS_SEQUENCE), /* of a function */
+        PLANT(flags, SPANS_SEQUENCE), /* of a function */
         PLANT(flags, 8),
         PLANT(skipped, UINT64_MAX),
         PLANT(recorded, UINT64_MAX),
@@ -425,8 +424,8 @@ static void nonsense_is_left_out(void **state)
     for (size_t i = 0; i < BASE_COUNT(plants); i++) {
         struct fixture fixture;
         two_threads(&fixture);
-        struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-        struct blocks_block *block = fixture_block(thread, WORK, 0, 0);
+        struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+        struct spans_span *block = fixture_block(thread, WORK, 0, 0);
         fixture_run(block, 2000, 100, 0);
         memcpy((char *)block + plants[i].offset, &plants[i].value, plants[i].bytes);
         struct profile *profile = import_and_read(&fixture, NULL, 0);
@@ -447,24 +446,24 @@ static void parts_of_blocks_are_bounded(void **state)
 {
     struct fixture fixture;
     two_threads(&fixture);
-    struct blocks_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-    struct blocks_block *block = fixture_block(thread, WORK, 0, 77);
+    struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+    struct spans_span *block = fixture_block(thread, WORK, 0, 77);
     fixture_run(block, 2000, 100, 0);
     block->children_count = block->stacks_count = block->samples_count = UINT32_MAX;
-    block->children[0] = (struct blocks_child){LEAF, 3, 0};
-    block->children[1] = (struct blocks_child){1023, 3, 0};
-    block->stacks[0] = (struct blocks_stack){99, 99, 1, 1};
-    block->stacks[1] = (struct blocks_stack){1, 2, UINT64_MAX, 1};
-    block->holders[0] = (struct blocks_holder){UINT64_MAX, 1, 1};
-    block->holders[1] = (struct blocks_holder){1, UINT64_MAX, 1};
+    block->children[0] = (struct spans_child){LEAF, 3, 0};
+    block->children[1] = (struct spans_child){1023, 3, 0};
+    block->stacks[0] = (struct spans_stack){99, 99, 1, 1};
+    block->stacks[1] = (struct spans_stack){1, 2, UINT64_MAX, 1};
+    block->holders[0] = (struct spans_holder){UINT64_MAX, 1, 1};
+    block->holders[1] = (struct spans_holder){1, UINT64_MAX, 1};
     block->samples[5].ticks = UINT64_MAX;
-    thread->blocks = UINT32_MAX;
+    thread->spans = UINT32_MAX;
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_true(is_degraded(profile, "make no sense"));
     assert_int_equal(profile->timed_blocks_count, 5);
     assert_int_equal(profile->block_children_count, 1);
     assert_int_equal(profile->block_stacks_count, 1);
-    assert_int_equal(profile->block_samples_count, 2 * 8 + 48 + BLOCKS_SAMPLES - 1 + 4 + 4);
+    assert_int_equal(profile->block_samples_count, 2 * 8 + 48 + SPANS_SAMPLES - 1 + 4 + 4);
     struct report_options options = {0};
     json_decref(report_object(profile, &options));
     profile_free(profile);
@@ -476,19 +475,19 @@ static void damaged_heads_are_survived(void **state)
     for (int i = 0; i < 6; i++) {
         struct fixture fixture;
         two_threads(&fixture);
-        struct blocks_region *region = fixture.region;
+        struct spans_region *region = fixture.region;
         switch (i) {
         case 0: region->magic = 5; break;
         case 1: region->functions = UINT32_MAX; break;
         case 2: region->ticks_end = region->ns_end = 0; break;
         case 3: region->ns_end = UINT64_MAX; break;
         case 4:
-            memset(region->function[LOCK].name, 'x', BLOCKS_NAME);
+            memset(region->function[LOCK].name, 'x', SPANS_NAME);
             region->function[LOCK].class = region->function[LOCK].key = 255;
             break;
         case 5: /* a piece that does not say how large it is hides itself, and no other */
-            ((struct blocks_piece *)(fixture.bytes + (sizeof *region + BLOCKS_PAGE - 1) /
-                                                         BLOCKS_PAGE * BLOCKS_PAGE))
+            ((struct spans_piece *)(fixture.bytes +
+                                    (sizeof *region + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE))
                 ->bytes = 100;
         }
         struct profile *profile = import_and_read(&fixture, NULL, 0);
@@ -510,8 +509,8 @@ static void missing_regions_are_told(void **state)
     struct import_run run = {.verb = "interference", .engine = "live"};
     struct binary_options symbols = {0};
     assert_int_equal(ftruncate(fixture.file, 4096), 0);
-    assert_int_equal(import_blocks(fixture.log_path, fixture.file, &run, NULL, 0, &symbols,
-                                   fixture.profile_path, NULL, NULL, error, sizeof error),
+    assert_int_equal(import_spans(fixture.log_path, fixture.file, &run, NULL, 0, &symbols,
+                                  fixture.profile_path, NULL, NULL, error, sizeof error),
                      BASE_IO);
     assert_string_equal(error, "cannot read the recorded times: it is not there.");
     /* The log alone has nothing in it. */

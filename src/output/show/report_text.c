@@ -26,8 +26,7 @@ static void print_command(struct printer *printer)
     }
     name_clean(profile->run.verb, verb, sizeof verb);
     fprintf(printer->out, "%sheadroom %s%s  ", print_on(printer, STRONG), verb, print_off(printer));
-    if (name_columns(line) > 2 * printer->width)
-        line[2 * printer->width] = 0;
+    line[name_fitting(line, 2 * printer->width)] = 0;
     char clean[sizeof line];
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, BOLD, 17, 4, clean);

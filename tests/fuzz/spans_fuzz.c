@@ -4,7 +4,7 @@
  * shares with headroom, or of the raw log beside it. Whatever comes out must be a profile that can
  * be read again and reported.
  */
-#include "../unit/blocks_fixture.h"
+#include "../unit/spans_fixture.h"
 
 #include "import/import.h"
 #include "show/report.h"
@@ -39,25 +39,25 @@ static void make_log(void)
 
 static void make_region(void)
 {
-    uint32_t lock = fixture_function(&fixture, "pthread_mutex_lock", BLOCKS_LOCK, BLOCKS_IMPORT,
-                                     BLOCKS_KEY_VALUE, 0);
-    uint32_t work = fixture_function(&fixture, "work", BLOCKS_CODE, BLOCKS_PATCHED, 0, 0x12000);
+    uint32_t lock = fixture_function(&fixture, "pthread_mutex_lock", SPANS_LOCK, SPANS_IMPORT,
+                                     SPANS_KEY_VALUE, 0);
+    uint32_t work = fixture_function(&fixture, "work", SPANS_CODE, SPANS_PATCHED, 0, 0x12000);
     for (uint32_t t = 0; t < 2; t++) {
-        struct blocks_thread *thread = fixture_thread(&fixture, 1, t ? 0 : 40, FIXTURE_TICKS);
-        struct blocks_block *block = fixture_block(thread, lock, 5, 0);
+        struct spans_thread *thread = fixture_thread(&fixture, 1, t ? 0 : 40, FIXTURE_TICKS);
+        struct spans_span *block = fixture_block(thread, lock, 5, 0);
         fixture_run(block, 1000, 100, t);
         fixture_run(block, 1000, 5000, t);
         block->stacks_count = 1;
-        block->stacks[0] = (struct blocks_stack){1, 2, 3, 4};
-        block->holders[0] = (struct blocks_holder){0x501050, 7, 8};
+        block->stacks[0] = (struct spans_stack){1, 2, 3, 4};
+        block->holders[0] = (struct spans_holder){0x501050, 7, 8};
         block = fixture_block(thread, work, 0, 9);
         block->children_count = 1;
-        block->children[0] = (struct blocks_child){lock, 2, 0};
+        block->children[0] = (struct spans_child){lock, 2, 0};
         for (uint64_t i = 0; i < 40; i++)
             fixture_run(block, 50, 10000 + 100 * i, i);
         block->within = block->sum / 2;
         block = fixture_block(thread, 0, 0, 11);
-        block->flags = BLOCKS_SEQUENCE;
+        block->flags = SPANS_SEQUENCE;
         fixture_run(block, 2000, 20000, 0);
     }
     sound_bytes = fixture.region->next;
@@ -80,18 +80,18 @@ static void prepare(void)
 /* Places that decide what is read: most overwrites go there. */
 static size_t place_in_region(uint32_t place)
 {
-    size_t first = (sizeof(struct blocks_region) + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    size_t first = (sizeof(struct spans_region) + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     size_t thread = (sound_bytes - first) / 2, at = place >> 3;
     switch (place & 7) {
     case 0: return at % (sound_bytes - 8);
-    case 1: return at % offsetof(struct blocks_region, function);
+    case 1: return at % offsetof(struct spans_region, function);
     case 2:
-        return offsetof(struct blocks_region, function) + at % (4 * sizeof(struct blocks_function));
-    case 3: return first + at % offsetof(struct blocks_thread, events_ring);
-    case 4: return first + thread + at % offsetof(struct blocks_thread, events_ring);
+        return offsetof(struct spans_region, function) + at % (4 * sizeof(struct spans_function));
+    case 3: return first + at % offsetof(struct spans_thread, events_ring);
+    case 4: return first + thread + at % offsetof(struct spans_thread, events_ring);
     default:
-        return first + (place & 1 ? thread : 0) + offsetof(struct blocks_thread, block) +
-               at % (3 * sizeof(struct blocks_block));
+        return first + (place & 1 ? thread : 0) + offsetof(struct spans_thread, block) +
+               at % (3 * sizeof(struct spans_span));
     }
 }
 
@@ -135,8 +135,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char error[512];
     prepare();
     scribble(data, size);
-    if (import_blocks(fixture.log_path, fixture.file, &run, NULL, 0, &symbols, fixture.profile_path,
-                      NULL, NULL, error, sizeof error) == BASE_OK)
+    if (import_spans(fixture.log_path, fixture.file, &run, NULL, 0, &symbols, fixture.profile_path,
+                     NULL, NULL, error, sizeof error) == BASE_OK)
         report();
     return 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a killed headroom had saved of what it timed (wire/blocks.h), put back into memory as it
+ * What a killed headroom had saved of what it timed (wire/spans.h), put back into memory as it
  * was: whole pages only, so that a file that was tampered with takes no more memory than it has
  * bytes.
  */
 #include "import/import.h"
-#include "wire/blocks.h"
+#include "wire/spans.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,18 +23,18 @@ static bool take(int file, void *out, size_t bytes)
     return true;
 }
 
-static bool is_extent(const struct blocks_extent *extent)
+static bool is_extent(const struct spans_extent *extent)
 {
-    return extent->offset % BLOCKS_PAGE == 0 && extent->bytes % BLOCKS_PAGE == 0 &&
-           extent->offset < BLOCKS_REGION_BYTES &&
-           extent->bytes <= BLOCKS_REGION_BYTES - extent->offset;
+    return extent->offset % SPANS_PAGE == 0 && extent->bytes % SPANS_PAGE == 0 &&
+           extent->offset < SPANS_REGION_BYTES &&
+           extent->bytes <= SPANS_REGION_BYTES - extent->offset;
 }
 
 /* BASE_OK: up to the mark at its end. */
 static enum base_status copy_extents(int file, int region)
 {
-    char page[BLOCKS_PAGE];
-    struct blocks_extent extent;
+    char page[SPANS_PAGE];
+    struct spans_extent extent;
     while (take(file, &extent, sizeof extent)) {
         if (extent.bytes == 0)
             return BASE_OK;
@@ -51,10 +51,10 @@ static enum base_status copy_extents(int file, int region)
     return BASE_MALFORMED;
 }
 
-enum base_status import_blocks_restore(const char *path, int *region, char *error,
-                                       size_t error_bytes)
+enum base_status import_spans_restore(const char *path, int *region, char *error,
+                                      size_t error_bytes)
 {
-    struct blocks_file head;
+    struct spans_file head;
     enum base_status status = BASE_MALFORMED;
     int made = -1, file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
@@ -62,10 +62,10 @@ enum base_status import_blocks_restore(const char *path, int *region, char *erro
         snprintf(error, error_bytes, "cannot read '%s': %s.", path, strerror(errno));
         return status;
     }
-    if (take(file, &head, sizeof head) && head.magic == BLOCKS_FILE_MAGIC &&
-        head.version == BLOCKS_VERSION) {
+    if (take(file, &head, sizeof head) && head.magic == SPANS_FILE_MAGIC &&
+        head.version == SPANS_VERSION) {
         made = memfd_create("headroom-blocks", MFD_CLOEXEC);
-        status = made >= 0 && ftruncate(made, (off_t)BLOCKS_REGION_BYTES) == 0
+        status = made >= 0 && ftruncate(made, (off_t)SPANS_REGION_BYTES) == 0
                      ? copy_extents(file, made)
                      : BASE_NO_MEMORY;
     }

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reads the region of timed blocks: which functions there are, and the threads' pieces. Where no
+ * Reads the region of timed spans: which functions there are, and the threads' pieces. Where no
  * piece begins, the next page is tried, so that one that was overwritten hides no others.
  */
-#include "import/blocks.h"
+#include "import/spans.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The head fits into one read (instrumented_source_read). */
-_Static_assert(sizeof(struct blocks_region) < 1 << 18, "the head of the region is read at once");
+_Static_assert(sizeof(struct spans_region) < 1 << 18, "the head of the region is read at once");
 
 static const uint64_t longest_ticks = UINT64_C(1) << 53; /* a month, with 4 GHz */
 
-bool blocks_function_ok(const struct blocks_import *import, uint32_t number)
+bool spans_function_ok(const struct spans_import *import, uint32_t number)
 {
     return number > 0 && number < import->functions &&
-           import->region->function[number].state == BLOCKS_READY;
+           import->region->function[number].state == SPANS_READY;
 }
 
 /* ---- the head ---------------------------------------------------------------------------------
@@ -30,11 +30,11 @@ static double rate_of(uint64_t ticks_start, uint64_t ns_start, uint64_t ticks_en
     return rate >= 0.02 && rate <= 100 ? rate : 0; /* of 50 GHz, of 10 MHz */
 }
 
-enum base_status blocks_region_open(struct blocks_import *import, int file, char *error,
-                                    size_t error_bytes)
+enum base_status spans_region_open(struct spans_import *import, int file, char *error,
+                                   size_t error_bytes)
 {
     enum base_status status =
-        instrumented_source_attach(&import->source, file, sizeof(struct blocks_region));
+        instrumented_source_attach(&import->source, file, sizeof(struct spans_region));
     import->region = status == BASE_OK ? calloc(1, sizeof *import->region) : NULL;
     if (status == BASE_OK && !import->region)
         status = BASE_NO_MEMORY;
@@ -48,12 +48,12 @@ enum base_status blocks_region_open(struct blocks_import *import, int file, char
                                           : "it is not there");
         return status;
     }
-    struct blocks_region *region = import->region;
-    import->damaged += region->magic != BLOCKS_MAGIC || region->version != BLOCKS_VERSION;
-    import->functions = region->functions < BLOCKS_FUNCTIONS ? region->functions : BLOCKS_FUNCTIONS;
-    import->damaged += region->functions > BLOCKS_FUNCTIONS;
-    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
-        region->function[i].name[BLOCKS_NAME - 1] = 0;
+    struct spans_region *region = import->region;
+    import->damaged += region->magic != SPANS_MAGIC || region->version != SPANS_VERSION;
+    import->functions = region->functions < SPANS_FUNCTIONS ? region->functions : SPANS_FUNCTIONS;
+    import->damaged += region->functions > SPANS_FUNCTIONS;
+    for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
+        region->function[i].name[SPANS_NAME - 1] = 0;
     import->ns_per_tick =
         rate_of(region->ticks_start, region->ns_start, region->ticks_end, region->ns_end);
     return BASE_OK;
@@ -62,7 +62,7 @@ enum base_status blocks_region_open(struct blocks_import *import, int file, char
 /* ---- pieces -----------------------------------------------------------------------------------
  */
 
-static uint64_t plausible(struct blocks_import *import, uint64_t value, uint64_t most)
+static uint64_t plausible(struct spans_import *import, uint64_t value, uint64_t most)
 {
     if (value <= most)
         return value;
@@ -70,17 +70,17 @@ static uint64_t plausible(struct blocks_import *import, uint64_t value, uint64_t
     return 0;
 }
 
-static uint32_t blocks_in(struct blocks_import *import, const struct blocks_thread *head)
+static uint32_t spans_in(struct spans_import *import, const struct spans_thread *head)
 {
     uint64_t room =
-        (head->piece.bytes - offsetof(struct blocks_thread, block)) / sizeof(struct blocks_block);
-    room = room < BLOCKS_THREAD_BLOCKS ? room : BLOCKS_THREAD_BLOCKS;
-    import->damaged += head->blocks > room;
-    return head->blocks < room ? head->blocks : (uint32_t)room;
+        (head->piece.bytes - offsetof(struct spans_thread, span)) / sizeof(struct spans_span);
+    room = room < SPANS_OF_THREAD ? room : SPANS_OF_THREAD;
+    import->damaged += head->spans > room;
+    return head->spans < room ? head->spans : (uint32_t)room;
 }
 
 /* Without times: how long a tick is may not be known yet, and when the process ended. */
-static bool add_thread(struct blocks_import *import, const struct blocks_thread *head,
+static bool add_thread(struct spans_import *import, const struct spans_thread *head,
                        uint32_t *index)
 {
     *index = (uint32_t)import->profile->block_threads_count;
@@ -103,7 +103,7 @@ static bool add_thread(struct blocks_import *import, const struct blocks_thread 
                     plausible(import, head->nested_signals, most / 2),
         .switches_lost = plausible(import, head->switches_lost, most),
     };
-    import->owners[*index] = (struct blocks_owner){
+    import->owners[*index] = (struct spans_owner){
         .begun = head->begun,
         .ticks = plausible(import, head->ticks, longest_ticks),
         .process = head->piece.process,
@@ -116,66 +116,66 @@ static bool add_thread(struct blocks_import *import, const struct blocks_thread 
     return true;
 }
 
-static bool read_thread(struct blocks_import *import, uint64_t offset, struct blocks_thread *head,
-                        struct blocks_block *block)
+static bool read_thread(struct spans_import *import, uint64_t offset, struct spans_thread *head,
+                        struct spans_span *span)
 {
     uint32_t thread;
     if (!instrumented_source_read(&import->source, offset, head,
-                                  offsetof(struct blocks_thread, events_ring)))
+                                  offsetof(struct spans_thread, events_ring)))
         return true;
-    uint32_t count = blocks_in(import, head);
+    uint32_t count = spans_in(import, head);
     if (!add_thread(import, head, &thread))
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t at = offset + offsetof(struct blocks_thread, block) + i * sizeof *block;
-        if (!instrumented_source_read(&import->source, at, block, sizeof *block))
+        uint64_t at = offset + offsetof(struct spans_thread, span) + i * sizeof *span;
+        if (!instrumented_source_read(&import->source, at, span, sizeof *span))
             break;
-        if (!blocks_merge(import, head->piece.process, thread, block))
+        if (!spans_merge(import, head->piece.process, thread, span))
             return false;
     }
     return true;
 }
 
-static bool piece_ok(const struct blocks_import *import, const struct blocks_piece *piece,
+static bool piece_ok(const struct spans_import *import, const struct spans_piece *piece,
                      uint64_t offset)
 {
-    uint64_t least = piece->kind == BLOCKS_PIECE_THREAD ? offsetof(struct blocks_thread, block)
-                                                        : sizeof(struct blocks_process);
-    return (piece->kind == BLOCKS_PIECE_THREAD || piece->kind == BLOCKS_PIECE_PROCESS) &&
-           piece->bytes >= least && piece->bytes % BLOCKS_PAGE == 0 &&
+    uint64_t least = piece->kind == SPANS_PIECE_THREAD ? offsetof(struct spans_thread, span)
+                                                       : sizeof(struct spans_process);
+    return (piece->kind == SPANS_PIECE_THREAD || piece->kind == SPANS_PIECE_PROCESS) &&
+           piece->bytes >= least && piece->bytes % SPANS_PAGE == 0 &&
            piece->bytes <= import->source.bytes - offset;
 }
 
-static bool read_pieces(struct blocks_import *import, struct blocks_thread *head,
-                        struct blocks_block *block)
+static bool read_pieces(struct spans_import *import, struct spans_thread *head,
+                        struct spans_span *span)
 {
-    uint64_t offset = (sizeof(struct blocks_region) + BLOCKS_PAGE - 1) / BLOCKS_PAGE * BLOCKS_PAGE;
+    uint64_t offset = (sizeof(struct spans_region) + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     uint64_t end = import->source.bytes;
     while ((offset = instrumented_source_data(&import->source, offset, end)) < end) {
-        struct blocks_piece piece;
-        offset -= offset % BLOCKS_PAGE;
+        struct spans_piece piece;
+        offset -= offset % SPANS_PAGE;
         if (!instrumented_source_read(&import->source, offset, &piece, sizeof piece))
             break;
         if (!piece_ok(import, &piece, offset)) {
-            offset += BLOCKS_PAGE;
+            offset += SPANS_PAGE;
             continue;
         }
         /* The thread's own head is read anew: what it says of its size must be what was looked at.
          */
         head->piece = piece;
-        if (piece.kind == BLOCKS_PIECE_THREAD && !read_thread(import, offset, head, block))
+        if (piece.kind == SPANS_PIECE_THREAD && !read_thread(import, offset, head, span))
             return false;
         offset += piece.bytes;
     }
     return true;
 }
 
-bool blocks_region_read(struct blocks_import *import)
+bool spans_region_read(struct spans_import *import)
 {
-    struct blocks_thread *head = calloc(1, sizeof *head);
-    struct blocks_block *block = calloc(1, sizeof *block);
-    bool good = head && block && read_pieces(import, head, block);
+    struct spans_thread *head = calloc(1, sizeof *head);
+    struct spans_span *span = calloc(1, sizeof *span);
+    bool good = head && span && read_pieces(import, head, span);
     free(head);
-    free(block);
+    free(span);
     return good;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * What blocks took, from the region that the programs shared with headroom to a profile. The raw
- * log beside it tells processes, modules, threads and the contexts of the blocks' stacks.
+ * What spans took, from the region that the programs shared with headroom to a profile. The raw
+ * log beside it lists processes, modules, threads and the contexts of the spans' stacks.
  */
-#include "import/blocks.h"
+#include "import/spans.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a block. Threads have 8 stacks, 4 holders and 48 samples each at most. */
+/* Of a span. Threads have 8 stacks, 4 holders and 48 samples each at most. */
 enum { MOST_STACKS = 16, MOST_HOLDERS = 16, MOST_SAMPLES = 512 };
 
 static const uint64_t most_count = UINT64_C(1) << 50; /* what a profile takes */
@@ -21,7 +21,7 @@ static uint64_t limited(uint64_t count)
     return count < most_count ? count : most_count;
 }
 
-static double ns_of(const struct blocks_import *import, uint64_t ticks)
+static double ns_of(const struct spans_import *import, uint64_t ticks)
 {
     return (double)ticks * import->ns_per_tick;
 }
@@ -40,7 +40,7 @@ static int compare_wanted(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static bool want_stacks(struct blocks_import *import)
+static bool want_stacks(struct spans_import *import)
 {
     struct import_gather *gather = import->gather;
     size_t count = import->stacks_count, to = 0;
@@ -48,7 +48,7 @@ static bool want_stacks(struct blocks_import *import)
     if (!gather->wanted)
         return false;
     for (size_t i = 0; i < count; i++) {
-        const struct blocks_stack_row *row = &import->stacks[i];
+        const struct spans_stack_row *row = &import->stacks[i];
         gather->wanted[i] =
             (struct import_wanted){row->process, row->thread, row->node, IMPORT_UNKNOWN_NODE};
     }
@@ -62,7 +62,7 @@ static bool want_stacks(struct blocks_import *import)
 
 /* ---- places that are to be named ------------------------------------------------------------- */
 
-static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *place)
+static bool add_place(struct spans_import *import, uint32_t node, uint32_t *place)
 {
     struct import_gather *gather = import->gather;
     if (!UTIL_GROW_ZEROED(gather->places, import->places_capacity, gather->places_count))
@@ -73,17 +73,17 @@ static bool add_place(struct blocks_import *import, uint32_t node, uint32_t *pla
 }
 
 /* The region is looked into after the log: of a process that lived until then, or that began when
-   the log was already complete, it may tell more than the log. */
-static bool may_be_late(const struct blocks_import *import, const struct import_run *run,
+   the log was already complete, it may hold more than the log. */
+static bool may_be_late(const struct spans_import *import, const struct import_run *run,
                         uint32_t process)
 {
     return !run || run->outlived || !import_knows_process(import->gather, process);
 }
 
-static bool place_stacks(struct blocks_import *import, const struct import_run *run)
+static bool place_stacks(struct spans_import *import, const struct import_run *run)
 {
     for (size_t i = 0; i < import->stacks_count; i++) {
-        struct blocks_stack_row *row = &import->stacks[i];
+        struct spans_stack_row *row = &import->stacks[i];
         const struct import_wanted *wanted =
             import_wanted_find(import->gather, row->process, row->thread, row->node);
         bool known = wanted && wanted->node != IMPORT_UNKNOWN_NODE;
@@ -95,10 +95,10 @@ static bool place_stacks(struct blocks_import *import, const struct import_run *
     return true;
 }
 
-static bool place_holders(struct blocks_import *import)
+static bool place_holders(struct spans_import *import)
 {
     for (size_t i = 0; i < import->holders_count; i++) {
-        struct blocks_holder_row *row = &import->holders[i];
+        struct spans_holder_row *row = &import->holders[i];
         const struct import_mapping *mapping =
             row->address ? import_mapping_at(import->gather, row->process, row->address - 1) : NULL;
         struct import_node node = {.vaddr = row->address};
@@ -117,8 +117,7 @@ static bool place_holders(struct blocks_import *import)
 
 /* The program's file with that inode; devices are numbered differently on some file systems. 0:
  * none. */
-static uint32_t module_of(const struct blocks_import *import,
-                          const struct blocks_function *function)
+static uint32_t module_of(const struct spans_import *import, const struct spans_function *function)
 {
     const struct import_gather *gather = import->gather;
     uint32_t found = 0;
@@ -132,16 +131,16 @@ static uint32_t module_of(const struct blocks_import *import,
     return found;
 }
 
-static bool place_functions(struct blocks_import *import)
+static bool place_functions(struct spans_import *import)
 {
-    for (uint32_t i = 0; i < BLOCKS_FUNCTIONS; i++)
+    for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
         import->places[i] = UINT32_MAX;
     for (uint32_t i = 1; i < import->functions; i++) {
-        const struct blocks_function *function = &import->region->function[i];
+        const struct spans_function *function = &import->region->function[i];
         struct import_node node = {.vaddr = function->vaddr, .flags = WIRE_NODE_LEAF};
         uint32_t item;
-        if (!blocks_function_ok(import, i) || function->entry == BLOCKS_IMPORT ||
-            function->entry == BLOCKS_MARKED || function->vaddr == 0)
+        if (!spans_function_ok(import, i) || function->entry == SPANS_IMPORT ||
+            function->entry == SPANS_MARKED || function->vaddr == 0)
             continue;
         node.module = module_of(import, function);
         if (node.module && (!import_add_node(import->gather, &node, &item) ||
@@ -154,7 +153,7 @@ static bool place_functions(struct blocks_import *import)
 /* ---- functions ------------------------------------------------------------------------------- */
 
 /* The function that really exists at the entry: what was inlined there stands within it. */
-static const struct profile_frame *entry_frame(const struct blocks_import *import, uint32_t number)
+static const struct profile_frame *entry_frame(const struct spans_import *import, uint32_t number)
 {
     const struct profile *profile = import->profile;
     if (import->places[number] == UINT32_MAX)
@@ -166,7 +165,7 @@ static const struct profile_frame *entry_frame(const struct blocks_import *impor
 }
 
 /* As people read it; kept by the profile. NULL: no memory. */
-static const char *keep_name(struct blocks_import *import, const char *linkage)
+static const char *keep_name(struct spans_import *import, const char *linkage)
 {
     char *readable = binary_demangle(linkage, false);
     const char *kept = profile_keep(import->profile, readable ? readable : linkage);
@@ -175,7 +174,7 @@ static const char *keep_name(struct blocks_import *import, const char *linkage)
 }
 
 /* Stripped: where it is. */
-static const char *name_place(struct blocks_import *import, const struct blocks_function *function)
+static const char *name_place(struct spans_import *import, const struct spans_function *function)
 {
     char name[1024];
     uint32_t id = module_of(import, function);
@@ -186,26 +185,26 @@ static const char *name_place(struct blocks_import *import, const struct blocks_
     return profile_keep(import->profile, name);
 }
 
-static const char *name_of(struct blocks_import *import, const struct blocks_function *function)
+static const char *name_of(struct spans_import *import, const struct spans_function *function)
 {
     if (!function->name[0])
         return name_place(import, function);
-    return function->entry == BLOCKS_MARKED ? profile_keep(import->profile, function->name)
-                                            : keep_name(import, function->name);
+    return function->entry == SPANS_MARKED ? profile_keep(import->profile, function->name)
+                                           : keep_name(import, function->name);
 }
 
-static bool add_function(struct blocks_import *import, uint32_t number)
+static bool add_function(struct spans_import *import, uint32_t number)
 {
-    const struct blocks_function *function = &import->region->function[number];
+    const struct spans_function *function = &import->region->function[number];
     const struct profile_frame *frame = entry_frame(import, number);
     struct profile_block_function *added = profile_add_block_functions(import->profile);
     if (!added)
         return false;
     import->ids[number] = (uint32_t)import->profile->block_functions_count - 1;
     *added = (struct profile_block_function){
-        .class = function->class < BLOCKS_CLASSES ? function->class : BLOCKS_CODE,
-        .entry = function->entry < BLOCKS_ENTRIES ? function->entry : BLOCKS_IMPORT,
-        .key = function->key <= BLOCKS_KEY_SIZE ? function->key : BLOCKS_KEY_NONE,
+        .class = function->class < SPANS_CLASSES ? function->class : SPANS_CODE,
+        .entry = function->entry < SPANS_ENTRIES ? function->entry : SPANS_IMPORT,
+        .key = function->key <= SPANS_KEY_SIZE ? function->key : SPANS_KEY_NONE,
         .key_argument = function->key_argument,
         .every = function->every,
     };
@@ -221,24 +220,24 @@ static bool add_function(struct blocks_import *import, uint32_t number)
 
 /* Those that were executed, and those of the program: that one was hooked and never ran is worth
  * knowing. */
-static bool add_functions(struct blocks_import *import)
+static bool add_functions(struct spans_import *import)
 {
-    bool used[BLOCKS_FUNCTIONS] = {false};
+    bool used[SPANS_FUNCTIONS] = {false};
     for (size_t i = 0; i < import->blocks_count; i++) {
-        const struct blocks_merged *block = &import->blocks[i];
-        used[block->function] = true;
-        for (uint32_t c = 0; c < block->children_count; c++)
-            used[block->children[c].function] = true;
+        const struct spans_merged *span = &import->spans[i];
+        used[span->function] = true;
+        for (uint32_t c = 0; c < span->children_count; c++)
+            used[span->children[c].function] = true;
     }
     for (uint32_t i = 1; i < import->functions; i++)
-        if (blocks_function_ok(import, i) &&
-            (used[i] || import->region->function[i].entry != BLOCKS_IMPORT) &&
+        if (spans_function_ok(import, i) &&
+            (used[i] || import->region->function[i].entry != SPANS_IMPORT) &&
             !add_function(import, i))
             return false;
     return true;
 }
 
-static bool add_skips(struct blocks_import *import, const struct import_skip *skips, size_t count)
+static bool add_skips(struct spans_import *import, const struct import_skip *skips, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct profile_block_skip *skip = profile_add_block_skips(import->profile);
@@ -279,7 +278,7 @@ static int compare_heard(const void *left, const void *right)
 }
 
 /* By process, of which the first row counts. NULL: no memory. */
-static struct heard *list_heard(const struct blocks_import *import)
+static struct heard *list_heard(const struct spans_import *import)
 {
     size_t count = import->profile->block_threads_count;
     struct heard *heard = calloc(count + 1, sizeof *heard);
@@ -292,7 +291,7 @@ static struct heard *list_heard(const struct blocks_import *import)
 
 /* A thread that did not say that it ended lived as long as its process: the program's own to the
    end, others until something was last heard of them. */
-static uint64_t end_of(const struct blocks_import *import, const struct heard *heard, size_t thread)
+static uint64_t end_of(const struct spans_import *import, const struct heard *heard, size_t thread)
 {
     uint32_t process = import->owners[thread].process;
     if (is_root(import->profile, process))
@@ -301,10 +300,10 @@ static uint64_t end_of(const struct blocks_import *import, const struct heard *h
         .latest;
 }
 
-static void name_thread(struct blocks_import *import, size_t index)
+static void name_thread(struct spans_import *import, size_t index)
 {
     struct profile *profile = import->profile;
-    const struct blocks_owner *owner = &import->owners[index];
+    const struct spans_owner *owner = &import->owners[index];
     struct profile_block_thread *thread = &profile->block_threads[index];
     if (thread->owners > 1)
         return;
@@ -320,16 +319,16 @@ static void name_thread(struct blocks_import *import, size_t index)
     thread->tid = owner->live;
 }
 
-static bool finish_threads(struct blocks_import *import)
+static bool finish_threads(struct spans_import *import)
 {
     struct heard *heard = list_heard(import);
-    const struct blocks_region *region = import->region;
+    const struct spans_region *region = import->region;
     uint64_t span = region->ticks_end > region->ticks_start
                         ? region->ticks_end - region->ticks_start
                         : UINT64_MAX;
     for (size_t i = 0; heard && i < import->profile->block_threads_count; i++) {
         struct profile_block_thread *thread = &import->profile->block_threads[i];
-        const struct blocks_owner *owner = &import->owners[i];
+        const struct spans_owner *owner = &import->owners[i];
         uint64_t end = owner->live ? end_of(import, heard, i) : 0;
         uint64_t ticks = owner->ticks + (end > owner->begun ? end - owner->begun : 0);
         thread->duration_ns = ns_of(import, ticks < span ? ticks : span);
@@ -343,15 +342,15 @@ static bool finish_threads(struct blocks_import *import)
     return good;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- spans ---------------------------------------------------------------------------------- */
 
-static bool add_block(struct blocks_import *import, const struct blocks_merged *merged)
+static bool add_block(struct spans_import *import, const struct spans_merged *merged)
 {
     uint64_t start = import->region->ticks_start;
-    struct profile_block *block = profile_add_timed_blocks(import->profile);
-    if (!block)
+    struct profile_block *span = profile_add_timed_blocks(import->profile);
+    if (!span)
         return false;
-    *block = (struct profile_block){
+    *span = (struct profile_block){
         .function = import->ids[merged->function],
         .flags = merged->flags,
         .key = merged->key,
@@ -361,32 +360,32 @@ static bool add_block(struct blocks_import *import, const struct blocks_merged *
         .sleeps = limited(merged->sleeps),
     };
     if (merged->first != UINT64_MAX && merged->first > start)
-        block->first_ns = ns_of(import, merged->first - start);
+        span->first_ns = ns_of(import, merged->first - start);
     if (merged->last > start)
-        block->last_ns = ns_of(import, merged->last - start);
+        span->last_ns = ns_of(import, merged->last - start);
     return true;
 }
 
-static bool add_bins(struct blocks_import *import, uint32_t id, const struct blocks_merged *merged)
+static bool add_bins(struct spans_import *import, uint32_t id, const struct spans_merged *merged)
 {
-    for (uint32_t i = 0; i < BLOCKS_BINS; i++) {
+    for (uint32_t i = 0; i < SPANS_BINS; i++) {
         if (merged->bins[i] == 0)
             continue;
         struct profile_block_bin *bin = profile_add_block_bins(import->profile);
         if (!bin)
             return false;
         *bin = (struct profile_block_bin){.block = id,
-                                          .low_ns = ns_of(import, blocks_bin_start(i)),
-                                          .high_ns = ns_of(import, blocks_bin_start(i + 1)),
+                                          .low_ns = ns_of(import, spans_bin_start(i)),
+                                          .high_ns = ns_of(import, spans_bin_start(i + 1)),
                                           .count = limited(merged->bins[i])};
-        if (i + 1 == BLOCKS_BINS)
+        if (i + 1 == SPANS_BINS)
             bin->high_ns = fmax(bin->low_ns, ns_of(import, merged->max));
     }
     return true;
 }
 
-static bool add_children(struct blocks_import *import, uint32_t id,
-                         const struct blocks_merged *merged)
+static bool add_children(struct spans_import *import, uint32_t id,
+                         const struct spans_merged *merged)
 {
     for (uint32_t i = 0; i < merged->children_count; i++) {
         struct profile_block_child *child = profile_add_block_children(import->profile);
@@ -400,34 +399,34 @@ static bool add_children(struct blocks_import *import, uint32_t id,
     return true;
 }
 
-static bool add_blocks(struct blocks_import *import)
+static bool add_blocks(struct spans_import *import)
 {
     for (uint32_t i = 0; i < import->blocks_count; i++)
-        if (!add_block(import, &import->blocks[i]) || !add_bins(import, i, &import->blocks[i]) ||
-            !add_children(import, i, &import->blocks[i]))
+        if (!add_block(import, &import->spans[i]) || !add_bins(import, i, &import->spans[i]) ||
+            !add_children(import, i, &import->spans[i]))
             return false;
     return true;
 }
 
 static int compare_parts(const void *left, const void *right)
 {
-    const struct blocks_part *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct spans_part *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
-static bool add_parts(struct blocks_import *import)
+static bool add_parts(struct spans_import *import)
 {
     if (import->parts_count)
         qsort(import->parts, import->parts_count, sizeof *import->parts, compare_parts);
     for (size_t i = 0; i < import->parts_count; i++) {
-        const struct blocks_part *part = &import->parts[i];
+        const struct spans_part *part = &import->parts[i];
         struct profile_block_part *added = profile_add_block_parts(import->profile);
         if (!added)
             return false;
         *added = (struct profile_block_part){
-            .block = part->block,
+            .block = part->span,
             .thread = part->thread,
             .count = limited(part->count),
             .recorded = limited(part->recorded),
@@ -443,7 +442,7 @@ static bool add_parts(struct blocks_import *import)
 
 /* ---- stacks, holders, samples ---------------------------------------------------------------- */
 
-/* By block, context. */
+/* By span, context. */
 static int compare_stacks(const void *left, const void *right)
 {
     const struct profile_block_stack *a = left, *b = right;
@@ -452,7 +451,7 @@ static int compare_stacks(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
-/* By block, most lost first. */
+/* By span, most lost first. */
 static int compare_lost(const void *left, const void *right)
 {
     const struct profile_block_stack *a = left, *b = right;
@@ -465,17 +464,17 @@ static int compare_lost(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
-static bool add_stacks(struct blocks_import *import)
+static bool add_stacks(struct spans_import *import)
 {
     struct profile *profile = import->profile;
     for (size_t i = 0; i < import->stacks_count; i++) {
-        const struct blocks_stack_row *row = &import->stacks[i];
+        const struct spans_stack_row *row = &import->stacks[i];
         if (row->place == UINT32_MAX)
             continue;
         struct profile_block_stack *stack = profile_add_block_stacks(profile);
         if (!stack)
             return false;
-        *stack = (struct profile_block_stack){.block = row->block,
+        *stack = (struct profile_block_stack){.block = row->span,
                                               .context = import->gather->places[row->place].context,
                                               .taken = row->taken,
                                               .lost_ns = ns_of(import, row->lost)};
@@ -496,9 +495,9 @@ static bool add_stacks(struct blocks_import *import)
     qsort(stacks, to, sizeof *stacks, compare_lost);
     count = to;
     to = 0;
-    for (size_t i = 0, in_block = 0; i < count; i++) {
-        in_block = i && stacks[i].block == stacks[to - 1].block ? in_block + 1 : 0;
-        if (in_block < MOST_STACKS)
+    for (size_t i = 0, in_span = 0; i < count; i++) {
+        in_span = i && stacks[i].block == stacks[to - 1].block ? in_span + 1 : 0;
+        if (in_span < MOST_STACKS)
             stacks[to++] = stacks[i];
     }
     profile->block_stacks_count = to;
@@ -523,16 +522,16 @@ static int compare_waited(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
-static bool add_holders(struct blocks_import *import)
+static bool add_holders(struct spans_import *import)
 {
     struct profile *profile = import->profile;
     for (size_t i = 0; i < import->holders_count; i++) {
-        const struct blocks_holder_row *row = &import->holders[i];
+        const struct spans_holder_row *row = &import->holders[i];
         struct profile_block_holder *holder = profile_add_block_holders(profile);
         if (!holder)
             return false;
         *holder = (struct profile_block_holder){
-            .block = row->block,
+            .block = row->span,
             .context = row->place == UINT32_MAX ? 0 : import->gather->places[row->place].context,
             .times = row->times,
             .waited_ns = ns_of(import, row->ticks)};
@@ -553,9 +552,9 @@ static bool add_holders(struct blocks_import *import)
     qsort(holders, to, sizeof *holders, compare_waited);
     count = to;
     to = 0;
-    for (size_t i = 0, in_block = 0; i < count; i++) {
-        in_block = i && holders[i].block == holders[to - 1].block ? in_block + 1 : 0;
-        if (in_block < MOST_HOLDERS)
+    for (size_t i = 0, in_span = 0; i < count; i++) {
+        in_span = i && holders[i].block == holders[to - 1].block ? in_span + 1 : 0;
+        if (in_span < MOST_HOLDERS)
             holders[to++] = holders[i];
     }
     profile->block_holders_count = to;
@@ -564,21 +563,21 @@ static bool add_holders(struct blocks_import *import)
 
 static int compare_samples(const void *left, const void *right)
 {
-    const struct blocks_sample_row *a = *(const struct blocks_sample_row *const *)left;
-    const struct blocks_sample_row *b = *(const struct blocks_sample_row *const *)right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct spans_sample_row *a = *(const struct spans_sample_row *const *)left;
+    const struct spans_sample_row *b = *(const struct spans_sample_row *const *)right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     return (a > b) - (a < b);
 }
 
-static bool add_sample(struct blocks_import *import, const struct blocks_sample_row *row,
+static bool add_sample(struct spans_import *import, const struct spans_sample_row *row,
                        uint64_t weight)
 {
     struct profile_block_sample *sample = profile_add_block_samples(import->profile);
     if (!sample)
         return false;
     *sample = (struct profile_block_sample){
-        .block = row->block,
+        .block = row->span,
         .weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX,
         .ns = ns_of(import, row->sample.ticks),
         .argument0 = row->sample.argument[0],
@@ -591,17 +590,17 @@ static bool add_sample(struct blocks_import *import, const struct blocks_sample_
 
 /* Of many threads' samples one in `step`, in the order of threads: each stands for as many as were
  * left out. */
-static bool add_samples(struct blocks_import *import)
+static bool add_samples(struct spans_import *import)
 {
     size_t count = import->samples_count;
-    const struct blocks_sample_row **rows = calloc(count + 1, sizeof *rows);
+    const struct spans_sample_row **rows = calloc(count + 1, sizeof *rows);
     bool good = rows != NULL;
     for (size_t i = 0; good && i < count; i++)
         rows[i] = &import->samples[i];
     if (good && count)
         qsort(rows, count, sizeof *rows, compare_samples);
     for (size_t from = 0, to; good && from < count; from = to) {
-        for (to = from; to < count && rows[to]->block == rows[from]->block;)
+        for (to = from; to < count && rows[to]->span == rows[from]->span;)
             to++;
         size_t step = (to - from + MOST_SAMPLES - 1) / MOST_SAMPLES;
         for (size_t i = from; good && i < to; i += step)
@@ -613,9 +612,9 @@ static bool add_samples(struct blocks_import *import)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static bool describe_blocks(struct blocks_import *import)
+static bool describe_blocks(struct spans_import *import)
 {
-    const struct blocks_region *region = import->region;
+    const struct spans_region *region = import->region;
     struct profile_block_run *row = profile_add_block_runs(import->profile);
     import->profile->run.weighting = "time";
     if (!row)
@@ -636,10 +635,10 @@ static bool describe_blocks(struct blocks_import *import)
     return true;
 }
 
-static bool tell_limits(struct blocks_import *import, bool rate_known)
+static bool tell_limits(struct spans_import *import, bool rate_known)
 {
     struct profile *profile = import->profile;
-    const struct blocks_region *region = import->region;
+    const struct spans_region *region = import->region;
     bool good = true;
     profile->run.corrupt_records += import->damaged;
     if (import->damaged)
@@ -674,12 +673,12 @@ static bool tell_limits(struct blocks_import *import, bool rate_known)
     return good;
 }
 
-static bool import_region(struct blocks_import *import, const struct import_run *run,
+static bool import_region(struct spans_import *import, const struct import_run *run,
                           const struct import_skip *skips, size_t skips_count,
                           const struct binary_options *symbols, struct import_teller *teller)
 {
     struct import_gather *gather = import->gather;
-    if (!blocks_region_read(import) || !want_stacks(import) || !import_gather(gather, teller) ||
+    if (!spans_region_read(import) || !want_stacks(import) || !import_gather(gather, teller) ||
         !place_stacks(import, run) || !place_holders(import) || !place_functions(import) ||
         !import_describe(gather, run) ||
         !import_name(gather, symbols, gather->profile->run.start_ns, teller))
@@ -697,14 +696,14 @@ static bool import_region(struct blocks_import *import, const struct import_run 
            describe_blocks(import) && tell_limits(import, rate_known);
 }
 
-static void free_import(struct blocks_import *import)
+static void free_import(struct spans_import *import)
 {
     instrumented_source_close(&import->source);
     util_index_free(&import->by_key);
     free(import->gather->wanted);
     free(import->gather->places);
     free(import->region);
-    free(import->blocks);
+    free(import->spans);
     free(import->parts);
     free(import->stacks);
     free(import->holders);
@@ -712,16 +711,16 @@ static void free_import(struct blocks_import *import)
     free(import->owners);
 }
 
-enum base_status import_blocks(const char *log_path, int region, const struct import_run *run,
-                               const struct import_skip *skips, size_t skips_count,
-                               const struct binary_options *symbols, const char *output,
-                               import_progress *progress, void *progress_context, char *error,
-                               size_t error_bytes)
+enum base_status import_spans(const char *log_path, int region, const struct import_run *run,
+                              const struct import_skip *skips, size_t skips_count,
+                              const struct binary_options *symbols, const char *output,
+                              import_progress *progress, void *progress_context, char *error,
+                              size_t error_bytes)
 {
     struct import_teller teller = {progress, progress_context, 0};
     struct import_log *log = malloc(sizeof *log);
-    struct import_gather gather = {.log = log, .profile = profile_new(), .blocks = true};
-    struct blocks_import *import = calloc(1, sizeof *import);
+    struct import_gather gather = {.log = log, .profile = profile_new(), .spans = true};
+    struct spans_import *import = calloc(1, sizeof *import);
     enum base_status status = BASE_NO_MEMORY;
     bool opened = false;
     snprintf(error, error_bytes, "cannot import the recorded times: out of memory.");
@@ -732,7 +731,7 @@ enum base_status import_blocks(const char *log_path, int region, const struct im
     status = import_log_open(log_path, run, log, &teller, error, error_bytes);
     opened = status == BASE_OK;
     if (opened)
-        status = blocks_region_open(import, region, error, error_bytes);
+        status = spans_region_open(import, region, error, error_bytes);
     if (status != BASE_OK)
         goto done;
     if (!import_region(import, run, skips, skips_count, symbols, &teller)) {
