@@ -544,6 +544,23 @@ static void rules_do_what_they_say(void **state)
     assert_false(merge_combine(&none, &schema_run, &own, &other));
 }
 
+static void single_rows_become_one(void **state)
+{
+    struct profile *a = build(2, 0, 1), *b = build(2, 1, 2);
+    a->path_runs[0].lost_pieces = 3;
+    b->path_runs[0].lost_pieces = 4;
+    a->block_runs[0].wall_ns = 1e6;
+    b->block_runs[0].wall_ns = 1e9;
+    a->block_runs[0].switches = b->block_runs[0].automatic = 1;
+    struct profile *sum = plus(begin(a, "a"), begin(b, "b"));
+    assert_int_equal(sum->path_runs_count, 1);
+    assert_int_equal(sum->path_runs[0].lost_pieces, 7);
+    assert_int_equal(sum->block_runs_count, 1);
+    assert_true(sum->block_runs[0].wall_ns == 1e9 && sum->block_runs[0].ns_per_tick == 0.5);
+    assert_true(sum->block_runs[0].switches == 0 && sum->block_runs[0].automatic == 1);
+    profile_free(sum);
+}
+
 /* ---- files and what is told of them ------------------------------------------------------------
  */
 
@@ -842,6 +859,7 @@ int main(void)
         cmocka_unit_test(one_profile_stays_what_it_is),
         cmocka_unit_test(declarations_hold_together),
         cmocka_unit_test(rules_do_what_they_say),
+        cmocka_unit_test(single_rows_become_one),
         cmocka_unit_test(origins_are_kept_in_files),
         cmocka_unit_test(processes_without_origin_are_damage),
         cmocka_unit_test(runs_are_told_together),
