@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Two workers take jobs from two queues. Which parts of a worker's turn are timed by themselves is
- * said by markers; `headroom interference` then tells how much of each is lost to the other worker:
+ * marked in the source; `headroom interference` then reports how much of each is lost to the other
+ * worker:
  *
  *   - "take job", with the queue as its key: both queues have a lock, but both workers take from
  *     the `shared` one, while each has a `private` one to itself. Of the same lines of code only

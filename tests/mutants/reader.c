@@ -207,7 +207,7 @@ static int stand(void)
 
 static int eat(void)
 {
-    void *bytes;
+    static void *volatile bytes; /* so that compilers do not leave the allocation out */
     while ((bytes = malloc(1 << 20)) != NULL)
         memset(bytes, 1, 1 << 20);
     return 0;

@@ -513,6 +513,37 @@ static void declarations_hold_together(void **state)
         column_holds_together(&schema_run, c);
 }
 
+/* Of `run`, which has most of the rules; b is added to a. */
+static struct profile_run combined(struct profile_run a, struct profile_run b)
+{
+    struct profile none = {0};
+    a.verb = b.verb = "waste";
+    a.engine = b.engine = a.weighting = b.weighting = "x";
+    assert_true(merge_combine(&none, &schema_run, &a, &b));
+    return a;
+}
+
+static void rules_do_what_they_say(void **state)
+{
+    struct profile_run few = {.start_ns = 5, .registers = 2, .wall_s = 3, .cpu_s = -1, .host = "h"};
+    struct profile_run many = {.start_ns = 9, .registers = 4, .wall_s = 4, .cpu_s = 7, .host = "i"};
+    struct profile_run unknown = {.start_ns = 0, .threads = INT64_MAX};
+    struct profile_run one = {.threads = 1};
+    for (unsigned turned = 0; turned < 2; turned++) {
+        struct profile_run sum = turned ? combined(many, few) : combined(few, many);
+        assert_int_equal(sum.start_ns, 5);
+        assert_int_equal(sum.registers, 2);
+        assert_true(sum.wall_s == 4 && sum.cpu_s == 7);
+        assert_null(sum.host);
+        assert_int_equal((turned ? combined(unknown, few) : combined(few, unknown)).start_ns, 5);
+    }
+    assert_string_equal(combined(few, few).host, "h");
+    assert_int_equal(combined(unknown, one).threads, INT64_MAX);
+    struct profile_run other = {.verb = "reuse"}, own = {.verb = "waste"};
+    struct profile none = {0};
+    assert_false(merge_combine(&none, &schema_run, &own, &other));
+}
+
 /* ---- files and what is told of them ------------------------------------------------------------
  */
 
@@ -810,6 +841,7 @@ int main(void)
         cmocka_unit_test(order_and_groups_do_not_matter),
         cmocka_unit_test(one_profile_stays_what_it_is),
         cmocka_unit_test(declarations_hold_together),
+        cmocka_unit_test(rules_do_what_they_say),
         cmocka_unit_test(origins_are_kept_in_files),
         cmocka_unit_test(processes_without_origin_are_damage),
         cmocka_unit_test(runs_are_told_together),

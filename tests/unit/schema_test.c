@@ -318,7 +318,8 @@ static void plant_reference(struct planting *self, size_t index)
 static void plant_beyond(struct planting *self, size_t index)
 {
     const struct schema_column *column = self->column;
-    int64_t low = (int64_t)column->low - 1, high = (int64_t)column->high + 1;
+    int64_t low = column->low > -0x1p62 ? (int64_t)column->low - 1 : INT64_MIN;
+    int64_t high = column->high < 0x1p62 ? (int64_t)column->high + 1 : INT64_MAX;
     const char *null = NULL;
     switch (column->type) {
     case SCHEMA_POSITION:

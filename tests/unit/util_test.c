@@ -254,6 +254,33 @@ static void an_index_finds_what_was_entered(void **state)
     }
 }
 
+/* Whoever said how many there will be can enter and find them all when there is no memory. */
+static void a_reserved_index_allocates_no_more(void **state)
+{
+    static const uint32_t counts[] = {1, 31, 32, 33, 1000, 1024};
+    for (unsigned round = 0; round < BASE_COUNT(counts); round++) {
+        struct util_index index = {0};
+        uint64_t items[1024];
+        allowed = 0;
+        assert_false(util_index_reserve(&index, counts[round]));
+        assert_false(util_index_reserve(&index, (size_t)UTIL_ITEMS_MAX + 1));
+        assert_true(util_index_check(&index) && !index.slots);
+        assert_true(util_index_reserve(&index, counts[round]));
+        for (unsigned twice = 0; twice < 2; twice++)
+            for (uint32_t i = 0; i < counts[round]; i++) {
+                items[i] = i;
+                allowed = 0;
+                assert_int_equal(
+                    enter(&index, base_mix64(i), equal_number, items, &items[i], twice ? 1024 : i),
+                    i);
+                assert_int_equal(allowed, 0);
+            }
+        assert_true(util_index_check(&index));
+        allowed = -1;
+        util_index_free(&index);
+    }
+}
+
 /* Hashes that differ in their high half alone must not all begin at one slot. */
 static unsigned compared;
 
@@ -540,6 +567,7 @@ int main(void)
         cmocka_unit_test(an_array_that_cannot_grow_stays),
         cmocka_unit_test(an_array_is_refused_what_does_not_fit),
         cmocka_unit_test(an_index_finds_what_was_entered),
+        cmocka_unit_test(a_reserved_index_allocates_no_more),
         cmocka_unit_test(all_bits_of_a_hash_count),
         cmocka_unit_test(a_damaged_index_is_noticed),
         cmocka_unit_test(a_text_is_kept_once),

@@ -243,19 +243,20 @@ static void print_thread(struct printer *printer, const struct interference_figu
     char name[64], number[32], cells[4][32];
     const double shares[] = {score->interference_ns, score->lost_ns[INTERFERENCE_VARYING],
                              score->lost_ns[INTERFERENCE_WAITING], thread->preempted_ns};
+    static const unsigned columns[] = {8, 13, 11, 10};
     thread_name(thread, name);
     snprintf(number, sizeof number, "%" PRIu32, index + 1);
     fputs("  ", printer->out);
     print_pad(printer, number, 4, true);
     fputs("  ", printer->out);
-    print_pad(printer, name, 24, false);
-    print_pad(printer, print_time(thread->duration_ns, number), 10, true);
+    print_pad(printer, name, 22, false);
+    print_pad(printer, print_time(thread->duration_ns, number), 8, true);
     for (size_t i = 0; i < BASE_COUNT(shares); i++)
         print_pad(printer,
                   shares[i] > 0
                       ? print_percent(fmin(1, share(shares[i], thread->duration_ns)), cells[i])
                       : "—",
-                  i == 0 ? 10 : 14, true);
+                  columns[i], true);
     putc('\n', printer->out);
 }
 
@@ -271,8 +272,8 @@ static bool print_threads(struct printer *printer, const struct interference_fig
     qsort_r(order, count, sizeof *order, compare_threads, figures->result);
     if (count > 1) {
         fprintf(printer->out, "\n  %s", print_on(printer, DIM));
-        print_pad(printer, "thread", 30, false);
-        fprintf(printer->out, "%10s%10s%14s%14s%14s%s\n", "time", "lost", "varying work",
+        print_pad(printer, "thread", 28, false);
+        fprintf(printer->out, "%8s%8s%13s%11s%10s%s\n", "time", "lost", "varying work",
                 "idle waits", "preempted", print_off(printer));
         for (size_t i = 0; i < shown; i++)
             print_thread(printer, figures, order[i]);
