@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What the traps of a sampler stand for, when all of them are known: in proportion to 1 / chance
- * within a context (METHOD_SHARED), and from all its watches (METHOD_SETTLED, detect_settle).
+ * within a context (METHOD_SHARED), and from all its watches (METHOD_SETTLED, estimate_survival).
  */
 #include "simulate.h"
 
@@ -60,10 +60,10 @@ void settle_shared(struct sampler *sampler)
 struct settling {
     struct sampler *sampler;
     unsigned kind;
-    struct detect_ages all;
-    double assumed[DETECT_AGES];                  /* in all contexts              */
-    double distances[DETECT_AGES][DISTANCE_BINS]; /* of traps at each age       */
-    struct detect_watch *watches;                 /* of one context, with room    */
+    struct estimate_life_table all;
+    double assumed[ESTIMATE_AGES];                  /* in all contexts              */
+    double distances[ESTIMATE_AGES][DISTANCE_BINS]; /* of traps at each age       */
+    struct estimate_life *watches;                 /* of one context, with room    */
     double *amounts;
 };
 
@@ -95,26 +95,26 @@ static void settle_context(struct settling *settling, const struct ended *ended,
 {
     const struct sampler *sampler = settling->sampler;
     double sampled = (double)sampler->contexts[ended->context].sampled[settling->kind];
-    double assumed[DETECT_AGES];
+    double assumed[ESTIMATE_AGES];
     for (size_t i = 0; i < count; i++)
         settling->watches[i] = ended[i].watch;
-    detect_settle(&settling->all, settling->watches, count, sampled, settling->amounts, NULL);
+    estimate_survival(&settling->all, settling->watches, count, sampled, settling->amounts, NULL);
     add_amounts(settling, ended, count, false);
     if (!sampler->settings.reuse)
         return;
-    detect_settle(&settling->all, settling->watches, count, sampled, settling->amounts, assumed);
+    estimate_survival(&settling->all, settling->watches, count, sampled, settling->amounts, assumed);
     add_amounts(settling, ended, count, true);
-    for (unsigned age = 0; age < DETECT_AGES; age++)
+    for (unsigned age = 0; age < ESTIMATE_AGES; age++)
         settling->assumed[age] += assumed[age];
 }
 
 static void note_distances(struct settling *settling, const struct ended *ended, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct detect_watch *watch = &ended[i].watch;
-        detect_ages_add(&settling->all, watch);
+        const struct estimate_life *watch = &ended[i].watch;
+        estimate_life_table_add(&settling->all, watch);
         if (watch->trapped)
-            settling->distances[detect_age(watch->waited)][ended[i].bin] +=
+            settling->distances[estimate_age(watch->waited)][ended[i].bin] +=
                 (double)watch->weight / (double)watch->chance;
     }
 }
@@ -123,7 +123,7 @@ static void note_distances(struct settling *settling, const struct ended *ended,
 static void spread_assumed(struct settling *settling)
 {
     struct sampler *sampler = settling->sampler;
-    for (unsigned age = 0; age < DETECT_AGES; age++) {
+    for (unsigned age = 0; age < ESTIMATE_AGES; age++) {
         double trapped = settling->all.trapped[age];
         for (unsigned bin = 0; bin < DISTANCE_BINS && trapped > 0; bin++) {
             double amount = settling->assumed[age] * settling->distances[age][bin] / trapped;
@@ -137,9 +137,9 @@ static void spread_assumed(struct settling *settling)
 /* Samples of contexts none of which was ever watched: all by what others do. */
 static void settle_unwatched(struct settling *settling, double sampled)
 {
-    double assumed[DETECT_AGES];
-    detect_settle(&settling->all, NULL, 0, sampled, NULL, assumed);
-    for (unsigned age = 0; age < DETECT_AGES; age++)
+    double assumed[ESTIMATE_AGES];
+    estimate_survival(&settling->all, NULL, 0, sampled, NULL, assumed);
+    for (unsigned age = 0; age < ESTIMATE_AGES; age++)
         settling->assumed[age] += assumed[age];
 }
 
@@ -186,7 +186,7 @@ void settle_watches(struct sampler *sampler)
         return;
     }
     struct settling *settling = malloc(sizeof *settling);
-    struct detect_watch *watches = calloc(count + 1, sizeof *watches);
+    struct estimate_life *watches = calloc(count + 1, sizeof *watches);
     double *amounts = calloc(count + 1, sizeof *amounts);
     if (!settling || !watches || !amounts) {
         fputs("simulate: no memory for watches\n", stderr);

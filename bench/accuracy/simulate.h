@@ -28,6 +28,7 @@
 
 #include "base/base.h"
 #include "detect/detect.h"
+#include "estimate/estimate.h"
 #include "distance/distance.h"
 #include "shadow/shadow.h"
 #include "wire/trace.h"
@@ -104,7 +105,7 @@ enum method {
     METHOD_PAPER,   /* for all samples of its context since the last    */
     METHOD_SHARED,  /* a context's samples shared in proportion to 1 / chance (what is in use) */
     METHOD_INVERSE, /* 1 / chance                                       */
-    METHOD_SETTLED, /* from all watches, lost ones too: detect_settle   */
+    METHOD_SETTLED, /* from all watches, lost ones too: estimate_survival   */
     METHODS
 };
 extern const char *const method_names[METHODS];
@@ -236,7 +237,7 @@ struct ended {
     bool waste;
     uint16_t bin;                 /* reuse: of the distance  */
     uint32_t bytes;
-    struct detect_watch watch;
+    struct estimate_life watch;
 };
 
 struct sampler {

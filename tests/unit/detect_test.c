@@ -6,6 +6,7 @@
  * that sees every access. The planted faults must give the paper's wrong answers.
  */
 #include "detect/detect.h"
+#include "estimate/estimate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -1170,12 +1171,12 @@ static void ages_are_contiguous(void **state)
 {
     unsigned last = 0;
     for (uint64_t waited = 0; waited <= UINT32_MAX; waited += 1 + waited / 64) {
-        unsigned age = detect_age((uint32_t)waited);
+        unsigned age = estimate_age((uint32_t)waited);
         assert_true(age == last || age == last + 1);
         assert_true(waited >= 8 || age == waited);
         last = age;
     }
-    assert_int_equal(detect_age(UINT32_MAX), DETECT_AGES - 1);
+    assert_int_equal(estimate_age(UINT32_MAX), ESTIMATE_AGES - 1);
 }
 
 static void assert_near(double value, double expected)
@@ -1189,15 +1190,15 @@ static void assert_near(double value, double expected)
 /* Two contexts, four watches; the answers are worked out by hand. */
 static void settled_by_hand(void **state)
 {
-    const struct detect_watch watches[] = {
+    const struct estimate_life watches[] = {
         {.trapped = true, .weight = 1, .samples = 30, .entry = 1, .chance = 1},
         {.trapped = true, .weight = 1, .samples = 10, .entry = 1, .chance = 1},
         {.waited = 4, .weight = 1, .entry = 1, .chance = 0.2f},
         {.waited = 4, .trapped = true, .weight = 1, .samples = 3, .entry = 1, .chance = 0.2f},
     };
-    struct detect_ages all = {0};
+    struct estimate_life_table all = {0};
     for (size_t i = 0; i < BASE_COUNT(watches); i++)
-        detect_ages_add(&all, &watches[i]);
+        estimate_life_table_add(&all, &watches[i]);
     assert_near(all.waiting[0], 4);
     assert_near(all.trapped[0], 2);
     assert_near(all.waiting[3], 8); /* two, for 1 + 3 each */
@@ -1208,23 +1209,23 @@ static void settled_by_hand(void **state)
     /* Of 40 samples its three watches, against one, say that two thirds trap at once, and all
        watches that half do: 20 and 5. Of the other 15 two thirds trap at age 4, but only the
        fourth has seen it: its own half a watch knows of no trap, against one. */
-    double amounts[3], assumed[DETECT_AGES];
-    detect_settle(&all, watches, 3, 40, amounts, assumed);
+    double amounts[3], assumed[ESTIMATE_AGES];
+    estimate_survival(&all, watches, 3, 40, amounts, assumed);
     assert_near(amounts[0], 10);
     assert_near(amounts[1], 10);
     assert_near(amounts[2], 0);
     assert_near(assumed[0], 5);
     assert_near(assumed[4], 15 * 2 / 3.0 / 1.5);
-    detect_settle(&all, watches, 3, 40, amounts, NULL);
+    estimate_survival(&all, watches, 3, 40, amounts, NULL);
     assert_near(amounts[0], 10 + (5 + 20 / 3.0) * 3 / 4);
     assert_near(amounts[1], 10 + (5 + 20 / 3.0) / 4);
     assert_near(amounts[2], 0);
 
     /* Without a watch everything is assumed; without a trap it has nowhere to go. */
-    detect_settle(&all, watches, 0, 12, amounts, assumed);
+    estimate_survival(&all, watches, 0, 12, amounts, assumed);
     assert_near(assumed[0], 6);
     assert_near(assumed[4], 4);
-    detect_settle(&all, &watches[2], 1, 8, amounts, NULL);
+    estimate_survival(&all, &watches[2], 1, 8, amounts, NULL);
     assert_near(amounts[0], 0);
 }
 
@@ -1240,7 +1241,7 @@ struct lives {
     struct life {
         uint32_t context;
         bool late;
-        struct detect_watch watch;
+        struct estimate_life watch;
     } ended[LIFE_SAMPLES];
     size_t count;
 };
@@ -1341,24 +1342,24 @@ static int by_context(const void *a, const void *b)
 /* Sums by lateness, with what was assumed by age, or if `odd` by parity of the context. */
 static void settle_lives(struct lives *lives, bool odd, double sums[2])
 {
-    struct detect_ages all = {0};
-    struct detect_watch watches[1000];
-    double amounts[1000], assumed[DETECT_AGES];
+    struct estimate_life_table all = {0};
+    struct estimate_life watches[1000];
+    double amounts[1000], assumed[ESTIMATE_AGES];
     qsort(lives->ended, lives->count, sizeof lives->ended[0], by_context);
     for (size_t i = 0; i < lives->count; i++)
-        detect_ages_add(&all, &lives->ended[i].watch);
+        estimate_life_table_add(&all, &lives->ended[i].watch);
     for (size_t i = 0, first = 0; i < lives->count; first = i) {
         uint32_t context = lives->ended[i].context;
         double sum = 0, sampled = lives->sampled[context];
         memset(assumed, 0, sizeof assumed);
         for (; i < lives->count && lives->ended[i].context == context; i++)
             watches[i - first] = lives->ended[i].watch;
-        detect_settle(&all, watches, i - first, sampled, amounts, odd ? NULL : assumed);
+        estimate_survival(&all, watches, i - first, sampled, amounts, odd ? NULL : assumed);
         for (size_t k = first; k < i; k++) {
             sums[odd ? context % 2 : lives->ended[k].late] += amounts[k - first];
             sum += amounts[k - first];
         }
-        for (unsigned age = 0; age < DETECT_AGES; age++) {
+        for (unsigned age = 0; age < ESTIMATE_AGES; age++) {
             sums[age > 0] += assumed[age];
             sum += assumed[age];
         }
@@ -1444,7 +1445,7 @@ static void renewal_chances_are_right(void **state)
             for (unsigned i = 0; i < SAMPLES; i++)
                 live_on(lives, i % LIFE_CONTEXTS, LONG);
             for (size_t i = 0; i < lives->count; i++) {
-                const struct detect_watch *watch = &lives->ended[i].watch;
+                const struct estimate_life *watch = &lives->ended[i].watch;
                 assert_true(watch->chance > 0 && watch->chance <= watch->entry);
                 if (!watch->trapped)
                     continue;

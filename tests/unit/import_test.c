@@ -7,7 +7,7 @@
 #include "detect/detect.h"
 #include "distance/distance.h"
 #include "import/import.h"
-#include "import/reuses.h"
+#include "estimate/estimate.h"
 #include "profile/profile.h"
 #include "mrc/mrc.h"
 #include "wire/wire.h"
@@ -1679,43 +1679,43 @@ static void costs_are_robust(void **state)
     uint32_t values[101];
     for (uint32_t i = 0; i < 101; i++)
         values[(i * 37) % 101] = i < 10 ? 1000000 + i : 2950 + i;
-    struct import_cost cost = import_cost(values, 101);
+    struct estimate_cost cost = estimate_cost(values, 101);
     /* Ten of them are interrupts: 2960 .. 3050 are left. */
     assert_float_equal(cost.ns, 3010, 1e-9);
     assert_float_equal(cost.floor_ns, 3 * 1.4826 * 25, 2 * 1.4826);
-    struct import_time time = import_time(&cost, 100000, 4);
+    struct estimate_time time = estimate_time(&cost, 100000, 4);
     assert_true(time.resolved && time.ns == 100000 - 4 * cost.ns);
     assert_true(time.floor_ns == 2 * cost.floor_ns);
-    time = import_time(&cost, 3100, 1);
+    time = estimate_time(&cost, 3100, 1);
     assert_true(!time.resolved && time.ns == 3100 - cost.ns);
-    time = import_time(&cost, 5, 1);
+    time = estimate_time(&cost, 5, 1);
     assert_true(!time.resolved && time.ns == 0);
     /* Skewed: the upper side counts. */
     uint32_t skewed[] = {1000, 1000, 1000, 1000, 1001, 1100, 1200, 1300};
-    assert_true(import_cost(skewed, 8).floor_ns > 3 * 1.4826 * 100);
-    cost = import_cost(values, 0);
-    assert_true(cost.ns == 0 && cost.floor_ns == 0 && import_time(&cost, 7, 1).resolved);
+    assert_true(estimate_cost(skewed, 8).floor_ns > 3 * 1.4826 * 100);
+    cost = estimate_cost(values, 0);
+    assert_true(cost.ns == 0 && cost.floor_ns == 0 && estimate_time(&cost, 7, 1).resolved);
 }
 
 /* The interval of the other programs holds a program nine times of ten, with and without its
    instruction mix; by one spread a third as wide it would not. */
 static void paces_hold_programs_left_out(void **state)
 {
-    struct import_pace_program others[64];
-    struct import_pace pace;
-    size_t count = import_pace_programs_count;
+    struct estimate_pace_program others[64];
+    struct estimate_pace pace;
+    size_t count = estimate_pace_programs_count;
     assert_true(count > 6 && count <= BASE_COUNT(others));
     for (int mixed = 0; mixed < 2; mixed++) {
         size_t held = 0, held_narrow = 0;
         double factor = 1;
         for (size_t i = 0; i < count; i++) {
-            const struct import_pace_program *left_out = &import_pace_programs[i];
+            const struct estimate_pace_program *left_out = &estimate_pace_programs[i];
             size_t kept = 0;
             for (size_t j = 0; j < count; j++)
-                if (strcmp(import_pace_programs[j].name, left_out->name) != 0)
-                    others[kept++] = import_pace_programs[j];
+                if (strcmp(estimate_pace_programs[j].name, left_out->name) != 0)
+                    others[kept++] = estimate_pace_programs[j];
             double density = mixed ? left_out->accesses / left_out->instructions : 0;
-            import_pace_of(others, kept, density, import_pace_machines, &pace);
+            estimate_pace_of(others, kept, density, estimate_pace_machines, &pace);
             factor = pace.high / pace.accesses_per_ns;
             double off = fabs(log(left_out->accesses / pace.accesses_per_ns));
             held += off <= log(factor);
@@ -1726,35 +1726,35 @@ static void paces_hold_programs_left_out(void **state)
         assert_true((double)held >= 0.9 * (double)count);
         assert_true((double)held_narrow < 0.8 * (double)count);
     }
-    import_pace(0, 0, 0, &pace);
+    estimate_pace(0, 0, 0, &pace);
     assert_non_null(strstr(pace.calibration, "programs measured elsewhere"));
     assert_null(strstr(pace.calibration, "mix"));
     double wide = pace.high / pace.low;
-    import_pace(0.3, 0, 0, &pace);
+    estimate_pace(0.3, 0, 0, &pace);
     assert_non_null(strstr(pace.calibration, ", by instruction mix"));
     assert_true(pace.low > 0 && pace.high / pace.low < wide);
     double middling = pace.accesses_per_ns;
-    import_pace(0.6, 0, 0, &pace);
+    estimate_pace(0.6, 0, 0, &pace);
     assert_float_equal(pace.accesses_per_ns, 2 * middling, 1e-9);
     double low = pace.low, estimated = pace.accesses_per_ns;
-    import_pace(0.6, 0.5, 0, &pace);
+    estimate_pace(0.6, 0.5, 0, &pace);
     assert_true(pace.low < low / 3 && pace.accesses_per_ns == estimated);
-    import_pace(0.6, 0.5, 2.5, &pace);
+    estimate_pace(0.6, 0.5, 2.5, &pace);
     assert_true(pace.low == 2.5 && pace.high == 2.5 && pace.accesses_per_ns == 2.5);
 }
 
 /* Context 5 has watches, 6 has none: what is assumed of it goes to the others' by 1 / chance. */
 static void settled_weights_add_up(void **state)
 {
-    struct import_use uses[] = {{.process = 1, .node = 5, .watchable = 10},
-                                {.process = 1, .node = 6, .watchable = 40}};
-    struct import_watch watches[] = {
+    struct estimate_use uses[] = {{.process = 1, .node = 5, .watchable = 10},
+                                  {.process = 1, .node = 6, .watchable = 40}};
+    struct estimate_watch watches[] = {
         {.use = 7, .weight = 3, .flags = WIRE_REUSE_FORESEEN, .entry = 1, .chance = 1},
         {.use = 7, .weight = 1, .entry = 1, .chance = 1},
         {.use = 7, .weight = 1, .entry = 0.25F, .chance = 0.25F},
     };
     double amounts[3], own[3], never[2];
-    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_true(estimate_amounts(uses, 2, 7, watches, 3, amounts, own, never));
     assert_true(amounts[0] == 3 && own[0] == 3);
     assert_float_equal(amounts[1] + amounts[2], 50, 1e-6);
     assert_float_equal(amounts[2] / amounts[1], 4, 1e-6);
@@ -1763,16 +1763,16 @@ static void settled_weights_add_up(void **state)
     assert_float_equal(never[0] + never[1], 0, 1e-6);
     /* The second one was armed still at the end. */
     watches[2].flags = WIRE_REUSE_OPEN;
-    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_true(estimate_amounts(uses, 2, 7, watches, 3, amounts, own, never));
     assert_float_equal(amounts[1], 10, 1e-6);
     assert_float_equal(never[0], 8, 1e-6);
     assert_float_equal(never[1], 32, 1e-6);
     /* Lost before it had waited for anything: it was watched for half an age. */
     watches[2].flags = WIRE_REUSE_LOST;
-    assert_true(import_settle(uses, 2, 7, watches, 3, amounts, own, never));
+    assert_true(estimate_amounts(uses, 2, 7, watches, 3, amounts, own, never));
     assert_true(amounts[2] == 0 && own[2] == 0);
     assert_float_equal(amounts[1], 50 / 3.0, 1e-6);
-    assert_true(import_settle(uses, 2, 7, NULL, 0, NULL, NULL, never));
+    assert_true(estimate_amounts(uses, 2, 7, NULL, 0, NULL, NULL, never));
     assert_true(never[0] == 10 && never[1] == 40);
 }
 
@@ -1780,8 +1780,8 @@ static void intervals_follow_what_is_known(void **state)
 {
     static double histogram[DISTANCE_BINS], known[DISTANCE_BINS];
     uint32_t first = distance_bin(64), end = distance_bin(1024);
-    struct import_interval intervals[] = {{first, end, 6}, {first, distance_bin(256), 4}};
-    import_spread(histogram, intervals, 2);
+    struct estimate_interval intervals[] = {{first, end, 6}, {first, distance_bin(256), 4}};
+    estimate_spread(histogram, intervals, 2);
     double sum = mrc_sum(histogram), upper = 0;
     for (uint32_t bin = distance_bin(512); bin < end; bin++)
         upper += histogram[bin];
@@ -1789,11 +1789,11 @@ static void intervals_follow_what_is_known(void **state)
     assert_true(upper > 0.2 && upper < 1.5); /* a quarter of 6, less what is drawn to the others */
     /* Known ones inside draw them all the more. */
     known[distance_bin(100)] = 50;
-    import_spread(known, intervals, 2);
+    estimate_spread(known, intervals, 2);
     assert_float_equal(mrc_sum(known), 60, 1e-9);
     assert_true(known[distance_bin(100)] > 57);
-    assert_float_equal(import_interval_mean(known, first, end), 100, 20);
-    assert_true(import_interval_mean((double[DISTANCE_BINS]){0}, 5, 7) == 5);
+    assert_float_equal(estimate_interval_mean(known, first, end), 100, 20);
+    assert_true(estimate_interval_mean((double[DISTANCE_BINS]){0}, 5, 7) == 5);
 }
 
 /* ---- live reuse: simulated ------------------------------------------------------------------- */

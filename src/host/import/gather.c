@@ -3,7 +3,7 @@
  * Adds the log up, in two passes: modules, threads and counters first, because any thread of a
  * process may have logged a module that another one's contexts name; then contexts and what is
  * found in them. Which record goes where is decided here and nothing else: tables.c enters what
- * every recording tells of, samples.c and lives.c what live ones sampled, exact.c what the
+ * every recording tells of, samples.c and reuse_samples.c what live ones sampled, exact.c what the
  * exact engine counted.
  *
  * Memory grows with the number of different contexts and pairs, not with the length of the log.
@@ -55,7 +55,7 @@ static bool visit_event(void *context, const struct import_frame *frame,
     case WIRE_SAMPLE: return import_live_sample(gather, frame, (const struct wire_sample *)record);
     case WIRE_TRAP: return import_live_trap(gather, (const struct wire_trap *)record);
     case WIRE_REUSE:
-        return import_lives_reuse(gather, frame->process, (const struct wire_reuse *)record);
+        return import_reuse_keep_watch(gather, frame->process, (const struct wire_reuse *)record);
     }
     return import_exact_visit(gather, frame, record);
 }
@@ -92,7 +92,7 @@ void import_gather_free(struct import_gather *gather)
                                     &gather->reuses_by_process, &gather->reuse_pairs_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         util_index_free(indices[i]);
-    import_lives_free(&gather->lives);
+    import_reuse_samples_free(&gather->reuse_samples);
     import_exact_paths_free(gather->paths);
     free(gather->mappings);
     free(gather->modules);

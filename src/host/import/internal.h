@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c by way of tables.c and samples.c; exact.c what
- * the exact engine counted; lives.c, reuses.c live reuse, with what reuses.h declares), naming what was found
+ * the exact engine counted; reuse_samples.c, reuse.c live reuse), naming what was found
  * (names.c), telling about the run (run.c). Paths come another way: instrumented.c reads what instrumented programs
  * left, paths.c puts what any engine counted in the profile's order.
  */
@@ -9,6 +9,7 @@
 #define HEADROOM_IMPORT_INTERNAL_H
 
 #include "distance/distance.h"
+#include "estimate/estimate.h"
 #include "import/import.h"
 #include "profile/profile.h"
 #include "util/util.h"
@@ -143,39 +144,15 @@ struct import_share {
     double claimed;    /* Σ 1 / chance */
 };
 
-/* ---- live reuse: what lives.c keeps of the records ---- */
+/* ---- live reuse: what reuse_samples.c keeps of the records ---- */
 
-/* Where samples of kind reuse were taken; sums of their weights. */
-struct import_use {
-    uint32_t process, node;
-    uint64_t samples;
-    double watchable; /* not foreseen: those were offered to the registers */
-    double density;   /* Σ accesses per instruction, of the `dense` samples that know it */
-    uint64_t dense;
-};
-
-/* A sample that was foreseen or watched: struct wire_reuse. */
-struct import_watch {
-    uint32_t use;    /* index into uses */
-    uint32_t reuse;  /* node; 0: none   */
-    uint32_t thread; /* index into profile->threads */
-    uint32_t flags, waited, traps;
-    float weight, entry, chance;
-    uint64_t elapsed_ns, accesses;
-};
-
-/* What one trap cost: struct wire_sample.trap_ns. */
-struct import_delivery {
-    uint32_t thread, ns;
-};
-
-struct import_lives {
-    struct import_use *uses;
+struct import_reuse_samples {
+    struct estimate_use *uses;
     size_t uses_count, uses_capacity;
     struct util_index uses_by_key;
-    struct import_watch *watches;
+    struct estimate_watch *watches;
     size_t watches_count, watches_capacity;
-    struct import_delivery *deliveries;
+    struct estimate_delivery *deliveries;
     size_t deliveries_count, deliveries_capacity;
 };
 
@@ -207,7 +184,7 @@ struct import_gather {
     size_t shares_capacity;
     struct import_distances *distances;
     size_t distances_capacity;
-    struct import_lives lives;
+    struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
     bool spans;  /* what was timed is in a region beside the log (import_spans)    */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
@@ -280,17 +257,17 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind);
 /* ---- live reuse --------------------------------------------------------------------------- */
 
 /* Keeps what records of kind reuse say; node: where the sample was taken. False: no memory. */
-bool import_lives_sample(struct import_gather *gather, uint32_t process, uint32_t node,
+bool import_reuse_keep_sample(struct import_gather *gather, uint32_t process, uint32_t node,
                          const struct wire_sample *record);
-bool import_lives_reuse(struct import_gather *gather, uint32_t process,
+bool import_reuse_keep_watch(struct import_gather *gather, uint32_t process,
                         const struct wire_reuse *record);
-void import_lives_free(struct import_lives *lives);
+void import_reuse_samples_free(struct import_reuse_samples *lives);
 
 /*
  * After import_describe, which repairs the threads' counters: the rows of reuse, its histograms,
  * pairs and paces. run may be NULL: nothing is known.
  */
-bool import_lives_finish(struct import_gather *gather, const struct import_run *run);
+bool import_reuse_finish(struct import_gather *gather, const struct import_run *run);
 
 /* ---- exact engine ------------------------------------------------------------------------- */
 

@@ -45,7 +45,7 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
     profile->sampled[item].armed += armed;
     profile->sampled[item].weight += (double)record->weight;
     return record->kind != PROFILE_REUSE ||
-           import_lives_sample(gather, frame->process, node, record);
+           import_reuse_keep_sample(gather, frame->process, node, record);
 }
 
 /* By its chance until import_live_share brings the sums to the scale of samples. */

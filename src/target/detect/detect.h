@@ -97,7 +97,7 @@ struct detect_finding {
 };
 
 /* A watch that ended without a verdict, because it was replaced or given up. It tells how long
-   samples of its context wait at least: see detect_settle. */
+   samples of its context wait at least: see estimate/estimate.h. */
 struct detect_lost {
     uint8_t kind;
     uint32_t context_id;
@@ -217,59 +217,5 @@ void detect_abandon(struct detect *detect, unsigned index);
  */
 bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
                        const struct detect_touch *touch, float fp_tolerance);
-
-/* ---- settling: after the run, when all watches are known (settle.c) ----------------------- */
-
-/*
- * How many samples does each trap stand for, knowing also the watches that were lost?
- * Sums of 1 / chance scatter, because one late trap stands for thousands; sharing out
- * a context's samples among its own traps tames that, but where it had no late trap by chance, and that is
- * the rule when a late trap is one in thousands, all samples go to the soon ones: more samples do
- * not help.
- * Lost watches tell what is missing: at each age how many samples wait still. So this
- * is an estimate of lifetimes under censoring (Kaplan and Meier 1958; with several outcomes Aalen and
- * Johansen 1978): of the samples of a context that reach an age, the share that trap there is
- * that of its watches, each for 1 / chance. At ages where no watch of the context was left,
- * all contexts' watches say how many samples trap; what they find there is taken to be as in the
- * context's own traps. Between the two a context's own word counts as the number of its
- * watches to one.
- *
- * Ages are in samples taken while the watch was armed, since only these make watches lost. All
- * watches of one call are of one kind.
- */
-struct detect_watch {
-    uint32_t waited;
-    bool trapped;       /* with a verdict; else lost, or armed at the end */
-    float weight;       /* of the sample                                  */
-    float samples;      /* if trapped: of the finding                     */
-    float entry, chance; /* 0 < chance <= entry <= 1                      */
-};
-
-/* Ages below 8 each, then four an octave. */
-enum { DETECT_AGES = 8 + 29 * 4 };
-static inline unsigned detect_age(uint32_t waited)
-{
-    if (waited < 8)
-        return waited;
-    unsigned octave = 31U - (unsigned)__builtin_clz(waited);
-    return (octave - 1) * 4 + (waited >> (octave - 2) & 3);
-}
-
-/* By age: watches that reached it; those and the traps in it, each for weight / chance. Zeroed
-   memory is the empty set. */
-struct detect_ages {
-    double watched[DETECT_AGES], waiting[DETECT_AGES], trapped[DETECT_AGES];
-};
-void detect_ages_add(struct detect_ages *ages, const struct detect_watch *watch);
-
-/*
- * watches: of one context; sampled: the weight of all its samples. all: of all contexts' watches.
- * Fills amounts[i], 0 for a watch that was lost. What had to be assumed goes by age to
- * assumed[DETECT_AGES], or if that is NULL to the context's traps in proportion to their
- * `samples`, nowhere without any. The sum is never more than `sampled`; what it lacks is
- * the samples that never trap.
- */
-void detect_settle(const struct detect_ages *all, const struct detect_watch *watches, size_t count,
-                   double sampled, double *amounts, double *assumed);
 
 #endif

@@ -14,7 +14,7 @@
  * accesses and more, alone or together with it; a free exponent.
  *
  * Processors differ, and kinds of programs that were not measured: what they add is a guess,
- * import_pace_machines. With it the interval holds eight versions of four kernels as well
+ * estimate_pace_machines. With it the interval holds eight versions of four kernels as well
  * (bench/cases), vectorised ones among them, which none of the programs is.
  *
  * Where data come from far, memory may take the time: a random graph and a walk down columns made
@@ -22,14 +22,14 @@
  * reuses far; streams, which are fetched ahead, lose nothing. Samples do not distinguish these, so
  * the estimate stays, and the interval reaches down the further the more reuses are far.
  */
-#include "import/reuses.h"
+#include "estimate/estimate.h"
 
 #include <math.h>
 #include <stdio.h>
 
 /* Accesses and instructions a nanosecond: counted by the exact engine and by cachegrind, over user
    time without either. */
-const struct import_pace_program import_pace_programs[] = {
+const struct estimate_pace_program estimate_pace_programs[] = {
     {"bzip2", 2.91, 9.18},   {"gzip", 1.18, 5.51},     {"zstd", 3.93, 8.76},
     {"xz", 1.59, 5.30},      {"zopfli", 4.83, 11.91},  {"lua", 3.60, 9.50},
     {"sqlite3", 3.43, 8.19}, {"tcc", 4.09, 9.21},      {"mawk", 1.28, 3.44},
@@ -39,9 +39,9 @@ const struct import_pace_program import_pace_programs[] = {
     {"lbfgsb", 2.90, 7.91},  {"gradient", 1.50, 4.69}, {"multigrid", 1.93, 7.40},
     {"shallow", 2.82, 6.06}, {"numeric", 5.60, 14.21},
 };
-const size_t import_pace_programs_count = BASE_COUNT(import_pace_programs);
+const size_t estimate_pace_programs_count = BASE_COUNT(estimate_pace_programs);
 
-const double import_pace_machines = 0.42;
+const double estimate_pace_machines = 0.42;
 
 /* 95 % quantile of Student's distribution (Hill 1970, to a per mille from five degrees on). */
 static double student(double degrees)
@@ -51,8 +51,8 @@ static double student(double degrees)
     return z + (z3 + z) / (4 * degrees) + (5 * z5 + 16 * z3 + 3 * z) / (96 * degrees * degrees);
 }
 
-void import_pace_of(const struct import_pace_program *programs, size_t count, double density,
-                    double spread, struct import_pace *pace)
+void estimate_pace_of(const struct estimate_pace_program *programs, size_t count, double density,
+                      double spread, struct estimate_pace *pace)
 {
     double sum = 0, squares = 0, n = (double)count;
     for (size_t i = 0; i < count; i++)
@@ -72,16 +72,16 @@ void import_pace_of(const struct import_pace_program *programs, size_t count, do
 /* What brings both of the kernels above, and twelve more versions of such (bench/cases), inside. */
 static const double far_cost = 6;
 
-void import_pace(double density, double far, double given, struct import_pace *pace)
+void estimate_pace(double density, double far, double given, struct estimate_pace *pace)
 {
-    *pace = (struct import_pace){.accesses_per_ns = given, .low = given, .high = given};
+    *pace = (struct estimate_pace){.accesses_per_ns = given, .low = given, .high = given};
     if (given > 0) {
         snprintf(pace->calibration, sizeof pace->calibration, "given by --access-rate");
         return;
     }
-    import_pace_of(import_pace_programs, import_pace_programs_count, density, import_pace_machines,
-                   pace);
+    estimate_pace_of(estimate_pace_programs, estimate_pace_programs_count, density,
+                     estimate_pace_machines, pace);
     pace->low /= 1 + far_cost * far;
     snprintf(pace->calibration, sizeof pace->calibration, "from %zu programs measured elsewhere%s",
-             import_pace_programs_count, density > 0 ? ", by instruction mix" : "");
+             estimate_pace_programs_count, density > 0 ? ", by instruction mix" : "");
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Settling: what traps stand for, from all watches of a run (detect.h). For the host after
- * the run; not part of the agent.
+ * What traps stand for, from all watches of a context and a run (estimate.h).
  *
  * A watch that trapped or was lost at some age was watched at every younger one, too. What it
  * stands for grows with its age: 1 / chance in a reservoir grows by the same amount with each
@@ -9,17 +8,16 @@
  * lost it counts as watched for half, as in a life table; else all that are left at the oldest
  * age would seem to trap, and nothing never.
  */
-#include "detect/detect.h"
-
+#include "estimate/estimate.h"
 /* Smallest number of samples waited of an age. */
 static double age_low(unsigned age)
 {
     return age < 8 ? age : (double)(4 + age % 4) * (double)(UINT64_C(1) << (age / 4 - 1));
 }
 
-void detect_ages_add(struct detect_ages *ages, const struct detect_watch *watch)
+void estimate_life_table_add(struct estimate_life_table *ages, const struct estimate_life *watch)
 {
-    unsigned last = detect_age(watch->waited);
+    unsigned last = estimate_age(watch->waited);
     double first = 1 / (double)watch->entry, end = 1 / (double)watch->chance;
     for (unsigned age = 0; age < last; age++) {
         double share = age_low(age) / watch->waited;
@@ -33,17 +31,17 @@ void detect_ages_add(struct detect_ages *ages, const struct detect_watch *watch)
         ages->trapped[last] += (double)watch->weight * end;
 }
 
-static double hazard(const struct detect_ages *ages, unsigned age)
+static double hazard(const struct estimate_life_table *ages, unsigned age)
 {
     return ages->waiting[age] > 0 ? ages->trapped[age] / ages->waiting[age] : 0;
 }
 
 /* By age: what a trap stands for per weight / chance, and what has to be assumed. */
-static void survive(const struct detect_ages *all, const struct detect_ages *own, double sampled,
-                    double *scale, double *assumed)
+static void survive(const struct estimate_life_table *all, const struct estimate_life_table *own,
+                    double sampled, double *scale, double *assumed)
 {
     double left = sampled;
-    for (unsigned age = 0; age < DETECT_AGES; age++) {
+    for (unsigned age = 0; age < ESTIMATE_AGES; age++) {
         double trust = own->watched[age] / (own->watched[age] + 1);
         double seen = left * trust * hazard(own, age);
         scale[age] = own->trapped[age] > 0 ? seen / own->trapped[age] : 0;
@@ -53,11 +51,11 @@ static void survive(const struct detect_ages *all, const struct detect_ages *own
     }
 }
 
-static void share_out(const struct detect_watch *watches, size_t count, const double *assumed,
+static void share_out(const struct estimate_life *watches, size_t count, const double *assumed,
                       double *amounts)
 {
     double sum = 0, samples = 0;
-    for (unsigned age = 0; age < DETECT_AGES; age++)
+    for (unsigned age = 0; age < ESTIMATE_AGES; age++)
         sum += assumed[age];
     for (size_t i = 0; i < count; i++)
         samples += watches[i].trapped ? (double)watches[i].samples : 0;
@@ -65,18 +63,18 @@ static void share_out(const struct detect_watch *watches, size_t count, const do
         amounts[i] += watches[i].trapped ? sum * (double)watches[i].samples / samples : 0;
 }
 
-void detect_settle(const struct detect_ages *all, const struct detect_watch *watches, size_t count,
-                   double sampled, double *amounts, double *assumed)
+void estimate_survival(const struct estimate_life_table *all, const struct estimate_life *watches,
+                       size_t count, double sampled, double *amounts, double *assumed)
 {
-    struct detect_ages own = {0};
-    double scale[DETECT_AGES], by_age[DETECT_AGES];
+    struct estimate_life_table own = {0};
+    double scale[ESTIMATE_AGES], by_age[ESTIMATE_AGES];
     for (size_t i = 0; i < count; i++)
-        detect_ages_add(&own, &watches[i]);
+        estimate_life_table_add(&own, &watches[i]);
     survive(all, &own, sampled, scale, assumed ? assumed : by_age);
     for (size_t i = 0; i < count; i++) {
-        const struct detect_watch *watch = &watches[i];
+        const struct estimate_life *watch = &watches[i];
         double claimed = (double)watch->weight / (double)watch->chance;
-        amounts[i] = watch->trapped ? claimed * scale[detect_age(watch->waited)] : 0;
+        amounts[i] = watch->trapped ? claimed * scale[estimate_age(watch->waited)] : 0;
     }
     if (!assumed)
         share_out(watches, count, by_age, amounts);

@@ -15,7 +15,7 @@
  * Rejected: the smallest cost instead of the median. It would leave every short time too long by
  * the usual delay.
  */
-#include "import/reuses.h"
+#include "estimate/estimate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -35,10 +35,10 @@ static double quantile(const uint32_t *sorted, size_t count, double share)
     return sorted[below] + (at - (double)below) * ((double)sorted[above] - sorted[below]);
 }
 
-struct import_cost import_cost(uint32_t *values, size_t count)
+struct estimate_cost estimate_cost(uint32_t *values, size_t count)
 {
     if (count == 0)
-        return (struct import_cost){0};
+        return (struct estimate_cost){0};
     qsort(values, count, sizeof *values, compare_ns);
     double median = quantile(values, count, 0.5);
     double upper = quantile(values, count, 0.75) - median;
@@ -46,12 +46,13 @@ struct import_cost import_cost(uint32_t *values, size_t count)
         values[i] = (uint32_t)fabs((double)values[i] - median);
     qsort(values, count, sizeof *values, compare_ns);
     double deviation = normal_mad * fmax(quantile(values, count, 0.5), upper);
-    return (struct import_cost){median, 3 * deviation};
+    return (struct estimate_cost){median, 3 * deviation};
 }
 
-struct import_time import_time(const struct import_cost *cost, uint64_t elapsed_ns, uint32_t traps)
+struct estimate_time estimate_time(const struct estimate_cost *cost, uint64_t elapsed_ns,
+                                   uint32_t traps)
 {
     double floor_ns = cost->floor_ns * sqrt(traps);
     double ns = fmax(0, (double)elapsed_ns - traps * cost->ns);
-    return (struct import_time){ns, floor_ns, ns > floor_ns};
+    return (struct estimate_time){ns, floor_ns, ns > floor_ns};
 }

@@ -9,7 +9,7 @@
  * (Turnbull 1976: each round hands a weight out in proportion to the histogram so far). Few rounds:
  * where nothing is known, the even spread stays; many would pile everything on single bins.
  */
-#include "import/reuses.h"
+#include "estimate/estimate.h"
 
 #include "mrc/mrc.h"
 
@@ -23,7 +23,7 @@ static double log_width(uint32_t bin)
     return log(end) - log(fmax(low, 0.5)); /* distance 0 occurs nowhere */
 }
 
-static void spread_evenly(double *histogram, const struct import_interval *interval)
+static void spread_evenly(double *histogram, const struct estimate_interval *interval)
 {
     double whole = 0;
     for (uint32_t bin = interval->first; bin < interval->end; bin++)
@@ -34,7 +34,7 @@ static void spread_evenly(double *histogram, const struct import_interval *inter
 
 /* What each interval hands to a bin is weight / (histogram in the interval) × histogram[bin]: the
    first factor is added up over the intervals around the bin, by its changes. */
-static void agree(const double *known, double *histogram, const struct import_interval *intervals,
+static void agree(const double *known, double *histogram, const struct estimate_interval *intervals,
                   size_t count)
 {
     double below[DISTANCE_BINS + 1] = {0}, change[DISTANCE_BINS + 1] = {0}, factor = 0;
@@ -52,7 +52,7 @@ static void agree(const double *known, double *histogram, const struct import_in
     }
 }
 
-void import_spread(double *histogram, const struct import_interval *intervals, size_t count)
+void estimate_spread(double *histogram, const struct estimate_interval *intervals, size_t count)
 {
     double known[DISTANCE_BINS];
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++)
@@ -63,7 +63,7 @@ void import_spread(double *histogram, const struct import_interval *intervals, s
         agree(known, histogram, intervals, count);
 }
 
-double import_interval_mean(const double *histogram, uint32_t first, uint32_t end)
+double estimate_interval_mean(const double *histogram, uint32_t first, uint32_t end)
 {
     double sum = 0, weight = 0;
     for (uint32_t bin = first; bin < end; bin++) {
