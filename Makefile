@@ -55,7 +55,7 @@ deb: | setup-deb
 	@tools/deb build-deb
 
 check-format: | setup-test
-	@find src tests examples -name '*.c' -o -name '*.cpp' | xargs clang-format --dry-run -Werror
+	@tools/format --check
 
 # Host code with AddressSanitizer and UndefinedBehaviorSanitizer, and its tests.
 sanitize: | setup-test

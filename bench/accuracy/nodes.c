@@ -62,7 +62,7 @@ static bool has_room(uint32_t **items, size_t *capacity, uint32_t index)
 
 bool nodes_define(struct nodes *nodes, const struct wire_trace_event *event)
 {
-    if (nodes->count >= MOST_NODES || !grow(nodes) ||
+    if (nodes->count >= NODES_MAX || !grow(nodes) ||
         !has_room(&nodes->own, &nodes->own_capacity, event->id))
         return false;
     if (!nodes->count)
@@ -82,7 +82,7 @@ bool nodes_define(struct nodes *nodes, const struct wire_trace_event *event)
 
 bool nodes_module(struct nodes *nodes, const struct wire_trace_event *event)
 {
-    if (event->id >= MOST_MODULES)
+    if (event->id >= MODULES_MAX)
         return true;
     free(nodes->paths[event->id]);
     nodes->paths[event->id] = strdup((const char *)event->value);
@@ -97,12 +97,12 @@ bool nodes_module(struct nodes *nodes, const struct wire_trace_event *event)
 bool nodes_counts(const struct nodes *nodes, uint32_t number)
 {
     uint32_t module = nodes->nodes[nodes_own(nodes, number)].module;
-    return !nodes->chosen || (module < MOST_MODULES && nodes->is_chosen[module]);
+    return !nodes->chosen || (module < MODULES_MAX && nodes->is_chosen[module]);
 }
 
 void nodes_free(struct nodes *nodes)
 {
-    for (size_t i = 0; i < MOST_MODULES; i++)
+    for (size_t i = 0; i < MODULES_MAX; i++)
         free(nodes->paths[i]);
     free(nodes->nodes);
     free(nodes->slots);

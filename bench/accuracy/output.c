@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-enum { MOST_LISTED = 20 };
+enum { LISTED_MAX = 20 };
 
 static void number(FILE *out, const char *key, double value)
 {
@@ -60,7 +60,7 @@ static void write_node(FILE *out, const char *key, const struct nodes *nodes, ui
 {
     static const struct node nowhere;
     const struct node *node = number < nodes->count ? &nodes->nodes[number] : &nowhere;
-    const char *path = node->module < MOST_MODULES ? nodes->paths[node->module] : NULL;
+    const char *path = node->module < MODULES_MAX ? nodes->paths[node->module] : NULL;
     fprintf(out, "\"%s\":{\"node\":%u,\"address\":\"0x%lx\",", key, number, node->address);
     string(out, "module", path ? path : "");
     fputs("}", out);
@@ -69,7 +69,7 @@ static void write_node(FILE *out, const char *key, const struct nodes *nodes, ui
 static void write_pairs(FILE *out, const struct nodes *nodes, const struct ranked *ranked)
 {
     fprintf(out, "\"top\":%zu,\"pairs\":[", ranked->top);
-    for (size_t i = 0; i < MOST_LISTED && ranked->order[i]; i++) {
+    for (size_t i = 0; i < LISTED_MAX && ranked->order[i]; i++) {
         const struct tally_entry *entry = ranked->order[i];
         fputs(i ? ",{" : "{", out);
         write_node(out, "first", nodes, tally_first(entry));

@@ -117,7 +117,7 @@ bool sampler_init(struct sampler *sampler, const struct sampler_settings *settin
 {
     *sampler = (struct sampler){.settings = *settings, .simulation = simulation};
     sampler->random.state = seed;
-    size_t bytes = (size_t)MOST_NODES * sizeof *sampler->contexts;
+    size_t bytes = (size_t)NODES_MAX * sizeof *sampler->contexts;
     void *contexts = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (contexts == MAP_FAILED)
@@ -129,7 +129,7 @@ bool sampler_init(struct sampler *sampler, const struct sampler_settings *settin
 void sampler_free(struct sampler *sampler)
 {
     if (sampler->contexts)
-        munmap(sampler->contexts, (size_t)MOST_NODES * sizeof *sampler->contexts);
+        munmap(sampler->contexts, (size_t)NODES_MAX * sizeof *sampler->contexts);
     for (struct slot *slot = sampler->slots, *next; slot; slot = next) {
         next = slot->next;
         free(slot);

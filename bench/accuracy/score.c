@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const double top_share = 0.9;
-enum { PAPER_FIRST_SHIFT = 12, EDIT_MOST = 2000 };
+enum { PAPER_FIRST_SHIFT = 12, EDIT_MAX = 2000 };
 
 void score_paper_bins(const double *fine, double *bins)
 {
@@ -231,7 +231,7 @@ bool score_top(const struct ranked *truth, const struct tally *estimate, enum me
     size_t compared = found < top ? found : top;
     *score = (struct top_score){.top = top, .found = found, .edit_distance = NAN};
     score->overlap = (double)common(&truth->top_set, seen, compared) / (double)top;
-    if (top <= EDIT_MOST)
+    if (top <= EDIT_MAX)
         score->edit_distance =
             (double)edit_distance(truth->order, top, seen, compared) / (double)top;
     compare_weights(truth, estimate, method, score);

@@ -11,14 +11,14 @@
 
 enum {
     FEW_BYTES = 4096,
-    MOST_PERIODS = 16,
-    IGNORED_MOST = 24 /* the agent's */
+    PERIODS_MAX = 16,
+    IGNORED_MAX = 24 /* the agent's */
 };
 
 struct options {
     const char *trace, *pattern, *output, *name, *copy, *module;
     uint64_t accesses, seed, most, control;
-    uint64_t periods[MOST_PERIODS];
+    uint64_t periods[PERIODS_MAX];
     size_t periods_count;
     unsigned repeats;
     uint8_t fault;
@@ -121,17 +121,17 @@ static void renew_next(struct simulation *simulation, unsigned direction)
 
 static bool init_samplers(struct simulation *simulation, const struct options *options)
 {
-    enum { MOST_SETTINGS = 64 };
+    enum { SETTINGS_MAX = 64 };
     size_t groups = options->periods_count * options->repeats;
-    simulation->samplers = allocate(groups * MOST_SETTINGS, sizeof *simulation->samplers);
+    simulation->samplers = allocate(groups * SETTINGS_MAX, sizeof *simulation->samplers);
     for (unsigned i = 0; i < 2; i++)
         simulation->clocks[i] = allocate(groups, sizeof *simulation->clocks[i]);
     for (size_t group = 0; group < groups; group++) {
-        struct sampler_settings list[MOST_SETTINGS];
+        struct sampler_settings list[SETTINGS_MAX];
         struct sampler_settings common = {.period = options->periods[group / options->repeats],
                                           .repeat = (unsigned)(group % options->repeats),
                                           .fault = options->fault,
-                                          .ignored_limit = IGNORED_MOST,
+                                          .ignored_limit = IGNORED_MAX,
                                           .fp_tolerance = options->fp_tolerance};
         size_t count = list_settings(options, common, list);
         struct sampler *first = &simulation->samplers[simulation->samplers_count];
@@ -224,7 +224,7 @@ static bool in_range(struct simulation *simulation, const struct wire_trace_even
 static void on_access(struct simulation *simulation, const struct wire_trace_event *event,
                       bool store)
 {
-    if (!in_range(simulation, event, WIRE_TRACE_MOST_BYTES))
+    if (!in_range(simulation, event, WIRE_TRACE_BYTES_MAX))
         return;
     bool foreign = simulation->truth.foreign[event->id];
     simulation->now += !foreign;
@@ -360,7 +360,7 @@ static bool parse_periods(const char *text, struct options *options)
         errno = 0;
         unsigned long long period = strtoull(text, &end, 10);
         if (errno || end == text || (*end && *end != ',') || period < 1 || period > 1ULL << 40 ||
-            options->periods_count == MOST_PERIODS)
+            options->periods_count == PERIODS_MAX)
             return false;
         options->periods[options->periods_count++] = period;
         text = end + (*end == ',');
@@ -409,7 +409,7 @@ enum option_code {
     OPTION_ACCESSES,
     OPTION_PATTERN,
     OPTION_COPY,
-    OPTION_MOST,
+    OPTION_MAX,
     OPTION_CONTROL,
     OPTION_MODULE,
 };
@@ -420,7 +420,7 @@ static bool take_option(int option, struct options *options)
     switch (option) {
     case 'o': options->output = optarg; return true;
     case OPTION_NAME: options->name = optarg; return true;
-    case OPTION_MOST: return parse_number(optarg, UINT64_MAX, &options->most);
+    case OPTION_MAX: return parse_number(optarg, UINT64_MAX, &options->most);
     case OPTION_CONTROL: return parse_number(optarg, UINT64_MAX, &options->control);
     case OPTION_MODULE: options->module = optarg; return true;
     case OPTION_COPY: options->copy = optarg; return true;
@@ -459,7 +459,7 @@ static bool parse(int argc, char **argv, struct options *options)
         {"fault", required_argument, NULL, OPTION_FAULT},
         {"accesses", required_argument, NULL, OPTION_ACCESSES},
         {"pattern", required_argument, NULL, OPTION_PATTERN},
-        {"most", required_argument, NULL, OPTION_MOST},
+        {"most", required_argument, NULL, OPTION_MAX},
         {"control", required_argument, NULL, OPTION_CONTROL},
         {"copy", required_argument, NULL, OPTION_COPY},
         {"module", required_argument, NULL, OPTION_MODULE},

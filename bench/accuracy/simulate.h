@@ -39,8 +39,8 @@ enum {
     /* Valgrind gives programs addresses below 128 GiB. Not as much as shadow takes: with the image it
        reserves 12 bytes an address, and 16 TiB of that are more than a process has. */
     ADDRESS_BITS = 37,
-    MOST_NODES = 1 << 24,
-    MOST_MODULES = 1 << 12,       /* whose paths are kept */
+    NODES_MAX = 1 << 24,
+    MODULES_MAX = 1 << 12, /* whose paths are kept */
 };
 
 /* ---- source.c ---------------------------------------------------------------------------- */
@@ -73,15 +73,15 @@ struct node {
 
 /* Zeroed memory is the empty set. */
 struct nodes {
-    struct node *nodes;    /* from 1 */
+    struct node *nodes; /* from 1 */
     size_t count;
-    uint32_t *slots;       /* hash table of numbers of nodes */
+    uint32_t *slots; /* hash table of numbers of nodes */
     size_t slots_count;
-    uint32_t *own;         /* by the trace's number */
+    uint32_t *own; /* by the trace's number */
     size_t own_capacity;
-    char *paths[MOST_MODULES];
-    const char *chosen;    /* file name of the module whose accesses count; NULL: all do */
-    bool is_chosen[MOST_MODULES];
+    char *paths[MODULES_MAX];
+    const char *chosen; /* file name of the module whose accesses count; NULL: all do */
+    bool is_chosen[MODULES_MAX];
 };
 
 /* Takes a NODE event; false: no memory, or too many. */
@@ -101,11 +101,11 @@ void nodes_free(struct nodes *nodes);
 
 /* How traps are turned into amounts; see detect/detect.h, struct detect_finding. */
 enum method {
-    METHOD_NONE,    /* every trap counts for its own sample             */
-    METHOD_PAPER,   /* for all samples of its context since the last    */
+    METHOD_NONE,    /* every trap counts for its own sample */
+    METHOD_PAPER,   /* for all samples of its context since the last */
     METHOD_SHARED,  /* a context's samples shared in proportion to 1 / chance (what is in use) */
-    METHOD_INVERSE, /* 1 / chance                                       */
-    METHOD_SETTLED, /* from all watches, lost ones too: estimate_survival   */
+    METHOD_INVERSE, /* 1 / chance */
+    METHOD_SETTLED, /* from all watches, lost ones too: estimate_survival */
     METHODS
 };
 extern const char *const method_names[METHODS];
@@ -143,12 +143,12 @@ struct slot;
 
 /* One simulated debug register that is armed. */
 struct watch {
-    uint64_t low, high;   /* bytes [low, high) are watched; within one block of its table */
-    uint64_t key;         /* its block                                     */
-    uint8_t directions;   /* DETECT_LOADS | DETECT_STORES that it fires on */
-    uint8_t index;        /* register of the sampler                       */
-    float weight;         /* of the sample                                 */
-    uint64_t since;       /* access number of the sample                   */
+    uint64_t low, high; /* bytes [low, high) are watched; within one block of its table */
+    uint64_t key;       /* its block */
+    uint8_t directions; /* DETECT_LOADS | DETECT_STORES that it fires on */
+    uint8_t index;      /* register of the sampler */
+    float weight;       /* of the sample */
+    uint64_t since;     /* access number of the sample */
     struct slot *slot;
     struct watch *next;
 };
@@ -191,7 +191,7 @@ size_t watch_find(const struct watch_table *table, uint64_t address, uint64_t by
 
 /* An access as samplers see it. */
 struct access {
-    uint64_t address, bytes, now;  /* now: number of the access, from 1; kernel: of the last one */
+    uint64_t address, bytes, now; /* now: number of the access, from 1; kernel: of the last one */
     uint32_t node;
     uint8_t direction, element;
     bool kernel;
@@ -210,7 +210,7 @@ struct slot {
     struct sampler *sampler;
     struct detect detect;
     struct watch watches[DETECT_MAX_REGISTERS];
-    struct slot *next;            /* all of the sampler  */
+    struct slot *next; /* all of the sampler */
     struct slot *next_idle;
 };
 
@@ -218,11 +218,11 @@ enum sampler_watch { WATCH_BYTE = 0, WATCH_WORD = 3, WATCH_LINE = 6 };
 
 struct sampler_settings {
     uint64_t period;
-    uint8_t kinds;         /* bits, as in detect_options */
-    uint8_t registers;     /* UNLIMITED: every sample is watched until it traps */
+    uint8_t kinds;     /* bits, as in detect_options */
+    uint8_t registers; /* UNLIMITED: every sample is watched until it traps */
     uint8_t fault, policy;
-    bool reuse;            /* measures time distances: any touch is one */
-    enum sampler_watch watch; /* log2 of what is watched, in bytes     */
+    bool reuse;               /* measures time distances: any touch is one */
+    enum sampler_watch watch; /* log2 of what is watched, in bytes */
     unsigned repeat;
     uint32_t ignored_limit;
     float fp_tolerance;
@@ -232,10 +232,10 @@ struct simulation;
 
 /* A watch that ended, and what it found if it trapped. */
 struct ended {
-    uint32_t context, second;     /* nodes of watch and trap */
+    uint32_t context, second; /* nodes of watch and trap */
     uint8_t kind;
     bool waste;
-    uint16_t bin;                 /* reuse: of the distance  */
+    uint16_t bin; /* reuse: of the distance */
     uint32_t bytes;
     struct estimate_life watch;
 };
@@ -244,16 +244,17 @@ struct sampler {
     struct sampler_settings settings;
     struct base_random random;
     struct simulation *simulation;
-    struct context *contexts;     /* by node, touched as needed */
-    struct slot *slots;           /* one, or as many as were ever needed at once */
-    struct slot *idle;            /* of the UNLIMITED: those without a watch     */
-    struct tally pairs[DETECT_REUSE]; /* reuse: [0], amounts in waste   */
-    struct tally bins;            /* reuse: (use node, distance bin)   */
-    struct ended *ended;          /* in order of their ends; after sampler_settle of contexts */
+    struct context *contexts;         /* by node, touched as needed */
+    struct slot *slots;               /* one, or as many as were ever needed at once */
+    struct slot *idle;                /* of the UNLIMITED: those without a watch */
+    struct tally pairs[DETECT_REUSE]; /* reuse: [0], amounts in waste */
+    struct tally bins;                /* reuse: (use node, distance bin) */
+    struct ended *ended;              /* in order of their ends; after sampler_settle of contexts */
     size_t ended_count, ended_capacity;
-    uint64_t now;                 /* of the sample being taken         */
-    double sampled, attributed, settled; /* weights: of all samples, METHOD_PAPER and _SETTLED of all traps */
-    struct detect_counts counts;  /* after sampler_settle: sums over its slots */
+    uint64_t now; /* of the sample being taken */
+    /* weights: of all samples, METHOD_PAPER and _SETTLED of all traps */
+    double sampled, attributed, settled;
+    struct detect_counts counts; /* after sampler_settle: sums over its slots */
 };
 
 bool sampler_init(struct sampler *sampler, const struct sampler_settings *settings,
@@ -282,10 +283,10 @@ extern const unsigned unit_shifts[UNITS];
 
 /* A tally of true pairs in order, made once for the comparison with hundreds of samplers. */
 struct ranked {
-    const struct tally_entry **order; /* by waste; NULL at the end                    */
-    size_t top;                       /* pairs that cover 90 % of the waste           */
-    struct tally top_set;             /* the keys of these                            */
-    double waste, fraction;           /* in all; waste / (waste + use), may be NAN    */
+    const struct tally_entry **order; /* by waste; NULL at the end */
+    size_t top;                       /* pairs that cover 90 % of the waste */
+    struct tally top_set;             /* the keys of these */
+    double waste, fraction;           /* in all; waste / (waste + use), may be NAN */
 };
 
 struct truth {
@@ -295,13 +296,13 @@ struct truth {
     /* By id of the trace. Own ids are by direction, too: a system call's id may serve both. */
     uint32_t *own[2], *nodes;
     uint8_t *elements;
-    bool *foreign;             /* merely touches: judged and measured is what counted accesses do */
+    bool *foreign; /* merely touches: judged and measured is what counted accesses do */
     /* By own id, 1 .. ids_used - 1. */
     uint32_t *own_nodes;
     uint8_t *own_stores;
     bool *own_foreign;
     uint32_t ids_used;
-    uint8_t *image;            /* memory of the program, as far as seen, by address */
+    uint8_t *image;                   /* memory of the program, as far as seen, by address */
     struct tally pairs[DETECT_REUSE]; /* by nodes, [METHOD_NONE]; after truth_settle */
     struct tally reuses[UNITS];
     struct ranked ranked_pairs[DETECT_REUSE], ranked_reuses[UNITS];
@@ -333,11 +334,11 @@ double score_similarity(const double *truth, const double *estimate);
 double score_similarity_windowed(const double *truth, const double *estimate);
 
 struct top_score {
-    size_t top;               /* pairs that cover 90 % of the true waste          */
-    size_t found;             /* pairs with estimated waste                       */
-    double overlap;           /* of the estimate's top as many, share that is in the true top */
-    double rank_correlation;  /* Spearman, over the true top; NAN if top < 2      */
-    double edit_distance;     /* of the two orders, per pair; NAN if top is too large */
+    size_t top;              /* pairs that cover 90 % of the true waste */
+    size_t found;            /* pairs with estimated waste */
+    double overlap;          /* of the estimate's top as many, share that is in the true top */
+    double rank_correlation; /* Spearman, over the true top; NAN if top < 2 */
+    double edit_distance;    /* of the two orders, per pair; NAN if top is too large */
     double weight_mean, weight_most; /* differences of shares over the true top, in points */
 };
 /* The tally by its [METHOD_NONE]; must not change afterwards. */
@@ -364,8 +365,8 @@ struct clock {
 };
 
 struct simulation_counts {
-    uint64_t accesses[2];      /* loads, stores */
-    uint64_t foreign;          /* accesses that do not count */
+    uint64_t accesses[2]; /* loads, stores */
+    uint64_t foreign;     /* accesses that do not count */
     uint64_t kernel_events[2], kernel_bytes[2];
     uint64_t nodes, ids, threads, modules, forgets, out_of_range;
     bool complete;
@@ -377,13 +378,13 @@ struct simulation {
     struct watch_table words, lines;
     struct sampler *samplers;
     size_t samplers_count;
-    struct clock *clocks[2];   /* by direction */
+    struct clock *clocks[2]; /* by direction */
     size_t clocks_count;
-    uint64_t next[2];          /* the earliest of the clocks */
-    struct watch **found;      /* room for all there are */
+    uint64_t next[2];     /* the earliest of the clocks */
+    struct watch **found; /* room for all there are */
     size_t registers, found_capacity;
     struct simulation_counts counts;
-    uint64_t now, most;        /* accesses so far, and to read at most */
+    uint64_t now, most; /* accesses so far, and to read at most */
 };
 
 /* ---- output.c ------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 
 static void *map_predictor(void)
 {
-    void *memory = mmap(NULL, wire_trace_predictor_bytes(SHADOW_MOST_IDS), PROT_READ | PROT_WRITE,
+    void *memory = mmap(NULL, wire_trace_predictor_bytes(SHADOW_IDS_MAX), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
@@ -24,7 +24,7 @@ static void *map_predictor(void)
 static void unmap_predictor(void *predictor)
 {
     if (predictor)
-        munmap(predictor, wire_trace_predictor_bytes(SHADOW_MOST_IDS));
+        munmap(predictor, wire_trace_predictor_bytes(SHADOW_IDS_MAX));
 }
 
 struct trace_source {
@@ -75,7 +75,7 @@ struct source *source_open_trace(const char *path)
     trace->predictor = map_predictor();
     enum base_status status = BASE_NO_MEMORY;
     if (trace->reader && trace->predictor)
-        status = wire_trace_open(trace->reader, trace->predictor, SHADOW_MOST_IDS, read_descriptor,
+        status = wire_trace_open(trace->reader, trace->predictor, SHADOW_IDS_MAX, read_descriptor,
                                  trace);
     if (status != BASE_OK) {
         fprintf(stderr, "simulate: %s is no trace: %s\n", path, base_status_text(status));
@@ -113,7 +113,7 @@ struct copy *copy_open(const char *path)
         copy_close(copy);
         return NULL;
     }
-    wire_trace_begin(copy->writer, copy->predictor, SHADOW_MOST_IDS, true, write_file, copy->file);
+    wire_trace_begin(copy->writer, copy->predictor, SHADOW_IDS_MAX, true, write_file, copy->file);
     return copy;
 }
 
@@ -139,7 +139,7 @@ enum { QUEUE = 16, PATTERN_SITES = 16, PATTERN_BASE = 0x10000000, FAR_OFF = 0x40
 
 struct queued {
     struct wire_trace_event event;
-    uint8_t value[WIRE_TRACE_MOST_BYTES];
+    uint8_t value[WIRE_TRACE_BYTES_MAX];
 };
 
 enum { MODULE_PROGRAM = 1, MODULE_LIBRARY };

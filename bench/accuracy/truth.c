@@ -65,7 +65,7 @@ static bool init_distances(struct truth *truth, const bool *units, bool stack)
 bool truth_init(struct truth *truth, bool waste, const bool *units, bool stack, float fp_tolerance)
 {
     const struct shadow_memory memory = {map, unmap, clear, NULL};
-    size_t ids = SHADOW_MOST_IDS;
+    size_t ids = SHADOW_IDS_MAX;
     *truth = (struct truth){.ids_used = 1, .stack = stack};
     for (unsigned i = 0; i < 2; i++)
         truth->own[i] = map(NULL, ids * sizeof *truth->own[i], true);
@@ -80,7 +80,7 @@ bool truth_init(struct truth *truth, bool waste, const bool *units, bool stack, 
         !truth->own_nodes || !truth->own_stores || !truth->foreign || !truth->own_foreign ||
         !truth->image)
         return false;
-    truth->waste = waste && shadow_init(&truth->shadow, image_bytes, SHADOW_MOST_IDS, fp_tolerance,
+    truth->waste = waste && shadow_init(&truth->shadow, image_bytes, SHADOW_IDS_MAX, fp_tolerance,
                                         &memory) == BASE_OK;
     return truth->waste == waste && init_distances(truth, units, stack);
 }
@@ -93,7 +93,7 @@ static void drop(void *memory, size_t bytes)
 
 void truth_free(struct truth *truth)
 {
-    size_t ids = SHADOW_MOST_IDS;
+    size_t ids = SHADOW_IDS_MAX;
     for (unsigned i = 0; i < 2; i++)
         drop(truth->own[i], ids * sizeof *truth->own[i]);
     drop(truth->nodes, ids * sizeof *truth->nodes);
@@ -122,7 +122,7 @@ void truth_free(struct truth *truth)
 static uint32_t own_id(struct truth *truth, uint32_t id, bool store)
 {
     uint32_t *own = &truth->own[store][id];
-    if (*own || truth->ids_used >= SHADOW_MOST_IDS)
+    if (*own || truth->ids_used >= SHADOW_IDS_MAX)
         return *own;
     *own = truth->ids_used++;
     truth->own_nodes[*own] = truth->nodes[id];
@@ -136,7 +136,7 @@ static uint32_t own_id(struct truth *truth, uint32_t id, bool store)
 bool truth_define(struct truth *truth, const struct wire_trace_event *event, uint32_t node,
                   bool foreign)
 {
-    if (event->id == 0 || event->id >= SHADOW_MOST_IDS)
+    if (event->id == 0 || event->id >= SHADOW_IDS_MAX)
         return false;
     truth->nodes[event->id] = node;
     truth->elements[event->id] = event->element;

@@ -17,13 +17,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { MOST_CONNECTIONS = 64, KEYS = 10000, VALUE = 512, ROOM = 4096 };
+enum { CONNECTIONS_MAX = 64, KEYS = 10000, VALUE = 512, ROOM = 4096 };
 
 static struct connection {
     int descriptor;
     size_t received;
     char answer[ROOM];
-} connections[MOST_CONNECTIONS];
+} connections[CONNECTIONS_MAX];
 
 static uint64_t draw(void)
 {
@@ -96,12 +96,12 @@ static int take(struct connection *connection)
 
 int main(int argc, char **argv)
 {
-    struct pollfd waiting[MOST_CONNECTIONS];
+    struct pollfd waiting[CONNECTIONS_MAX];
     if (argc < 2)
         return 2;
     uint64_t requests = argc > 2 ? strtoull(argv[2], NULL, 10) : 300000, answered = 0, asked = 0;
     int count = argc > 3 ? atoi(argv[3]) : 16;
-    if (count < 1 || count > MOST_CONNECTIONS)
+    if (count < 1 || count > CONNECTIONS_MAX)
         return 2;
     for (int i = 0; i < count; i++) {
         connections[i].descriptor = connect_to(argv[1]);

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <x86intrin.h>
 
-enum { CALLS = 1000, MOST_BLOCKS = 100000, MOST_THREADS = 16 };
+enum { CALLS = 1000, BLOCKS_MAX = 100000, THREADS_MAX = 16 };
 
 void FUNCTION(void);
 
@@ -47,10 +47,10 @@ static double seconds(void)
 
 int main(int argc, char **argv)
 {
-    pthread_t thread[MOST_THREADS];
+    pthread_t thread[THREADS_MAX];
     blocks = argc > 1 ? (unsigned)atoi(argv[1]) : blocks;
     threads = argc > 2 ? (unsigned)atoi(argv[2]) : threads;
-    if (blocks < 1 || blocks > MOST_BLOCKS || threads < 1 || threads > MOST_THREADS)
+    if (blocks < 1 || blocks > BLOCKS_MAX || threads < 1 || threads > THREADS_MAX)
         return 2;
     size_t count = (size_t)blocks * threads;
     ticks = calloc(count, sizeof *ticks);

@@ -47,7 +47,7 @@
 
 enum {
     LINE = 128,
-    MOST_THREADS = 64,
+    THREADS_MAX = 64,
     SAMPLES = 1 << 16,
     FILE_BYTES = 8 << 20,
     NODES = 256,
@@ -86,7 +86,7 @@ struct kind {
 };
 
 static const struct kind *kind;
-static struct thread thread[MOST_THREADS];
+static struct thread thread[THREADS_MAX];
 static pthread_barrier_t begin;
 static _Alignas(LINE) atomic_uint finished;
 
@@ -545,7 +545,7 @@ static void read_option(const char *word)
         if (*end == '\0' && end[-1] != '=')
             return;
     }
-    if (!strncmp(word, "threads=", 8) && atoi(word + 8) >= 1 && atoi(word + 8) <= MOST_THREADS) {
+    if (!strncmp(word, "threads=", 8) && atoi(word + 8) >= 1 && atoi(word + 8) <= THREADS_MAX) {
         option.threads = (unsigned)atoi(word + 8);
     } else if (!strncmp(word, "directory=", 10)) {
         option.directory = word + 10;

@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_POLYGONS = 512, ROUNDS = 6, RAYS = 6 };
+enum { POLYGONS_MAX = 512, ROUNDS = 6, RAYS = 6 };
 
 struct vector {
     double x, y, z;
@@ -41,7 +41,7 @@ struct polygon {
     struct element root;
 };
 
-static struct polygon polygons[MOST_POLYGONS];
+static struct polygon polygons[POLYGONS_MAX];
 static int polygons_count;
 static atomic_int next_polygon;
 static pthread_barrier_t barrier;
@@ -92,7 +92,7 @@ static void begin_element(struct element *element, struct vector corner, struct 
 static void add_polygon(struct vector corner, struct vector u, struct vector v, double reflectance,
                         double emission)
 {
-    if (polygons_count == MOST_POLYGONS)
+    if (polygons_count == POLYGONS_MAX)
         return;
     struct polygon *polygon = &polygons[polygons_count++];
     begin_element(&polygon->root, corner, u, v);

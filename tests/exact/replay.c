@@ -32,8 +32,8 @@ struct node {
     uint64_t address;
 };
 
-static struct definition definitions[TRACE_MOST_IDS];
-static struct node *nodes; /* 4 * TRACE_MOST_IDS */
+static struct definition definitions[TRACE_IDS_MAX];
+static struct node *nodes; /* 4 * TRACE_IDS_MAX */
 static uint8_t *image;     /* the program's memory, as far as the trace knows it */
 
 static void *reserve(size_t bytes)
@@ -144,7 +144,7 @@ static void shadow_clear(void *context, void *start, size_t bytes)
 static void shadow_start(float tolerance)
 {
     static const struct shadow_memory memory = {shadow_map, shadow_unmap, shadow_clear, NULL};
-    if (shadow_init(&shadow, UINT64_C(1) << ADDRESS_BITS, TRACE_MOST_IDS, tolerance, &memory) !=
+    if (shadow_init(&shadow, UINT64_C(1) << ADDRESS_BITS, TRACE_IDS_MAX, tolerance, &memory) !=
         BASE_OK)
         exit(2);
 }
@@ -398,7 +398,7 @@ int main(int argc, char **argv)
     struct wire_trace_reader *reader = trace_open(argv[2]);
     fp_tolerance = argc > 3 ? strtof(argv[3], NULL) : 0.01F;
     image = reserve(UINT64_C(1) << ADDRESS_BITS);
-    nodes = reserve((size_t)4 * TRACE_MOST_IDS * sizeof *nodes);
+    nodes = reserve((size_t)4 * TRACE_IDS_MAX * sizeof *nodes);
     if (strcmp(argv[1], "shadow") == 0) {
         shadow_start(fp_tolerance);
         replay_shadow(reader);

@@ -21,11 +21,11 @@ struct wire_trace_reader *trace_open(const char *path)
 {
     FILE *file = fopen(path, "rb");
     struct wire_trace_reader *reader = malloc(wire_trace_reader_bytes());
-    void *predictor = mmap(NULL, wire_trace_predictor_bytes(TRACE_MOST_IDS), PROT_READ | PROT_WRITE,
+    void *predictor = mmap(NULL, wire_trace_predictor_bytes(TRACE_IDS_MAX), PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (!file || !reader || predictor == MAP_FAILED)
         give_up(path, "cannot be opened");
-    enum base_status status = wire_trace_open(reader, predictor, TRACE_MOST_IDS, read_file, file);
+    enum base_status status = wire_trace_open(reader, predictor, TRACE_IDS_MAX, read_file, file);
     if (status != BASE_OK)
         give_up(path, base_status_text(status));
     return reader;

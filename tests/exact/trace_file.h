@@ -8,7 +8,7 @@
 #include "wire/trace.h"
 
 /* Below these are all ids of the small programs that are tested. */
-enum { TRACE_MOST_IDS = 1 << 20 };
+enum { TRACE_IDS_MAX = 1 << 20 };
 
 struct wire_trace_reader *trace_open(const char *path);
 /* False: the trace is at its end. */

@@ -50,7 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                             .returns = returns,
                             .context = &input};
     struct cfg *flow;
-    uint64_t ways[CFG_MOST_WAYS];
+    uint64_t ways[CFG_WAYS_MAX];
     size_t count;
     cfg_may_return(data, size, START, ways, &count);
     if (size == 0 || cfg_of_code(&code, &flow) != BASE_OK)

@@ -53,7 +53,7 @@ static void apply(const struct change *change)
         return;
     case 2: record->type = 0; return; /* gone */
     case 3:
-        if (entries_count < MOST_RECORDS)
+        if (entries_count < RECORDS_MAX)
             entries[entries_count++] = *entry;
         return;
     default:

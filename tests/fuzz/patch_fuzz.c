@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_CODE = 1 << 14, TEXT = 4096 };
+enum { CODE_MAX = 1 << 14, TEXT = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,7 +23,7 @@ static size_t make_module(const uint8_t *code, size_t size, uint8_t *file)
 {
     static const char names[] = "\0.text\0.symtab\0.strtab\0f";
     size_t symbols_at = TEXT + ((size + 7) & ~(size_t)7), count = 1;
-    Elf64_Sym symbols[MOST_CODE / 8] = {0};
+    Elf64_Sym symbols[CODE_MAX / 8] = {0};
     for (size_t i = 0; i < size && count < BASE_COUNT(symbols); i++)
         if ((code[i] & 31) == 0)
             symbols[count++] = (Elf64_Sym){.st_name = 23,
@@ -78,11 +78,11 @@ static size_t make_module(const uint8_t *code, size_t size, uint8_t *file)
 
 static void check_plan(const struct patch_plan *plan)
 {
-    uint8_t copy[PATCH_COPY_MOST];
+    uint8_t copy[PATCH_COPY_MAX];
     uint64_t entry = plan->entry + UINT64_C(0x7f0000000000), at = entry + 0x123450;
     struct isa_insn insn;
-    if (plan->window_bytes < PATCH_JUMP_BYTES || plan->window_bytes > PATCH_WINDOW_MOST ||
-        plan->copy_bytes > PATCH_COPY_MOST || plan->instructions == 0)
+    if (plan->window_bytes < PATCH_JUMP_BYTES || plan->window_bytes > PATCH_WINDOW_MAX ||
+        plan->copy_bytes > PATCH_COPY_MAX || plan->instructions == 0)
         abort();
     if (!patch_emit_prologue(plan, entry, at, copy))
         return; /* operands may be anywhere */
@@ -119,7 +119,7 @@ static void plan_all(const char *path)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static uint8_t made[2 * TEXT + 8 * MOST_CODE];
+    static uint8_t made[2 * TEXT + 8 * CODE_MAX];
     char path[64];
     if (size < 4)
         return 0;
@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                "\x7f"
                "ELF",
                4) != 0) {
-        size = make_module(data, size < MOST_CODE ? size : MOST_CODE, made);
+        size = make_module(data, size < CODE_MAX ? size : CODE_MAX, made);
         data = made;
     }
     int file = memfd_create("input", MFD_CLOEXEC);

@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RECORDS = 320, RECORD_BYTES = 2048 };
+enum { RECORDS_MAX = 320, RECORD_BYTES = 2048 };
 
 struct entry {
     uint32_t thread;
     _Alignas(8) unsigned char bytes[RECORD_BYTES];
 };
 
-static struct entry sound[MOST_RECORDS], entries[MOST_RECORDS];
+static struct entry sound[RECORDS_MAX], entries[RECORDS_MAX];
 static size_t sound_count, entries_count;
 
 /* ---- a sound log ---------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static size_t sound_count, entries_count;
 static inline void add(uint32_t thread, enum wire_type type, const void *record, size_t bytes)
 {
     struct entry *entry = &sound[sound_count++];
-    require(sound_count < MOST_RECORDS && bytes <= RECORD_BYTES);
+    require(sound_count < RECORDS_MAX && bytes <= RECORD_BYTES);
     entry->thread = thread;
     memcpy(entry->bytes, record, bytes);
     struct wire_record *head = (struct wire_record *)entry->bytes;

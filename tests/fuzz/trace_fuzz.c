@@ -14,12 +14,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { MOST_IDS = 64, MOST_EVENTS = 3000, MOST_STREAM = 1 << 20 };
+enum { IDS_MAX = 64, EVENTS_MAX = 3000, STREAM_MAX = 1 << 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct stream {
-    uint8_t bytes[MOST_STREAM];
+    uint8_t bytes[STREAM_MAX];
     size_t count, at;
 };
 
@@ -53,7 +53,7 @@ static int64_t source(void *context, void *bytes, size_t count)
 static void *predictor_memory(unsigned which)
 {
     static void *memory[3];
-    size_t bytes = wire_trace_predictor_bytes(MOST_IDS);
+    size_t bytes = wire_trace_predictor_bytes(IDS_MAX);
     if (!memory[which])
         memory[which] =
             mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -111,7 +111,7 @@ static void frame_payloads(struct stream *stream, bool values, bool defined, con
 }
 
 struct known {
-    uint8_t ids[MOST_IDS], nodes[4 * MOST_IDS], modules[65536]; /* ids: 1 load, 2 store */
+    uint8_t ids[IDS_MAX], nodes[4 * IDS_MAX], modules[65536]; /* ids: 1 load, 2 store */
 };
 
 static void check_event(struct known *known, const struct wire_trace_event *event, bool values)
@@ -125,14 +125,14 @@ static void check_event(struct known *known, const struct wire_trace_event *even
     switch (event->type) {
     case WIRE_TRACE_LOAD:
     case WIRE_TRACE_STORE:
-        require(event->id < MOST_IDS && known->ids[event->id] == event->type);
-        require(event->bytes > 0 && event->bytes <= WIRE_TRACE_MOST_BYTES);
+        require(event->id < IDS_MAX && known->ids[event->id] == event->type);
+        require(event->bytes > 0 && event->bytes <= WIRE_TRACE_BYTES_MAX);
         require(values == (event->value != NULL));
         return;
     case WIRE_TRACE_KERNEL_LOAD:
-    case WIRE_TRACE_KERNEL_STORE: require(event->id < MOST_IDS && known->ids[event->id]); return;
+    case WIRE_TRACE_KERNEL_STORE: require(event->id < IDS_MAX && known->ids[event->id]); return;
     case WIRE_TRACE_ACCESS:
-        require(event->id < MOST_IDS && !known->ids[event->id]);
+        require(event->id < IDS_MAX && !known->ids[event->id]);
         require(event->node < sizeof(known->nodes) && known->nodes[event->node]);
         known->ids[event->id] = event->store ? WIRE_TRACE_STORE : WIRE_TRACE_LOAD;
         return;
@@ -175,16 +175,16 @@ static bool read_stream(struct stream *stream, struct stream *copy,
     require(reader && writer);
     memset(&known, 0, sizeof(known));
     known.nodes[0] = known.modules[0] = 1;
-    bool good = wire_trace_open(reader, predictor_memory(0), MOST_IDS, source, stream) == BASE_OK;
+    bool good = wire_trace_open(reader, predictor_memory(0), IDS_MAX, source, stream) == BASE_OK;
     if (good && copy)
-        wire_trace_begin(writer, predictor_memory(1), MOST_IDS, wire_trace_has_values(reader), sink,
+        wire_trace_begin(writer, predictor_memory(1), IDS_MAX, wire_trace_has_values(reader), sink,
                          copy);
-    for (unsigned count = 0; good && count < MOST_EVENTS; count++) {
+    for (unsigned count = 0; good && count < EVENTS_MAX; count++) {
         if (wire_trace_next(reader, &event) != BASE_OK)
             break;
         check_event(&known, &event, wire_trace_has_values(reader));
         if (copy && event.type != WIRE_TRACE_END)
-            require(wire_trace_write(writer, &event) || copy->count > MOST_STREAM - (1 << 17));
+            require(wire_trace_write(writer, &event) || copy->count > STREAM_MAX - (1 << 17));
         if (expected && event.type != WIRE_TRACE_END) {
             require(wire_trace_next(expected, &other) == BASE_OK);
             require(same_event(&event, &other));
@@ -200,18 +200,18 @@ static bool read_stream(struct stream *stream, struct stream *copy,
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct stream stream, copy;
-    if (size < 1 || size > MOST_STREAM / 2)
+    if (size < 1 || size > STREAM_MAX / 2)
         return 0;
     stream.count = stream.at = copy.count = copy.at = 0;
     if (data[0] & 1)
         frame_payloads(&stream, data[0] & 2, data[0] & 4, data + 1, size - 1);
     else
         require(sink(&stream, data + 1, size - 1));
-    if (!read_stream(&stream, &copy, NULL) || copy.count > MOST_STREAM - (1 << 17))
+    if (!read_stream(&stream, &copy, NULL) || copy.count > STREAM_MAX - (1 << 17))
         return 0;
     struct wire_trace_reader *reader = malloc(wire_trace_reader_bytes());
     require(reader != NULL);
-    require(wire_trace_open(reader, predictor_memory(2), MOST_IDS, source, &copy) == BASE_OK);
+    require(wire_trace_open(reader, predictor_memory(2), IDS_MAX, source, &copy) == BASE_OK);
     stream.at = 0;
     read_stream(&stream, NULL, reader);
     free(reader);

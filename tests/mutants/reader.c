@@ -38,7 +38,7 @@
 int binary_fuzz(const uint8_t *data, size_t size);
 int patch_fuzz(const uint8_t *data, size_t size);
 
-enum { MOST_WORDS = 64, POLL_NS = 20000000, FUNCTIONS_MOST = 5000 };
+enum { WORDS_MAX = 64, POLL_NS = 20000000, FUNCTIONS_MAX = 5000 };
 
 /* ---- readers that are no verb ------------------------------------------------------------------
  */
@@ -113,7 +113,7 @@ static int read_symbols(char **words)
     for (size_t i = 0; i < BASE_COUNT(sections); i++)
         if (binary_section(binary, sections[i], &start, &end) == BASE_OK)
             look_at(binary, start, start + (end < 4096 ? end : 4096));
-    for (unsigned i = 0; i < FUNCTIONS_MOST; i++) {
+    for (unsigned i = 0; i < FUNCTIONS_MAX; i++) {
         if (binary_next_function(binary, at, &start, &end, &name) != BASE_OK)
             break;
         require(start >= at && end > start);
@@ -382,7 +382,7 @@ static void run(const struct bounds *bounds, char **words, int count)
 
 static void serve(void)
 {
-    char *line = NULL, *words[MOST_WORDS];
+    char *line = NULL, *words[WORDS_MAX];
     size_t capacity = 0;
     ssize_t bytes;
     sigset_t ended;
@@ -393,7 +393,7 @@ static void serve(void)
         int count = 0;
         struct bounds bounds;
         line[bytes - 1] = 0;
-        for (char *rest = line; rest && count < MOST_WORDS - 1; count++)
+        for (char *rest = line; rest && count < WORDS_MAX - 1; count++)
             words[count] = strsep(&rest, "\t");
         words[count] = NULL;
         require(count >= 8);

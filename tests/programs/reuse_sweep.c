@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { MOST_PASSES = 1 << 20 };
+enum { PASSES_MAX = 1 << 20 };
 
 /* Found by the agent if it is exported and counting was asked for. */
 static _Thread_local uint64_t accesses;
@@ -78,11 +78,11 @@ static void *work(void *context)
 {
     struct job *job = context;
     double *array = calloc(job->elements, sizeof *array);
-    uint64_t *times = calloc(MOST_PASSES, sizeof *times), end = (uint64_t)(job->seconds * 1e9);
+    uint64_t *times = calloc(PASSES_MAX, sizeof *times), end = (uint64_t)(job->seconds * 1e9);
     size_t count = 0;
     if (!array || !times)
         exit(2);
-    for (uint64_t now = cpu_ns(), then; now < end && count < MOST_PASSES; now = then) {
+    for (uint64_t now = cpu_ns(), then; now < end && count < PASSES_MAX; now = then) {
         if (job->staged)
             produce(array, job->elements, (double)count);
         job->result += job->staged ? consume(array, job->elements) : sweep(array, job->elements);

@@ -627,7 +627,7 @@ static long peak_kib(void)
 /* Many units whose ranges are all the same list: each would have as many as the list. */
 static void shared_ranges_are_bounded_by_the_file(void **state)
 {
-    enum { COUNT = 3000, MOST_KIB = 150 << 10 };
+    enum { COUNT = 3000, KIB_MAX = 150 << 10 };
     struct binary_frame frame;
     FILE *file = fopen(path_of("shared.s"), "w");
     assert_non_null(file);
@@ -649,7 +649,7 @@ static void shared_ranges_are_bounded_by_the_file(void **state)
     long before = peak_kib();
     assert_int_equal(binary_frames(binary, address_of("shared.so", "plain") + 7, &frame, 1), 1);
     assert_string_equal(frame.function, "plain");
-    assert_true(peak_kib() - before < MOST_KIB);
+    assert_true(peak_kib() - before < KIB_MAX);
     binary_close(binary);
 }
 

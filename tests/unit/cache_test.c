@@ -265,21 +265,21 @@ static void shapes_are_whole_sets(void **state)
                                              {32 << 10, 3},
                                              {1 << 20, 12},
                                              {128, 3},
-                                             {CACHE_MOST_BYTES + 64, 0},
+                                             {CACHE_BYTES_MAX + 64, 0},
                                              {UINT64_MAX - 63, 0},
                                              {64, UINT32_MAX}};
     for (size_t i = 0; i < BASE_COUNT(bad); i++)
         assert_false(cache_shape_valid(&bad[i]));
     for (size_t i = 0; i < BASE_COUNT(shapes); i++)
         assert_true(cache_shape_valid(&shapes[i]));
-    struct cache_shape most = {CACHE_MOST_BYTES, 0};
+    struct cache_shape most = {CACHE_BYTES_MAX, 0};
     assert_true(cache_shape_valid(&most));
     struct cache_bank bank = {0};
-    for (unsigned i = 0; i < CACHE_MOST; i++)
+    for (unsigned i = 0; i < CACHE_MAX; i++)
         assert_int_equal(cache_bank_add(&bank, &most, memory_for(&most)), BASE_OK);
     assert_int_equal(cache_bank_add(&bank, &most, NULL), BASE_NO_MEMORY);
     cache_bank_access(&bank, 0, 8);
-    for (unsigned i = 0; i < CACHE_MOST; i++) {
+    for (unsigned i = 0; i < CACHE_MAX; i++) {
         assert_int_equal(bank.caches[i].misses, 1);
         assert_int_equal(munmap(bank.caches[i].slots, cache_bytes(&most)), 0);
     }

@@ -254,7 +254,7 @@ static void test_no_return(void **state)
 
 static void test_may_return(void **state)
 {
-    uint64_t ways[CFG_MOST_WAYS];
+    uint64_t ways[CFG_WAYS_MAX];
     size_t count;
     uint64_t base = (uint64_t)(uintptr_t)stop_outside;
     assert_false(cfg_may_return(stop_outside, 8, base, ways, &count));
@@ -465,18 +465,18 @@ static void test_unresolved(void **state)
 
 /* ---- graphs ---------------------------------------------------------------------------------- */
 
-enum { MOST_NODES = 12 };
+enum { NODES_MAX = 12 };
 
 struct pathgraph {
     uint32_t count, edges_count;
     struct cfg_edge edges[64];
-    bool edge[MOST_NODES][MOST_NODES];
+    bool edge[NODES_MAX][NODES_MAX];
 };
 
 static void make_graph(struct base_random *random, struct pathgraph *graph)
 {
     memset(graph, 0, sizeof *graph);
-    graph->count = 1 + (uint32_t)base_random_below(random, MOST_NODES);
+    graph->count = 1 + (uint32_t)base_random_below(random, NODES_MAX);
     graph->edges_count = (uint32_t)base_random_below(random, 2 * graph->count + 1);
     for (uint32_t i = 0; i < graph->edges_count; i++) {
         uint32_t from = (uint32_t)base_random_below(random, graph->count);
@@ -499,12 +499,12 @@ static void reach(const struct pathgraph *graph, uint32_t from, uint32_t without
 
 /* The oracle: regions and dominators by what the words mean. */
 struct oracle {
-    uint32_t region[MOST_NODES];
-    uint32_t number[MOST_NODES], met; /* of the depth-first search, successors ascending */
-    bool dominates[MOST_NODES][MOST_NODES];
-    uint32_t head[MOST_NODES], depth[MOST_NODES]; /* innermost loop around a node (of a head: its
+    uint32_t region[NODES_MAX];
+    uint32_t number[NODES_MAX], met; /* of the depth-first search, successors ascending */
+    bool dominates[NODES_MAX][NODES_MAX];
+    uint32_t head[NODES_MAX], depth[NODES_MAX]; /* innermost loop around a node (of a head: its
                                                      own) and its depth; CFG_NONE, 0 */
-    bool irreducible[MOST_NODES];
+    bool irreducible[NODES_MAX];
 };
 
 static void search(const struct pathgraph *graph, struct oracle *oracle, uint32_t node,
@@ -542,7 +542,7 @@ static void find_dominators(const struct pathgraph *graph, struct oracle *oracle
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t j = 0; j < graph->count; j++) {
-            bool seen[MOST_NODES] = {false};
+            bool seen[NODES_MAX] = {false};
             reach(graph, roots[oracle->region[j]], i, seen);
             oracle->dominates[i][j] =
                 oracle->region[i] == oracle->region[j] && (i == j || !seen[j]);
@@ -556,7 +556,7 @@ static void find_loops(const struct pathgraph *whole, const struct pathgraph *gr
                        struct oracle *oracle, const bool *within, uint32_t depth)
 {
     struct pathgraph part = *graph;
-    bool seen[MOST_NODES][MOST_NODES] = {{false}}, done[MOST_NODES] = {false};
+    bool seen[NODES_MAX][NODES_MAX] = {{false}}, done[NODES_MAX] = {false};
     for (uint32_t i = 0; i < graph->count; i++)
         for (uint32_t j = 0; j < graph->count; j++)
             part.edge[i][j] = part.edge[i][j] && within[i] && within[j];
@@ -565,7 +565,7 @@ static void find_loops(const struct pathgraph *whole, const struct pathgraph *gr
             if (part.edge[i][j])
                 reach(&part, j, CFG_NONE, seen[i]);
     for (uint32_t i = 0; i < graph->count; i++) {
-        bool body[MOST_NODES] = {false};
+        bool body[NODES_MAX] = {false};
         uint32_t head = i;
         if (!seen[i][i] || done[i])
             continue;
@@ -619,8 +619,8 @@ static void test_random_graphs(void **state)
         struct pathgraph graph;
         struct oracle oracle;
         struct cfg *flow;
-        uint32_t roots[MOST_NODES];
-        bool all[MOST_NODES];
+        uint32_t roots[NODES_MAX];
+        bool all[NODES_MAX];
         memset(all, true, sizeof all);
         make_graph(&random, &graph);
         assert_int_equal(cfg_of_graph(graph.count, graph.edges, graph.edges_count, &flow), BASE_OK);
@@ -661,7 +661,7 @@ static void test_bad_graphs(void **state)
     struct cfg *flow = NULL;
     assert_int_equal(cfg_of_graph(2, edges, 2, &flow), BASE_MALFORMED);
     assert_int_equal(cfg_of_graph(0, edges, 1, &flow), BASE_MALFORMED);
-    assert_int_equal(cfg_of_graph(CFG_MOST_INSTRUCTIONS + 1, edges, 2, &flow), BASE_UNSUPPORTED);
+    assert_int_equal(cfg_of_graph(CFG_INSTRUCTIONS_MAX + 1, edges, 2, &flow), BASE_UNSUPPORTED);
     assert_null(flow);
     assert_int_equal(cfg_of_graph(0, NULL, 0, &flow), BASE_OK);
     assert_true(cfg_check(flow));
@@ -715,11 +715,11 @@ static void test_large_graphs(void **state)
 
 static void test_limits(void **state)
 {
-    size_t count = CFG_MOST_INSTRUCTIONS + 1;
-    uint8_t *bytes = malloc(CFG_MOST_BYTES + 1);
+    size_t count = CFG_INSTRUCTIONS_MAX + 1;
+    uint8_t *bytes = malloc(CFG_BYTES_MAX + 1);
     struct cfg *flow = NULL;
     assert_non_null(bytes);
-    memset(bytes, 0x90, CFG_MOST_BYTES + 1);
+    memset(bytes, 0x90, CFG_BYTES_MAX + 1);
     struct cfg_code code = {.bytes = bytes, .count = count, .start = 0x1000};
     flow = make(&code);
     assert_int_equal(flow->flags, CFG_LARGE);
@@ -732,7 +732,7 @@ static void test_limits(void **state)
     assert_int_equal(flow->blocks_count, 1);
     assert_int_equal(flow->blocks[0].flags, CFG_ROOT | CFG_LEAVES);
     cfg_free(flow);
-    code.count = CFG_MOST_BYTES + 1;
+    code.count = CFG_BYTES_MAX + 1;
     flow = NULL;
     assert_int_equal(cfg_of_code(&code, &flow), BASE_UNSUPPORTED);
     code.count = 2;

@@ -13,16 +13,16 @@
 
 #include <cmocka.h>
 
-enum { WORDS_AT_MOST = 16 };
+enum { WORDS_MAX = 16 };
 
 /* Parses "a b c" as the arguments of verb; returns the first operand's index, or -1. */
 static int parse(const char *verb, const char *line, struct settings *settings, char *error)
 {
     static char copy[512];
-    char *argv[WORDS_AT_MOST + 1] = {(char *)verb};
+    char *argv[WORDS_MAX + 1] = {(char *)verb};
     int argc = 1, first = -1;
     strcpy(copy, line);
-    for (char *word = strtok(copy, " "); word && argc < WORDS_AT_MOST; word = strtok(NULL, " "))
+    for (char *word = strtok(copy, " "); word && argc < WORDS_MAX; word = strtok(NULL, " "))
         argv[argc++] = word;
     if (!options_parse(find_verb(verb), argc, argv, settings, &first, error, 512))
         return -1;

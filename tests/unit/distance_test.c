@@ -780,7 +780,7 @@ static void a_bound_that_nothing_meets(void **state)
 
 /* Ids of a trace are below COARSE; those from there on stand for all with the same remainder, the
  * last for all. */
-enum { COARSE = 100000, COARSE_IDS = 50, EVERYTHING = COARSE + COARSE_IDS, MOST_PAIRS = 4000 };
+enum { COARSE = 100000, COARSE_IDS = 50, EVERYTHING = COARSE + COARSE_IDS, PAIRS_MAX = 4000 };
 
 static uint32_t coarser(void *context, uint32_t id)
 {
@@ -824,7 +824,7 @@ static struct pair_sums run_pairs(const struct distance_options *options, struct
     assert_true(distance_check(distance) && !distance_exhausted(distance));
     struct pair_sums sums = sums_of(distance);
     if (options->most_pairs) {
-        assert_in_range(distance_merged(distance), MOST_PAIRS, UINT32_MAX);
+        assert_in_range(distance_merged(distance), PAIRS_MAX, UINT32_MAX);
         distance_merge_pairs(distance, 100);
         struct pair_sums fewer = sums_of(distance);
         assert_in_range(fewer.pairs, 1, 100);
@@ -840,13 +840,13 @@ static void bounded_pairs_keep_their_sums(void **state)
     struct supply supply = {0};
     uint64_t asked = 0;
     struct pair_sums free = run_pairs(&options, &supply);
-    options.most_pairs = MOST_PAIRS;
+    options.most_pairs = PAIRS_MAX;
     options.coarser = coarser;
     options.coarser_context = &asked;
     supply = (struct supply){0};
     struct pair_sums bounded = run_pairs(&options, &supply);
-    assert_in_range(free.pairs, 50 * MOST_PAIRS, UINT32_MAX);
-    assert_in_range(bounded.pairs, 1, MOST_PAIRS);
+    assert_in_range(free.pairs, 50 * PAIRS_MAX, UINT32_MAX);
+    assert_in_range(bounded.pairs, 1, PAIRS_MAX);
     assert_true(asked > 0);
     /* whole numbers: sums are the same in any order */
     assert_true(bounded.count == free.count && bounded.weight == free.weight);
@@ -967,29 +967,29 @@ static void large_traces_and_their_samples(void **state)
  * cache has thrown these out and keeps the gap until the next miss. So the curve is a little too
  * good.
  */
-enum { MOST_POWER = 15 };
+enum { POWER_MAX = 15 };
 
 struct caches {
     struct cache_bank banks[2]; /* of 1, 2, 4, ... lines */
-    void *memory[MOST_POWER + 1];
+    void *memory[POWER_MAX + 1];
 };
 
 static void caches_begin(struct caches *caches)
 {
     memset(caches, 0, sizeof *caches);
-    for (unsigned power = 0; power <= MOST_POWER; power++) {
+    for (unsigned power = 0; power <= POWER_MAX; power++) {
         struct cache_shape shape = {.bytes = UINT64_C(64) << power};
         caches->memory[power] = calloc(1, cache_bytes(&shape));
         assert_non_null(caches->memory[power]);
         assert_int_equal(
-            cache_bank_add(&caches->banks[power / CACHE_MOST], &shape, caches->memory[power]),
+            cache_bank_add(&caches->banks[power / CACHE_MAX], &shape, caches->memory[power]),
             BASE_OK);
     }
 }
 
 static uint64_t caches_misses(const struct caches *caches, unsigned power)
 {
-    return caches->banks[power / CACHE_MOST].caches[power % CACHE_MOST].misses;
+    return caches->banks[power / CACHE_MAX].caches[power % CACHE_MAX].misses;
 }
 
 static void caches_take(struct caches *caches, const struct step *step)
@@ -1003,7 +1003,7 @@ static void caches_take(struct caches *caches, const struct step *step)
 
 static void caches_end(struct caches *caches)
 {
-    for (unsigned power = 0; power <= MOST_POWER; power++)
+    for (unsigned power = 0; power <= POWER_MAX; power++)
         free(caches->memory[power]);
 }
 
@@ -1030,7 +1030,7 @@ static double curve_apart(size_t which, bool fault)
     distance_totals(distance, &totals);
     distance_histograms(distance, time, stack);
     assert_true(totals.accesses == (double)caches.banks[0].accesses);
-    for (unsigned power = 0; power <= MOST_POWER; power++) {
+    for (unsigned power = 0; power <= POWER_MAX; power++) {
         double expected = totals.locations;
         for (unsigned bin = distance_bin(UINT64_C(1) << power) + fault; bin < DISTANCE_BINS; bin++)
             expected += stack[bin];
@@ -1060,7 +1060,7 @@ static void the_curve_equals_simulated_caches(void **state)
             fail_msg("%s: curve and cache are %.4f points apart", traces[which].name, apart);
     }
     print_message("# %zu traces x %d sizes: at most %.4f points apart, %.4f where memory goes\n",
-                  BASE_COUNT(traces), MOST_POWER + 1, most, most_unmapping);
+                  BASE_COUNT(traces), POWER_MAX + 1, most, most_unmapping);
     assert_true(curve_apart(3, true) > 0.5); /* it can fail */
 }
 

@@ -141,7 +141,7 @@ static void agrees_on_every_vex_opcode(void **state)
 
 /* ---- libraries ------------------------------------------------------------------------------- */
 
-enum { MOST_BYTES_OF_A_LIBRARY = 16 << 20 };
+enum { LIBRARY_BYTES_MAX = 16 << 20 };
 
 static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -152,8 +152,7 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
         if (header->p_type != PT_LOAD || (header->p_flags & (PF_X | PF_R)) != (PF_X | PF_R))
             continue;
         const uint8_t *code = (const uint8_t *)info->dlpi_addr + header->p_vaddr;
-        size_t bytes =
-            header->p_memsz < MOST_BYTES_OF_A_LIBRARY ? header->p_memsz : MOST_BYTES_OF_A_LIBRARY;
+        size_t bytes = header->p_memsz < LIBRARY_BYTES_MAX ? header->p_memsz : LIBRARY_BYTES_MAX;
         for (size_t at = 0; at < bytes;) {
             unsigned length = compare(code + at, bytes - at, &tally);
             at += length ? length : 1;

@@ -19,7 +19,7 @@
 
 /* ---- what is foreseen ------------------------------------------------------------------------ */
 
-enum { TRACE_MOST = 900, MATCHES_MOST = 1 << 17, FORECASTS = 16, STACK_WORDS = 24 };
+enum { TRACE_MAX = 900, MATCHES_MAX = 1 << 17, FORECASTS = 16, STACK_WORDS = 24 };
 
 /* The state at a hit: registers, and what is above the stack pointer. */
 struct then {
@@ -80,9 +80,9 @@ struct truth_access {
 
 struct truth {
     unsigned instructions; /* executed */
-    uint64_t path[TRACE_MOST + 1];
+    uint64_t path[TRACE_MAX + 1];
     unsigned accesses;
-    struct truth_access access[MATCHES_MOST];
+    struct truth_access access[MATCHES_MAX];
 };
 
 static void note_access(struct truth *truth, const struct isa_insn *insn, unsigned index,
@@ -95,7 +95,7 @@ static void note_access(struct truth *truth, const struct isa_insn *insn, unsign
     for (uint8_t direction = ISA_LOAD; direction <= ISA_STORE; direction++) {
         if (!(access->direction & direction))
             continue;
-        assert_true(truth->accesses < MATCHES_MOST);
+        assert_true(truth->accesses < MATCHES_MAX);
         noted.direction = direction;
         truth->access[truth->accesses++] = noted;
     }
@@ -315,7 +315,7 @@ static void one_stop(pid_t child, struct forecast *forecast, struct base_random 
         if (predictions[i].out.instructions > longest)
             longest = predictions[i].out.instructions;
     }
-    assert_true(longest <= TRACE_MOST - 1);
+    assert_true(longest <= TRACE_MAX - 1);
     if (!record(child, longest + 1, &truth, predictions))
         fail_msg("the child cannot be stepped");
     if (fault == LOSE_ACCESS)
@@ -397,7 +397,7 @@ static bool strikes_where_foreseen(pid_t child, const struct isa_insn *insn)
 }
 
 /* How often conditional accesses, which forecasts pass over, may come first. */
-enum { WATCHES = 300, UNFORESEEN_MOST = WATCHES / 50 };
+enum { WATCHES = 300, UNFORESEEN_MAX = WATCHES / 50 };
 
 /* 1: struck where foreseen, 0: elsewhere, -1: nothing was foreseen. */
 static int one_watch(pid_t child, struct forecast *forecast, struct base_random *random,
@@ -475,10 +475,10 @@ static void watchpoints_strike_where_foreseen(void **state)
         print_message("# no watchpoint strikes here\n");
         skip();
     }
-    assert_true(run_watches(&foreseen, 0) <= UNFORESEEN_MOST);
+    assert_true(run_watches(&foreseen, 0) <= UNFORESEEN_MAX);
     assert_true(foreseen > WATCHES / 4);
     /* A word beside the one foreseen must be told apart. */
-    assert_true(run_watches(&foreseen, 8) > UNFORESEEN_MOST);
+    assert_true(run_watches(&foreseen, 8) > UNFORESEEN_MAX);
 }
 
 /* ---- single instructions, natively and forecast ---------------------------------------------- */

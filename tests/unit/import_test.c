@@ -482,7 +482,7 @@ static void node_ids_are_the_threads_own(void **state)
  * told. */
 static void too_deep_contexts_are_cut(void **state)
 {
-    enum { NODES = PROFILE_MOST_DEPTH + 100 };
+    enum { NODES = PROFILE_DEPTH_MAX + 100 };
     struct log log;
     log_begin(&log);
     struct thread a = thread_begin(&log, 1, 100);
@@ -494,11 +494,11 @@ static void too_deep_contexts_are_cut(void **state)
             drain(&log);
     }
     log_node(&a, NODES, NODES - 1, 1, 0x3007, WIRE_NODE_LEAF);
-    log_trap(&a, DETECT_DEAD, true, NODES, PROFILE_MOST_DEPTH, 1, 0);
+    log_trap(&a, DETECT_DEAD, true, NODES, PROFILE_DEPTH_MAX, 1, 0);
     thread_end(&log, &a);
     struct profile *profile = import_and_read(&log, NULL);
     assert_int_equal(profile->pairs_count, 1);
-    assert_int_equal(profile_depth(profile), PROFILE_MOST_DEPTH);
+    assert_int_equal(profile_depth(profile), PROFILE_DEPTH_MAX);
     uint32_t context = profile->pairs[0].first, outermost = 0;
     assert_string_equal(frame_of(profile, context, 0)->function, "leaf");
     assert_string_equal(frame_of(profile, context, 2)->function, "main");
@@ -958,7 +958,7 @@ static long peak_kib(void)
 /* Ids are the log's word: three records must not take what a quarter of a billion would. */
 static void far_ids_cost_no_more_than_near_ones(void **state)
 {
-    enum { FAR = (1 << 28) - 1, MOST_KIB = 100 << 10 };
+    enum { FAR = (1 << 28) - 1, KIB_MAX = 100 << 10 };
     struct log log;
     exact_begin(&log, 3);
     struct thread image = image_begin(&log, 70, 100, WIRE_NONE, false, 1, 5);
@@ -972,7 +972,7 @@ static void far_ids_cost_no_more_than_near_ones(void **state)
     image_end(&log, &image);
     long before = peak_kib();
     struct profile *profile = import_and_read(&log, NULL);
-    assert_true(peak_kib() - before < MOST_KIB);
+    assert_true(peak_kib() - before < KIB_MAX);
     assert_int_equal(profile->pairs_count, 1);
     assert_string_equal(frame_of(profile, profile->pairs[0].second, 1)->function, "main");
     profile_free(profile);

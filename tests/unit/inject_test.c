@@ -898,8 +898,8 @@ static struct patch_plan plan_of(const struct subject *subject, const char *name
 /* Prologue and bridge of one function; number: of its stub. */
 static void add_subject(struct subject *subject, const char *name, uint32_t number)
 {
-    static const uint8_t zero[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
-    uint8_t body[PATCH_COPY_MOST + PATCH_BRIDGE_BYTES];
+    static const uint8_t zero[PATCH_COPY_MAX + PATCH_BRIDGE_BYTES];
+    uint8_t body[PATCH_COPY_MAX + PATCH_BRIDGE_BYTES];
     const struct inject_code *code = &subject->code;
     struct patch_plan plan = plan_of(subject, name);
     uint64_t bridge = code->piece->areas[0].start + subject->used, none = 0;
@@ -1068,7 +1068,7 @@ static void add(struct inject_choice *choice, uint64_t vaddr, unsigned samples)
 static void test_choice(void **state)
 {
     static struct inject_choice choice;
-    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MAX];
     inject_choice_begin(&choice);
     add(&choice, 0x10, 60);
     add(&choice, 0x20, 7); /* too few */
@@ -1106,7 +1106,7 @@ static void test_choice(void **state)
 /* Time that it watches in so many milliseconds of a program that uses CPU time half of them. */
 static uint64_t watched(struct inject_choice *choice, uint64_t *now_ms, uint64_t ms, bool busy)
 {
-    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MAX];
     uint64_t sum = 0;
     for (uint64_t end = *now_ms + ms; *now_ms < end; ++*now_ms) {
         bool watches = inject_choice_watches(choice, *now_ms * MS);
@@ -1143,7 +1143,7 @@ static void test_choice_watches_in_windows(void **state)
 static void test_choice_with_few_samples(void **state)
 {
     static struct inject_choice choice;
-    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MAX];
     size_t count = 0;
     inject_choice_begin(&choice);
     for (uint64_t ms = 1; ms < 20000; ms++) {
@@ -1160,12 +1160,12 @@ static void test_choice_with_few_samples(void **state)
 static void test_choice_has_an_end(void **state)
 {
     static struct inject_choice choice;
-    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MAX];
     inject_choice_begin(&choice);
     for (uint64_t i = 1; i <= 70; i++)
         add(&choice, i, 14); /* 980 of them, each more than a hundredth */
     add(&choice, 100, 20);
-    assert_int_equal(inject_choice_judge(&choice, hot), INJECT_CHOICE_MOST);
+    assert_int_equal(inject_choice_judge(&choice, hot), INJECT_CHOICE_MAX);
     assert_int_equal(hot[0].vaddr, 100);
     add(&choice, 101, 3000);
     assert_int_equal(inject_choice_judge(&choice, hot), 0);

@@ -16,7 +16,7 @@
 
 /* ---- graphs that are written down ------------------------------------------------------------ */
 
-enum { MOST_BLOCKS = 40, MOST_EDGES = 160, ENUMERATE = 20000 };
+enum { BLOCKS_MAX = 40, EDGES_MAX = 160, ENUMERATE = 20000 };
 
 #define EXIT NUMBERING_EXIT
 #define EDGE(from, to)                                                                             \
@@ -83,8 +83,8 @@ static void assert_paths(const struct numbering *paths, const struct numbering_e
                          const char *expected)
 {
     uint64_t expected_count = 1;
-    char text[MOST_BLOCKS + 4], word[MOST_BLOCKS + 8], all[1024];
-    uint32_t room[MOST_BLOCKS + 1];
+    char text[BLOCKS_MAX + 4], word[BLOCKS_MAX + 8], all[1024];
+    uint32_t room[BLOCKS_MAX + 1];
     struct numbering_path path = {.edges = room};
     for (const char *c = expected; *c; c++)
         expected_count += *c == ' ';
@@ -311,9 +311,9 @@ static void test_frequencies(void **state)
 
 struct sample {
     struct numbering_graph graph;
-    struct numbering_edge edges[MOST_EDGES];
-    uint32_t flags[MOST_BLOCKS];
-    uint32_t ways_in[MOST_BLOCKS], ways_out[MOST_BLOCKS];
+    struct numbering_edge edges[EDGES_MAX];
+    uint32_t flags[BLOCKS_MAX];
+    uint32_t ways_in[BLOCKS_MAX], ways_out[BLOCKS_MAX];
 };
 
 static uint32_t below(struct base_random *random, uint32_t bound)
@@ -323,7 +323,7 @@ static uint32_t below(struct base_random *random, uint32_t bound)
 
 static void add_edge(struct sample *sample, uint32_t from, uint32_t to, uint32_t flags)
 {
-    if (sample->graph.edges_count == MOST_EDGES)
+    if (sample->graph.edges_count == EDGES_MAX)
         return;
     sample->edges[sample->graph.edges_count++] = (struct numbering_edge){from, to, flags, -1};
     sample->ways_out[from]++;
@@ -354,7 +354,7 @@ static void draw(struct sample *sample, struct base_random *random)
 /* By hand: NP and Val, from the flags that were put out. */
 struct oracle {
     const struct sample *sample;
-    uint64_t number[MOST_BLOCKS], value[MOST_EDGES];
+    uint64_t number[BLOCKS_MAX], value[EDGES_MAX];
 };
 
 static bool ends_path(const struct numbering_edge *edge)
@@ -390,7 +390,7 @@ static void mark_reached(const struct sample *sample, uint32_t block, bool *reac
 static uint64_t count_all(struct oracle *oracle)
 {
     const struct sample *sample = oracle->sample;
-    bool reached[MOST_BLOCKS] = {false}, target[MOST_BLOCKS] = {false};
+    bool reached[BLOCKS_MAX] = {false}, target[BLOCKS_MAX] = {false};
     uint64_t sum = 0;
     for (uint32_t b = 0; b < sample->graph.blocks_count; b++)
         if (b == 0 || sample->flags[b] & NUMBERING_ROOT) {
@@ -412,7 +412,7 @@ static uint64_t count_all(struct oracle *oracle)
 
 /* ---- walks ----------------------------------------------------------------------------------- */
 
-enum { TABLE = 1 << 13, WALKS = 60, MOST_STEPS = 200 };
+enum { TABLE = 1 << 13, WALKS = 60, STEPS_MAX = 200 };
 
 /* Counts of paths by a hash of what they are. */
 struct table {
@@ -444,7 +444,7 @@ struct walk {
     const struct numbering_plan *plan;
     struct oracle *oracle;
     struct table *truth, *counted;
-    uint64_t taken[MOST_EDGES];
+    uint64_t taken[EDGES_MAX];
     uint64_t cost, simple_cost;
     int64_t r;
     bool cut_short;
@@ -487,7 +487,7 @@ static void execute(struct walk *walk, uint32_t place, uint32_t cost)
 static void walk_once(struct walk *walk, struct base_random *random, uint32_t root)
 {
     const struct sample *sample = walk->sample;
-    uint32_t room[MOST_STEPS + 1];
+    uint32_t room[STEPS_MAX + 1];
     struct numbering_path path = {root ? NUMBERING_FROM_ROOT : NUMBERING_FROM_ENTRY, 0, root, room};
     uint32_t block = root;
     walk->r = (int64_t)base_random_next(random);
@@ -499,7 +499,7 @@ static void walk_once(struct walk *walk, struct base_random *random, uint32_t ro
         for (; sample->edges[e].from != block || way--; e++)
             ;
         edge = &sample->edges[e];
-        if (step == MOST_STEPS) {
+        if (step == STEPS_MAX) {
             walk->cut_short = true;
             return;
         }
@@ -524,7 +524,7 @@ static void walk_once(struct walk *walk, struct base_random *random, uint32_t ro
 static void walk_all(struct walk *walk, uint64_t seed)
 {
     struct base_random random = {seed};
-    uint32_t roots[MOST_BLOCKS], count = 0;
+    uint32_t roots[BLOCKS_MAX], count = 0;
     for (uint32_t b = 0; b < walk->sample->graph.blocks_count; b++)
         if (b == 0 || walk->sample->flags[b] & NUMBERING_ROOT)
             roots[count++] = b;
@@ -534,7 +534,7 @@ static void walk_all(struct walk *walk, uint64_t seed)
 
 static void compare(const struct numbering *paths, struct table *truth, struct table *counted)
 {
-    uint32_t room[MOST_BLOCKS + 1];
+    uint32_t room[BLOCKS_MAX + 1];
     struct numbering_path path = {.edges = room};
     assert_int_equal(truth->used, counted->used);
     for (uint32_t i = 0; i < TABLE; i++) {
@@ -602,7 +602,7 @@ static void test_split_is_stable(void **state)
     uint32_t split = 0;
     for (uint32_t round = 0; round < 2000; round++) {
         struct numbering *paths, *again;
-        uint32_t room[MOST_BLOCKS + 1];
+        uint32_t room[BLOCKS_MAX + 1];
         struct numbering_path path = {.edges = room};
         uint64_t found;
         draw(&sample, &random);
@@ -771,14 +771,14 @@ static void test_large(void **state)
     struct large large = {0};
     struct numbering *paths;
     struct numbering_plan plan;
-    for (uint32_t b = 0; b < NUMBERING_MOST_BLOCKS; b++) {
-        grow(&large, b, b + 1 < NUMBERING_MOST_BLOCKS ? b + 1 : EXIT);
+    for (uint32_t b = 0; b < NUMBERING_BLOCKS_MAX; b++) {
+        grow(&large, b, b + 1 < NUMBERING_BLOCKS_MAX ? b + 1 : EXIT);
         if (b % 2)
             grow(&large, b, b - 1);
     }
-    large.graph.blocks_count = NUMBERING_MOST_BLOCKS;
+    large.graph.blocks_count = NUMBERING_BLOCKS_MAX;
     paths = number(large.graph);
-    assert_int_equal(count_flag(&large.graph, NUMBERING_RETREATING), NUMBERING_MOST_BLOCKS / 2);
+    assert_int_equal(count_flag(&large.graph, NUMBERING_RETREATING), NUMBERING_BLOCKS_MAX / 2);
     plan = placed(paths);
     free(plan.operations);
     assert_true(numbering_check(paths, 10));

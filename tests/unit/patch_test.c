@@ -242,7 +242,7 @@ static void test_out_of_reach(void **state)
 {
     struct patch_module *module = assemble("planned");
     struct patch_plan plan = plan_of(module, "unsafe_tail");
-    uint8_t out[PATCH_COPY_MOST];
+    uint8_t out[PATCH_COPY_MAX];
     uint64_t entry = UINT64_C(0x7f0000001000);
     assert_true(patch_emit_prologue(&plan, entry, entry + 0x70000000, out));
     assert_false(patch_emit_prologue(&plan, entry, entry + 0x90000000, out));
@@ -355,7 +355,7 @@ static size_t plan_file(const char *path, size_t *functions)
             continue;
         single += plan.single;
         calls += plan.emulates_call;
-        uint8_t copy[PATCH_COPY_MOST];
+        uint8_t copy[PATCH_COPY_MAX];
         uint64_t entry = plan.entry + UINT64_C(0x7f1234560000);
         uint64_t at = entry + base_random_below(&random, UINT32_C(0x60000000)) - 0x30000000;
         assert_true(patch_emit_prologue(&plan, entry, at, copy));
@@ -451,7 +451,7 @@ static void apply(struct loaded *loaded, size_t number, const struct patch_plan 
 {
     uint64_t entry = plan->entry + loaded->bias;
     uint8_t *window = (uint8_t *)(uintptr_t)entry, jump[PATCH_JUMP_BYTES];
-    uint8_t *copy = take(loaded, PATCH_COPY_MOST), *stub = take(loaded, STUB_BYTES);
+    uint8_t *copy = take(loaded, PATCH_COPY_MAX), *stub = take(loaded, STUB_BYTES);
     uint8_t *bridge = take(loaded, PATCH_BRIDGE_BYTES);
     assert_memory_equal(window, plan->original, plan->window_bytes);
     assert_true(patch_emit_prologue(plan, entry, (uint64_t)(uintptr_t)copy, copy));
@@ -548,12 +548,12 @@ static void test_moved_code_runs(void **state)
     unload(&loaded);
 }
 
-enum { MOST_RESULTS = 4096 };
+enum { RESULTS_MAX = 4096 };
 
 /* Builds the source, runs it, patches all, runs it again. */
 static void run_patched(const char *compiler, const char *source, const char *options, size_t least)
 {
-    uint64_t before[MOST_RESULTS], after[MOST_RESULTS];
+    uint64_t before[RESULTS_MAX], after[RESULTS_MAX];
     static unsigned number; /* a new name each: C++ modules stay */
     char library[64];
     snprintf(library, sizeof library, "built%u.so", number++);
@@ -562,7 +562,7 @@ static void run_patched(const char *compiler, const char *source, const char *op
     uint64_t (*run_all)(uint64_t *) =
         (uint64_t(*)(uint64_t *))(uintptr_t)(address_of(loaded.module, "run_all") + loaded.bias);
     uint64_t count = run_all(before);
-    assert_true(count > 0 && count < MOST_RESULTS);
+    assert_true(count > 0 && count < RESULTS_MAX);
     patch_all(&loaded);
     assert_int_equal(run_all(after), count);
     for (uint64_t i = 0; i < count; i++)
@@ -621,7 +621,7 @@ static void test_clang_runs(void **state)
 static void test_fixed_program_runs(void **state)
 {
     need("gcc");
-    uint64_t before[MOST_RESULTS], after[MOST_RESULTS];
+    uint64_t before[RESULTS_MAX], after[RESULTS_MAX];
     for (size_t level = 0; level < 5; level++) {
         assert_int_equal(
             run("gcc %s -w -fno-pie -no-pie -static -nostdlib -ffreestanding -fno-stack-protector "

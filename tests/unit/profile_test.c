@@ -556,8 +556,8 @@ static void contexts_deeper_than_any_recording_are_refused(void **state)
     char error[PROFILE_ERROR_BYTES];
     const char *path = in_directory("deep.headroom");
     for (uint32_t over = 0; over < 2; over++) {
-        struct profile *profile = deep_profile(PROFILE_MOST_DEPTH + over);
-        assert_int_equal(profile_depth(profile), PROFILE_MOST_DEPTH + over);
+        struct profile *profile = deep_profile(PROFILE_DEPTH_MAX + over);
+        assert_int_equal(profile_depth(profile), PROFILE_DEPTH_MAX + over);
         assert_int_equal(profile_write(profile, path, error, sizeof error), BASE_OK);
         profile_free(profile);
         assert_int_equal(try_read(path, error), over ? BASE_TOO_LARGE : BASE_OK);

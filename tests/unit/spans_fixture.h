@@ -76,9 +76,10 @@ static inline uint32_t fixture_function(struct fixture *fixture, const char *nam
 
 /* A thread that lived from the beginning for that many ticks. tid 0: it has ended. */
 static inline struct spans_thread *fixture_thread(struct fixture *fixture, uint32_t process,
-                                                   uint32_t tid, uint64_t ticks)
+                                                  uint32_t tid, uint64_t ticks)
 {
-    uint64_t bytes = sizeof(struct spans_thread) - (SPANS_OF_THREAD - 64) * sizeof(struct spans_span);
+    uint64_t bytes =
+        sizeof(struct spans_thread) - (SPANS_OF_THREAD - 64) * sizeof(struct spans_span);
     bytes = (bytes + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
     uint64_t offset = fixture->region->next;
     fixture_require(offset + bytes <= FIXTURE_BYTES);
@@ -98,14 +99,11 @@ static inline struct spans_thread *fixture_thread(struct fixture *fixture, uint3
 }
 
 static inline struct spans_span *fixture_block(struct spans_thread *thread, uint32_t function,
-                                                 uint64_t key, uint64_t shape)
+                                               uint64_t key, uint64_t shape)
 {
     struct spans_span *block = &thread->span[thread->spans++];
-    *block = (struct spans_span){.function = function,
-                                   .key = key,
-                                   .shape = shape,
-                                   .min = UINT64_MAX,
-                                   .sample_stride = 1};
+    *block = (struct spans_span){
+        .function = function, .key = key, .shape = shape, .min = UINT64_MAX, .sample_stride = 1};
     return block;
 }
 
@@ -121,8 +119,7 @@ static inline void fixture_run(struct spans_span *block, uint64_t times, uint64_
     block->last = FIXTURE_START + FIXTURE_TICKS / 2;
     block->first = FIXTURE_START + 1;
     for (uint64_t i = 0; i < times && i < 4 && block->samples_count < SPANS_SAMPLES; i++)
-        block->samples[block->samples_count++] =
-            (struct spans_sample){ticks, {argument, 5, 6}, 0};
+        block->samples[block->samples_count++] = (struct spans_sample){ticks, {argument, 5, 6}, 0};
 }
 
 /* ---- the log ---------------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include "wire/trace.h"
 
-enum { MOST_IDS = 4096, MOST_NODES = 4 * MOST_IDS, MOST_FORGED = 25000 };
+enum { IDS_MAX = 4096, NODES_MAX = 4 * IDS_MAX, FORGED_MAX = 25000 };
 
 /* ---- streams and events in memory ------------------------------------------------------------ */
 
@@ -129,7 +129,7 @@ static struct wire_trace_writer *begin(struct stream *stream, bool values)
 {
     struct wire_trace_writer *writer = malloc(wire_trace_writer_bytes());
     assert_non_null(writer);
-    wire_trace_begin(writer, predictor_memory(0, MOST_IDS), MOST_IDS, values, sink, stream);
+    wire_trace_begin(writer, predictor_memory(0, IDS_MAX), IDS_MAX, values, sink, stream);
     return writer;
 }
 
@@ -163,7 +163,7 @@ static struct wire_trace_event without_value(struct wire_trace_event event)
 
 static void read_all(struct stream *stream, const struct events *events, bool values)
 {
-    struct wire_trace_reader *reader = open_stream(stream, MOST_IDS + 77, BASE_OK);
+    struct wire_trace_reader *reader = open_stream(stream, IDS_MAX + 77, BASE_OK);
     struct wire_trace_event event;
     assert_int_equal(wire_trace_has_values(reader), values);
     for (size_t i = 0; i < events->count; i++) {
@@ -191,8 +191,8 @@ struct maker {
     struct base_random random;
     struct events *events;
     uint32_t nodes[256], modules[64], ids[256];
-    uint32_t bytes[MOST_IDS];
-    bool store[MOST_IDS], defined[MOST_IDS], node_defined[MOST_NODES], module_defined[65536];
+    uint32_t bytes[IDS_MAX];
+    bool store[IDS_MAX], defined[IDS_MAX], node_defined[NODES_MAX], module_defined[65536];
     unsigned node_count, module_count, id_count;
     uint64_t cursor;
 };
@@ -233,7 +233,7 @@ static void make_module(struct maker *maker)
 static void make_node(struct maker *maker)
 {
     uint32_t node =
-        below(maker, 2) ? (uint32_t)(1 + below(maker, MOST_NODES - 1)) : maker->node_count + 1;
+        below(maker, 2) ? (uint32_t)(1 + below(maker, NODES_MAX - 1)) : maker->node_count + 1;
     if (maker->node_defined[node] || maker->node_count == BASE_COUNT(maker->nodes))
         return;
     struct wire_trace_event event = {
@@ -252,7 +252,7 @@ static void make_id(struct maker *maker)
 {
     static const uint32_t widths[] = {1, 2,  3,  4,  5,  6,  7,   8,     8,
                                       8, 10, 16, 28, 32, 64, 512, 65535, 0};
-    uint32_t id = below(maker, 2) ? (uint32_t)below(maker, MOST_IDS) : maker->id_count + 1;
+    uint32_t id = below(maker, 2) ? (uint32_t)below(maker, IDS_MAX) : maker->id_count + 1;
     if (maker->defined[id] || maker->id_count == BASE_COUNT(maker->ids))
         return;
     struct wire_trace_event event = {
@@ -292,12 +292,12 @@ static void fill(struct maker *maker, uint8_t *value, size_t bytes)
 
 static void make_access(struct maker *maker)
 {
-    uint8_t value[WIRE_TRACE_MOST_BYTES];
+    uint8_t value[WIRE_TRACE_BYTES_MAX];
     if (!maker->id_count)
         return;
     uint32_t id = maker->ids[below(maker, maker->id_count)];
     uint32_t bytes =
-        maker->bytes[id] < WIRE_TRACE_MOST_BYTES ? maker->bytes[id] : WIRE_TRACE_MOST_BYTES;
+        maker->bytes[id] < WIRE_TRACE_BYTES_MAX ? maker->bytes[id] : WIRE_TRACE_BYTES_MAX;
     if (bytes == 0)
         return;
     fill(maker, value, bytes);
@@ -343,14 +343,14 @@ static void make_other(struct maker *maker)
 /* A loop over some of the ids: runs of predicted events with exceptions. */
 static void make_loop(struct maker *maker)
 {
-    uint8_t value[WIRE_TRACE_MOST_BYTES] = {0};
+    uint8_t value[WIRE_TRACE_BYTES_MAX] = {0};
     unsigned length = (unsigned)(1 + below(maker, 5)), first = (unsigned)below(maker, 200);
     uint64_t turns = below(maker, 60), start = make_address(maker);
     for (uint64_t turn = 0; turn < turns; turn++)
         for (unsigned i = 0; i < length && first + i < maker->id_count; i++) {
             uint32_t id = maker->ids[first + i];
             uint32_t bytes =
-                maker->bytes[id] < WIRE_TRACE_MOST_BYTES ? maker->bytes[id] : WIRE_TRACE_MOST_BYTES;
+                maker->bytes[id] < WIRE_TRACE_BYTES_MAX ? maker->bytes[id] : WIRE_TRACE_BYTES_MAX;
             if (!bytes || below(maker, 40) == 0)
                 continue;
             value[0] = (uint8_t)(below(maker, 30) ? turn * i : 99);
@@ -476,7 +476,7 @@ static void define(struct events *events, uint32_t id, uint32_t bytes, bool stor
 
 static void touch(struct events *events, uint32_t id, uint64_t address, uint64_t value)
 {
-    uint8_t bytes[WIRE_TRACE_MOST_BYTES];
+    uint8_t bytes[WIRE_TRACE_BYTES_MAX];
     struct wire_trace_event event = {.id = id, .address = address, .value = bytes};
     const struct wire_trace_event *known = &events->list[id * 2 - 1]; /* define() in order of ids */
     event.type = known->store ? WIRE_TRACE_STORE : WIRE_TRACE_LOAD;
@@ -661,7 +661,7 @@ static size_t read_prefix(struct stream *stream, const struct events *events,
     size_t count = 0;
     assert_non_null(reader);
     stream->at = 0;
-    *status = wire_trace_open(reader, predictor_memory(1, MOST_IDS), MOST_IDS, source, stream);
+    *status = wire_trace_open(reader, predictor_memory(1, IDS_MAX), IDS_MAX, source, stream);
     while (*status == BASE_OK && (*status = wire_trace_next(reader, &event)) == BASE_OK) {
         if (count < events->count)
             assert_true(same_event(&event, &events->list[count]));
@@ -770,8 +770,8 @@ static void repair_checksums(struct stream *stream)
 /* What a reader promises of any stream. Returns the number of events. */
 static size_t read_forged(struct stream *stream, uint32_t most_ids, enum base_status *status)
 {
-    static uint8_t ids[MOST_IDS], nodes[MOST_NODES], modules[65536];
-    static uint16_t widths[MOST_IDS];
+    static uint8_t ids[IDS_MAX], nodes[NODES_MAX], modules[65536];
+    static uint16_t widths[IDS_MAX];
     struct wire_trace_reader *reader = open_stream(stream, most_ids, BASE_OK);
     struct wire_trace_event event;
     size_t count = 0;
@@ -779,7 +779,7 @@ static size_t read_forged(struct stream *stream, uint32_t most_ids, enum base_st
     memset(nodes, 0, sizeof(nodes));
     memset(modules, 0, sizeof(modules));
     nodes[0] = modules[0] = 1;
-    while (count < MOST_FORGED && (*status = wire_trace_next(reader, &event)) == BASE_OK) {
+    while (count < FORGED_MAX && (*status = wire_trace_next(reader, &event)) == BASE_OK) {
         volatile uint8_t sum = 0;
         count++;
         for (size_t i = 0; event.value && i < value_bytes(&event); i++)
@@ -789,7 +789,7 @@ static size_t read_forged(struct stream *stream, uint32_t most_ids, enum base_st
         case WIRE_TRACE_STORE:
             assert_true(event.id < most_ids &&
                         ids[event.id] == (event.type == WIRE_TRACE_STORE) + 1);
-            assert_true(event.bytes > 0 && event.bytes <= WIRE_TRACE_MOST_BYTES);
+            assert_true(event.bytes > 0 && event.bytes <= WIRE_TRACE_BYTES_MAX);
             assert_true(event.bytes <= widths[event.id]);
             assert_int_equal(event.value != NULL, wire_trace_has_values(reader));
             break;
@@ -852,7 +852,7 @@ static void forged_traces_are_harmless(void **state)
             stream.bytes[at] = (uint8_t)base_random_next(&random);
         }
         repair_checksums(&stream);
-        came += read_forged(&stream, MOST_IDS, &status);
+        came += read_forged(&stream, IDS_MAX, &status);
         statuses[status]++;
         free(stream.bytes);
         drop(&events);
@@ -875,7 +875,7 @@ static void random_bytes_are_harmless(void **state)
             payload[i] = (uint8_t)(base_random_below(&random, 3) ? base_random_below(&random, 16)
                                                                  : base_random_next(&random));
         forge(&stream, round % 2, payload, bytes);
-        read_forged(&stream, MOST_IDS, &status);
+        read_forged(&stream, IDS_MAX, &status);
     }
     free(stream.bytes);
 }
@@ -941,7 +941,7 @@ static void each_rule_is_checked(void **state)
     for (unsigned i = 0; i < BASE_COUNT(cases); i++) {
         enum base_status status = BASE_OK;
         forge(&stream, true, cases[i].payload, cases[i].bytes);
-        size_t events = read_forged(&stream, MOST_IDS, &status);
+        size_t events = read_forged(&stream, IDS_MAX, &status);
         if (status == cases[i].status && events == cases[i].events)
             continue;
         print_error("case %u: expected %s after %zu events, got %s after %zu\n", i,
@@ -974,7 +974,7 @@ static void lengths_end_in_the_frame(void **state)
             memcpy(payload + at, last, bytes);
             memset(payload + at + bytes, 'x', sizeof(payload) - at - bytes);
             forge(&stream, true, payload, sizeof(payload));
-            assert_int_equal(read_forged(&stream, MOST_IDS, &status),
+            assert_int_equal(read_forged(&stream, IDS_MAX, &status),
                              1 + (end - sizeof(definition)) / 3);
             assert_int_equal(status, BASE_MALFORMED);
         }
@@ -994,7 +994,7 @@ static void open_with(const char *header, size_t bytes, bool repair, enum base_s
         memcpy(copy + 16, &sum, sizeof(sum));
     }
     assert_true(sink(&stream, copy, bytes));
-    struct wire_trace_reader *reader = open_stream(&stream, MOST_IDS, expected);
+    struct wire_trace_reader *reader = open_stream(&stream, IDS_MAX, expected);
     struct wire_trace_event event;
     assert_int_equal(wire_trace_next(reader, &event), expected ? expected : BASE_NOT_FOUND);
     free(reader);
@@ -1062,7 +1062,7 @@ static void invalid_events_are_left_out(void **state)
     static const uint8_t value[64];
     static const struct wire_trace_event refused[] = {
         {.type = WIRE_TRACE_LOAD, .id = 7, .bytes = 8, .value = value}, /* not defined */
-        {.type = WIRE_TRACE_LOAD, .id = MOST_IDS, .bytes = 8, .value = value},
+        {.type = WIRE_TRACE_LOAD, .id = IDS_MAX, .bytes = 8, .value = value},
         {.type = WIRE_TRACE_LOAD, .id = UINT32_MAX, .bytes = 8, .value = value},
         {.type = WIRE_TRACE_LOAD, .id = 1, .bytes = 4, .value = value},  /* its width   */
         {.type = WIRE_TRACE_STORE, .id = 1, .bytes = 8, .value = value}, /* direction   */
@@ -1071,12 +1071,12 @@ static void invalid_events_are_left_out(void **state)
         {.type = WIRE_TRACE_KERNEL_LOAD, .id = 7, .bytes = 1},
         {.type = WIRE_TRACE_KERNEL_STORE, .id = 7, .bytes = 1, .value = value},
         {.type = WIRE_TRACE_ACCESS, .id = 1, .bytes = 8}, /* again       */
-        {.type = WIRE_TRACE_ACCESS, .id = MOST_IDS, .bytes = 8},
+        {.type = WIRE_TRACE_ACCESS, .id = IDS_MAX, .bytes = 8},
         {.type = WIRE_TRACE_ACCESS, .id = 9, .node = 5, .bytes = 8}, /* its node    */
         {.type = WIRE_TRACE_ACCESS, .id = 9, .bytes = 65536},
         {.type = WIRE_TRACE_NODE, .id = 0},
         {.type = WIRE_TRACE_NODE, .id = 1},
-        {.type = WIRE_TRACE_NODE, .id = MOST_NODES},
+        {.type = WIRE_TRACE_NODE, .id = NODES_MAX},
         {.type = WIRE_TRACE_NODE, .id = 2, .node = 2},
         {.type = WIRE_TRACE_NODE, .id = 2, .module = 2},
         {.type = WIRE_TRACE_NODE, .id = 2, .module = 65536},
@@ -1106,7 +1106,7 @@ static void invalid_events_are_left_out(void **state)
             fail_msg("invalid event %u was taken", i);
     assert_false(wire_trace_access(writer, 3, 0, 0));
     assert_false(wire_trace_access(writer, 7, 0, 0));
-    assert_false(wire_trace_access(writer, MOST_IDS, 0, 0));
+    assert_false(wire_trace_access(writer, IDS_MAX, 0, 0));
     assert_true(wire_trace_end(writer));
     assert_false(wire_trace_end(writer));
     assert_false(wire_trace_access(writer, 1, 0, 0));
@@ -1140,7 +1140,7 @@ static void long_values_come_in_pieces(void **state)
     assert_true(wire_trace_write(writer, &event));
     assert_true(wire_trace_end(writer));
     free(writer);
-    struct wire_trace_reader *reader = open_stream(&stream, MOST_IDS, BASE_OK);
+    struct wire_trace_reader *reader = open_stream(&stream, IDS_MAX, BASE_OK);
     assert_int_equal(wire_trace_next(reader, &event), BASE_OK);
     for (size_t at = 0; at < BYTES; at += event.bytes) {
         assert_int_equal(wire_trace_next(reader, &event), BASE_OK);
@@ -1170,7 +1170,7 @@ static void long_paths_are_cut(void **state)
         assert_true(wire_trace_write(writer, &event));
     assert_true(wire_trace_end(writer));
     free(writer);
-    struct wire_trace_reader *reader = open_stream(&stream, MOST_IDS, BASE_OK);
+    struct wire_trace_reader *reader = open_stream(&stream, IDS_MAX, BASE_OK);
     for (unsigned i = 1; i < 100; i++) {
         assert_int_equal(wire_trace_next(reader, &event), BASE_OK);
         assert_int_equal(event.id, i);
@@ -1223,7 +1223,7 @@ static void flushing_loses_nothing(void **state)
     assert_true(wire_trace_flush(writer));
     assert_true(wire_trace_flush(writer));
     free(writer);
-    struct wire_trace_reader *reader = open_stream(&stream, MOST_IDS, BASE_OK);
+    struct wire_trace_reader *reader = open_stream(&stream, IDS_MAX, BASE_OK);
     for (size_t i = 0; i < events.count; i++) {
         assert_int_equal(wire_trace_next(reader, &event), BASE_OK);
         assert_true(same_event(&event, &events.list[i]));
@@ -1247,7 +1247,7 @@ static void long_runs_come_back(void **state)
     assert_true(wire_trace_end(writer));
     assert_true(stream.count < 200);
     free(writer);
-    struct wire_trace_reader *reader = open_stream(&stream, MOST_IDS, BASE_OK);
+    struct wire_trace_reader *reader = open_stream(&stream, IDS_MAX, BASE_OK);
     assert_int_equal(wire_trace_next(reader, &event), BASE_OK);
     for (uint64_t i = 0; i < COUNT; i++) {
         if (wire_trace_next(reader, &event) != BASE_OK || event.address != 0x1000 + i * 4 ||

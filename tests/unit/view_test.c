@@ -21,7 +21,7 @@
 #include <zlib.h>
 #include <cmocka.h>
 
-enum { LINES = 100, MOST_BYTES = 1 << 22 };
+enum { LINES = 100, BYTES_MAX = 1 << 22 };
 
 static char source[] = "/tmp/headroom-view-XXXXXX";
 
@@ -79,7 +79,7 @@ static int digit(char letter)
 /* head: the end of the tag that the part stands in. */
 static json_t *part_of(const char *page, const char *head)
 {
-    static unsigned char packed[MOST_BYTES], text[MOST_BYTES];
+    static unsigned char packed[BYTES_MAX], text[BYTES_MAX];
     const char *at = strstr(page, head) + strlen(head);
     size_t count = 0;
     uLongf bytes = sizeof text;

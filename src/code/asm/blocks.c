@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_CODE = 1 << 20, MOST_EDGES = 1 << 22, MOST_ROUNDS = 8 };
+enum { CODE_MAX = 1 << 20, EDGES_MAX = 1 << 22, ROUNDS_MAX = 8 };
 
 /* ---- calls --------------------------------------------------------------------------------- */
 
@@ -605,7 +605,7 @@ static bool make_function(struct asm_walk *walk)
     walk->main_count = walk->count;
     if (function->cold_first != ASM_NONE)
         collect(walk, function->cold_first, function->cold_end);
-    if (!walk->count || walk->count > MOST_CODE) {
+    if (!walk->count || walk->count > CODE_MAX) {
         stop_with(walk, walk->count ? ASM_PROBLEM_LARGE : ASM_PROBLEM_STRAY);
         return true;
     }
@@ -623,7 +623,7 @@ static bool make_function(struct asm_walk *walk)
     uint32_t edges = walk->file->edges_count;
     if (!make_blocks(walk) || !make_edges(walk) || !mark_reached(walk->file, function))
         return false;
-    if (walk->file->edges_count - edges > MOST_EDGES)
+    if (walk->file->edges_count - edges > EDGES_MAX)
         stop_with(walk, ASM_PROBLEM_LARGE);
     describe_function(walk);
     return true;
@@ -666,7 +666,7 @@ enum base_status asm_make_blocks(struct asm_file *file)
     for (uint32_t i = 0; i < file->statements_count; i++)
     private->code_at[i] = ASM_NONE;
     bool news = true;
-    for (int round = 0; news && round < MOST_ROUNDS; round++) {
+    for (int round = 0; news && round < ROUNDS_MAX; round++) {
         news = false;
         if (!make_round(file, &news))
             return BASE_NO_MEMORY;

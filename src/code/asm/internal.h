@@ -24,18 +24,18 @@ void asm_names_free(struct asm_names *names);
 /* ---- the file's other half -------------------------------------------------------------------- */
 
 enum asm_mark {
-    MARK_NAMED = 1,    /* label: data, exception tables or code other than jumps name it    */
-    MARK_TAKEN = 2,    /* label: its address is taken, and not by a switch's table alone    */
-    MARK_LANDING = 4,  /* label: landing pad                                                */
-    MARK_ARRIVAL = 8,  /* label: control may arrive here from elsewhere                      */
-    MARK_SEQUENCE = 16, /* INLINE: no inline assembly but a call that must stay as it is     */
-    MARK_BEGINS = 32,  /* label: of a function or its cold part                               */
+    MARK_NAMED = 1,     /* label: data, exception tables or code other than jumps name it */
+    MARK_TAKEN = 2,     /* label: its address is taken, and not by a switch's table alone */
+    MARK_LANDING = 4,   /* label: landing pad */
+    MARK_ARRIVAL = 8,   /* label: control may arrive here from elsewhere */
+    MARK_SEQUENCE = 16, /* INLINE: no inline assembly but a call that must stay as it is */
+    MARK_BEGINS = 32,   /* label: of a function or its cold part */
 };
 
 /* Main or cold part of a function. */
 struct asm_part {
     struct asm_slice name;
-    uint32_t first, end, section, code; /* code: how many statements of code                  */
+    uint32_t first, end, section, code; /* code: how many statements of code */
     uint32_t function;
     bool sized, cold, stray;
 };
@@ -57,15 +57,15 @@ struct asm_range {
 struct asm_table {
     uint32_t label, first, entries; /* first: in private->entries */
     uint32_t function;
-    bool by_switch;                 /* as compilers name those of switch */
-    uint32_t users;                 /* jumps                              */
+    bool by_switch; /* as compilers name those of switch */
+    uint32_t users; /* jumps */
 };
 
 struct asm_private {
     struct asm_names labels, types, globals, section_names;
-    uint8_t *marks;                 /* of statements */
-    uint32_t *code_at;              /* of statements: place among its function's code, for blocks */
-    uint32_t *table_of;             /* of statements that are tables' labels */
+    uint8_t *marks;     /* of statements */
+    uint32_t *code_at;  /* of statements: place among its function's code, for blocks */
+    uint32_t *table_of; /* of statements that are tables' labels */
     struct asm_part *parts;
     uint32_t parts_count;
     size_t parts_capacity;
@@ -84,9 +84,10 @@ struct asm_private {
     struct asm_slice *lsdas;
     uint32_t lsdas_count;
     size_t lsdas_capacity;
-    bool *no_return;                /* of functions */
+    bool *no_return; /* of functions */
     bool *weak;
-    size_t statements_capacity, marks_capacity, sections_capacity, functions_capacity, blocks_capacity, edges_capacity, insns_capacity;
+    size_t statements_capacity, marks_capacity, sections_capacity, functions_capacity,
+        blocks_capacity, edges_capacity, insns_capacity;
     uint32_t entries_count;
     size_t entries_capacity;
 };
@@ -112,24 +113,24 @@ bool asm_allocated(const struct asm_section *section);
 /* One statement at text, of at most `bytes`; what is not set: line, section, function. */
 size_t asm_scan(const char *text, size_t bytes, struct asm_statement *statement);
 
-bool asm_make_functions(struct asm_file *file);            /* functions.c */
-bool asm_find_landing_pads(struct asm_file *file);         /* exceptions.c */
-bool asm_find_tables(struct asm_file *file);               /* tables.c: and labels that are named */
-enum base_status asm_make_blocks(struct asm_file *file);   /* blocks.c */
+bool asm_make_functions(struct asm_file *file);          /* functions.c */
+bool asm_find_landing_pads(struct asm_file *file);       /* exceptions.c */
+bool asm_find_tables(struct asm_file *file);             /* tables.c: and labels that are named */
+enum base_status asm_make_blocks(struct asm_file *file); /* blocks.c */
 bool asm_refer(struct asm_file *file, uint32_t label, uint32_t statement);
 
 /* ---- control ------------------------------------------------------------------------------------ */
 
 enum asm_control {
     CONTROL_NEXT,
-    CONTROL_BRANCH,      /* to `target`, else next  */
+    CONTROL_BRANCH, /* to `target`, else next */
     CONTROL_JUMP,
     CONTROL_INDIRECT,
     CONTROL_RETURN,
     CONTROL_TAIL,
     CONTROL_TAIL_BRANCH,
     CONTROL_STOP,
-    CONTROL_TWICE,       /* call that may return twice */
+    CONTROL_TWICE, /* call that may return twice */
 };
 
 /* What is known of one function while its blocks are made. */
@@ -142,10 +143,10 @@ struct asm_walk {
     uint32_t *target;                  /* place in code; ASM_NONE */
     uint32_t *jumped;                  /* label's statement */
     uint8_t *leader;
-    uint32_t *into;                    /* of each leader: the only place from which control comes; ASM_NONE: several */
-    uint32_t *table;                   /* of CONTROL_INDIRECT: table, or below */
-    bool any;                          /* one of them is TABLE_ANY              */
-    uint32_t *next_code;               /* of the file's statements: place of the code from there on */
+    uint32_t *into; /* of each leader: the only place from which control comes; ASM_NONE: several */
+    uint32_t *table;     /* of CONTROL_INDIRECT: table, or below */
+    bool any;            /* one of them is TABLE_ANY */
+    uint32_t *next_code; /* of the file's statements: place of the code from there on */
     enum asm_problem problem;
 };
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ARGUMENTS = 8, MOST_PUSHED = 16, MOST_SEQUENCE = 12 };
+enum { ARGUMENTS_MAX = 8, PUSHED_MAX = 16, SEQUENCE_MAX = 12 };
 
 enum pending { PENDING_NONE, PENDING_PREFIX, PENDING_SEQUENCE };
 
@@ -12,7 +12,7 @@ struct parser {
     struct asm_file *file;
     struct asm_private *private;
     uint32_t section, previous;
-    uint32_t pushed[MOST_PUSHED], pushed_count;
+    uint32_t pushed[PUSHED_MAX], pushed_count;
     uint32_t *open; /* of sections: the part that is being read */
     size_t open_capacity;
     enum pending pending; /* the last statement goes on in the next */
@@ -45,12 +45,12 @@ static struct asm_slice unquoted(struct asm_slice slice)
     return slice;
 }
 
-static size_t split(struct asm_slice operands, struct asm_slice arguments[MOST_ARGUMENTS])
+static size_t split(struct asm_slice operands, struct asm_slice arguments[ARGUMENTS_MAX])
 {
     size_t count = 0;
     bool quoted = false;
     const char *from = operands.text, *end = operands.text + operands.bytes;
-    for (const char *at = from; at <= end && count < MOST_ARGUMENTS; at++) {
+    for (const char *at = from; at <= end && count < ARGUMENTS_MAX; at++) {
         if (at < end && *at == '"')
             quoted = !quoted;
         if (at == end || (*at == ',' && !quoted)) {
@@ -78,7 +78,7 @@ static bool is_code(const struct asm_section *section)
    the linked symbol behind the group. */
 static struct asm_section describe(struct asm_slice operands)
 {
-    struct asm_slice arguments[MOST_ARGUMENTS];
+    struct asm_slice arguments[ARGUMENTS_MAX];
     size_t count = split(operands, arguments), next = 3;
     struct asm_section section = {.name = arguments[0]};
     if (count > 1)
@@ -144,7 +144,7 @@ static bool follow_sections(struct parser *parser, const struct asm_statement *s
     if (asm_is(name, ".text") || asm_is(name, ".data") || asm_is(name, ".bss"))
         return enter_section(parser, name, number);
     if (asm_is(name, ".section") || asm_is(name, ".pushsection")) {
-        if (asm_is(name, ".pushsection") && parser->pushed_count < MOST_PUSHED)
+        if (asm_is(name, ".pushsection") && parser->pushed_count < PUSHED_MAX)
             parser->pushed[parser->pushed_count++] = parser->section;
         return enter_section(parser, statement->operands, number);
     }
@@ -164,7 +164,7 @@ static bool follow_sections(struct parser *parser, const struct asm_statement *s
 
 static struct asm_slice first_argument(struct asm_slice operands)
 {
-    struct asm_slice arguments[MOST_ARGUMENTS];
+    struct asm_slice arguments[ARGUMENTS_MAX];
     size_t count = split(operands, arguments);
     return count ? arguments[0] : operands;
 }
@@ -180,7 +180,7 @@ static bool follow_types(struct parser *parser, const struct asm_statement *stat
         return asm_names_set(&private->globals, first_argument(statement->operands),
                              asm_is(name, ".weak") ? 2 : 1);
     if (asm_is(name, ".cfi_lsda") && statement->operands.bytes) {
-        struct asm_slice arguments[MOST_ARGUMENTS];
+        struct asm_slice arguments[ARGUMENTS_MAX];
         size_t count = split(statement->operands, arguments);
         if (count < 2)
             return true;
@@ -316,7 +316,7 @@ static bool join(struct parser *parser, const struct asm_statement *statement)
     struct asm_statement *last = &file->statements[file->statements_count - 1];
     bool fits = statement->kind == ASM_EMPTY || statement->kind == ASM_INSTRUCTION ||
                 (statement->kind == ASM_DIRECTIVE && is_raw_code(parser, statement));
-    if (!fits || ++parser->pending_for > MOST_SEQUENCE) {
+    if (!fits || ++parser->pending_for > SEQUENCE_MAX) {
         parser->pending = PENDING_NONE;
         return false;
     }

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { UNVISITED = INT32_MIN + 1, MOST_DEPTH = 1 << 30, ARGUMENTS_SIZE = 0x2e };
+enum { UNVISITED = INT32_MIN + 1, DEPTH_MAX = 1 << 30, ARGUMENTS_SIZE = 0x2e };
 
 enum { COPIES = 5 };
 static const uint8_t copy_registers[COPIES] = {BASE_RBX, BASE_R12, BASE_R13, BASE_R14, BASE_R15};
@@ -36,10 +36,10 @@ struct solver {
 
 static int32_t moved(int32_t depth, int64_t bytes)
 {
-    if (depth == ASM_UNKNOWN || bytes < -MOST_DEPTH || bytes > MOST_DEPTH)
+    if (depth == ASM_UNKNOWN || bytes < -DEPTH_MAX || bytes > DEPTH_MAX)
         return ASM_UNKNOWN;
     int64_t sum = depth + bytes;
-    return sum < -MOST_DEPTH || sum > MOST_DEPTH ? ASM_UNKNOWN : (int32_t)sum;
+    return sum < -DEPTH_MAX || sum > DEPTH_MAX ? ASM_UNKNOWN : (int32_t)sum;
 }
 
 /* "$24, %rsp": the number; false if it is none. */

@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_REMEMBERED = 16 };
+enum { REMEMBERED_MAX = 16 };
 
 /* Canonical frame address = reg + offset; an empty reg: not known. */
 struct frame_address {
@@ -18,7 +18,7 @@ struct frame_address {
 };
 
 struct follower {
-    struct frame_address now, remembered[MOST_REMEMBERED];
+    struct frame_address now, remembered[REMEMBERED_MAX];
     uint32_t depth;
 };
 
@@ -68,11 +68,11 @@ static void follow(struct follower *follower, const struct asm_statement *at)
     } else if (asm_is(at->name, ".cfi_startproc")) {
         *now = (struct frame_address){register_of((struct asm_slice){"rsp", 3}), 8};
     } else if (asm_is(at->name, ".cfi_remember_state")) {
-        if (follower->depth < MOST_REMEMBERED)
+        if (follower->depth < REMEMBERED_MAX)
             follower->remembered[follower->depth] = *now;
         follower->depth++;
     } else if (asm_is(at->name, ".cfi_restore_state")) {
-        bool known = follower->depth && follower->depth <= MOST_REMEMBERED;
+        bool known = follower->depth && follower->depth <= REMEMBERED_MAX;
         *now = known ? follower->remembered[follower->depth - 1] : (struct frame_address){{0}, 0};
         follower->depth -= follower->depth > 0;
     } else if (asm_is(at->name, ".cfi_escape") || asm_is(at->name, ".cfi_endproc")) {

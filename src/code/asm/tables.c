@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_STEPS = 400 };
+enum { STEPS_MAX = 400 };
 
 bool asm_refer(struct asm_file *file, uint32_t label, uint32_t statement)
 {
@@ -235,7 +235,7 @@ static uint32_t trace_back(const struct asm_walk *walk, uint32_t jump, struct tr
     trace->registers = insn->reads & ~(1u << BASE_RSP);
     trace->like_table = scaled(&insn->isa);
     uint32_t place = back(walk, jump);
-    for (int steps = 0; place != ASM_NONE && trace->registers && steps < MOST_STEPS; steps++) {
+    for (int steps = 0; place != ASM_NONE && trace->registers && steps < STEPS_MAX; steps++) {
         const struct asm_statement *at = &file->statements[walk->code[place]];
         insn = asm_last_insn(file, walk->code[place]);
         uint32_t writes = insn ? insn->writes : 0;

@@ -14,14 +14,14 @@ enum { BINARY_BUILD_ID_BYTES = 32 };
 /* ---- what kind of program is this file? ------------------------------------------ */
 
 enum binary_kind {
-    BINARY_DYNAMIC,        /* x86-64, dynamically linked against glibc: the agent can observe it */
-    BINARY_STATIC,         /* x86-64 without an interpreter                                      */
-    BINARY_OTHER_LIBC,     /* x86-64 with another interpreter (musl, ...)                        */
-    BINARY_32BIT,          /* i386 or x32                                                        */
+    BINARY_DYNAMIC,    /* x86-64, dynamically linked against glibc: the agent can observe it */
+    BINARY_STATIC,     /* x86-64 without an interpreter */
+    BINARY_OTHER_LIBC, /* x86-64 with another interpreter (musl, ...) */
+    BINARY_32BIT,      /* i386 or x32 */
     BINARY_OTHER_MACHINE,
-    BINARY_SCRIPT,         /* "#!": look at the interpreter (given back)                          */
-    BINARY_GO,             /* Go runtime: installs its own signal handling by raw system calls    */
-    BINARY_SET_ID,         /* set-user-ID or set-group-ID to someone else, or file capabilities   */
+    BINARY_SCRIPT, /* "#!": look at the interpreter (given back) */
+    BINARY_GO,     /* Go runtime: installs its own signal handling by raw system calls */
+    BINARY_SET_ID, /* set-user-ID or set-group-ID to someone else, or file capabilities */
     BINARY_NOT_PROGRAM,
 };
 
@@ -41,24 +41,24 @@ enum base_status binary_compile_unwind(const char *path, int output, uint64_t *b
 /* ---- symbols ------------------------------------------------------------------------ */
 
 struct binary_options {
-    bool debuginfod;       /* ask the servers in DEBUGINFOD_URLS, if it is set; bounded wait */
-    const char *debug_root; /* NULL: /usr/lib/debug                                        */
+    bool debuginfod;        /* ask the servers in DEBUGINFOD_URLS, if it is set; bounded wait */
+    const char *debug_root; /* NULL: /usr/lib/debug */
 };
 
 /* One source-level frame of a machine address. Strings live as long as the struct binary. */
 struct binary_frame {
     const char *function;  /* demangled, without parameters' clutter when C; NULL if unknown */
-    const char *linkage;   /* as in the symbol table, NULL if unknown                        */
+    const char *linkage;   /* as in the symbol table, NULL if unknown */
     const char *file;      /* as recorded, made absolute with the compilation directory; NULL */
-    uint32_t line, column; /* 0 if unknown                                                    */
-    uint32_t declared;     /* line of the function's declaration, 0 if unknown                */
-    bool inlined;          /* this frame was inlined into the next one                        */
+    uint32_t line, column; /* 0 if unknown */
+    uint32_t declared;     /* line of the function's declaration, 0 if unknown */
+    bool inlined;          /* this frame was inlined into the next one */
 };
 
 enum binary_detail {
-    BINARY_DETAIL_LINES,     /* DWARF: functions, lines, inlining                            */
-    BINARY_DETAIL_SYMBOLS,   /* symbol table only                                            */
-    BINARY_DETAIL_EXPORTS,   /* stripped: exported (dynamic) symbols only                    */
+    BINARY_DETAIL_LINES,   /* DWARF: functions, lines, inlining */
+    BINARY_DETAIL_SYMBOLS, /* symbol table only */
+    BINARY_DETAIL_EXPORTS, /* stripped: exported (dynamic) symbols only */
     BINARY_DETAIL_NONE,
 };
 

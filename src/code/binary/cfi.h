@@ -14,7 +14,7 @@ struct cfi_section {
     const uint8_t *bytes;
     size_t size;
     uint64_t vaddr; /* of bytes[0]; meaningless in .debug_frame */
-    bool eh;        /* .eh_frame rather than .debug_frame       */
+    bool eh;        /* .eh_frame rather than .debug_frame */
 };
 
 /* A frame description entry, with what its common entry says. */
@@ -27,7 +27,7 @@ struct cfi_entry {
     uint8_t return_column;
     uint8_t pointer_encoding;
     uint8_t handlers_encoding; /* CFI_OMITTED: no tables of exception handlers */
-    uint64_t handlers;         /* vaddr of the table; 0: none                  */
+    uint64_t handlers;         /* vaddr of the table; 0: none */
     bool signal_frame;
     bool augmented; /* 'z': each entry has augmentation data */
     const struct cfi_section *section;

@@ -23,8 +23,8 @@ enum {
      * refers to it, and reads it anew: were it as long as the section, the time would go with the
      * square of that.
      */
-    MOST_LETTERS = 16,
-    MOST_INITIAL_BYTES = 1024,
+    LETTERS_MAX = 16,
+    INITIAL_BYTES_MAX = 1024,
 };
 
 static bool read_record(const struct cfi_section *section, size_t *offset, struct record *record)
@@ -82,7 +82,7 @@ static bool read_common(const struct cfi_section *section, struct bytes body,
     uint64_t version = bytes_fixed(&body, 1);
     const char *letters = (const char *)body.at;
     size_t most = (size_t)(body.end - body.at);
-    if (!memchr(letters, 0, most < MOST_LETTERS ? most : MOST_LETTERS))
+    if (!memchr(letters, 0, most < LETTERS_MAX ? most : LETTERS_MAX))
         return false;
     body.at += strlen(letters) + 1;
     if (version != 1 && version != 3 && version != 4)
@@ -109,7 +109,7 @@ static bool read_common(const struct cfi_section *section, struct bytes body,
     }
     entry->initial = body.at;
     entry->initial_end = body.end;
-    return !body.failed && body.end - body.at <= MOST_INITIAL_BYTES &&
+    return !body.failed && body.end - body.at <= INITIAL_BYTES_MAX &&
            entry->return_column == RETURN_ADDRESS_COLUMN;
 }
 

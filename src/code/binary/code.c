@@ -16,7 +16,7 @@
 
 #include <stdlib.h>
 
-enum { PAGE = 4096, MOST_CALL_SITES = 1 << 20, HANDLERS_OMITTED = 0xff };
+enum { PAGE = 4096, CALL_SITES_MAX = 1 << 20, HANDLERS_OMITTED = 0xff };
 
 struct code {
     struct image main, debug;
@@ -347,7 +347,7 @@ void code_handlers(const struct code *code, const struct code_frame *frame,
     if (!read_header(&bytes, &section, &base, &encoding, &length))
         return;
     bytes.end = bytes.at + length;
-    for (unsigned i = 0; bytes.at < bytes.end && i < MOST_CALL_SITES; i++) {
+    for (unsigned i = 0; bytes.at < bytes.end && i < CALL_SITES_MAX; i++) {
         if (!pointer_read(&bytes, &section, encoding, &start) ||
             !pointer_read(&bytes, &section, encoding, &covered) ||
             !pointer_read(&bytes, &section, encoding, &handler))

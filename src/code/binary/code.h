@@ -19,11 +19,11 @@ void code_close(struct code *code); /* NULL does nothing */
 enum code_symbol_type { CODE_LABEL, CODE_FUNCTION, CODE_RESOLVER /* GNU_IFUNC */ };
 
 struct code_symbol {
-    uint64_t start, end; /* end == start: size not recorded                              */
-    const char *name;    /* the file's, perhaps with @VERSION                            */
+    uint64_t start, end; /* end == start: size not recorded */
+    const char *name;    /* the file's, perhaps with @VERSION */
     uint64_t section_end;
-    uint8_t type; /* enum code_symbol_type                                           */
-    uint8_t rank; /* of several at one address the highest is shown                  */
+    uint8_t type; /* enum code_symbol_type */
+    uint8_t rank; /* of several at one address the highest is shown */
 };
 
 /* By start, of one start the best first. Of the symbol table, the dynamic one, and the separate
@@ -32,23 +32,23 @@ const struct code_symbol *code_symbols(const struct code *code, size_t *count);
 
 enum code_frame_entry {
     CODE_ENTRY_UNKNOWN,
-    CODE_ENTRY_CALL,  /* at the first instruction the stack is as a call leaves it        */
-    CODE_ENTRY_OTHER, /* it is not; or nobody called; or a signal did                     */
+    CODE_ENTRY_CALL,  /* at the first instruction the stack is as a call leaves it */
+    CODE_ENTRY_OTHER, /* it is not; or nobody called; or a signal did */
 };
 
 struct code_frame {
     uint64_t start, end;
-    uint64_t handlers; /* vaddr of its table of exception handlers, 0: none               */
-    uint8_t entry;     /* enum code_frame_entry                                           */
+    uint64_t handlers; /* vaddr of its table of exception handlers, 0: none */
+    uint8_t entry;     /* enum code_frame_entry */
 };
 
 /* By start: the entries of call frame information. */
 const struct code_frame *code_frames(const struct code *code, size_t *count);
 
 struct code_section {
-    const char *name; /* "" if it is a segment of a file without sections               */
+    const char *name; /* "" if it is a segment of a file without sections */
     uint64_t start, bytes;
-    const uint8_t *view; /* of the file; NULL: has no bytes there                          */
+    const uint8_t *view; /* of the file; NULL: has no bytes there */
     bool executable;
 };
 
@@ -56,8 +56,8 @@ struct code_section {
 const struct code_section *code_sections(const struct code *code, size_t *count);
 
 struct code_pointer {
-    uint64_t at, value; /* the loader puts value there, plus the bias                      */
-    const char *name;   /* of a symbol instead of a value                                  */
+    uint64_t at, value; /* the loader puts value there, plus the bias */
+    const char *name;   /* of a symbol instead of a value */
 };
 
 /* By `at`. Pointers that the file has itself (DT_RELR, position-dependent programs) are not among

@@ -115,14 +115,14 @@ static uint64_t inflated_bytes(Elf *elf, Elf_Scn *section, size_t names)
  */
 static enum base_status check_inflation(Elf *elf)
 {
-    enum { MOST_TIMES = 32, ALWAYS_BYTES = 16 << 20 };
+    enum { TIMES_MAX = 32, ALWAYS_BYTES = 16 << 20 };
     size_t names, size = 0;
     uint64_t inflated = 0;
     if (elf_getshdrstrndx(elf, &names) != 0 || !elf_rawfile(elf, &size))
         return BASE_OK; /* no sections, so that none is compressed */
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section; section = elf_nextscn(elf, section)) {
         uint64_t bytes = inflated_bytes(elf, section, names);
-        if (bytes > (uint64_t)size * MOST_TIMES + ALWAYS_BYTES - inflated)
+        if (bytes > (uint64_t)size * TIMES_MAX + ALWAYS_BYTES - inflated)
             return BASE_MALFORMED;
         inflated += bytes;
     }

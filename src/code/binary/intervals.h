@@ -11,7 +11,7 @@
 struct interval {
     uint64_t start, end;
     uint64_t reach; /* greatest end up to here */
-    size_t value;   /* the caller's            */
+    size_t value;   /* the caller's */
 };
 
 struct intervals {

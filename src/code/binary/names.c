@@ -112,8 +112,8 @@ static bool demangle_into(struct readable *readable, const char *mangled, bool r
  */
 static char *demangle(const char *mangled, bool rust, int options)
 {
-    enum { MOST_TIMES = 64, ALWAYS_BYTES = 4096 };
-    struct readable readable = {.most_bytes = MOST_TIMES * strlen(mangled) + ALWAYS_BYTES};
+    enum { TIMES_MAX = 64, ALWAYS_BYTES = 4096 };
+    struct readable readable = {.most_bytes = TIMES_MAX * strlen(mangled) + ALWAYS_BYTES};
     if (demangle_into(&readable, mangled, rust, options) && readable.text.count)
         return readable.text.bytes;
     util_text_free(&readable.text);

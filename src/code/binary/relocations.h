@@ -7,7 +7,7 @@
 #include "binary/image.h"
 
 struct relocation {
-    uint64_t at, value; /* ELF virtual addresses                      */
+    uint64_t at, value; /* ELF virtual addresses */
     const char *name;   /* of a symbol instead of a value, the file's */
 };
 

@@ -31,7 +31,7 @@
 enum {
     PAYLOAD_OFFSET = 4096, /* of a page: it is mapped */
     NAME_BYTES = 64,
-    MOST_FILES = 4096,
+    FILES_MAX = 4096,
     STALE_S = 3600, /* what is still being written then never will be */
     TOUCH_S = 3600, /* times of use are kept no finer than this       */
 };
@@ -295,7 +295,7 @@ static size_t list_kept(int folder, struct kept *kept, uint64_t *total)
     DIR *entries = copy >= 0 ? fdopendir(copy) : NULL;
     if (!entries && copy >= 0)
         close(copy);
-    for (struct dirent *entry; entries && count < MOST_FILES && (entry = readdir(entries));) {
+    for (struct dirent *entry; entries && count < FILES_MAX && (entry = readdir(entries));) {
         if (strlen(entry->d_name) >= NAME_BYTES ||
             fstatat(folder, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
             !S_ISREG(status.st_mode))
@@ -317,9 +317,9 @@ static size_t list_kept(int folder, struct kept *kept, uint64_t *total)
 static void make_room(int folder, uint64_t wanted)
 {
     uint64_t total = wanted;
-    struct kept *kept = calloc(MOST_FILES, sizeof *kept);
+    struct kept *kept = calloc(FILES_MAX, sizeof *kept);
     size_t count = kept ? list_kept(folder, kept, &total) : 0;
-    size_t spare = count == MOST_FILES ? MOST_FILES / 4 : 0; /* there may be more */
+    size_t spare = count == FILES_MAX ? FILES_MAX / 4 : 0; /* there may be more */
     if (total > most_bytes || spare) {
         qsort(kept, count, sizeof *kept, compare_kept);
         for (size_t i = 0; i < count && (total > most_bytes / 4 * 3 || i < spare); i++) {

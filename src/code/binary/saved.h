@@ -13,15 +13,15 @@
 #include "binary/image.h"
 
 enum saved_kind {
-    SAVED_UNWIND = 1, /* an unwind table                                            */
-    SAVED_DEBUG,      /* an ELF file with inflated debug sections (inflated.h)      */
+    SAVED_UNWIND = 1, /* an unwind table */
+    SAVED_DEBUG,      /* an ELF file with inflated debug sections (inflated.h) */
 };
 
 /* What a file was when something was computed from it. */
 struct saved_key {
     uint32_t kind, id_bytes;
     uint64_t file_bytes, modified_s, modified_ns;
-    uint8_t id[64]; /* its build-id    */
+    uint8_t id[64];    /* its build-id */
     uint8_t maker[64]; /* headroom's own */
 };
 

@@ -8,7 +8,7 @@
 
 struct symbol {
     uint64_t start, end; /* end == start: size not recorded */
-    const char *name;    /* the file's                      */
+    const char *name;    /* the file's */
     uint64_t section_end;
     uint8_t rank; /* of several at one address the highest is shown */
     uint8_t type; /* STT_... */

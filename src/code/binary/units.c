@@ -21,7 +21,7 @@
 enum { GREATEST_DEPTH = 64 };
 /* A range takes three bytes at least; sections may be compressed, and functions be in split files.
  */
-enum { MOST_RANGES_A_BYTE = 4, ALWAYS_RANGES = 1 << 18 };
+enum { RANGES_A_BYTE_MAX = 4, ALWAYS_RANGES = 1 << 18 };
 
 /* Linkers set the addresses of functions they drop to 0, lld to -1 and -2. */
 static bool is_range(uint64_t start, uint64_t end)
@@ -56,7 +56,7 @@ enum base_status units_load(Dwarf *dwarf, int file, struct units *units)
     Dwarf_CU *cu = NULL;
     uint8_t type;
     Dwarf_Die die, split;
-    units->most_ranges = MOST_RANGES_A_BYTE * image_bytes(dwarf_getelf(dwarf)) + ALWAYS_RANGES;
+    units->most_ranges = RANGES_A_BYTE_MAX * image_bytes(dwarf_getelf(dwarf)) + ALWAYS_RANGES;
     while (dwarf_get_units(dwarf, cu, &cu, NULL, &type, &die, NULL) == 0) {
         bool any = false;
         if (type != DW_UT_compile && type != DW_UT_skeleton)

@@ -11,12 +11,12 @@
 #include <elfutils/libdw.h>
 
 struct unit {
-    Dwarf_Die die;  /* of the file itself: addresses, lines           */
+    Dwarf_Die die;  /* of the file itself: addresses, lines */
     Dwarf_Die tree; /* where the entries are: differs with split DWARF */
     bool read, read_nested;
-    bool is_c; /* its types have no functions */
-    size_t *most_ranges; /* that may still be added: those of all units           */
-    struct intervals functions; /* values index function_dies                     */
+    bool is_c;                  /* its types have no functions */
+    size_t *most_ranges;        /* that may still be added: those of all units */
+    struct intervals functions; /* values index function_dies */
     Dwarf_Die *dies;
     size_t die_count, die_capacity;
 };

@@ -159,7 +159,7 @@ enum base_status cfg_of_code(const struct cfg_code *code, struct cfg **flow)
 {
     struct isa_insn insn;
     struct walk walk = {.code = code};
-    if (code->count > CFG_MOST_BYTES || code->start + code->count < code->start ||
+    if (code->count > CFG_BYTES_MAX || code->start + code->count < code->start ||
         isa_decode((const uint8_t *)"\x90", 1, 0, &insn) == BASE_UNSUPPORTED)
         return BASE_UNSUPPORTED;
     struct cfg *made = new_flow();
@@ -187,7 +187,7 @@ enum base_status cfg_of_code(const struct cfg_code *code, struct cfg **flow)
 enum base_status cfg_of_graph(uint32_t count, const struct cfg_edge *edges, uint32_t edges_count,
                               struct cfg **flow)
 {
-    if (count > CFG_MOST_INSTRUCTIONS || edges_count > CFG_MOST_EDGES)
+    if (count > CFG_INSTRUCTIONS_MAX || edges_count > CFG_EDGES_MAX)
         return BASE_UNSUPPORTED;
     for (uint32_t i = 0; i < edges_count; i++)
         if (edges[i].from >= count || edges[i].to >= count)
@@ -228,9 +228,9 @@ void cfg_free(struct cfg *flow)
 /* Blocks within each other are rare and start close together: the last one that starts before. */
 uint32_t cfg_block_at(const struct cfg *flow, uint64_t address)
 {
-    enum { MOST_BACK = 16 };
+    enum { BACK_MAX = 16 };
     uint32_t low = BASE_FIRST(i, flow->blocks_count, flow->blocks[i].start > address);
-    for (uint32_t back = 0; back < MOST_BACK && low > back; back++)
+    for (uint32_t back = 0; back < BACK_MAX && low > back; back++)
         if (address < flow->blocks[low - back - 1].end)
             return low - back - 1;
     return CFG_NONE;

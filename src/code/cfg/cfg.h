@@ -18,11 +18,11 @@
 #include "base/base.h"
 
 enum {
-    CFG_MOST_BYTES = 1 << 24,        /* of a function; larger ones: BASE_UNSUPPORTED           */
-    CFG_MOST_INSTRUCTIONS = 1 << 20, /* a larger function has no blocks, and CFG_LARGE is set */
-    CFG_MOST_EDGES = 1 << 22,        /* the same                                               */
-    CFG_MOST_SWEEP = 1 << 14,        /* bytes                                                  */
-    CFG_MOST_WAYS = 4,
+    CFG_BYTES_MAX = 1 << 24,        /* of a function; larger ones: BASE_UNSUPPORTED */
+    CFG_INSTRUCTIONS_MAX = 1 << 20, /* a larger function has no blocks, and CFG_LARGE is set */
+    CFG_EDGES_MAX = 1 << 22,        /* the same */
+    CFG_SWEEP_MAX = 1 << 14,        /* bytes */
+    CFG_WAYS_MAX = 4,
 };
 
 /* No block, no loop's head, not in this function. */
@@ -30,40 +30,42 @@ enum {
 
 enum cfg_edge_kind {
     CFG_FALL,  /* into the next block, also where a branch is not taken */
-    CFG_TAKEN, /* conditional branch                                     */
+    CFG_TAKEN, /* conditional branch */
     CFG_JUMP,
-    CFG_TABLE, /* jump through a table; one edge for equal targets       */
+    CFG_TABLE, /* jump through a table; one edge for equal targets */
 };
 
 struct cfg_edge {
-    uint32_t from, to; /* blocks             */
+    uint32_t from, to; /* blocks */
     uint32_t kind;     /* enum cfg_edge_kind */
 };
 
 /* How a block can leave the function, and what else it does; several may hold. */
 enum cfg_block_flags {
     CFG_RETURNS = 1,
-    CFG_LEAVES = 2,      /* jumps or falls to an address outside: tail call, other part     */
-    CFG_STOPS = 4,       /* ends in a trap, a call that does not return, or no instruction  */
-    CFG_UNRESOLVED = 8,  /* ends in an indirect jump that is not understood: tail call or unknown successors */
+    CFG_LEAVES = 2, /* jumps or falls to an address outside: tail call, other part */
+    CFG_STOPS = 4,  /* ends in a trap, a call that does not return, or no instruction */
+    /* ends in an indirect jump that is not understood: tail call or unknown successors */
+    CFG_UNRESOLVED = 8,
     CFG_CALLS = 16,
-    CFG_ROOT = 32,       /* control comes from elsewhere: the entry, or see above           */
+    CFG_ROOT = 32, /* control comes from elsewhere: the entry, or see above */
     CFG_EXIT = CFG_RETURNS | CFG_LEAVES | CFG_STOPS | CFG_UNRESOLVED,
 };
 
 struct cfg_block {
-    uint64_t start, end, last;       /* last: address of the last instruction               */
+    uint64_t start, end, last; /* last: address of the last instruction */
     uint32_t instructions;
-    uint32_t flags;                  /* enum cfg_block_flags                               */
-    uint32_t first_edge, edges;      /* successors: flow.edges[first_edge ...]              */
-    uint32_t first_into, into;       /* predecessors: flow.edges[flow.into[first_into ...]] */
-    uint32_t region;                 /* root from which it was reached first, counted from 0 */
-    uint32_t dominator;              /* immediate; CFG_NONE for roots                      */
-    uint32_t loop;                   /* innermost; 0: none                                  */
+    uint32_t flags;             /* enum cfg_block_flags */
+    uint32_t first_edge, edges; /* successors: flow.edges[first_edge ...] */
+    uint32_t first_into, into;  /* predecessors: flow.edges[flow.into[first_into ...]] */
+    uint32_t region;            /* root from which it was reached first, counted from 0 */
+    uint32_t dominator;         /* immediate; CFG_NONE for roots */
+    uint32_t loop;              /* innermost; 0: none */
 };
 
 enum cfg_loop_flags {
-    CFG_IRREDUCIBLE = 1, /* can be entered elsewhere than at its head, which then is one of several */
+    /* can be entered elsewhere than at its head, which then is one of several */
+    CFG_IRREDUCIBLE = 1,
 };
 
 /*
@@ -71,29 +73,29 @@ enum cfg_loop_flags {
  */
 struct cfg_loop {
     uint32_t parent; /* < own id; 0: outermost */
-    uint32_t head;   /* block                  */
-    uint32_t depth;  /* 1: outermost           */
-    uint32_t flags;  /* enum cfg_loop_flags   */
+    uint32_t head;   /* block */
+    uint32_t depth;  /* 1: outermost */
+    uint32_t flags;  /* enum cfg_loop_flags */
     uint32_t blocks; /* with those of the loops inside */
 };
 
 enum cfg_flags {
-    CFG_LARGE = 1,      /* over a limit: no blocks                                     */
-    CFG_COMPLEX = 2,    /* over a limit of effort: blocks and edges, but no dominators and loops */
-    CFG_INCOMPLETE = 4, /* some blocks are CFG_UNRESOLVED                             */
-    CFG_OVERLAPPING = 8, /* instructions within instructions                            */
+    CFG_LARGE = 1,       /* over a limit: no blocks */
+    CFG_COMPLEX = 2,     /* over a limit of effort: blocks and edges, but no dominators and loops */
+    CFG_INCOMPLETE = 4,  /* some blocks are CFG_UNRESOLVED */
+    CFG_OVERLAPPING = 8, /* instructions within instructions */
 };
 
 struct cfg {
-    uint64_t start, end;       /* of the function's code                                    */
+    uint64_t start, end;      /* of the function's code */
     struct cfg_block *blocks; /* by address; the one at `start` is the entry, if it decodes */
-    struct cfg_edge *edges;   /* by from, kind, to; none twice                              */
-    uint32_t *into;            /* numbers of edges, by to                                    */
+    struct cfg_edge *edges;   /* by from, kind, to; none twice */
+    uint32_t *into;           /* numbers of edges, by to */
     struct cfg_loop *loops;   /* loops[0] is none; by the order in which a search meets the heads */
     uint32_t blocks_count, edges_count, loops_count; /* loops_count includes loops[0]: at least 1 */
-    uint32_t flags;            /* enum cfg_flags                                            */
+    uint32_t flags;                                  /* enum cfg_flags */
     uint32_t instructions;
-    uint32_t tables;           /* jumps through tables that were understood                  */
+    uint32_t tables; /* jumps through tables that were understood */
 };
 
 /* Before all else, and before threads use isa: gives isa the decoder. */
@@ -102,7 +104,7 @@ enum base_status cfg_start(void);
 struct cfg_code {
     const uint8_t *bytes; /* of the function, `count` of them */
     size_t count;
-    uint64_t start;           /* address of the first                                       */
+    uint64_t start; /* address of the first */
     /* Reads tables: data of the module, as it would be if loaded at its own addresses, with relocations
        that depend on nothing else applied. May fail. */
     struct base_memory data;
@@ -118,14 +120,14 @@ struct cfg_code {
 /*
  * Can this function return? False if there is no return in it, nor a jump that goes who knows where; such are
  * those that end in exit() or a throw. bytes: all of it, from `start`; looks at no more than
- * CFG_MOST_SWEEP of them and then says true. What it jumps to outside of itself (CFG_MOST_WAYS, more: true)
+ * CFG_SWEEP_MAX of them and then says true. What it jumps to outside of itself (CFG_WAYS_MAX, more: true)
  * is given in ways: the answer false holds if what is there does not return either.
  */
-bool cfg_may_return(const uint8_t *bytes, size_t count, uint64_t start,
-                     uint64_t ways[CFG_MOST_WAYS], size_t *ways_count);
+bool cfg_may_return(const uint8_t *bytes, size_t count, uint64_t start, uint64_t ways[CFG_WAYS_MAX],
+                    size_t *ways_count);
 
 /*
- * The flow of a function. BASE_NO_MEMORY; BASE_UNSUPPORTED: more than CFG_MOST_BYTES, or no
+ * The flow of a function. BASE_NO_MEMORY; BASE_UNSUPPORTED: more than CFG_BYTES_MAX, or no
  * decoder. Everything else is a struct cfg, perhaps with flags; end it with cfg_free.
  */
 enum base_status cfg_of_code(const struct cfg_code *code, struct cfg **flow);
@@ -135,7 +137,7 @@ enum base_status cfg_of_code(const struct cfg_code *code, struct cfg **flow);
  * is the entry. BASE_MALFORMED: an edge names no block. BASE_NO_MEMORY, BASE_UNSUPPORTED (limits).
  */
 enum base_status cfg_of_graph(uint32_t count, const struct cfg_edge *edges, uint32_t edges_count,
-                               struct cfg **flow);
+                              struct cfg **flow);
 
 void cfg_free(struct cfg *flow); /* NULL does nothing */
 

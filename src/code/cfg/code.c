@@ -26,7 +26,7 @@ static bool push(struct walk *walk, uint32_t **items, uint32_t *count, size_t *c
 
 static bool add_jump(struct walk *walk, const struct jump *jump)
 {
-    if (walk->jumps_count >= CFG_MOST_EDGES) {
+    if (walk->jumps_count >= CFG_EDGES_MAX) {
         walk->large = true;
         return false;
     }
@@ -157,7 +157,7 @@ static bool follow(struct walk *walk, uint32_t at)
         unsigned length = decode(walk->code, at, &insn);
         if (length == 0 || (walk->gap && is_covered(walk, at, length)))
             return true; /* what comes before falls into nothing */
-        if (walk->instructions >= CFG_MOST_INSTRUCTIONS) {
+        if (walk->instructions >= CFG_INSTRUCTIONS_MAX) {
             walk->large = true;
             return false;
         }
@@ -289,19 +289,19 @@ void walk_free(struct walk *walk)
 }
 
 /* False: no room. */
-static bool add_way(uint64_t target, uint64_t ways[CFG_MOST_WAYS], size_t *count)
+static bool add_way(uint64_t target, uint64_t ways[CFG_WAYS_MAX], size_t *count)
 {
     for (size_t i = 0; i < *count; i++)
         if (ways[i] == target)
             return true;
-    if (*count == CFG_MOST_WAYS)
+    if (*count == CFG_WAYS_MAX)
         return false;
     ways[(*count)++] = target;
     return true;
 }
 
-bool cfg_may_return(const uint8_t *bytes, size_t count, uint64_t start,
-                    uint64_t ways[CFG_MOST_WAYS], size_t *ways_count)
+bool cfg_may_return(const uint8_t *bytes, size_t count, uint64_t start, uint64_t ways[CFG_WAYS_MAX],
+                    size_t *ways_count)
 {
     const struct cfg_code code = {.bytes = bytes, .count = count, .start = start};
     *ways_count = 0;
@@ -309,7 +309,7 @@ bool cfg_may_return(const uint8_t *bytes, size_t count, uint64_t start,
         struct isa_insn insn;
         unsigned length = decode(&code, at, &insn);
         bool jumps = insn.flow == ISA_JUMP || insn.flow == ISA_BRANCH;
-        if (length == 0 || at >= CFG_MOST_SWEEP || insn.flow == ISA_RETURN ||
+        if (length == 0 || at >= CFG_SWEEP_MAX || insn.flow == ISA_RETURN ||
             (jumps && insn.indirect) ||
             (jumps && insn.target - start >= count && !add_way(insn.target, ways, ways_count)))
             return true;

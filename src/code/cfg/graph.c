@@ -15,7 +15,7 @@
 
 /* Steps up the tree of dominators; 0.2 s. The largest functions of compilers take some hundred
  * thousand. */
-enum { MOST_STEPS = 1 << 26 };
+enum { STEPS_MAX = 1 << 26 };
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
@@ -148,7 +148,7 @@ struct dominators {
 
 static uint32_t intersect(struct dominators *dominators, uint32_t a, uint32_t b)
 {
-    while (a != b && dominators->steps < MOST_STEPS) {
+    while (a != b && dominators->steps < STEPS_MAX) {
         dominators->steps++;
         if (a < b)
             a = dominators->parent[a];
@@ -202,13 +202,13 @@ static bool find_dominators(struct cfg *flow, const struct order *order, bool *c
         if (i + 1 == flow->blocks_count ||
             flow->blocks[order->finish[i]].region != flow->blocks[order->finish[i + 1]].region)
             dominators.parent[i] = i;
-    for (bool changed = true; changed && dominators.steps < MOST_STEPS;) {
+    for (bool changed = true; changed && dominators.steps < STEPS_MAX;) {
         changed = false;
         for (uint32_t i = flow->blocks_count; i > 0; i--)
             changed = improve(flow, &dominators, order->finish[i - 1]) || changed;
         dominators.steps += flow->blocks_count / 16;
     }
-    *complex = dominators.steps >= MOST_STEPS;
+    *complex = dominators.steps >= STEPS_MAX;
     if (!*complex)
         store(flow, order, &dominators);
     free(dominators.number);

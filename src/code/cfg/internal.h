@@ -15,18 +15,18 @@
 /* What is known of each byte of the code. */
 enum mark {
     MARK_LENGTH = 15,  /* of the instruction that starts here; 0: none does */
-    MARK_LEADER = 16,  /* starts a block                                    */
-    MARK_ENDS = 32,    /* ends a block: control goes on elsewhere, or may   */
-    MARK_COVERED = 64, /* is in an instruction                              */
+    MARK_LEADER = 16,  /* starts a block */
+    MARK_ENDS = 32,    /* ends a block: control goes on elsewhere, or may */
+    MARK_COVERED = 64, /* is in an instruction */
     MARK_ROOT = 128,
 };
 
 /* Where control goes from an instruction, besides to the next. Offsets in the code. */
 struct jump {
-    uint32_t at, to; /* to CFG_NONE: `flags` says what happens        */
-    uint32_t next;   /* number + 1 of another one to `to`; 0: none    */
-    uint8_t kind;    /* enum cfg_edge_kind                           */
-    uint8_t flags;   /* enum cfg_block_flags                         */
+    uint32_t at, to; /* to CFG_NONE: `flags` says what happens */
+    uint32_t next;   /* number + 1 of another one to `to`; 0: none */
+    uint8_t kind;    /* enum cfg_edge_kind */
+    uint8_t flags;   /* enum cfg_block_flags */
 };
 
 struct walk {
@@ -39,8 +39,8 @@ struct walk {
     uint32_t *indirect; /* offsets of indirect jumps not yet understood */
     uint32_t indirect_count, indirect_tried;
     size_t jumps_capacity, pending_capacity, indirect_capacity;
-    uint32_t *into; /* by offset: number + 1 of a jump there; 0: none */
-    uint32_t *seen; /* by offset: number of the last backward search that met it */
+    uint32_t *into;            /* by offset: number + 1 of a jump there; 0: none */
+    uint32_t *seen;            /* by offset: number of the last backward search that met it */
     uint32_t searches, effort; /* tables.c: backward searches, instructions they met */
     uint32_t instructions, tables;
     bool gap; /* following what nothing jumps to: does not disturb what is known better */
@@ -67,10 +67,10 @@ bool graph_analyse(struct cfg *flow);
 
 /* Depth-first search over all blocks: numbers in the order in which they are met. */
 struct order {
-    uint32_t *number;    /* by block            */
-    uint32_t *block;     /* by number           */
-    uint32_t *last;      /* by number: greatest number in its subtree */
-    uint32_t *finish;    /* blocks in the order in which the search leaves them */
+    uint32_t *number; /* by block */
+    uint32_t *block;  /* by number */
+    uint32_t *last;   /* by number: greatest number in its subtree */
+    uint32_t *finish; /* blocks in the order in which the search leaves them */
 };
 
 /* Loops and what is in them. False: no memory, or too much effort (*complex). */

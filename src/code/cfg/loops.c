@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_EXTRA = 1 << 22 };
+enum { EXTRA_MAX = 1 << 22 };
 
 struct extra {
     uint32_t from, next; /* block number; number + 1 of the next, 0: none */
@@ -63,7 +63,7 @@ static void take(struct finder *finder, uint32_t head, uint32_t block)
 static bool add_entry(struct finder *finder, uint32_t head, uint32_t from)
 {
     finder->kind[head] = IRREDUCIBLE_HEAD;
-    if (finder->extras_count >= MOST_EXTRA) {
+    if (finder->extras_count >= EXTRA_MAX) {
         finder->complex = true;
         return false;
     }

@@ -21,22 +21,22 @@
 #include <string.h>
 
 enum {
-    MOST_DEFINITIONS = 64,  /* of one register: of the dispatches that compilers merge       */
-    MOST_COPIES = 4,        /* register to register, followed from a use                     */
-    MOST_GUARD_STEPS = 40,  /* instructions between guard and jump                           */
-    MOST_ENTRIES = 1 << 16, /* of a guarded table                                            */
-    MOST_FOUND = 1 << 10,   /* of a table without guard                                      */
+    DEFINITIONS_MAX = 64,   /* of one register: of the dispatches that compilers merge       */
+    COPIES_MAX = 4,         /* register to register, followed from a use                     */
+    GUARD_STEPS_MAX = 40,   /* instructions between guard and jump                           */
+    ENTRIES_MAX = 1 << 16,  /* of a guarded table                                            */
+    FOUND_MAX = 1 << 10,    /* of a table without guard                                      */
     LEAST_EFFORT = 1 << 11, /* instructions met backwards and entries read in one function:  */
     EFFORT_SHARE = 16,      /* always granted, for each of its instructions, at most (0.1 s) */
-    MOST_EFFORT = 1 << 18,
-    MOST_SEARCH = 1 << 14, /* the same in one search                                        */
+    EFFORT_MAX = 1 << 18,
+    SEARCH_MAX = 1 << 14, /* the same in one search                                        */
 };
 
 /* Conditions as encoded. */
 enum { BELOW = 2, NOT_ABOVE = 6 };
 
 struct definitions {
-    uint32_t at[MOST_DEFINITIONS];
+    uint32_t at[DEFINITIONS_MAX];
     uint32_t count;
 };
 
@@ -57,7 +57,7 @@ struct table {
 /* Compilers' functions take no more than twice their instructions. */
 static bool is_exhausted(const struct walk *walk)
 {
-    return walk->effort > MOST_EFFORT ||
+    return walk->effort > EFFORT_MAX ||
            walk->effort > LEAST_EFFORT + EFFORT_SHARE * walk->instructions;
 }
 
@@ -113,7 +113,7 @@ static bool ask_before(struct search *search, uint32_t at)
 static bool look_at(struct search *search, uint32_t at)
 {
     struct insn insn;
-    if (++search->met > MOST_SEARCH || is_exhausted(search->walk) ||
+    if (++search->met > SEARCH_MAX || is_exhausted(search->walk) ||
         !decode(search->walk, at, &insn))
         return false;
     if (insn.insn.flow == ISA_CALL && !survives_calls(search->name))
@@ -123,7 +123,7 @@ static bool look_at(struct search *search, uint32_t at)
     for (uint32_t i = 0; i < search->found.count; i++)
         if (search->found.at[i] == at)
             return true;
-    if (search->found.count == MOST_DEFINITIONS)
+    if (search->found.count == DEFINITIONS_MAX)
         return false;
     search->found.at[search->found.count++] = at;
     return true;
@@ -249,7 +249,7 @@ static bool pass_insn(struct guard *guard, const struct insn *insn, uint64_t *en
     }
     if (guard->index < 0 || !(insn->insn.written >> guard->index & 1))
         return false;
-    if (does->code == ISA_DO_AND && immediate && does->immediate < MOST_ENTRIES) {
+    if (does->code == ISA_DO_AND && immediate && does->immediate < ENTRIES_MAX) {
         *entries = does->immediate + 1;
         return true;
     }
@@ -264,7 +264,7 @@ static bool find_guard(struct walk *walk, const struct table *table, uint64_t *e
 {
     struct guard guard = {.index = table->index};
     uint32_t at = table->load, before;
-    for (unsigned step = 0; step < MOST_GUARD_STEPS; step++) {
+    for (unsigned step = 0; step < GUARD_STEPS_MAX; step++) {
         struct insn insn;
         bool fell = fell_from(walk, at, &before);
         if (!fell && walk->into[at] == 0)
@@ -318,9 +318,9 @@ static bool read_entries(struct walk *walk, const struct table *table, uint64_t 
                          uint32_t *count)
 {
     uint64_t entries;
-    bool guarded = find_guard(walk, table, &entries) && entries <= MOST_ENTRIES, any = false;
+    bool guarded = find_guard(walk, table, &entries) && entries <= ENTRIES_MAX, any = false;
     if (!guarded)
-        entries = MOST_FOUND;
+        entries = FOUND_MAX;
     *count = 0;
     for (uint64_t i = 0; i < entries; i++) {
         uint64_t target;
@@ -355,7 +355,7 @@ static bool is_table_load(struct walk *walk, uint32_t at, const struct insn *ins
     uint64_t start;
     if (insn->insn.access_count != 1 || access->direction != ISA_LOAD || access->bytes != bytes ||
         access->scale != bytes || access->index < 0 || access->segment || access->unaddressable ||
-        access->address_bits != 64 || !constant(walk, at, access->base, MOST_COPIES, &start))
+        access->address_bits != 64 || !constant(walk, at, access->base, COPIES_MAX, &start))
         return false;
     *table = (struct table){.address = start + (uint64_t)access->displacement,
                             .load = at,
@@ -401,7 +401,7 @@ static bool is_scaled_load(struct walk *walk, uint32_t at, const struct insn *ex
         base = access->base;
     }
     uint64_t start;
-    if (index < 0 || !constant(walk, at, base, MOST_COPIES, &start))
+    if (index < 0 || !constant(walk, at, base, COPIES_MAX, &start))
         return false;
     *table = (struct table){
         .address = start + (uint64_t)access->displacement, .load = at, .bytes = 4, .index = -1};
@@ -409,13 +409,13 @@ static bool is_scaled_load(struct walk *walk, uint32_t at, const struct insn *ex
 }
 
 struct tables {
-    struct table items[MOST_DEFINITIONS];
+    struct table items[DEFINITIONS_MAX];
     uint32_t count;
 };
 
 static bool add_table(struct tables *tables, const struct table *table)
 {
-    if (tables->count == MOST_DEFINITIONS)
+    if (tables->count == DEFINITIONS_MAX)
         return false;
     tables->items[tables->count++] = *table;
     return true;
@@ -429,7 +429,7 @@ static bool is_relative(struct walk *walk, uint32_t at, int8_t loaded, int8_t ba
     uint32_t before = tables->count;
     uint64_t start;
     if (!define(walk, at, loaded, &definitions) || base < 0 ||
-        !constant(walk, at, base, MOST_COPIES, &start))
+        !constant(walk, at, base, COPIES_MAX, &start))
         return false;
     for (uint32_t i = 0; i < definitions.count; i++) {
         struct insn insn;
@@ -488,7 +488,7 @@ static bool add_tables(struct walk *walk, uint32_t at, const struct tables *tabl
     size_t capacity = 0, used = 0;
     bool known = counts != NULL;
     for (uint32_t i = 0; i < tables->count && known; i++) {
-        known = UTIL_GROW(targets, capacity, used + MOST_ENTRIES - 1) &&
+        known = UTIL_GROW(targets, capacity, used + ENTRIES_MAX - 1) &&
                 read_entries(walk, &tables->items[i], targets + used, &counts[i]);
         used += known ? counts[i] : 0;
     }
@@ -513,7 +513,7 @@ bool tables_resolve(struct walk *walk, uint32_t at, bool *resolved)
         if (!is_table_load(walk, at, &insn, 8, &table) || !add_table(&tables, &table))
             return true;
     } else if (!is_register(&insn, 0, 8) ||
-               !find_tables(walk, at, (int8_t)insn.does.operands[0].number, MOST_COPIES, &tables)) {
+               !find_tables(walk, at, (int8_t)insn.does.operands[0].number, COPIES_MAX, &tables)) {
         return true;
     }
     return add_tables(walk, at, &tables, resolved);

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AHEAD_MOST = 48 };
+enum { AHEAD_MAX = 48 };
 
 struct segment {
     uint32_t first, last; /* statements                                       */
@@ -214,7 +214,7 @@ static void join_trees(struct counting *counting, uint32_t root, uint32_t child,
     if (counting->highest[root] > high)
         high = counting->highest[root];
     bool exact = root == find(counting, exact_place(counting), &ignored);
-    if (exact ? low < -INSTRUMENTED_LAG / 2 || high > AHEAD_MOST : high - low > AHEAD_MOST)
+    if (exact ? low < -INSTRUMENTED_LAG / 2 || high > AHEAD_MAX : high - low > AHEAD_MAX)
         return;
     counting->parent[child] = root;
     counting->offset[child] = difference;

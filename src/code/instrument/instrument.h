@@ -14,18 +14,20 @@
 #include "wire/instrumented.h"
 
 struct instrument_options {
-    uint32_t modes;         /* enum instrumented_modes                                                  */
-    bool shared;            /* code may go into a shared library (-fPIC): thread-local storage by initial-exec
-                               through the global offset table; else local-exec                  */
-    bool absolute;          /* neither -fPIC nor -fPIE: addresses fit 32 bits                     */
-    bool gnu;               /* GNU as, else clang's integrated assembler: they order the arguments of .section differently */
-    uint64_t most_array;    /* paths that a table may have; 0: default, 1 << 16; 1 << 12 with contexts */
-    uint64_t most_hash;     /* paths that are hashed rather than split; 0: default, 1 << 40       */
+    uint32_t modes; /* enum instrumented_modes */
+    bool shared; /* code may go into a shared library (-fPIC): thread-local storage by initial-exec
+                               through the global offset table; else local-exec */
+    bool absolute; /* neither -fPIC nor -fPIE: addresses fit 32 bits */
+    /* GNU as, else clang's integrated assembler: they order the arguments of .section differently */
+    bool gnu;
+    /* paths that a table may have; 0: default, 1 << 16; 1 << 12 with contexts */
+    uint64_t most_array;
+    uint64_t most_hash; /* paths that are hashed rather than split; 0: default, 1 << 40 */
 };
 
 struct instrument_counts {
     uint32_t functions, instrumented, truncated, hashed, skipped;
-    uint32_t prepared;        /* with INSTRUMENTED_FUNCTIONS: have a nop to patch   */
+    uint32_t prepared;        /* with INSTRUMENTED_FUNCTIONS: have a nop to patch */
     uint32_t inline_assembly; /* instructions in inline assembly, left alone */
     uint32_t reasons[INSTRUMENTED_REASONS];
 };

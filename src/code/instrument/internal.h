@@ -36,57 +36,66 @@ struct edit {
 
 /* Where the number of the path that is being executed lives. */
 enum storage {
-    STORE_NONE,     /* not needed                                                               */
-    STORE_REGISTER, /* a register that the function does not use, and which no callee touches    */
+    STORE_NONE,     /* not needed */
+    STORE_REGISTER, /* a register that the function does not use, and which no callee touches */
     STORE_SAVED,    /* a register that callees preserve and the function does not use; its caller's
-                       value is in a slot                                                       */
-    STORE_SLOT,     /* in a slot                                                                */
+                       value is in a slot */
+    STORE_SLOT,     /* in a slot */
 };
 
 /* Slots of 8 bytes in the function's own frame, from the bottom. */
-enum slot_use { SLOT_PATH, SLOT_SAVED, SLOT_RECORD, SLOT_ENTRY, SLOT_TIME, SLOT_SPILL, SLOT_USES = SLOT_SPILL + 8 };
+enum slot_use {
+    SLOT_PATH,
+    SLOT_SAVED,
+    SLOT_RECORD,
+    SLOT_ENTRY,
+    SLOT_TIME,
+    SLOT_SPILL,
+    SLOT_USES = SLOT_SPILL + 8
+};
 
 struct work {
     struct asm_file *file;
     const struct instrument_options *options;
-    uint32_t number;              /* of the function in the file */
+    uint32_t number; /* of the function in the file */
     const struct asm_function *function;
     const struct asm_block *blocks;
     struct asm_live *live;
     struct asm_stack *stack;
-    bool *cfa_is_stack;           /* by asm_index: .cfi_ directives count from rsp there */
+    bool *cfa_is_stack; /* by asm_index: .cfi_ directives count from rsp there */
 
     struct numbering_graph graph;
-    uint32_t *graph_flags;        /* of blocks */
-    uint32_t *edge_of;            /* by asm edge of the function: edge of the graph */
-    uint32_t *incoming;           /* by block: asm edges into it */
+    uint32_t *graph_flags; /* of blocks */
+    uint32_t *edge_of;     /* by asm edge of the function: edge of the graph */
+    uint32_t *incoming;    /* by block: asm edges into it */
     struct numbering *paths;
     struct numbering_plan plan;
-    uint32_t table_kind;          /* enum instrumented_table */
+    uint32_t table_kind; /* enum instrumented_table */
     uint32_t cells;
     double potential_log2;
     bool truncated;
 
-    uint32_t storage;             /* enum storage */
+    uint32_t storage; /* enum storage */
     int path_register;
-    uint32_t used;                /* general registers that the function's instructions name, or that are live somewhere */
+    /* general registers that the function's instructions name, or that are live somewhere */
+    uint32_t used;
     bool framed;
     uint32_t frame_bytes;
-    int32_t slots[SLOT_USES];     /* offset in the frame, -1: none */
-    uint32_t spills;              /* slots to be had       */
-    uint32_t spills_wanted;       /* what the last attempt would have needed */
-    bool chained;                 /* keeps a chain of frame pointers: a copy of the return address goes with it */
+    int32_t slots[SLOT_USES]; /* offset in the frame, -1: none */
+    uint32_t spills;          /* slots to be had */
+    uint32_t spills_wanted;   /* what the last attempt would have needed */
+    bool chained; /* keeps a chain of frame pointers: a copy of the return address goes with it */
 
-    bool counts_here;             /* a path ends in this function: it needs the thread's counters */
-    uint32_t call_sites;          /* of the function: slots of its records */
-    uint32_t skips;               /* labels behind code that is executed seldom */
-    struct util_text stubs;            /* code for the end of the main part */
+    bool counts_here;       /* a path ends in this function: it needs the thread's counters */
+    uint32_t call_sites;    /* of the function: slots of its records */
+    uint32_t skips;         /* labels behind code that is executed seldom */
+    struct util_text stubs; /* code for the end of the main part */
     struct edit *edits;
     uint32_t edits_count;
     size_t edits_capacity;
     bool out_of_memory;
-    bool prepared;                /* has a nop to patch */
-    uint32_t reason;              /* enum instrumented_reason: INSTRUMENTED_WHOLE until something is found */
+    bool prepared;   /* has a nop to patch */
+    uint32_t reason; /* enum instrumented_reason: INSTRUMENTED_WHOLE until something is found */
 };
 
 #define BIT(number) (UINT32_C(1) << (number))
@@ -113,9 +122,13 @@ static inline bool has_cycles(const struct work *work)
 /* Cells of a path in an array. */
 static inline uint32_t cells_per_path(const struct work *work)
 {
-    return work->table_kind == INSTRUMENTED_TABLE_ARRAY && work->options->modes & INSTRUMENTED_CYCLES ? 3 : 1;
+    return work->table_kind == INSTRUMENTED_TABLE_ARRAY &&
+                   work->options->modes & INSTRUMENTED_CYCLES
+               ? 3
+               : 1;
 }
-static inline const struct asm_edge *edges_of(const struct work *work, const struct asm_block *block)
+static inline const struct asm_edge *edges_of(const struct work *work,
+                                              const struct asm_block *block)
 {
     return work->file->edges + block->first_edge;
 }
@@ -151,15 +164,15 @@ void arguments_move(struct work *work);
 struct site {
     struct work *work;
     struct util_text *out;
-    uint32_t dead;            /* registers that may be changed                         */
-    uint32_t busy;            /* of these: in use by added code                        */
-    bool flags;               /* flags are live                                        */
-    int32_t rsp, rbp;         /* as struct asm_stack                                   */
+    uint32_t dead;    /* registers that may be changed */
+    uint32_t busy;    /* of these: in use by added code */
+    bool flags;       /* flags are live */
+    int32_t rsp, rbp; /* as struct asm_stack */
     bool cfa_is_stack;
     uint32_t spilled[8];
     uint32_t spilled_count;
-    int flags_in;             /* register with saved flags, -1                         */
-    bool leaves;              /* nothing of the function is executed behind it         */
+    int flags_in; /* register with saved flags, -1 */
+    bool leaves;  /* nothing of the function is executed behind it */
 };
 
 /* What holds before `statement`; out: where the text goes. */
@@ -255,8 +268,8 @@ void map_function(struct work *work);
    others may be put in their places. Once for each function. */
 void map_label_function(struct work *work);
 /* A .section directive for what goes with the function when the linker drops it. */
-void map_section(struct util_text *text, const struct work *work, const char *name, const char *flags,
-                 const char *type);
+void map_section(struct util_text *text, const struct work *work, const char *name,
+                 const char *flags, const char *type);
 
 /* ---- entries.c ----------------------------------------------------------------------------------- */
 

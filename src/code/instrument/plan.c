@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_ARRAY = 1 << 16, MOST_CONTEXT_ARRAY = 1 << 12 };
+enum { ARRAY_MAX = 1 << 16, CONTEXT_ARRAY_MAX = 1 << 12 };
 static const uint64_t most_hash_default = UINT64_C(1) << 40;
 
 static bool ends_path(const struct work *work, const struct asm_edge *edge)
@@ -134,8 +134,8 @@ static enum base_status choose_table(struct work *work)
 {
     const struct instrument_options *options = work->options;
     uint64_t most_array = options->most_array  ? options->most_array
-                          : has_contexts(work) ? MOST_CONTEXT_ARRAY
-                                               : MOST_ARRAY;
+                          : has_contexts(work) ? CONTEXT_ARRAY_MAX
+                                               : ARRAY_MAX;
     uint64_t most_hash = options->most_hash ? options->most_hash : most_hash_default;
     enum base_status status = numbering_number(&work->graph, &work->paths);
     if (status != BASE_OK)

@@ -14,7 +14,8 @@
 
 struct isa_element_type {
     bool is_float;
-    uint8_t bytes;   /* float: 2, 4, 8, 10; integer: the largest power of two that divides access_bytes, at most 8 */
+    /* float: 2, 4, 8, 10; integer: the largest power of two that divides access_bytes, at most 8 */
+    uint8_t bytes;
 };
 
 /* instruction: its bytes, prefixes included. access_bytes: width of its memory access. */

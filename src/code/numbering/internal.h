@@ -14,22 +14,22 @@ enum start_kind { START_ROOT = 1, START_CUT = 2 };
 
 /* An edge of the numbered graph from ENTRY. */
 struct start {
-    uint32_t block, kind; /* enum start_kind     */
-    uint64_t value;       /* Val of the edge     */
+    uint32_t block, kind; /* enum start_kind */
+    uint64_t value;       /* Val of the edge */
 };
 
 struct numbering {
     uint32_t blocks_count, edges_count, starts_count;
     struct numbering_edge *edges;
-    uint32_t *out, *in;             /* edge numbers by block, ascending; without NUMBERING_EXIT's in `in`  */
-    uint32_t *first_out, *first_in; /* one more than blocks                                            */
-    uint32_t *order;                /* blocks in postorder: those that uncut edges lead to come first   */
-    uint32_t *before, *after;       /* place of a block in preorder and in postorder                   */
-    uint8_t *kinds;                 /* enum start_kind of a block, combined                             */
-    uint64_t *number;               /* NP of a block, saturating                                        */
-    uint64_t *value;                /* Val of an edge; for a cut one: of its end                        */
-    uint64_t *root_value, *cut_value; /* Val of ENTRY's edge to a root, to where cut edges lead         */
-    struct start *starts;           /* ascending by value                                               */
+    uint32_t *out, *in; /* edge numbers by block, ascending; without NUMBERING_EXIT's in `in` */
+    uint32_t *first_out, *first_in; /* one more than blocks */
+    uint32_t *order;          /* blocks in postorder: those that uncut edges lead to come first */
+    uint32_t *before, *after; /* place of a block in preorder and in postorder */
+    uint8_t *kinds;           /* enum start_kind of a block, combined */
+    uint64_t *number;         /* NP of a block, saturating */
+    uint64_t *value;          /* Val of an edge; for a cut one: of its end */
+    uint64_t *root_value, *cut_value; /* Val of ENTRY's edge to a root, to where cut edges lead */
+    struct start *starts;             /* ascending by value */
     uint64_t count;
     double log2;
 };
@@ -59,6 +59,6 @@ void numbering_useful(const struct numbering *paths, bool *useful);
 
 /* How often edges are taken and roots entered from elsewhere. */
 enum base_status numbering_weigh(const struct numbering *paths, const bool *useful, double *edges,
-                             double *roots);
+                                 double *roots);
 
 #endif

@@ -55,7 +55,7 @@ static enum base_status valid(const struct numbering_graph *graph)
 {
     if (graph->blocks_count == 0)
         return BASE_MALFORMED;
-    if (graph->blocks_count > NUMBERING_MOST_BLOCKS || graph->edges_count > NUMBERING_MOST_EDGES)
+    if (graph->blocks_count > NUMBERING_BLOCKS_MAX || graph->edges_count > NUMBERING_EDGES_MAX)
         return BASE_UNSUPPORTED;
     for (uint32_t i = 0; i < graph->edges_count; i++) {
         const struct numbering_edge *edge = &graph->edges[i];

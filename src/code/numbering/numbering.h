@@ -20,32 +20,33 @@
 /* `to` of an edge that leaves the function. */
 #define NUMBERING_EXIT UINT32_MAX
 
-enum { NUMBERING_MOST_BLOCKS = 1 << 20, NUMBERING_MOST_EDGES = 1 << 22 };
+enum { NUMBERING_BLOCKS_MAX = 1 << 20, NUMBERING_EDGES_MAX = 1 << 22 };
 
 enum numbering_edge_flags {
-    NUMBERING_CUT = 1,       /* in: a path ends here and another begins                             */
-    NUMBERING_RETREATING = 2, /* out: cut because it goes back                                      */
-    NUMBERING_SPLIT = 4,     /* cut by numbering_split; when decoding the caller gives it as NUMBERING_CUT  */
+    NUMBERING_CUT = 1,        /* in: a path ends here and another begins */
+    NUMBERING_RETREATING = 2, /* out: cut because it goes back */
+    /* cut by numbering_split; when decoding the caller gives it as NUMBERING_CUT */
+    NUMBERING_SPLIT = 4,
 };
 
 struct numbering_edge {
-    uint32_t from, to; /* blocks; several edges may join the same two (a switch)                */
-    uint32_t flags;    /* enum numbering_edge_flags                                                 */
-    float weight;      /* how often it is taken, any scale; < 0: guess from loop depth, its share among
+    uint32_t from, to; /* blocks; several edges may join the same two (a switch) */
+    uint32_t flags;    /* enum numbering_edge_flags */
+    float weight; /* how often it is taken, any scale; < 0: guess from loop depth, its share among
                           the ways that its block may go being -weight. Does not change numbers,
-                          only where operations are placed                                      */
+                          only where operations are placed */
 };
 
 enum numbering_block_flags {
-    NUMBERING_ROOT = 1,    /* control enters from elsewhere (landing pad); block 0 always is one     */
+    NUMBERING_ROOT = 1, /* control enters from elsewhere (landing pad); block 0 always is one */
 };
 
 /* A function. Every block that is reached should reach an exit; edges of others are kept, with
    a way out added if they have none (an endless loop): see numbering_number. */
 struct numbering_graph {
     uint32_t blocks_count, edges_count;
-    const uint32_t *block_flags; /* blocks_count of them, or NULL: none  */
-    struct numbering_edge *edges;    /* flags are completed by numbering_number  */
+    const uint32_t *block_flags;  /* blocks_count of them, or NULL: none */
+    struct numbering_edge *edges; /* flags are completed by numbering_number */
 };
 
 struct numbering;
@@ -62,7 +63,8 @@ enum base_status numbering_number(struct numbering_graph *graph, struct numberin
  * gained: edges into joins with many paths behind them, outside of loops rather than inside.
  * BASE_UNSUPPORTED: not reached (one block with more successors than that; thousands of branches and few paths).
  */
-enum base_status numbering_split(struct numbering_graph *graph, uint64_t most, struct numbering **paths);
+enum base_status numbering_split(struct numbering_graph *graph, uint64_t most,
+                                 struct numbering **paths);
 
 void numbering_free(struct numbering *paths); /* NULL does nothing */
 
@@ -84,10 +86,10 @@ enum base_status numbering_frequencies(const struct numbering *paths, double *bl
  * is a known constant it is not read; r is not set where nobody reads it.
  */
 enum numbering_operation_kind {
-    NUMBERING_SET,       /* r = value                    */
-    NUMBERING_ADD,       /* r += value                   */
-    NUMBERING_COUNT,     /* count[r + value]++           */
-    NUMBERING_COUNT_AT,  /* count[value]++               */
+    NUMBERING_SET,      /* r = value */
+    NUMBERING_ADD,      /* r += value */
+    NUMBERING_COUNT,    /* count[r + value]++ */
+    NUMBERING_COUNT_AT, /* count[value]++ */
 };
 
 /* Each path has exactly one count: on the edge that ends it, before the NUMBERING_SET of the next. Roots are entered from
@@ -95,8 +97,9 @@ enum numbering_operation_kind {
 
 /* Operations of one place in order of execution; values are non-negative but for NUMBERING_ADD and NUMBERING_COUNT. */
 struct numbering_operation {
-    uint32_t place; /* edge number, or NUMBERING_AT_ROOT + block: on entry of a root, before all else */
-    uint32_t kind;  /* enum numbering_operation_kind                                                */
+    /* edge number, or NUMBERING_AT_ROOT + block: on entry of a root, before all else */
+    uint32_t place;
+    uint32_t kind; /* enum numbering_operation_kind */
     int64_t value;
 };
 #define NUMBERING_AT_ROOT UINT32_C(0x80000000)
@@ -113,25 +116,27 @@ enum base_status numbering_place(const struct numbering *paths, struct numbering
 /* ---- decoding ----------------------------------------------------------------------------- */
 
 enum numbering_ends {
-    NUMBERING_FROM_ENTRY = 0, /* begins at block 0                                  */
-    NUMBERING_FROM_ROOT = 1,  /* at another root                                    */
-    NUMBERING_FROM_CUT = 2,   /* where a cut edge leads                             */
-    NUMBERING_TO_CUT = 4,     /* ends at a cut edge, else leaves the function or gets stuck: then it is never counted */
+    NUMBERING_FROM_ENTRY = 0, /* begins at block 0 */
+    NUMBERING_FROM_ROOT = 1,  /* at another root */
+    NUMBERING_FROM_CUT = 2,   /* where a cut edge leads */
+    /* ends at a cut edge, else leaves the function or gets stuck: then it is never counted */
+    NUMBERING_TO_CUT = 4,
 };
 
 struct numbering_path {
-    uint32_t ends;   /* enum numbering_ends                                         */
+    uint32_t ends;   /* enum numbering_ends */
     uint32_t count;  /* of edges, the last included: NUMBERING_EXIT's or the cut one */
-    uint32_t first;  /* block                                                   */
-    uint32_t *edges; /* caller's: room for as many as the graph has blocks + 1  */
+    uint32_t first;  /* block */
+    uint32_t *edges; /* caller's: room for as many as the graph has blocks + 1 */
 };
 
 /* BASE_NOT_FOUND: no such number. */
-enum base_status numbering_decode(const struct numbering *paths, uint64_t number, struct numbering_path *path);
+enum base_status numbering_decode(const struct numbering *paths, uint64_t number,
+                                  struct numbering_path *path);
 
 /* The number of a path that is given as above; BASE_NOT_FOUND: it is none. For engines that see blocks. */
 enum base_status numbering_encode(const struct numbering *paths, const struct numbering_path *path,
-                              uint64_t *number);
+                                  uint64_t *number);
 
 /* True if all that this header promises holds, found by enumeration up to `most` paths: for tests. */
 bool numbering_check(const struct numbering *paths, uint64_t most);

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WISHES = 8 };
+enum { WISHES_MAX = 8 };
 
 /* An operation on such an edge stands for itself, for a jump there, and one back. */
 static const double CRITICAL_COST = 3;
@@ -234,8 +234,8 @@ static void find_arrivals(struct placer *placer)
 static double find_wish(const struct placer *placer, uint32_t block, int64_t *wish)
 {
     const struct numbering *paths = placer->paths;
-    int64_t values[MOST_WISHES], wanted;
-    double costs[MOST_WISHES], best = -1;
+    int64_t values[WISHES_MAX], wanted;
+    double costs[WISHES_MAX], best = -1;
     uint32_t count = 0, i;
     for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
         uint32_t e = paths->out[k];
@@ -245,7 +245,7 @@ static double find_wish(const struct placer *placer, uint32_t block, int64_t *wi
             continue;
         for (i = 0; i < count && values[i] != wanted; i++)
             ;
-        if (i == MOST_WISHES)
+        if (i == WISHES_MAX)
             continue;
         if (i == count) {
             values[count] = wanted;

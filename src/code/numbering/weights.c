@@ -115,7 +115,7 @@ void numbering_useful(const struct numbering *paths, bool *useful)
     }
 }
 
-static const double LOOP_RUNS = 10, RARELY = 0.001, MOST_WEIGHT = 1e30;
+static const double LOOP_RUNS = 10, RARELY = 0.001, WEIGHT_MAX = 1e30;
 
 struct weigher {
     const struct numbering *paths;
@@ -176,7 +176,7 @@ static void weigh_block(struct weigher *weigher, uint32_t block)
     double shares = sum_shares(weigher, block);
     if (weigher->heads[block])
         weigher->blocks[block] *= LOOP_RUNS;
-    weigher->blocks[block] = fmin(weigher->blocks[block], MOST_WEIGHT);
+    weigher->blocks[block] = fmin(weigher->blocks[block], WEIGHT_MAX);
     for (uint32_t k = paths->first_out[block]; k < paths->first_out[block + 1]; k++) {
         const struct numbering_edge *edge = &paths->edges[paths->out[k]];
         double weight = is_given(edge) ? (double)edge->weight : guess(weigher, edge, shares);

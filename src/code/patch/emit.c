@@ -217,7 +217,7 @@ static void put_instruction(struct output *output, const uint8_t *code, const st
 }
 
 size_t emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
-                     uint8_t out[PATCH_COPY_MOST], bool *reached)
+                     uint8_t out[PATCH_COPY_MAX], bool *reached)
 {
     struct output output = {.bytes = out, .at = at, .reached = true};
     bool ends = false;
@@ -225,7 +225,7 @@ size_t emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
         unsigned start = plan->starts[i];
         struct moved moved;
         if (start >= plan->window_bytes ||
-            output.count + PUSH_BYTES + ISA_MAX_LENGTH > PATCH_COPY_MOST - PATCH_JUMP_BYTES ||
+            output.count + PUSH_BYTES + ISA_MAX_LENGTH > PATCH_COPY_MAX - PATCH_JUMP_BYTES ||
             !moved_of(plan->original + start, plan->window_bytes - start, entry + start, &moved)) {
             *reached = false;
             return 0;
@@ -240,7 +240,7 @@ size_t emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
 }
 
 bool patch_emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
-                         uint8_t out[PATCH_COPY_MOST])
+                         uint8_t out[PATCH_COPY_MAX])
 {
     bool reached;
     return emit_prologue(plan, entry, at, out, &reached) == plan->copy_bytes && reached;

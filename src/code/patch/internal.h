@@ -11,15 +11,15 @@
 #include "binary/code.h"
 #include "util/util.h"
 
-enum { PATCH_ENDBR_BYTES = 4, PATCH_NEAR = PATCH_ENDBR_BYTES + PATCH_WINDOW_MOST };
+enum { PATCH_ENDBR_BYTES = 4, PATCH_NEAR = PATCH_ENDBR_BYTES + PATCH_WINDOW_MAX };
 
 /* ---- modules ------------------------------------------------------------------------------------- */
 
 /* What a struct patch_function does not show. */
 struct names {
-    size_t first, count; /* its symbols, of code_symbols                                      */
-    char *plain;         /* the name without its version; NULL: it has none                  */
-    char *readable;      /* the module's; NULL: not yet asked for, or the linkage name        */
+    size_t first, count; /* its symbols, of code_symbols */
+    char *plain;         /* the name without its version; NULL: it has none */
+    char *readable;      /* the module's; NULL: not yet asked for, or the linkage name */
     bool asked;
 };
 
@@ -27,23 +27,23 @@ struct names {
 enum target_kind {
     TARGET_JUMP,
     TARGET_CALL,
-    TARGET_POINTER, /* an address in data or code                                             */
-    TARGET_TABLE,   /* an entry of what may be a table of offsets                             */
-    TARGET_HANDLER, /* of exceptions                                                          */
+    TARGET_POINTER, /* an address in data or code */
+    TARGET_TABLE,   /* an entry of what may be a table of offsets */
+    TARGET_HANDLER, /* of exceptions */
 };
 
 struct target {
-    uint64_t address, from; /* from: of the jump, pointer, table                              */
-    uint32_t kind;          /* enum target_kind                                               */
+    uint64_t address, from; /* from: of the jump, pointer, table */
+    uint32_t kind;          /* enum target_kind */
 };
 
 struct targets {
     struct target *items; /* by address: those within PATCH_NEAR behind an entry, and jumps of a
-                             function to its own entry                                        */
+                             function to its own entry */
     size_t count, capacity;
-    uint64_t *bad; /* by address: what does not decode                                         */
+    uint64_t *bad; /* by address: what does not decode */
     size_t bad_count, bad_capacity;
-    bool loaded, gave_up; /* gave_up: too much effort, not all is known                       */
+    bool loaded, gave_up; /* gave_up: too much effort, not all is known */
 };
 
 struct patch_module {
@@ -92,21 +92,21 @@ unsigned code_opcode(const uint8_t *code, unsigned length);
 
 /* What becomes of an instruction in another place. */
 enum form {
-    FORM_PLAIN,     /* the same bytes                                                         */
-    FORM_OPERAND,   /* a displacement relative to rip                                         */
+    FORM_PLAIN,   /* the same bytes */
+    FORM_OPERAND, /* a displacement relative to rip */
     FORM_JUMP,
     FORM_BRANCH,
-    FORM_COUNT,     /* loop, jrcxz                                                            */
+    FORM_COUNT, /* loop, jrcxz */
     FORM_CALL,
-    FORM_CALL_FAR,  /* through a register or memory                                           */
+    FORM_CALL_FAR, /* through a register or memory */
     FORM_IMMOVABLE,
 };
 
 struct moved {
-    uint8_t form;   /* enum form                                                              */
+    uint8_t form; /* enum form */
     uint8_t length;
-    bool ends;      /* what follows is not executed, or by other ways only                    */
-    uint64_t target; /* of direct jumps and calls                                             */
+    bool ends;       /* what follows is not executed, or by other ways only */
+    uint64_t target; /* of direct jumps and calls */
 };
 
 /* False: not decodable. */
@@ -114,6 +114,6 @@ bool moved_of(const uint8_t *code, size_t available, uint64_t address, struct mo
 
 /* As patch_emit_prologue; sizes do not depend on addresses. *reached false: something does not reach. Returns the bytes. */
 size_t emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
-                     uint8_t out[PATCH_COPY_MOST], bool *reached);
+                     uint8_t out[PATCH_COPY_MAX], bool *reached);
 
 #endif

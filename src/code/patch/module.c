@@ -283,14 +283,14 @@ size_t module_function_from(const struct patch_module *module, uint64_t vaddr)
 }
 
 /* Functions within functions are few: it is not looked back further than this. */
-enum { MOST_NESTED = 16 };
+enum { NESTED_MAX = 16 };
 
 size_t patch_function_at(const struct patch_module *module, uint64_t vaddr)
 {
     size_t behind = module_function_from(module, vaddr);
     if (behind < module->functions_count && module->functions[behind].vaddr == vaddr)
         return behind;
-    for (size_t back = 1; back <= MOST_NESTED && back <= behind; back++) {
+    for (size_t back = 1; back <= NESTED_MAX && back <= behind; back++) {
         const struct patch_function *function = &module->functions[behind - back];
         if (vaddr - function->vaddr < function->bytes)
             return behind - back;

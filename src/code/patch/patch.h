@@ -49,18 +49,18 @@ bool patch_module_calls_profile(const struct patch_module *module);
  */
 
 enum patch_function_kind {
-    PATCH_FUNCTION, /* a symbol of type FUNC                                            */
-    PATCH_RESOLVER, /* GNU_IFUNC: what is at the address chooses the function           */
-    PATCH_LABEL,    /* a symbol without type, outside of all functions                  */
-    PATCH_UNNAMED,  /* known by call frame information alone; name is ""                */
+    PATCH_FUNCTION, /* a symbol of type FUNC */
+    PATCH_RESOLVER, /* GNU_IFUNC: what is at the address chooses the function */
+    PATCH_LABEL,    /* a symbol without type, outside of all functions */
+    PATCH_UNNAMED,  /* known by call frame information alone; name is "" */
 };
 
 struct patch_function {
-    uint64_t vaddr, bytes; /* of its code; bytes > 0                                          */
+    uint64_t vaddr, bytes; /* of its code; bytes > 0 */
     const char *name; /* linkage name, without a symbol version; of aliases the best known one */
-    uint32_t aliases; /* further names at the same address                               */
-    uint8_t kind;     /* enum patch_function_kind                                        */
-    bool prepared;    /* there is a struct patch_prepared of it                          */
+    uint32_t aliases; /* further names at the same address */
+    uint8_t kind;     /* enum patch_function_kind */
+    bool prepared;    /* there is a struct patch_prepared of it */
     bool called; /* call frame information says that it is entered by call; false if nothing is said
                   */
     bool entered_otherwise; /* it says that control comes with other things on the stack: a
@@ -98,17 +98,17 @@ const uint8_t *patch_text(const struct patch_module *module, size_t number, size
  */
 
 enum patch_prepared_kind {
-    PATCH_BY_HEADROOM, /* section headroom_functions: headroom cc --functions              */
-    PATCH_BY_COMPILER, /* section __patchable_function_entries                             */
+    PATCH_BY_HEADROOM, /* section headroom_functions: headroom cc --functions */
+    PATCH_BY_COMPILER, /* section __patchable_function_entries */
 };
 
 /* Nops at a function's entry, at least PATCH_JUMP_BYTES, behind endbr64. */
 struct patch_prepared {
-    uint64_t function; /* vaddr of its first byte                                         */
-    uint64_t site;     /* of the first nop                                                */
-    uint32_t bytes;    /* of nops                                                         */
-    uint8_t kind;      /* enum patch_prepared_kind                                        */
-    bool single;       /* the first five bytes are one instruction                        */
+    uint64_t function; /* vaddr of its first byte */
+    uint64_t site;     /* of the first nop */
+    uint32_t bytes;    /* of nops */
+    uint8_t kind;      /* enum patch_prepared_kind */
+    bool single;       /* the first five bytes are one instruction */
 };
 
 /* By function, each once. Entries that are damaged or do not lead to nops are left out. */
@@ -124,9 +124,9 @@ const struct patch_prepared *patch_prepared_entry(const struct patch_module *mod
 enum patch_marker_kind { PATCH_MARKER_BEGIN = 1, PATCH_MARKER_END };
 
 struct patch_marker {
-    uint64_t site; /* vaddr                                                           */
+    uint64_t site; /* vaddr */
     const char *name;
-    uint32_t kind; /* enum patch_marker_kind                                          */
+    uint32_t kind; /* enum patch_marker_kind */
 };
 
 /* By site. */
@@ -138,8 +138,8 @@ const struct patch_marker *patch_marker(const struct patch_module *module, size_
 
 enum {
     PATCH_JUMP_BYTES = 5,
-    PATCH_WINDOW_MOST = 4 + 15, /* four bytes, then the longest instruction                     */
-    PATCH_COPY_MOST = 96,       /* of a prologue: five instructions at most, widened, and a jump */
+    PATCH_WINDOW_MAX = 4 + 15, /* four bytes, then the longest instruction */
+    PATCH_COPY_MAX = 96,       /* of a prologue: five instructions at most, widened, and a jump */
     PATCH_BRIDGE_BYTES = 16,
     PATCH_MARKER_BYTES = 48,
 };
@@ -147,21 +147,21 @@ enum {
 /* Why a function is left alone. */
 enum patch_refusal {
     PATCH_FITS,
-    PATCH_UNKNOWN_FUNCTION, /* none begins at this address                                  */
-    PATCH_NO_CODE,          /* the file does not have its bytes                             */
+    PATCH_UNKNOWN_FUNCTION, /* none begins at this address */
+    PATCH_NO_CODE,          /* the file does not have its bytes */
     PATCH_SPECIAL, /* by its name: returns twice, looks at its caller, starts threads or programs
                       ... */
     PATCH_IFUNC,   /* a resolver: run once, by the dynamic loader, before anything is ready */
-    PATCH_PART,    /* split off from a function (.cold): entered by a jump         */
-    PATCH_NOT_FUNCTION, /* a label in assembly code that nothing says is called         */
-    PATCH_FOREIGN,      /* the run-time of its language walks stacks by itself (Go)     */
-    PATCH_SHORT,        /* less than five bytes, and something else behind it            */
-    PATCH_UNDECODABLE,  /* in the window or anywhere else in the function               */
-    PATCH_JUMP_INTO,    /* a jump leads into the window                                 */
+    PATCH_PART,    /* split off from a function (.cold): entered by a jump */
+    PATCH_NOT_FUNCTION, /* a label in assembly code that nothing says is called */
+    PATCH_FOREIGN,      /* the run-time of its language walks stacks by itself (Go) */
+    PATCH_SHORT,        /* less than five bytes, and something else behind it */
+    PATCH_UNDECODABLE,  /* in the window or anywhere else in the function */
+    PATCH_JUMP_INTO,    /* a jump leads into the window */
     PATCH_TABLE_INTO,   /* a table of jump targets, or a pointer, leads into the window */
-    PATCH_LANDING_PAD,  /* an exception handler begins in the window                    */
+    PATCH_LANDING_PAD,  /* an exception handler begins in the window */
     PATCH_LOOP,         /* a jump in the function leads back to its entry: a loop, not a call */
-    PATCH_IMMOVABLE,    /* an instruction in the window works at its own place only      */
+    PATCH_IMMOVABLE,    /* an instruction in the window works at its own place only */
     PATCH_REFUSALS
 };
 
@@ -169,25 +169,25 @@ enum patch_refusal {
 const char *patch_refusal_text(enum patch_refusal refusal);
 
 struct patch_plan {
-    uint64_t vaddr;       /* of the function                                              */
-    uint64_t entry;       /* E: where the jump is put                                     */
+    uint64_t vaddr;       /* of the function */
+    uint64_t entry;       /* E: where the jump is put */
     uint8_t window_bytes; /* from E on; only the first PATCH_JUMP_BYTES are to be overwritten */
-    uint8_t instructions; /* in the window that can be executed                            */
-    uint8_t copy_bytes;   /* of the prologue, wherever it is put                            */
-    uint8_t kind;         /* enum spans_entry: SPANS_PATCHED or SPANS_PREPARED           */
+    uint8_t instructions; /* in the window that can be executed */
+    uint8_t copy_bytes;   /* of the prologue, wherever it is put */
+    uint8_t kind;         /* enum spans_entry: SPANS_PATCHED or SPANS_PREPARED */
     bool single; /* no thread can be inside of the bytes to be overwritten, only before or behind: a
-                    live patch need not wait                                            */
+                    live patch need not wait */
     bool emulates_call; /* the window ends with a call, which the copy does by push and jump: the
                            return address stays that of the program, the processor's prediction of
                            returns suffers */
-    uint8_t original[PATCH_WINDOW_MOST]; /* window_bytes of the file: compare before writing */
-    uint8_t starts[PATCH_WINDOW_MOST];   /* [i]: offset of instruction i from E   */
+    uint8_t original[PATCH_WINDOW_MAX]; /* window_bytes of the file: compare before writing */
+    uint8_t starts[PATCH_WINDOW_MAX];   /* [i]: offset of instruction i from E */
 };
 
 /* Where a plan fails: the first thing met. */
 struct patch_reason {
     enum patch_refusal refusal;
-    uint64_t at;        /* vaddr of the instruction, jump target or table; 0: none        */
+    uint64_t at;        /* vaddr of the instruction, jump target or table; 0: none */
     char sentence[160]; /* for people: "a jump at 0x1234 leads into its first five bytes"; "" with
                            PATCH_FITS */
 };
@@ -207,7 +207,7 @@ bool patch_plan(struct patch_module *module, uint64_t vaddr, struct patch_plan *
  * what the window refers to: mostly, of the module); out is then unspecified.
  */
 bool patch_emit_prologue(const struct patch_plan *plan, uint64_t entry, uint64_t at,
-                         uint8_t out[PATCH_COPY_MOST]);
+                         uint8_t out[PATCH_COPY_MAX]);
 
 /* jmp `to` for run-time address `at`. False: out of reach. */
 bool patch_emit_jump(uint64_t at, uint64_t to, uint8_t out[PATCH_JUMP_BYTES]);
@@ -229,9 +229,9 @@ bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t han
 /* What the name of a library function says. */
 struct patch_known {
     const char *name;
-    uint8_t class;        /* enum spans_class                                             */
-    uint8_t key;          /* enum spans_key                                               */
-    uint8_t key_argument; /* 0..5                                                          */
+    uint8_t class;        /* enum spans_class */
+    uint8_t key;          /* enum spans_key */
+    uint8_t key_argument; /* 0..5 */
 };
 
 /* The whole list, by name (strcmp). */

@@ -295,7 +295,7 @@ static bool find_function(struct draft *draft, uint64_t vaddr)
 static bool finish(struct draft *draft)
 {
     struct patch_plan *plan = &draft->plan;
-    uint8_t copy[PATCH_COPY_MOST];
+    uint8_t copy[PATCH_COPY_MAX];
     bool reached;
     memcpy(plan->original, draft->text, plan->window_bytes);
     plan->single = plan->instructions == 1;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NOPS = 4096 };
+enum { NOPS_MAX = 4096 };
 
 static const uint8_t site_nop[PATCH_JUMP_BYTES] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
 
@@ -57,7 +57,7 @@ static uint64_t nops_at(const struct patch_module *module, uint64_t vaddr, unsig
     size_t available, at = 0;
     const uint8_t *text = text_from(module, vaddr, &available);
     *first = text ? code_nop(text, available) : 0;
-    for (unsigned nop; text && at < available && at < MOST_NOPS; at += nop)
+    for (unsigned nop; text && at < available && at < NOPS_MAX; at += nop)
         if (!(nop = code_nop(text + at, available - at)))
             break;
     return at;

@@ -21,12 +21,12 @@
 #include <string.h>
 
 enum {
-    MOST_LEAS = 256,       /* addresses of a function that are tried as tables            */
-    MOST_BASES = 4,        /* labels that offsets in tables may be counted from           */
-    MOST_TABLE = 1 << 16,  /* entries                                                      */
-    MOST_EFFORT = 1 << 27, /* entries of all tables                                        */
+    LEAS_MAX = 256,        /* addresses of a function that are tried as tables            */
+    BASES_MAX = 4,         /* labels that offsets in tables may be counted from           */
+    TABLE_MAX = 1 << 16,   /* entries                                                      */
+    EFFORT_MAX = 1 << 27,  /* entries of all tables                                        */
     FIRST_FIXED = 0x10000, /* position-dependent modules begin there or above */
-    MOST_OVERLAP = 4,      /* times that code is swept, of functions within functions      */
+    OVERLAP_MAX = 4,       /* times that code is swept, of functions within functions      */
 };
 
 /* Which bytes of a section are near an entry: behind it, and nobody else's first byte. */
@@ -61,7 +61,7 @@ struct sweep {
     size_t marks_capacity;
     uint64_t *pending; /* offsets of jump targets                                      */
     size_t pending_count, pending_capacity;
-    uint64_t leas[MOST_LEAS], labels[MOST_BASES]; /* addresses outside of it; within it */
+    uint64_t leas[LEAS_MAX], labels[BASES_MAX]; /* addresses outside of it; within it */
     size_t leas_count, labels_count;
     uint64_t effort, swept;
     bool no_memory;
@@ -198,9 +198,9 @@ static void found_address(struct sweep *sweep, uint64_t from, uint64_t address)
 {
     note_if_near(sweep, address, from, TARGET_POINTER);
     if (address - sweep->start < sweep->count) {
-        if (sweep->labels_count < MOST_BASES)
+        if (sweep->labels_count < BASES_MAX)
             sweep->labels[sweep->labels_count++] = address;
-    } else if (sweep->leas_count < MOST_LEAS) {
+    } else if (sweep->leas_count < LEAS_MAX) {
         sweep->leas[sweep->leas_count++] = address;
     }
 }
@@ -302,7 +302,7 @@ static void look_at_table(struct sweep *sweep, const struct table *table, uint64
 {
     uint64_t target;
     for (size_t i = 0;
-         i < MOST_TABLE && table->address + 4 * i < limit && table_entry(sweep, table, i, &target);
+         i < TABLE_MAX && table->address + 4 * i < limit && table_entry(sweep, table, i, &target);
          i++) {
         bool own = !table->count || target - table->start < table->count;
         sweep->effort++;
@@ -322,13 +322,13 @@ static void look_at_tables(struct sweep *sweep)
     uint64_t limit = UINT64_MAX;
     if (sweep->tables_count)
         qsort(sweep->tables, sweep->tables_count, sizeof *sweep->tables, compare_tables);
-    for (size_t i = sweep->tables_count; i-- > 0 && sweep->effort < MOST_EFFORT;) {
+    for (size_t i = sweep->tables_count; i-- > 0 && sweep->effort < EFFORT_MAX;) {
         const struct table *table = &sweep->tables[i];
         if (i + 1 < sweep->tables_count && table[1].address != table->address)
             limit = table[1].address;
         look_at_table(sweep, table, limit);
     }
-    sweep->targets->gave_up = sweep->targets->gave_up || sweep->effort >= MOST_EFFORT;
+    sweep->targets->gave_up = sweep->targets->gave_up || sweep->effort >= EFFORT_MAX;
 }
 
 /* ---- all of it ----------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ static void sweep_zone(struct sweep *sweep, const struct zone *zone)
 {
     const struct patch_module *module = sweep->module;
     uint64_t reached = zone->start, limit = zone->start + zone->bytes;
-    uint64_t most = sweep->swept + MOST_OVERLAP * zone->bytes;
+    uint64_t most = sweep->swept + OVERLAP_MAX * zone->bytes;
     for (size_t i = module_function_from(module, zone->start); i < module->functions_count; i++) {
         const struct patch_function *function = &module->functions[i];
         if (function->vaddr >= limit)

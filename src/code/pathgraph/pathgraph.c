@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PARTS = 8, LEAVES_KIND = 255, ALIGNMENT = 8 };
+enum { PARTS_MAX = 8, LEAVES_KIND = 255, ALIGNMENT = 8 };
 /* Times that code is gone through: once for each function that holds it. A split-off part stands
    alone and with its function; symbols of a hostile file may all reach to its end. */
-enum { MOST_OVERLAP = 4 };
+enum { OVERLAP_MAX = 4 };
 
 /* As asm has them. */
 static const char *const twice_names[] = {"setjmp",       "_setjmp", "__sigsetjmp", "sigsetjmp",
@@ -46,7 +46,7 @@ struct link {
 
 struct builder {
     struct pathgraph_returns *returns;
-    struct part parts[MOST_PARTS];
+    struct part parts[PARTS_MAX];
     uint32_t parts_count;
     struct piece *pieces;
     size_t pieces_count, pieces_capacity;
@@ -83,8 +83,8 @@ static enum base_status add_part(struct builder *builder, uint64_t start, uint64
     struct part *part = &builder->parts[builder->parts_count];
     struct binary *binary = builder->returns->binary;
     size_t count = (size_t)(end - start);
-    if (end <= start || count > CFG_MOST_BYTES ||
-        count > MOST_OVERLAP * binary_bytes(binary) - builder->returns->code_bytes)
+    if (end <= start || count > CFG_BYTES_MAX ||
+        count > OVERLAP_MAX * binary_bytes(binary) - builder->returns->code_bytes)
         return BASE_UNSUPPORTED;
     builder->returns->code_bytes += count;
     *part = (struct part){.start = start, .end = end, .bytes = malloc(count)};
@@ -144,7 +144,7 @@ static enum base_status target_of(struct builder *builder, const struct cfg_bloc
         *target = insn.target;
         return BASE_OK;
     }
-    if (builder->parts_count == MOST_PARTS ||
+    if (builder->parts_count == PARTS_MAX ||
         binary_function(binary, insn.target, &start, &end) != BASE_OK ||
         !is_cold_part(binary_symbol(binary, start), builder->graph->name))
         return BASE_OK;

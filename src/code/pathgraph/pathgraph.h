@@ -23,7 +23,7 @@ struct pathgraph_returns_slot {
 struct pathgraph_returns {
     struct binary *binary;
     struct pathgraph_returns_slot slots[4096]; /* forgets what falls together */
-    uint64_t code_bytes; /* of all graphs that were made with it */
+    uint64_t code_bytes;                       /* of all graphs that were made with it */
 };
 
 void pathgraph_returns_begin(struct pathgraph_returns *returns, struct binary *binary);
@@ -37,33 +37,35 @@ const char *pathgraph_callee(struct binary *binary, uint64_t callee, bool cell);
 /* ---- one function ------------------------------------------------------------------------------ */
 
 struct pathgraph_block {
-    uint64_t start, end, last;     /* last: address of the last instruction                     */
-    uint32_t instructions;         /* without nops that align the next block                    */
-    uint32_t loads, stores;        /* accesses; an instruction may have several                 */
-    uint32_t flags;                /* enum wire_graph_block_flags                               */
-    bool approximate;              /* holds repeated or conditional accesses                    */
+    uint64_t start, end, last; /* last: address of the last instruction */
+    uint32_t instructions;     /* without nops that align the next block */
+    uint32_t loads, stores;    /* accesses; an instruction may have several */
+    uint32_t flags;            /* enum wire_graph_block_flags */
+    bool approximate;          /* holds repeated or conditional accesses */
 };
 
 struct pathgraph_call {
-    uint64_t back;                 /* the return address                                        */
+    uint64_t back; /* the return address */
     uint32_t block;
     bool indirect;
 };
 
 struct pathgraph {
     uint64_t entry;
-    const char *name;              /* linkage name, "": none; the binary's                      */
-    struct pathgraph_block *blocks;    /* the entry first, then by address                          */
-    struct pathgraph_call *calls;      /* by address                                                */
-    struct numbering_graph numbering_graph; /* edges by from, then fall, taken, jump, table, leaving    */
-    struct numbering *paths;           /* its numbering                                             */
+    const char *name;               /* linkage name, "": none; the binary's */
+    struct pathgraph_block *blocks; /* the entry first, then by address */
+    struct pathgraph_call *calls;   /* by address */
+    /* edges by from, then fall, taken, jump, table, leaving */
+    struct numbering_graph numbering_graph;
+    struct numbering *paths; /* its numbering */
     uint32_t blocks_count, calls_count;
     size_t calls_capacity;
-    bool incomplete;               /* a jump was not understood                                 */
+    bool incomplete; /* a jump was not understood */
 };
 
 /* The function that begins at `start`. BASE_NOT_FOUND: none begins there, or no code. BASE_NO_MEMORY, BASE_UNSUPPORTED. */
-enum base_status pathgraph_of(struct pathgraph_returns *returns, uint64_t start, struct pathgraph **graph);
+enum base_status pathgraph_of(struct pathgraph_returns *returns, uint64_t start,
+                              struct pathgraph **graph);
 void pathgraph_free(struct pathgraph *graph); /* NULL does nothing */
 
 /* ---- a module ---------------------------------------------------------------------------------- */

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of functions that jump to others. With CFG_MOST_WAYS each: 1 + 4 + 16 looked at. */
-enum { MOST_DEPTH = 2 };
+/* Of functions that jump to others. With CFG_WAYS_MAX each: 1 + 4 + 16 looked at. */
+enum { DEPTH_MAX = 2 };
 
 /* The cell that a stub jumps through: [endbr64] [bnd] jmp *cell(%rip). */
 static bool cell_of_stub(struct binary *binary, uint64_t stub, uint64_t *cell)
@@ -38,8 +38,8 @@ static bool find_out(struct binary *binary, uint64_t callee, bool cell, unsigned
 /* What it jumps to counts as well: parts of it that were moved away, tail calls. */
 static bool has_return(struct binary *binary, uint64_t callee, unsigned depth)
 {
-    uint8_t code[CFG_MOST_SWEEP];
-    uint64_t start, end, ways[CFG_MOST_WAYS];
+    uint8_t code[CFG_SWEEP_MAX];
+    uint64_t start, end, ways[CFG_WAYS_MAX];
     size_t count;
     if (binary_function(binary, callee, &start, &end) != BASE_OK || start != callee ||
         end - start > sizeof code ||
@@ -83,7 +83,7 @@ bool pathgraph_returns_of(void *context, uint64_t callee, bool cell)
     struct pathgraph_returns_slot *slot =
         &returns->slots[base_mix64(key) % BASE_COUNT(returns->slots)];
     if (slot->key != key) {
-        slot->returns = find_out(returns->binary, callee, cell, MOST_DEPTH);
+        slot->returns = find_out(returns->binary, callee, cell, DEPTH_MAX);
         slot->key = key;
     }
     return slot->returns;

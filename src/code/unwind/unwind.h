@@ -17,34 +17,39 @@
 
 /* How to find the canonical frame address (CFA: the stack pointer before the call). */
 enum unwind_cfa {
-    UNWIND_CFA_UNKNOWN,  /* no or unsupported information: stop here                         */
-    UNWIND_CFA_END,      /* outermost frame (undefined return address)                       */
-    UNWIND_CFA_REGISTER, /* general[cfa_register] + cfa_offset                               */
-    UNWIND_CFA_DEREF,    /* *(general[cfa_register] + cfa_offset) + cfa_addend               */
-    UNWIND_CFA_PLT,      /* rsp + cfa_offset + ((ip & 15) >= cfa_addend ? 8 : 0)             */
+    UNWIND_CFA_UNKNOWN,  /* no or unsupported information: stop here */
+    UNWIND_CFA_END,      /* outermost frame (undefined return address) */
+    UNWIND_CFA_REGISTER, /* general[cfa_register] + cfa_offset */
+    UNWIND_CFA_DEREF,    /* *(general[cfa_register] + cfa_offset) + cfa_addend */
+    UNWIND_CFA_PLT,      /* rsp + cfa_offset + ((ip & 15) >= cfa_addend ? 8 : 0) */
     UNWIND_CFA_SIGNAL,   /* signal frame: ucontext's gregs[] (from r8 on) at rsp + cfa_offset */
     UNWIND_CFA_KINDS
 };
 
 /* Where the caller's value of a callee-saved register is. */
 enum unwind_rule {
-    UNWIND_SAME,        /* unchanged                                        */
-    UNWIND_AT_CFA,      /* saved at CFA + offset                            */
+    UNWIND_SAME,        /* unchanged */
+    UNWIND_AT_CFA,      /* saved at CFA + offset */
     UNWIND_AT_REGISTER, /* saved at this frame's general[register] + offset; if that is
-                           outside the frame, already restored               */
-    UNWIND_LOST,        /* undefined or unsupported                         */
+                           outside the frame, already restored */
+    UNWIND_LOST,        /* undefined or unsupported */
     UNWIND_RULES
 };
 
 /* The registers that a callee preserves, in the order of unwind_row.place. */
 enum unwind_saved {
-    UNWIND_RBX, UNWIND_RBP, UNWIND_R12, UNWIND_R13, UNWIND_R14, UNWIND_R15,
+    UNWIND_RBX,
+    UNWIND_RBP,
+    UNWIND_R12,
+    UNWIND_R13,
+    UNWIND_R14,
+    UNWIND_R15,
     UNWIND_SAVED
 };
 
 /* enum unwind_rule with, for UNWIND_AT_REGISTER, an enum base_register in the upper half. */
 #define UNWIND_PLACE(rule, base) ((uint8_t)((rule) | (base) << 4))
-#define UNWIND_PLACE_RULE(place) ((place) & 15)
+#define UNWIND_PLACE_RULE(place) ((place)&15)
 #define UNWIND_PLACE_BASE(place) ((place) >> 4)
 
 /*
@@ -53,12 +58,12 @@ enum unwind_saved {
  * large programs (a few thousand), so ranges refer to them by index.
  */
 struct unwind_row {
-    uint8_t cfa;                   /* enum unwind_cfa                         */
-    uint8_t cfa_register;          /* enum base_register                      */
-    uint8_t place[UNWIND_SAVED];   /* UNWIND_PLACE                            */
-    int32_t cfa_offset;            /* bytes                                   */
-    int32_t cfa_addend;            /* bytes; see enum unwind_cfa, 0 elsewhere */
-    int32_t offset[UNWIND_SAVED];  /* bytes, 0 where the rule needs none      */
+    uint8_t cfa;                  /* enum unwind_cfa */
+    uint8_t cfa_register;         /* enum base_register */
+    uint8_t place[UNWIND_SAVED];  /* UNWIND_PLACE */
+    int32_t cfa_offset;           /* bytes */
+    int32_t cfa_addend;           /* bytes; see enum unwind_cfa, 0 elsewhere */
+    int32_t offset[UNWIND_SAVED]; /* bytes, 0 where the rule needs none */
 };
 
 /*
@@ -69,12 +74,12 @@ struct unwind_row {
  */
 struct unwind_header {
     uint64_t magic;
-    uint32_t version;        /* UNWIND_VERSION */
+    uint32_t version; /* UNWIND_VERSION */
     uint32_t row_count;
     uint32_t range_count;
     uint32_t function_count;
-    uint64_t base_vaddr;     /* ELF virtual address that the starts are relative to */
-    uint64_t limit_vaddr;    /* one past the last covered address                   */
+    uint64_t base_vaddr;  /* ELF virtual address that the starts are relative to */
+    uint64_t limit_vaddr; /* one past the last covered address */
 };
 enum { UNWIND_VERSION = 1 };
 
@@ -103,24 +108,24 @@ uint64_t unwind_table_function(const struct unwind_table *table, uint64_t vaddr)
 
 /* Maps a code address of the program to its module's table. */
 struct unwind_module {
-    const struct unwind_table *table; /* NULL: no table (yet)                                */
+    const struct unwind_table *table; /* NULL: no table (yet) */
     uint64_t bias;                    /* address in the program = ELF virtual address + bias */
-    uint32_t id;                      /* the caller's                                        */
+    uint32_t id;                      /* the caller's */
 };
 typedef bool unwind_find_module(void *context, uint64_t ip, struct unwind_module *module);
 
 struct unwind_frame {
-    uint64_t ip;        /* leaf: as given; callers: return address                     */
-    uint64_t sp;        /* CFA of this frame's callee, i.e. stack pointer in this frame */
-    uint32_t module;    /* unwind_module.id, 0 if unknown                              */
-    uint64_t vaddr;     /* ip - bias, or ip when the module is unknown                 */
+    uint64_t ip;     /* leaf: as given; callers: return address */
+    uint64_t sp;     /* CFA of this frame's callee, i.e. stack pointer in this frame */
+    uint32_t module; /* unwind_module.id, 0 if unknown */
+    uint64_t vaddr;  /* ip - bias, or ip when the module is unknown */
 };
 
 enum unwind_end {
-    UNWIND_COMPLETE,   /* reached the outermost frame                                       */
-    UNWIND_TRUNCATED,  /* more frames than fit                                              */
-    UNWIND_BROKEN,     /* missing table, unreadable stack, or no progress                   */
-    UNWIND_GUESSED,    /* reached the outermost frame, some step by the frame-pointer fallback */
+    UNWIND_COMPLETE,  /* reached the outermost frame */
+    UNWIND_TRUNCATED, /* more frames than fit */
+    UNWIND_BROKEN,    /* missing table, unreadable stack, or no progress */
+    UNWIND_GUESSED,   /* reached the outermost frame, some step by the frame-pointer fallback */
 };
 
 /*

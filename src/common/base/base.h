@@ -20,17 +20,17 @@
  * By halves: the first index of [0, count) at which `holds`, an expression in `index`, is true; behind it
  * it must be true everywhere. count if it is true nowhere.
  */
-#define BASE_FIRST(index, count, holds)                                          \
-    ({                                                                           \
-        size_t base_low = 0;                                                     \
-        for (size_t base_high = (count); base_low < base_high;) {                \
-            size_t index = base_low + (base_high - base_low) / 2;                \
-            if (holds)                                                           \
-                base_high = index;                                               \
-            else                                                                 \
-                base_low = index + 1;                                            \
-        }                                                                        \
-        base_low;                                                                \
+#define BASE_FIRST(index, count, holds)                                                            \
+    ({                                                                                             \
+        size_t base_low = 0;                                                                       \
+        for (size_t base_high = (count); base_low < base_high;) {                                  \
+            size_t index = base_low + (base_high - base_low) / 2;                                  \
+            if (holds)                                                                             \
+                base_high = index;                                                                 \
+            else                                                                                   \
+                base_low = index + 1;                                                              \
+        }                                                                                          \
+        base_low;                                                                                  \
     })
 
 /*
@@ -41,34 +41,48 @@
  * parent, both expressions in `context`; 0, the root: there is none.
  */
 enum { BASE_FOLD_DEPTH = 64 };
-#define BASE_FOLDED(context, innermost, parent, same)                            \
-    ({                                                                           \
-        uint32_t context = (innermost), base_left = BASE_FOLD_DEPTH;             \
-        for (; context && base_left && !(same); base_left--)                     \
-            context = (parent);                                                  \
-        base_left ? context : 0;                                                 \
+#define BASE_FOLDED(context, innermost, parent, same)                                              \
+    ({                                                                                             \
+        uint32_t context = (innermost), base_left = BASE_FOLD_DEPTH;                               \
+        for (; context && base_left && !(same); base_left--)                                       \
+            context = (parent);                                                                    \
+        base_left ? context : 0;                                                                   \
     })
 
 /* Outcome of an operation that can fail. Outputs are untouched unless BASE_OK. */
 enum base_status {
     BASE_OK = 0,
-    BASE_NO_MEMORY,   /* caller's memory or the system's is used up            */
-    BASE_NOT_FOUND,   /* no such file, section, context, ...                   */
-    BASE_DENIED,      /* permission                                            */
-    BASE_MALFORMED,   /* input violates its format                             */
-    BASE_TOO_NEW,     /* input was written by a newer version                  */
-    BASE_UNSUPPORTED, /* valid, but not something we handle                    */
-    BASE_IO,          /* read/write failed; the system's reason is in errno    */
-    BASE_BUSY,        /* resource held by someone else                         */
-    BASE_TOO_LARGE,   /* beyond a limit that is set on purpose                 */
+    BASE_NO_MEMORY,   /* caller's memory or the system's is used up */
+    BASE_NOT_FOUND,   /* no such file, section, context, ... */
+    BASE_DENIED,      /* permission */
+    BASE_MALFORMED,   /* input violates its format */
+    BASE_TOO_NEW,     /* input was written by a newer version */
+    BASE_UNSUPPORTED, /* valid, but not something we handle */
+    BASE_IO,          /* read/write failed; the system's reason is in errno */
+    BASE_BUSY,        /* resource held by someone else */
+    BASE_TOO_LARGE,   /* beyond a limit that is set on purpose */
 };
 
 const char *base_status_text(enum base_status status);
 
 /* Numbers are those of the instruction encoding (ModRM/REX). */
 enum base_register {
-    BASE_RAX, BASE_RCX, BASE_RDX, BASE_RBX, BASE_RSP, BASE_RBP, BASE_RSI, BASE_RDI,
-    BASE_R8, BASE_R9, BASE_R10, BASE_R11, BASE_R12, BASE_R13, BASE_R14, BASE_R15,
+    BASE_RAX,
+    BASE_RCX,
+    BASE_RDX,
+    BASE_RBX,
+    BASE_RSP,
+    BASE_RBP,
+    BASE_RSI,
+    BASE_RDI,
+    BASE_R8,
+    BASE_R9,
+    BASE_R10,
+    BASE_R11,
+    BASE_R12,
+    BASE_R13,
+    BASE_R14,
+    BASE_R15,
     BASE_GENERAL_REGISTERS
 };
 
@@ -101,8 +115,8 @@ static inline bool base_read(const struct base_memory *memory, uint64_t address,
  * as well each nth is: in a hash table the first ones would be neighbours, and those left crowd its other end.
  */
 struct base_least {
-    uint64_t counts[65]; /* by number of bits                                        */
-    uint32_t bits;       /* all with fewer are taken, of those with as many `some`   */
+    uint64_t counts[65]; /* by number of bits */
+    uint32_t bits;       /* all with fewer are taken, of those with as many `some` */
     uint64_t some, carry;
 };
 

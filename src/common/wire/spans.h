@@ -19,79 +19,79 @@
 #include "base/base.h"
 #include <stdatomic.h>
 
-#define SPANS_MAGIC UINT64_C(0x31304b4c42524448) /* "HDRBLK01" */
-#define SPANS_REGION_BYTES (UINT64_C(1) << 40)   /* of the memfd; sparse */
+#define SPANS_MAGIC        UINT64_C(0x31304b4c42524448) /* "HDRBLK01" */
+#define SPANS_REGION_BYTES (UINT64_C(1) << 40)          /* of the memfd; sparse */
 
 enum {
     SPANS_VERSION = 2,
     SPANS_PAGE = 4096,
-    SPANS_FUNCTIONS = 1024,    /* hooked ones in a recording; number 0 is no function       */
+    SPANS_FUNCTIONS = 1024, /* hooked ones in a recording; number 0 is no function */
     SPANS_NAME = 152,
-    SPANS_OF_THREAD = 1024,/* in one thread                                             */
-    SPANS_OF_FUNCTION = 128,   /* in one thread; what is more is counted in its `rest`      */
+    SPANS_OF_THREAD = 1024,  /* in one thread */
+    SPANS_OF_FUNCTION = 128, /* in one thread; what is more is counted in its `rest` */
     SPANS_BINS = 136,
-    SPANS_STACKS = 8,          /* different ones kept of a span in a thread                */
+    SPANS_STACKS = 8, /* different ones kept of a span in a thread */
     SPANS_HOLDERS = 4,
     SPANS_SAMPLES = 48,
-    SPANS_CHILDREN = 8,        /* of a sequence, kept for people                            */
-    SPANS_EVENTS = 1024,       /* last executions of a thread                               */
+    SPANS_CHILDREN = 8,  /* of a sequence, kept for people */
+    SPANS_EVENTS = 1024, /* last executions of a thread */
     SPANS_AREAS = 4,
     SPANS_NEW_MODULES = 64,
-    SPANS_BUDGET = 48 << 20,   /* bytes of spans in a recording                            */
+    SPANS_BUDGET = 48 << 20, /* bytes of spans in a recording */
 };
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
 /* What kind of function it is, as far as its name tells: evidence for the cause. */
 enum spans_class {
-    SPANS_CODE,                /* of the program, or unknown                                */
-    SPANS_LOCK,                /* takes a lock                                              */
+    SPANS_CODE, /* of the program, or unknown */
+    SPANS_LOCK, /* takes a lock */
     SPANS_UNLOCK,
-    SPANS_CONDITION,           /* waits for a condition variable, semaphore, ...            */
-    SPANS_BARRIER,             /* waits for all threads of a team                           */
-    SPANS_IO,                  /* transfers data by file descriptor                         */
-    SPANS_IDLE,                /* waits for something to happen: epoll_wait, nanosleep, join */
+    SPANS_CONDITION, /* waits for a condition variable, semaphore, ... */
+    SPANS_BARRIER,   /* waits for all threads of a team */
+    SPANS_IO,        /* transfers data by file descriptor */
+    SPANS_IDLE,      /* waits for something to happen: epoll_wait, nanosleep, join */
     SPANS_ALLOCATOR,
     SPANS_CLASSES
 };
 
 enum spans_entry {
-    SPANS_IMPORT,              /* calls from other modules: entries of their global offset tables */
-    SPANS_PATCHED,             /* a jump in place of its first instructions                 */
-    SPANS_PREPARED,            /* the same in place of a nop made for that (headroom cc --functions,
-                                   -fpatchable-function-entry)                               */
-    SPANS_CALLED,              /* calls __cyg_profile_func_enter (-finstrument-functions)   */
-    SPANS_MARKED,              /* HEADROOM_BEGIN .. HEADROOM_END                            */
+    SPANS_IMPORT,   /* calls from other modules: entries of their global offset tables */
+    SPANS_PATCHED,  /* a jump in place of its first instructions */
+    SPANS_PREPARED, /* the same in place of a nop made for that (headroom cc --functions,
+                                   -fpatchable-function-entry) */
+    SPANS_CALLED,   /* calls __cyg_profile_func_enter (-finstrument-functions) */
+    SPANS_MARKED,   /* HEADROOM_BEGIN .. HEADROOM_END */
     SPANS_ENTRIES
 };
 
 enum spans_key {
     SPANS_KEY_NONE,
-    SPANS_KEY_VALUE,           /* the argument itself                                       */
-    SPANS_KEY_SIZE,            /* the power of two that it reaches, rounded up              */
+    SPANS_KEY_VALUE, /* the argument itself */
+    SPANS_KEY_SIZE,  /* the power of two that it reaches, rounded up */
 };
 
 enum { SPANS_EMPTY, SPANS_FILLING, SPANS_READY };
 
 struct spans_function {
-    _Atomic uint32_t state;     /* READY: the rest is there                                  */
-    uint8_t class;              /* enum spans_class                                         */
-    uint8_t entry;              /* enum spans_entry                                         */
-    uint8_t key;                /* enum spans_key                                           */
-    uint8_t key_argument;       /* 0..5: integer argument that is the key                    */
-    _Atomic uint32_t every;     /* one execution in so many is recorded, 1: all; threads raise it for
-                                   themselves when it costs too much                         */
-    _Atomic uint32_t often;     /* enum spans_often                                         */
-    uint64_t device, inode;     /* of its module's file; 0: any (imports)                    */
-    uint64_t vaddr;             /* ELF virtual address in it; 0: not known                   */
-    char name[SPANS_NAME];     /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */
+    _Atomic uint32_t state; /* READY: the rest is there */
+    uint8_t class;          /* enum spans_class */
+    uint8_t entry;          /* enum spans_entry */
+    uint8_t key;            /* enum spans_key */
+    uint8_t key_argument;   /* 0..5: integer argument that is the key */
+    _Atomic uint32_t every; /* one execution in so many is recorded, 1: all; threads raise it for
+                                   themselves when it costs too much */
+    _Atomic uint32_t often; /* enum spans_often */
+    uint64_t device, inode; /* of its module's file; 0: any (imports) */
+    uint64_t vaddr;         /* ELF virtual address in it; 0: not known */
+    char name[SPANS_NAME];  /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */
 };
 
 /* Executed so often that letting executions pass costs too much by itself. */
 enum spans_often {
     SPANS_OFTEN_NOT = 0,
-    SPANS_OFTEN,               /* a thread says so                                          */
-    SPANS_OFTEN_UNHOOKED,      /* headroom has taken the hook away: what was timed is no whole */
+    SPANS_OFTEN,          /* a thread says so */
+    SPANS_OFTEN_UNHOOKED, /* headroom has taken the hook away: what was timed is no whole */
 };
 
 /* ---- pieces ----------------------------------------------------------------------------------- */
@@ -101,11 +101,11 @@ enum spans_piece_kind { SPANS_PIECE_PROCESS = 1, SPANS_PIECE_THREAD };
 /* At the start of every piece; `kind` is written last and makes it valid. Pieces begin at multiples of SPANS_PAGE, pages
    in between were never given away: readers go on at the next page. */
 struct spans_piece {
-    _Atomic uint32_t kind;      /* enum spans_piece_kind                                    */
+    _Atomic uint32_t kind; /* enum spans_piece_kind */
     uint32_t pid;
-    uint32_t process;           /* as in the log (struct wire_process)                       */
+    uint32_t process; /* as in the log (struct wire_process) */
     uint32_t reserved;
-    uint64_t bytes;             /* of the piece, a multiple of SPANS_PAGE                    */
+    uint64_t bytes; /* of the piece, a multiple of SPANS_PAGE */
 };
 
 /*
@@ -133,30 +133,33 @@ struct spans_piece {
 enum spans_phase { SPANS_STARTING, SPANS_PATCHED_UP, SPANS_PATCHING };
 
 struct spans_area {
-    uint64_t start, bytes;      /* readable and executable, zero; headroom gives it away from the start */
+    /* readable and executable, zero; headroom gives it away from the start */
+    uint64_t start, bytes;
 };
 
 /* A function whose first byte is an int3 for the time being. */
 struct spans_trap {
-    _Atomic uint64_t address;   /* of the int3; 0: none                                      */
-    uint64_t to;                /* where a thread that meets it goes on                      */
+    _Atomic uint64_t address; /* of the int3; 0: none */
+    uint64_t to;              /* where a thread that meets it goes on */
 };
 
 struct spans_process {
     struct spans_piece piece;
-    uint64_t stubs, stub_bytes, targets; /* addresses in the process; struct above           */
+    uint64_t stubs, stub_bytes, targets; /* addresses in the process; struct above */
     uint64_t marker_begin, marker_end;
-    _Atomic uint32_t phase;     /* enum spans_phase, a futex: a process that starts waits for headroom to patch it,
-                                   if spans_region.wait, two seconds at most                */
+    /* enum spans_phase, a futex: a process that starts waits for headroom to patch it,
+       if spans_region.wait, two seconds at most */
+    _Atomic uint32_t phase;
     uint32_t areas_count;
-    uint32_t barriers;          /* it is registered for expedited memory barriers of other processes: its processors
-                                   can be interrupted at once                                */
+    /* it is registered for expedited memory barriers of other processes: its processors
+       can be interrupted at once */
+    uint32_t barriers;
     /* An int3 that meets a blocked SIGTRAP is the end of the program. So headroom sets `patching` while there may be one,
        and writes none if `blocks_traps` is set then; the agent sets that before SIGTRAP is really blocked for longer, and
        waits until `patching` is 0. */
     _Atomic uint32_t patching, blocks_traps;
     struct spans_area areas[SPANS_AREAS];
-    _Atomic uint32_t traps_count; /* entries in use; may hold empty ones                     */
+    _Atomic uint32_t traps_count; /* entries in use; may hold empty ones */
     struct spans_trap traps[SPANS_FUNCTIONS];
     /* Modules loaded later whose imports are to be hooked: an address in each. headroom appends. */
     _Atomic uint32_t new_modules;
@@ -172,28 +175,31 @@ struct spans_process {
 /* ---- spans ------------------------------------------------------------------------------------ */
 
 enum spans_flags {
-    SPANS_REST = 1,            /* of its function all that has no span of its own: key and shape are not told apart */
-    SPANS_SEQUENCE = 2,        /* sibling executions one after the other: `children` says which, function is 0 */
-    SPANS_CHILDREN_CUT = 4,    /* there were more                                           */
+    /* of its function all that has no span of its own: key and shape are not told apart */
+    SPANS_REST = 1,
+    /* sibling executions one after the other: `children` says which, function is 0 */
+    SPANS_SEQUENCE = 2,
+    SPANS_CHILDREN_CUT = 4, /* there were more */
 };
 
-struct spans_child {           /* what a span called, in order; repetitions folded         */
-    uint32_t function;          /* number                                                     */
-    uint32_t count;             /* times in a row; beyond 16 the power of two reached         */
-    uint64_t shape;             /* of its own                                                  */
+struct spans_child {   /* what a span called, in order; repetitions folded */
+    uint32_t function; /* number */
+    uint32_t count;    /* times in a row; beyond 16 the power of two reached */
+    uint64_t shape;    /* of its own */
 };
 
 struct spans_stack {
-    uint32_t thread, node;      /* as in the log: struct wire_thread, wire_node. The leaf is the caller's return
-                                   address (no LEAF flag); 0: none                            */
-    uint64_t taken;             /* times met, of those looked at                               */
-    uint64_t lost;              /* ticks beyond the span's minimum of then, in those         */
+    /* as in the log: struct wire_thread, wire_node. The leaf is the caller's return
+       address (no LEAF flag); 0: none */
+    uint32_t thread, node;
+    uint64_t taken; /* times met, of those looked at */
+    uint64_t lost;  /* ticks beyond the span's minimum of then, in those */
 };
 
 /* Who held the lock when this thread wanted it. */
 struct spans_holder {
-    uint64_t place;             /* return address of the call by which the holder took it; 0: not known */
-    uint64_t times, ticks;      /* and what was waited                                         */
+    uint64_t place; /* return address of the call by which the holder took it; 0: not known */
+    uint64_t times, ticks; /* and what was waited */
 };
 
 struct spans_sample {
@@ -201,53 +207,55 @@ struct spans_sample {
 };
 
 struct spans_span {
-    uint32_t function, flags;   /* flags: enum spans_flags                                    */
-    uint64_t key, shape;        /* shape: 0 nothing hooked was called; hashes of (function, count, shape) of children:
-                                   the same in all threads and processes of a recording        */
-    uint64_t recorded;          /* executions                                                  */
-    uint64_t skipped;           /* that were let pass besides, an estimate                     */
-    uint64_t sum;               /* ticks; one in so many recorded stands for as many, here and in within, asleep, bins */
-    uint64_t min, max;          /* of the recorded                                              */
-    uint64_t within;            /* of sum: in spans that were called                          */
-    uint64_t preempted, preemptions; /* ticks taken off sum, and how often                     */
-    uint64_t asleep, sleeps;    /* ticks of sum in which the thread had given up its CPU by itself */
+    uint32_t function, flags; /* flags: enum spans_flags */
+    /* shape: 0 nothing hooked was called; hashes of (function, count, shape) of children:
+       the same in all threads and processes of a recording */
+    uint64_t key, shape;
+    uint64_t recorded; /* executions */
+    uint64_t skipped;  /* that were let pass besides, an estimate */
+    /* ticks; one in so many recorded stands for as many, here and in within, asleep, bins */
+    uint64_t sum;
+    uint64_t min, max;               /* of the recorded */
+    uint64_t within;                 /* of sum: in spans that were called */
+    uint64_t preempted, preemptions; /* ticks taken off sum, and how often */
+    uint64_t asleep, sleeps; /* ticks of sum in which the thread had given up its CPU by itself */
     uint64_t next_stack, next_sample; /* the writer's: executions recorded when the next is taken */
-    uint64_t first, last;       /* time stamp counter: first met, and about when last           */
+    uint64_t first, last;             /* time stamp counter: first met, and about when last */
     uint32_t children_count, stacks_count;
     struct spans_child children[SPANS_CHILDREN];
     struct spans_stack stacks[SPANS_STACKS];
     struct spans_holder holders[SPANS_HOLDERS];
-    uint32_t bins[SPANS_BINS]; /* executions by duration, see spans_bin                      */
+    uint32_t bins[SPANS_BINS]; /* executions by duration, see spans_bin */
     /* Spread evenly over all executions: one in sample_stride, which doubles when the room is used up. */
     uint32_t samples_count, sample_stride;
     struct spans_sample samples[SPANS_SAMPLES];
 };
 
-struct spans_event {           /* a recorded execution                                        */
+struct spans_event { /* a recorded execution */
     uint64_t start, ticks;
     uint64_t key;
-    uint32_t function, span;   /* span: index in the thread                                  */
+    uint32_t function, span; /* span: index in the thread */
 };
 
 /* A thread's, then of one that begins when it has ended: sums go on. */
 struct spans_thread {
     struct spans_piece piece;
-    _Atomic uint32_t live;      /* tid of the owner; 0: it has ended                           */
-    uint32_t threads;           /* that have owned it                                          */
-    uint64_t begun;             /* time stamp counter when the owner began                     */
-    uint64_t ticks;             /* from beginning to end of earlier owners                     */
-    uint64_t events;            /* executions recorded, counted by the hundreds                */
-    uint64_t cost_ticks;        /* estimated, of recording them                                */
-    uint64_t skipped;           /* executions let pass: sampling                               */
-    uint64_t unhooked;          /* executions not recorded for want of a slot or of a span    */
-    uint64_t nested_signals;    /* the same, in signal handlers that interrupted the recording */
+    _Atomic uint32_t live;   /* tid of the owner; 0: it has ended */
+    uint32_t threads;        /* that have owned it */
+    uint64_t begun;          /* time stamp counter when the owner began */
+    uint64_t ticks;          /* from beginning to end of earlier owners */
+    uint64_t events;         /* executions recorded, counted by the hundreds */
+    uint64_t cost_ticks;     /* estimated, of recording them */
+    uint64_t skipped;        /* executions let pass: sampling */
+    uint64_t unhooked;       /* executions not recorded for want of a slot or of a span */
+    uint64_t nested_signals; /* the same, in signal handlers that interrupted the recording */
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, whole thread, as far as looked at */
-    uint64_t switches_lost;     /* context switches that were overwritten before they were read */
-    uint64_t begun_ns;          /* CLOCK_MONOTONIC_RAW at `begun`                              */
-    uint32_t spans;            /* in use                                                      */
+    uint64_t switches_lost; /* context switches that were overwritten before they were read */
+    uint64_t begun_ns;      /* CLOCK_MONOTONIC_RAW at `begun` */
+    uint32_t spans;         /* in use */
     uint32_t highest_every;
-    uint32_t events_next;       /* ever written; the ring holds the last SPANS_EVENTS         */
-    uint32_t sequences_full;    /* 1: there were more sequences than are kept                  */
+    uint32_t events_next;    /* ever written; the ring holds the last SPANS_EVENTS */
+    uint32_t sequences_full; /* 1: there were more sequences than are kept */
     struct spans_event events_ring[SPANS_EVENTS];
     struct spans_span span[SPANS_OF_THREAD];
 };
@@ -255,21 +263,23 @@ struct spans_thread {
 struct spans_region {
     uint64_t magic;
     uint32_t version;
-    uint32_t wait;              /* 1: processes wait when they start until they are patched   */
-    uint32_t stack_period;      /* of a span: one stack each so many executions, the first included */
-    uint32_t switches;          /* 1: preemption is watched                                    */
-    uint32_t automatic;         /* 1: threads record less when it costs too much               */
-    _Atomic uint32_t doorbell;  /* futex: agents increment and wake it when they have made a process piece or loaded a
-                                   module                                                      */
-    _Atomic uint64_t next;      /* offset of the first byte not yet given away                 */
-    _Atomic uint64_t lost;      /* pieces that could not be had                                */
-    _Atomic uint64_t budget;    /* bytes of spans in use                                      */
-    _Atomic uint64_t no_switches; /* threads whose context switches cannot be watched          */
-    _Atomic uint64_t no_areas;  /* modules near which there was no room for code               */
-    uint64_t ticks_start, ns_start; /* time stamp counter and CLOCK_MONOTONIC_RAW, by headroom before the program begins */
-    uint64_t ticks_end, ns_end; /* and after it                                                */
-    uint64_t step;              /* ticks: the least difference that two readings one after the other show */
-    _Atomic uint32_t functions; /* entries claimed: numbers 1 .. functions - 1; starts at 1    */
+    uint32_t wait;         /* 1: processes wait when they start until they are patched */
+    uint32_t stack_period; /* of a span: one stack each so many executions, the first included */
+    uint32_t switches;     /* 1: preemption is watched */
+    uint32_t automatic;    /* 1: threads record less when it costs too much */
+    /* futex: agents increment and wake it when they have made a process piece or loaded a
+       module */
+    _Atomic uint32_t doorbell;
+    _Atomic uint64_t next;        /* offset of the first byte not yet given away */
+    _Atomic uint64_t lost;        /* pieces that could not be had */
+    _Atomic uint64_t budget;      /* bytes of spans in use */
+    _Atomic uint64_t no_switches; /* threads whose context switches cannot be watched */
+    _Atomic uint64_t no_areas;    /* modules near which there was no room for code */
+    /* time stamp counter and CLOCK_MONOTONIC_RAW, by headroom before the program begins */
+    uint64_t ticks_start, ns_start;
+    uint64_t ticks_end, ns_end; /* and after it */
+    uint64_t step; /* ticks: the least difference that two readings one after the other show */
+    _Atomic uint32_t functions; /* entries claimed: numbers 1 .. functions - 1; starts at 1 */
     struct spans_function function[SPANS_FUNCTIONS];
 };
 
@@ -277,16 +287,16 @@ struct spans_region {
 
 /* Beside the raw log: a head, then each stretch of the region that has data, then an extent of no bytes. */
 #define SPANS_FILE_SUFFIX ".blocks"
-#define SPANS_FILE_MAGIC UINT64_C(0x31464b4c42524448) /* "HDRBLKF1" */
+#define SPANS_FILE_MAGIC  UINT64_C(0x31464b4c42524448) /* "HDRBLKF1" */
 
 struct spans_file {
     uint64_t magic;
-    uint32_t version;           /* SPANS_VERSION                                             */
+    uint32_t version; /* SPANS_VERSION */
     uint32_t reserved;
 };
 
 struct spans_extent {
-    uint64_t offset, bytes;     /* in the region; multiples of SPANS_PAGE. The bytes follow  */
+    uint64_t offset, bytes; /* in the region; multiples of SPANS_PAGE. The bytes follow */
 };
 
 /* ---- histograms ----------------------------------------------------------------------------------- */

@@ -21,7 +21,7 @@ struct wire_trace_writer {
 
 size_t wire_trace_predictor_bytes(uint32_t most_ids)
 {
-    return FOLLOWERS_BYTES + IMAGE_BYTES + IMAGE_SLACK + MOST_MODULES / 8 + nodes_bytes(most_ids) +
+    return FOLLOWERS_BYTES + IMAGE_BYTES + IMAGE_SLACK + MODULES_MAX / 8 + nodes_bytes(most_ids) +
            (size_t)most_ids * sizeof(struct entry);
 }
 
@@ -102,7 +102,7 @@ static bool tell_run(struct wire_trace_writer *writer)
 
 static inline bool count_predicted(struct wire_trace_writer *writer)
 {
-    if (__builtin_expect(++writer->run < MOST_RUN, 1))
+    if (__builtin_expect(++writer->run < RUN_MAX, 1))
         return !writer->failed;
     return tell_run(writer);
 }
@@ -323,8 +323,8 @@ static bool define_module(struct wire_trace_writer *writer, const struct wire_tr
 {
     if (!may_define_module(&writer->predictor, event) || !event->value)
         return false;
-    const uint8_t *end = memchr(event->value, 0, MOST_PATH - 1);
-    size_t bytes = end ? (size_t)(end - event->value) : MOST_PATH - 1;
+    const uint8_t *end = memchr(event->value, 0, PATH_LENGTH_MAX - 1);
+    size_t bytes = end ? (size_t)(end - event->value) : PATH_LENGTH_MAX - 1;
     if (writer->at + bytes >= writer->full && !send_frame(writer))
         return false;
     uint8_t *at = put_other(writer, OTHER_MODULE);

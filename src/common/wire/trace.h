@@ -15,42 +15,42 @@
 
 enum {
     WIRE_TRACE_VERSION = 1,
-    WIRE_TRACE_MOST_BYTES = 64, /* of one load or store */
+    WIRE_TRACE_BYTES_MAX = 64, /* of one load or store */
 };
 
 enum wire_trace_type {
     WIRE_TRACE_LOAD = 1,
     WIRE_TRACE_STORE,
-    WIRE_TRACE_KERNEL_LOAD,   /* no value; any length                                     */
-    WIRE_TRACE_KERNEL_STORE,  /* value follows the event                                  */
-    WIRE_TRACE_FORGET,        /* memory is gone or new from the kernel: zero; any length   */
-    WIRE_TRACE_THREAD,        /* from here on thread `id` runs                            */
-    WIRE_TRACE_ACCESS,        /* defines access id: node, bytes, element, store           */
-    WIRE_TRACE_NODE,          /* defines calling-context node                              */
+    WIRE_TRACE_KERNEL_LOAD,  /* no value; any length */
+    WIRE_TRACE_KERNEL_STORE, /* value follows the event */
+    WIRE_TRACE_FORGET,       /* memory is gone or new from the kernel: zero; any length */
+    WIRE_TRACE_THREAD,       /* from here on thread `id` runs */
+    WIRE_TRACE_ACCESS,       /* defines access id: node, bytes, element, store */
+    WIRE_TRACE_NODE,         /* defines calling-context node */
     WIRE_TRACE_MODULE,
-    WIRE_TRACE_END,           /* the program ended; missing: the trace is cut              */
+    WIRE_TRACE_END, /* the program ended; missing: the trace is cut */
     WIRE_TRACE_TYPES
 };
 
 struct wire_trace_event {
     uint8_t type;
-    uint8_t element;          /* ACCESS: SHADOW_FLOAT | element bytes (shadow/shadow.h)     */
-    bool store;               /* ACCESS                                                   */
-    uint32_t id;              /* accesses: access id; ACCESS: the id defined; THREAD: thread;
-                                 NODE: the node, from 1; MODULE: the module, 1 to 65535    */
-    uint32_t node;            /* ACCESS: its node (a leaf); NODE: parent, 0: root          */
-    uint32_t module;          /* NODE; 0: none                                            */
-    uint64_t address;         /* accesses, FORGET; NODE: vaddr; MODULE: start              */
-    uint64_t bytes;           /* accesses, FORGET; ACCESS: width, at most 65535; MODULE: end − start.
-                                 LOAD, STORE: the id's width, at most WIRE_TRACE_MOST_BYTES:
+    uint8_t element;      /* ACCESS: SHADOW_FLOAT | element bytes (shadow/shadow.h) */
+    bool store;           /* ACCESS */
+    uint32_t id;          /* accesses: access id; ACCESS: the id defined; THREAD: thread;
+                                 NODE: the node, from 1; MODULE: the module, 1 to 65535 */
+    uint32_t node;        /* ACCESS: its node (a leaf); NODE: parent, 0: root */
+    uint32_t module;      /* NODE; 0: none */
+    uint64_t address;     /* accesses, FORGET; NODE: vaddr; MODULE: start */
+    uint64_t bytes;       /* accesses, FORGET; ACCESS: width, at most 65535; MODULE: end − start.
+                                 LOAD, STORE: the id's width, at most WIRE_TRACE_BYTES_MAX:
                                  of wider accesses (saved processor states) the rest is lost */
-    uint64_t bias;            /* MODULE                                                   */
-    uint32_t flags;           /* NODE: enum wire_node_flags                                */
-    const uint8_t *value;     /* LOAD: what it yielded; STORE, KERNEL_STORE: memory afterwards, `bytes`
+    uint64_t bias;        /* MODULE */
+    uint32_t flags;       /* NODE: enum wire_node_flags */
+    const uint8_t *value; /* LOAD: what it yielded; STORE, KERNEL_STORE: memory afterwards, `bytes`
                                  long; MODULE: path, NUL-terminated, cut to 4095 bytes; else
                                  NULL, as are values of a trace without them. A KERNEL_STORE
                                  may be written with NULL: not known. Reader: valid until the
-                                 next call                                                 */
+                                 next call */
 };
 
 struct wire_trace_writer;

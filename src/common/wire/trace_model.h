@@ -23,20 +23,20 @@
 /* ---- layout --------------------------------------------------------------------------------- */
 
 enum {
-    CONTEXT_BITS = 16,               /* 256 KiB of guesses by history: stays in a second-level cache  */
+    CONTEXT_BITS = 16, /* 256 KiB of guesses by history: stays in a second-level cache */
     FOLLOWERS_BYTES = 4 << CONTEXT_BITS,
-    IMAGE_BYTES = 1 << 24,           /* touched as the program touches memory                  */
-    IMAGE_SLACK = WIRE_TRACE_MOST_BYTES,
-    NODES_PER_ID = 4,                /* a node for each access, and those of its callers       */
-    MOST_MODULES = 65536,
-    FRAME_BYTES = 65536,             /* most payload of a frame                                */
-    PIECE_BYTES = 16384,             /* of a kernel store's value                              */
-    MOST_DEFINED_BYTES = 65535,      /* width of an access; events hold the first 64           */
-    MOST_PATH = 4096,                /* with its NUL                                           */
-    SLACK_BYTES = 256,               /* more than any event but its long value or path         */
-    MOST_RUN = 1 << 24,              /* a few hostile bytes shall not keep a reader busy for ever */
-    FRAME_MAGIC = 0x52465448,        /* "HTFR"                                                 */
-    HEADER_VALUES = 1,               /* flag                                                   */
+    IMAGE_BYTES = 1 << 24, /* touched as the program touches memory */
+    IMAGE_SLACK = WIRE_TRACE_BYTES_MAX,
+    NODES_PER_ID = 4, /* a node for each access, and those of its callers */
+    MODULES_MAX = 65536,
+    FRAME_BYTES = 65536,       /* most payload of a frame */
+    PIECE_BYTES = 16384,       /* of a kernel store's value */
+    DEFINED_BYTES_MAX = 65535, /* width of an access; events hold the first 64 */
+    PATH_LENGTH_MAX = 4096,    /* with its NUL */
+    SLACK_BYTES = 256,         /* more than any event but its long value or path */
+    RUN_MAX = 1 << 24,         /* a few hostile bytes shall not keep a reader busy for ever */
+    FRAME_MAGIC = 0x52465448,  /* "HTFR" */
+    HEADER_VALUES = 1,         /* flag */
 };
 #define HEADER_MAGIC UINT64_C(0x4543415254524448) /* "HDRTRACE" */
 
@@ -90,27 +90,27 @@ enum { VALUE_IMAGE, VALUE_STRIDE, VALUE_COPY, VALUE_GUESSES };
 /* What is known of an access id; one cache line. */
 struct entry {
     uint64_t address, stride, delta; /* last address; difference that came twice; last difference */
-    uint64_t offset;                 /* last address minus that of the access before it        */
+    uint64_t offset;                 /* last address minus that of the access before it */
     uint64_t value, value_stride, value_delta;
-    uint32_t successor;              /* minus id + 1: blocks have consecutive ids                */
-    uint8_t bytes;                   /* of its accesses, at most WIRE_TRACE_MOST_BYTES         */
+    uint32_t successor; /* minus id + 1: blocks have consecutive ids */
+    uint8_t bytes;      /* of its accesses, at most WIRE_TRACE_BYTES_MAX */
     uint8_t flags;
-    uint8_t value_choice;            /* the guess that held last                               */
+    uint8_t value_choice; /* the guess that held last */
     uint8_t unused;
 };
 _Static_assert(sizeof(struct entry) == 64, "one cache line");
 
 struct predictor {
-    uint32_t *followers;             /* by hash of recent ids: the id that came then           */
-    uint8_t *image;                  /* recent content of memory, by hash of address           */
-    uint8_t *nodes, *modules;        /* bits: defined                                          */
+    uint32_t *followers;      /* by hash of recent ids: the id that came then */
+    uint8_t *image;           /* recent content of memory, by hash of address */
+    uint8_t *nodes, *modules; /* bits: defined */
     struct entry *entries;
     uint32_t most_ids;
     bool values;
-    uint32_t previous;               /* id of the last access                                  */
+    uint32_t previous; /* id of the last access */
     uint64_t previous_address;
-    uint64_t context;                /* recent ids, the last in the lowest bits                */
-    uint8_t loaded[WIRE_TRACE_MOST_BYTES]; /* by the last load                                 */
+    uint64_t context;                     /* recent ids, the last in the lowest bits */
+    uint8_t loaded[WIRE_TRACE_BYTES_MAX]; /* by the last load */
     /* what definitions and the kernel's accesses are written against */
     uint32_t other_id, defined, node, parent, module;
     uint64_t other_address, vaddr;
@@ -121,14 +121,15 @@ static inline size_t nodes_bytes(uint32_t most_ids)
     return ((size_t)most_ids * NODES_PER_ID / 8 + 63 + 1) / 64 * 64;
 }
 
-static inline void predictor_init(struct predictor *predictor, void *memory, uint32_t most_ids, bool values)
+static inline void predictor_init(struct predictor *predictor, void *memory, uint32_t most_ids,
+                                  bool values)
 {
     uint8_t *at = memory;
     memset(predictor, 0, sizeof(*predictor));
     predictor->followers = (uint32_t *)at;
     predictor->image = at += FOLLOWERS_BYTES;
     predictor->modules = at += IMAGE_BYTES + IMAGE_SLACK;
-    predictor->nodes = at += MOST_MODULES / 8;
+    predictor->nodes = at += MODULES_MAX / 8;
     predictor->entries = (struct entry *)(at + nodes_bytes(most_ids));
     predictor->most_ids = most_ids;
     predictor->values = values;
@@ -154,8 +155,8 @@ static inline struct entry *defined_entry(const struct predictor *predictor, uin
 /* Node 0 is the root. */
 static inline bool node_is_defined(const struct predictor *predictor, uint32_t node)
 {
-    return node == 0 || (node / NODES_PER_ID < predictor->most_ids &&
-                         bit_is_set(predictor->nodes, node));
+    return node == 0 ||
+           (node / NODES_PER_ID < predictor->most_ids && bit_is_set(predictor->nodes, node));
 }
 
 static inline uint64_t load64(const void *at)
@@ -224,8 +225,8 @@ static inline struct address_guesses guess_address(const struct predictor *predi
 }
 
 /* A stride must be seen twice: the end of a row then costs one wrong guess, not two. */
-static inline void learn_address(struct predictor *predictor, struct entry *entry,
-                                 uint64_t address, bool second_held)
+static inline void learn_address(struct predictor *predictor, struct entry *entry, uint64_t address,
+                                 bool second_held)
 {
     uint64_t delta = address - entry->address;
     if (delta == entry->delta)
@@ -309,17 +310,16 @@ static inline void learn_kernel_store(struct predictor *predictor, uint64_t addr
 static inline bool may_define_access(const struct predictor *predictor,
                                      const struct wire_trace_event *event)
 {
-    return event->id < predictor->most_ids &&
-           !(predictor->entries[event->id].flags & ID_DEFINED) &&
-           node_is_defined(predictor, event->node) && event->bytes <= MOST_DEFINED_BYTES;
+    return event->id < predictor->most_ids && !(predictor->entries[event->id].flags & ID_DEFINED) &&
+           node_is_defined(predictor, event->node) && event->bytes <= DEFINED_BYTES_MAX;
 }
 
 static inline void learn_access(struct predictor *predictor, const struct wire_trace_event *event)
 {
     struct entry *entry = &predictor->entries[event->id];
     entry->flags = event->store ? ID_DEFINED | ID_STORE : ID_DEFINED;
-    entry->bytes = (uint8_t)(event->bytes < WIRE_TRACE_MOST_BYTES ? event->bytes
-                                                                  : WIRE_TRACE_MOST_BYTES);
+    entry->bytes =
+        (uint8_t)(event->bytes < WIRE_TRACE_BYTES_MAX ? event->bytes : WIRE_TRACE_BYTES_MAX);
     predictor->defined = event->id;
 }
 
@@ -329,7 +329,7 @@ static inline bool may_define_node(const struct predictor *predictor,
     return event->id != 0 && event->id / NODES_PER_ID < predictor->most_ids &&
            !bit_is_set(predictor->nodes, event->id) && node_is_defined(predictor, event->node) &&
            (event->module == 0 ||
-            (event->module < MOST_MODULES && bit_is_set(predictor->modules, event->module)));
+            (event->module < MODULES_MAX && bit_is_set(predictor->modules, event->module)));
 }
 
 static inline void learn_node(struct predictor *predictor, const struct wire_trace_event *event)
@@ -344,8 +344,7 @@ static inline void learn_node(struct predictor *predictor, const struct wire_tra
 static inline bool may_define_module(const struct predictor *predictor,
                                      const struct wire_trace_event *event)
 {
-    return event->id != 0 && event->id < MOST_MODULES &&
-           !bit_is_set(predictor->modules, event->id);
+    return event->id != 0 && event->id < MODULES_MAX && !bit_is_set(predictor->modules, event->id);
 }
 
 /* ---- numbers ----------------------------------------------------------------------------------- */
@@ -409,7 +408,8 @@ static inline uint64_t difference_of(uint64_t value, uint64_t base, unsigned byt
 
 /* Values of more than eight bytes against the image: a bit for each word of eight that differs,
    then the differences. The last word may be shorter. */
-static inline uint8_t *put_wide(uint8_t *at, const uint8_t *value, const uint8_t *image, unsigned bytes)
+static inline uint8_t *put_wide(uint8_t *at, const uint8_t *value, const uint8_t *image,
+                                unsigned bytes)
 {
     uint8_t *different = at++;
     *different = 0;

@@ -20,7 +20,7 @@ struct wire_trace_reader {
     enum base_status status; /* other than BASE_OK: nothing follows                    */
     wire_trace_source *source;
     void *context;
-    uint8_t value[WIRE_TRACE_MOST_BYTES + 8];
+    uint8_t value[WIRE_TRACE_BYTES_MAX + 8];
     uint8_t payload[FRAME_BYTES + SLACK_BYTES];
 };
 
@@ -284,7 +284,7 @@ static bool read_module(struct wire_trace_reader *reader, struct wire_trace_even
     event->bytes = take_number(reader);
     event->bias = take_number(reader);
     uint64_t bytes = take_number(reader);
-    if (!may_define_module(&reader->predictor, event) || bytes >= MOST_PATH ||
+    if (!may_define_module(&reader->predictor, event) || bytes >= PATH_LENGTH_MAX ||
         reader->at >= reader->end || bytes >= (uint64_t)(reader->end - reader->at) ||
         memchr(reader->at, 0, bytes + 1) != reader->at + bytes)
         return false;
@@ -334,7 +334,7 @@ static enum base_status begin_event(struct wire_trace_reader *reader)
     if (run == most)
         more = take_number(reader);
     reader->codes = first & (uint8_t)((1 << shift) - 1);
-    if (more > MOST_RUN - run || ((first & 3) == CODE_OTHER && reader->codes != CODE_OTHER))
+    if (more > RUN_MAX - run || ((first & 3) == CODE_OTHER && reader->codes != CODE_OTHER))
         return BASE_MALFORMED;
     reader->run = (uint32_t)(run + more);
     reader->pending = true;

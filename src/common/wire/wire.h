@@ -26,12 +26,12 @@
 
 enum {
     WIRE_VERSION = 5,
-    WIRE_THREADS = 1024,        /* threads observed at the same time                        */
+    WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
-    WIRE_CHUNKS_FIRST = 64,     /* of these, what a recording begins with                   */
-    WIRE_CHUNK_BYTES = 8192,    /* pool: 4 MiB of address space, touched as needed          */
-    WIRE_TABLES = 512,          /* unwind tables a recording may ask for                    */
-    WIRE_CALLS = 8,             /* calls asked for at one time                              */
+    WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
+    WIRE_CHUNK_BYTES = 8192, /* pool: 4 MiB of address space, touched as needed */
+    WIRE_TABLES = 512,       /* unwind tables a recording may ask for */
+    WIRE_CALLS = 8,          /* calls asked for at one time */
     WIRE_PATH_BYTES = 496,
     WIRE_NONE = 0xffffffff,
 };
@@ -40,66 +40,73 @@ enum {
    "VERSION:PID:FD" (headroom's pid and descriptor, opened as /proc/PID/fd/FD). */
 #define WIRE_ENVIRONMENT "HEADROOM_REGION"
 
-enum wire_kind_bits { WIRE_DEAD = 1, WIRE_SILENT = 2, WIRE_LOAD = 4, WIRE_REUSES = 8, WIRE_KINDS = 4 };
+enum wire_kind_bits {
+    WIRE_DEAD = 1,
+    WIRE_SILENT = 2,
+    WIRE_LOAD = 4,
+    WIRE_REUSES = 8,
+    WIRE_KINDS = 4
+};
 
 enum wire_source { WIRE_SOURCE_CLOCK = 1, WIRE_SOURCE_PMU = 2, WIRE_SOURCE_COUNT = 3 };
 
 struct wire_config {
-    uint32_t kinds;            /* wire_kind_bits                                              */
-    uint32_t source;           /* enum wire_source                                            */
-    uint64_t interval_ns;      /* clock: mean CPU time between samples of one thread          */
-    uint64_t period;           /* pmu, count: accesses between samples                               */
-    uint64_t pmu_store_event;  /* raw perf config of the store event and the load event       */
+    uint32_t kinds;           /* wire_kind_bits */
+    uint32_t source;          /* enum wire_source */
+    uint64_t interval_ns;     /* clock: mean CPU time between samples of one thread */
+    uint64_t period;          /* pmu, count: accesses between samples */
+    uint64_t pmu_store_event; /* raw perf config of the store event and the load event */
     uint64_t pmu_load_event;
-    uint32_t pmu_type;         /* perf_event_attr.type                                        */
+    uint32_t pmu_type; /* perf_event_attr.type */
     float fp_tolerance;
-    uint32_t follow;           /* 0: children and exec'd programs are not observed            */
-    uint32_t watch_kernel;     /* 1: watchpoints see the kernel's accesses (permission given) */
-    uint32_t registers;        /* usable debug registers, found by headroom's self-test       */
-    uint64_t seed;             /* of random choices; 0: from the clock                        */
-    uint32_t unit_shift;       /* reuse: location = address >> unit_shift: 0, 3 or 6           */
-    uint32_t ahead;            /* reuse: instructions to look ahead for near reuses           */
-    uint32_t counters;         /* 1: the program's own access counters are used if it has any: as a
-                                  source, instead of the clock, or for distances of reuse     */
-    uint32_t spans;            /* descriptor of a struct spans_region (spans.h), by number in headroom's process:
-                                  spans are timed, nothing is sampled; 0: none                */
+    uint32_t follow;       /* 0: children and exec'd programs are not observed */
+    uint32_t watch_kernel; /* 1: watchpoints see the kernel's accesses (permission given) */
+    uint32_t registers;    /* usable debug registers, found by headroom's self-test */
+    uint64_t seed;         /* of random choices; 0: from the clock */
+    uint32_t unit_shift;   /* reuse: location = address >> unit_shift: 0, 3 or 6 */
+    uint32_t ahead;        /* reuse: instructions to look ahead for near reuses */
+    uint32_t counters;     /* 1: the program's own access counters are used if it has any: as a
+                                  source, instead of the clock, or for distances of reuse */
+    /* descriptor of a struct spans_region (spans.h), by number in headroom's process:
+       spans are timed, nothing is sampled; 0: none */
+    uint32_t spans;
     uint32_t reserved;
-    char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later              */
+    char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 
 /* Why an attempted sample was not stored. Names: wire_drop_names. */
 enum wire_drop {
-    WIRE_DROP_KERNEL,      /* the tick interrupted a system call                               */
-    WIRE_DROP_NO_ACCESS,   /* no matching access within the look-ahead                         */
-    WIRE_DROP_UNFORESEEN,  /* the foreseen access did not happen before the next tick          */
-    WIRE_DROP_BLOCKED,     /* could not look ahead far enough (hops or registers used up)      */
-    WIRE_DROP_REFUSED,     /* access in agent, handler stack, or other memory never watched    */
-    WIRE_DROP_WATCHPOINT,  /* kernel refused the watchpoint (limits, descriptors, permission)  */
-    WIRE_DROP_SIGNAL,      /* SIGTRAP was blocked: the trap came late                          */
-    WIRE_DROP_UNWIND,      /* no calling context at all                                        */
-    WIRE_DROP_TREE_FULL,   /* context tree full                                                */
-    WIRE_DROP_LOG_FULL,    /* no free chunk                                                    */
-    WIRE_DROP_BUSY,        /* agent was busy in this thread (nested, shutting down)            */
-    WIRE_DROP_UNFINISHED,  /* the thread ended or was killed in mid-sample (set by headroom)   */
+    WIRE_DROP_KERNEL,     /* the tick interrupted a system call */
+    WIRE_DROP_NO_ACCESS,  /* no matching access within the look-ahead */
+    WIRE_DROP_UNFORESEEN, /* the foreseen access did not happen before the next tick */
+    WIRE_DROP_BLOCKED,    /* could not look ahead far enough (hops or registers used up) */
+    WIRE_DROP_REFUSED,    /* access in agent, handler stack, or other memory never watched */
+    WIRE_DROP_WATCHPOINT, /* kernel refused the watchpoint (limits, descriptors, permission) */
+    WIRE_DROP_SIGNAL,     /* SIGTRAP was blocked: the trap came late */
+    WIRE_DROP_UNWIND,     /* no calling context at all */
+    WIRE_DROP_TREE_FULL,  /* context tree full */
+    WIRE_DROP_LOG_FULL,   /* no free chunk */
+    WIRE_DROP_BUSY,       /* agent was busy in this thread (nested, shutting down) */
+    WIRE_DROP_UNFINISHED, /* the thread ended or was killed in mid-sample (set by headroom) */
     WIRE_DROPS
 };
-extern const char *const wire_drop_names[WIRE_DROPS];      /* "kernel", "no_access", ...       */
-extern const char *const wire_drop_sentences[WIRE_DROPS];  /* for people                       */
+extern const char *const wire_drop_names[WIRE_DROPS];     /* "kernel", "no_access", ... */
+extern const char *const wire_drop_sentences[WIRE_DROPS]; /* for people */
 
 /* What the agent could not do; bits of wire_process_slot/wire thread `degraded`. */
 enum wire_degraded {
-    WIRE_DEGRADED_SECCOMP = 1 << 0,       /* the program restricted its system calls: stopped  */
-    WIRE_DEGRADED_SMALL_ALTSTACK = 1 << 1,/* alternate stack too small: thread not observed    */
-    WIRE_DEGRADED_THREADS = 1 << 2,       /* more threads than slots                           */
+    WIRE_DEGRADED_SECCOMP = 1 << 0,        /* the program restricted its system calls: stopped */
+    WIRE_DEGRADED_SMALL_ALTSTACK = 1 << 1, /* alternate stack too small: thread not observed */
+    WIRE_DEGRADED_THREADS = 1 << 2,        /* more threads than slots */
     WIRE_DEGRADED_NO_TIMER = 1 << 3,
-    WIRE_DEGRADED_NO_WATCHPOINT = 1 << 4, /* kernel refused every watchpoint                   */
-    WIRE_DEGRADED_UNOBSERVED_CHILD = 1 << 7, /* exec of a static, 32-bit or set-id program     */
+    WIRE_DEGRADED_NO_WATCHPOINT = 1 << 4,    /* kernel refused every watchpoint */
+    WIRE_DEGRADED_UNOBSERVED_CHILD = 1 << 7, /* exec of a static, 32-bit or set-id program */
     WIRE_DEGRADED_NO_MEMORY = 1 << 8,
-    WIRE_DEGRADED_SIGTRAP = 1 << 9,       /* the program uses SIGTRAP by raw system calls      */
-    WIRE_DEGRADED_GO = 1 << 10,           /* Go runtime: not observed                          */
-    WIRE_DEGRADED_NOT_BUILT = 1 << 12,    /* a process does not count its accesses: no samples */
-    WIRE_DEGRADED_NO_SHARE = 1 << 13,     /* time in code that does not count is not known     */
-    WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen     */
+    WIRE_DEGRADED_SIGTRAP = 1 << 9,        /* the program uses SIGTRAP by raw system calls */
+    WIRE_DEGRADED_GO = 1 << 10,            /* Go runtime: not observed */
+    WIRE_DEGRADED_NOT_BUILT = 1 << 12,     /* a process does not count its accesses: no samples */
+    WIRE_DEGRADED_NO_SHARE = 1 << 13,      /* time in code that does not count is not known */
+    WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen */
 };
 
 /* Counters of one thread, written only by it (relaxed atomics), read by headroom.
@@ -111,26 +118,26 @@ struct wire_counters {
     uint64_t dropped[WIRE_DROPS];
     uint64_t samples[WIRE_KINDS], armed[WIRE_KINDS], traps[WIRE_KINDS], ignored[WIRE_KINDS],
         evicted[WIRE_KINDS], abandoned[WIRE_KINDS], blind_longest[WIRE_KINDS]; /* per detect_kind */
-    uint64_t ambiguous_traps;    /* trapping instruction not identified                        */
-    uint64_t late_traps;         /* trap delivered late (SIGTRAP was blocked)                  */
-    uint64_t kernel_traps;       /* trap by the kernel on the program's behalf                 */
-    uint64_t broken_stacks;      /* contexts that do not reach the outermost frame             */
-    uint64_t handler_ns;         /* time spent in the agent's handlers                         */
-    uint64_t hops;               /* execution breakpoints used to look further ahead           */
-    uint64_t degraded;           /* enum wire_degraded                                         */
+    uint64_t ambiguous_traps; /* trapping instruction not identified */
+    uint64_t late_traps;      /* trap delivered late (SIGTRAP was blocked) */
+    uint64_t kernel_traps;    /* trap by the kernel on the program's behalf */
+    uint64_t broken_stacks;   /* contexts that do not reach the outermost frame */
+    uint64_t handler_ns;      /* time spent in the agent's handlers */
+    uint64_t hops;            /* execution breakpoints used to look further ahead */
+    uint64_t degraded;        /* enum wire_degraded */
 };
 
 enum wire_slot_state { WIRE_SLOT_FREE, WIRE_SLOT_LIVE, WIRE_SLOT_ENDED };
 
 struct wire_thread_slot {
-    _Atomic uint32_t state;      /* FREE -> LIVE by the agent, LIVE -> ENDED by the agent at
+    _Atomic uint32_t state; /* FREE -> LIVE by the agent, LIVE -> ENDED by the agent at
                                     thread end or by headroom when the process is gone, ENDED ->
-                                    FREE by headroom after it logged the counters             */
+                                    FREE by headroom after it logged the counters */
     uint32_t pid, tid;
-    uint32_t process;            /* id of the process image                                   */
-    uint32_t thread;             /* unique in the recording, from region.next_thread          */
+    uint32_t process; /* id of the process image */
+    uint32_t thread;  /* unique in the recording, from region.next_thread */
     uint32_t reserved;
-    uint64_t cpu_ns;             /* CPU time at the thread's end, 0 if unknown                */
+    uint64_t cpu_ns; /* CPU time at the thread's end, 0 if unknown */
     struct wire_counters counters;
 };
 
@@ -139,23 +146,28 @@ enum wire_chunk_state { WIRE_CHUNK_FREE, WIRE_CHUNK_OPEN, WIRE_CHUNK_CLOSED };
 struct wire_chunk {
     _Atomic uint32_t state;
     uint32_t process, thread, pid;
-    uint32_t sequence;           /* 0, 1, ... within the thread                               */
-    _Atomic uint32_t committed;  /* bytes of data that hold complete records                  */
-    uint32_t drained;            /* headroom's                                                */
-    _Atomic uint32_t next_free;  /* pool list                                                 */
+    uint32_t sequence;          /* 0, 1, ... within the thread */
+    _Atomic uint32_t committed; /* bytes of data that hold complete records */
+    uint32_t drained;           /* headroom's */
+    _Atomic uint32_t next_free; /* pool list */
 };
 
 enum wire_table_state {
-    WIRE_TABLE_FREE, WIRE_TABLE_CLAIMED, WIRE_TABLE_NAMED, WIRE_TABLE_WANTED, WIRE_TABLE_READY,
+    WIRE_TABLE_FREE,
+    WIRE_TABLE_CLAIMED,
+    WIRE_TABLE_NAMED,
+    WIRE_TABLE_WANTED,
+    WIRE_TABLE_READY,
     WIRE_TABLE_FAILED
 };
 
 struct wire_table_slot {
-    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> NAMED -> WANTED; headroom: READY|FAILED (futex) */
-    uint32_t descriptor;         /* READY: opened as /proc/PID/fd/DESCRIPTOR                  */
-    uint64_t bytes;              /* READY: size of the table                                  */
-    uint64_t device, inode;      /* identity of the module's file, 0 if unknown               */
-    char path[WIRE_PATH_BYTES];  /* "[vdso]" for the kernel's                                 */
+    /* agent: FREE -> CLAIMED -> NAMED -> WANTED; headroom: READY|FAILED (futex) */
+    _Atomic uint32_t state;
+    uint32_t descriptor;        /* READY: opened as /proc/PID/fd/DESCRIPTOR */
+    uint64_t bytes;             /* READY: size of the table */
+    uint64_t device, inode;     /* identity of the module's file, 0 if unknown */
+    char path[WIRE_PATH_BYTES]; /* "[vdso]" for the kernel's */
 };
 
 /*
@@ -164,29 +176,31 @@ struct wire_table_slot {
  * which the thread waits would return EINTR.
  */
 enum wire_call_kind {
-    WIRE_CALL_QUIET,             /* all threads of process `pid`: fall silent, because it will be traced
-                                    or filtered                                               */
-    WIRE_CALL_BEGIN,             /* thread `pid` of the process that asks: begin to observe   */
+    WIRE_CALL_QUIET, /* all threads of process `pid`: fall silent, because it will be traced
+                                    or filtered */
+    WIRE_CALL_BEGIN, /* thread `pid` of the process that asks: begin to observe */
 };
 enum wire_call_state { WIRE_CALL_FREE, WIRE_CALL_CLAIMED, WIRE_CALL_WANTED, WIRE_CALL_SERVED };
 
 struct wire_call {
-    _Atomic uint32_t state;      /* agent: FREE -> CLAIMED -> WANTED; headroom: -> SERVED -> FREE (futex) */
+    /* agent: FREE -> CLAIMED -> WANTED; headroom: -> SERVED -> FREE (futex) */
+    _Atomic uint32_t state;
     uint32_t kind, pid;
-    uint64_t argument;           /* BEGIN: address of the thread's state; QUIET: a thread that need not */
+    uint64_t argument; /* BEGIN: address of the thread's state; QUIET: a thread that need not */
 };
 
 /* In the agent's memory. Zero: nothing can be executed there. */
 struct wire_call_gate {
-    uint64_t entry, end;         /* code to execute, with rdi and rsp at a frame; its last instruction, an int3 */
-    int64_t self;                /* from a thread's control block to the pointer to its state; that begins with
-                                    first and last byte of the handlers' stack                */
+    /* code to execute, with rdi and rsp at a frame; its last instruction, an int3 */
+    uint64_t entry, end;
+    int64_t self; /* from a thread's control block to the pointer to its state; that begins with
+                                    first and last byte of the handlers' stack */
 };
 
 /* At the top of the handlers' stack meanwhile: the registers to go on with, and what to do. */
 struct wire_call_frame {
     uint64_t general[BASE_GENERAL_REGISTERS], ip, flags;
-    uint64_t mask;               /* blocked signals                                           */
+    uint64_t mask; /* blocked signals */
     uint64_t kind, argument;
 };
 
@@ -194,27 +208,27 @@ struct wire_region {
     uint64_t magic;
     uint32_t version, bytes;
     struct wire_config config;
-    _Atomic uint32_t doorbell;       /* futex: agent increments and wakes when chunks close or
-                                        tables are wanted                                     */
-    _Atomic uint32_t stopping;       /* headroom: agents arm nothing more                     */
+    _Atomic uint32_t doorbell; /* futex: agent increments and wakes when chunks close or
+                                        tables are wanted */
+    _Atomic uint32_t stopping; /* headroom: agents arm nothing more */
     _Atomic uint32_t next_process, next_thread;
-    _Atomic uint64_t free_chunks;    /* tagged list head: tag << 32 | index                   */
-    _Atomic uint64_t lost_threads;   /* threads that found no slot                            */
-    _Atomic uint64_t lost_processes; /* images that could not be observed                     */
+    _Atomic uint64_t free_chunks;    /* tagged list head: tag << 32 | index */
+    _Atomic uint64_t lost_threads;   /* threads that found no slot */
+    _Atomic uint64_t lost_processes; /* images that could not be observed */
     _Atomic int64_t executing;       /* programs executed with an agent that has not started yet */
-    _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide                      */
-    _Atomic uint32_t source;         /* enum wire_source that the first process chose; 0: none yet */
-    _Atomic uint64_t ticks;          /* count: of a slow clock; those in code that does not count */
+    _Atomic uint32_t degraded;       /* enum wire_degraded, process-wide */
+    _Atomic uint32_t source; /* enum wire_source that the first process chose; 0: none yet */
+    _Atomic uint64_t ticks;  /* count: of a slow clock; those in code that does not count */
     _Atomic uint64_t ticks_elsewhere;
-    _Atomic uint64_t call_gate;     /* offset of the struct in the agent's image; 0: none yet */
-    _Atomic uint32_t pool_low;       /* agent: chunks run short; headroom: it has seen it     */
-    _Atomic uint32_t pool_mark;      /* taking a chunk from this one on makes the pool low    */
+    _Atomic uint64_t call_gate; /* offset of the struct in the agent's image; 0: none yet */
+    _Atomic uint32_t pool_low;  /* agent: chunks run short; headroom: it has seen it */
+    _Atomic uint32_t pool_mark; /* taking a chunk from this one on makes the pool low */
     struct wire_call calls[WIRE_CALLS];
     /* What is looked through lies close together: a short program touches few pages of the region. */
-    _Atomic uint32_t owners[WIRE_THREADS]; /* pid of the slot's thread, 0: the slot is FREE   */
+    _Atomic uint32_t owners[WIRE_THREADS]; /* pid of the slot's thread, 0: the slot is FREE */
     struct wire_chunk chunks[WIRE_CHUNKS];
     struct wire_thread_slot threads[WIRE_THREADS];
-    struct wire_table_slot tables[WIRE_TABLES]; /* claimed in order: none behind a FREE one   */
+    struct wire_table_slot tables[WIRE_TABLES]; /* claimed in order: none behind a FREE one */
     _Alignas(4096) unsigned char data[WIRE_CHUNKS][WIRE_CHUNK_BYTES - 32];
 };
 
@@ -237,14 +251,26 @@ enum base_status wire_region_check(const void *mapping, size_t bytes);
 /* ---- records ---------------------------------------------------------------- */
 
 enum wire_type {
-    WIRE_PROCESS = 1, WIRE_MODULE, WIRE_THREAD, WIRE_NODE, WIRE_SAMPLE, WIRE_TRAP,
+    WIRE_PROCESS = 1,
+    WIRE_MODULE,
+    WIRE_THREAD,
+    WIRE_NODE,
+    WIRE_SAMPLE,
+    WIRE_TRAP,
     WIRE_COUNTERS /* headroom: final counters of a thread */,
     /* exact engine: counts of a whole process, written when it ends or executes another program;
        records of the same thing add up */
-    WIRE_PAIR, WIRE_TOTALS, WIRE_REUSE_PAIR, WIRE_HISTOGRAM, WIRE_REUSE_TOTALS,
+    WIRE_PAIR,
+    WIRE_TOTALS,
+    WIRE_REUSE_PAIR,
+    WIRE_HISTOGRAM,
+    WIRE_REUSE_TOTALS,
     WIRE_REUSE /* live: what became of a sample of kind reuse */,
     WIRE_WHAT_IF,
-    WIRE_PATH_VERTEX, WIRE_PATH_STATE, WIRE_PATH_TOTALS /* exact: paths and their contexts */, WIRE_TYPES
+    WIRE_PATH_VERTEX,
+    WIRE_PATH_STATE,
+    WIRE_PATH_TOTALS /* exact: paths and their contexts */,
+    WIRE_TYPES
 };
 
 /* Records are 8-byte aligned and a multiple of 8 bytes long. checksum covers the rest of the
@@ -252,80 +278,80 @@ enum wire_type {
 struct wire_record {
     uint32_t checksum;
     uint16_t type;
-    uint16_t bytes;              /* whole record                                              */
+    uint16_t bytes; /* whole record */
 };
 
-struct wire_process {            /* first record of a process image's first thread            */
+struct wire_process { /* first record of a process image's first thread */
     struct wire_record record;
-    uint32_t process, parent;    /* parent: id of the image that forked or exec'd it, or NONE */
+    uint32_t process, parent; /* parent: id of the image that forked or exec'd it, or NONE */
     uint32_t pid, ppid;
-    uint64_t start_ns;           /* CLOCK_REALTIME                                            */
-    uint32_t forked;             /* 1: same program as parent (fork), 0: a new image (exec)   */
+    uint64_t start_ns;                 /* CLOCK_REALTIME */
+    uint32_t forked;                   /* 1: same program as parent (fork), 0: a new image (exec) */
     uint16_t exe_bytes, command_bytes; /* then: exe path, then argv, each NUL-terminated; cut
-                                    to fit 2 KiB; then padding                                */
+                                    to fit 2 KiB; then padding */
     char text[];
 };
 
 struct wire_module {
     struct wire_record record;
-    uint32_t process, module;    /* module ids are per process image, from 1; an id is never
-                                    reused after dlclose                                      */
-    uint64_t start, end;         /* mapped addresses                                          */
-    uint64_t bias;               /* address = ELF virtual address + bias                      */
-    uint64_t device, inode;      /* 0 if unknown                                              */
-    char path[];                 /* NUL-terminated; "[vdso]"; "[jit]" for unknown memory      */
+    uint32_t process, module; /* module ids are per process image, from 1; an id is never
+                                    reused after dlclose */
+    uint64_t start, end;      /* mapped addresses */
+    uint64_t bias;            /* address = ELF virtual address + bias */
+    uint64_t device, inode;   /* 0 if unknown */
+    char path[];              /* NUL-terminated; "[vdso]"; "[jit]" for unknown memory */
 };
 
-struct wire_thread {             /* first record of every thread                              */
+struct wire_thread { /* first record of every thread */
     struct wire_record record;
     uint32_t process, thread, pid, tid;
     char name[16];
 };
 
-struct wire_node {               /* a calling-context tree node, before its first use         */
+struct wire_node { /* a calling-context tree node, before its first use */
     struct wire_record record;
-    uint32_t node, parent;       /* ids are per thread; parent 0 is the root                  */
-    uint32_t module, flags;      /* enum wire_node_flags                                      */
-    uint64_t vaddr;              /* ELF virtual address in module, or absolute if module == 0.
+    uint32_t node, parent;  /* ids are per thread; parent 0 is the root */
+    uint32_t module, flags; /* enum wire_node_flags */
+    uint64_t vaddr;         /* ELF virtual address in module, or absolute if module == 0.
                                     Callers: the return address, so look up vaddr - 1; leaves
-                                    (flag LEAF): the accessing instruction itself             */
+                                    (flag LEAF): the accessing instruction itself */
 };
 enum wire_node_flags {
-    WIRE_NODE_LEAF = 1,      /* vaddr is an instruction, not a return address                 */
-    WIRE_NODE_KERNEL = 2,    /* the kernel made the access inside the system call at vaddr    */
-    WIRE_NODE_BROKEN = 4,    /* stands above the outermost known frame: context is incomplete */
-    WIRE_NODE_IMPRECISE = 8, /* ret: function known, instruction not                          */
-    WIRE_NODE_EXACT_CALLER = 16, /* frame interrupted by a signal: look up vaddr itself       */
-    WIRE_NODE_CALL = 32,     /* leaf: the return address that a call pushes                   */
-    WIRE_NODE_RETURN = 64,   /* leaf: the return address that a ret pops                      */
+    WIRE_NODE_LEAF = 1,          /* vaddr is an instruction, not a return address */
+    WIRE_NODE_KERNEL = 2,        /* the kernel made the access inside the system call at vaddr */
+    WIRE_NODE_BROKEN = 4,        /* stands above the outermost known frame: context is incomplete */
+    WIRE_NODE_IMPRECISE = 8,     /* ret: function known, instruction not */
+    WIRE_NODE_EXACT_CALLER = 16, /* frame interrupted by a signal: look up vaddr itself */
+    WIRE_NODE_CALL = 32,         /* leaf: the return address that a call pushes */
+    WIRE_NODE_RETURN = 64,       /* leaf: the return address that a ret pops */
 };
 
 struct wire_sample {
     struct wire_record record;
-    uint8_t kind, armed;         /* armed: 1 if it got a register; 2: reuse foreseen, needs none */
+    uint8_t kind, armed; /* armed: 1 if it got a register; 2: reuse foreseen, needs none */
     uint16_t bytes;
     uint32_t node;
     float weight;
-    float density;               /* matching accesses per instruction seen ahead; 0 unknown   */
-    uint32_t trap_ns;            /* thread CPU time from the tick's handler to the confirming trap's,
-                                    nearly all of it the cost of a trap; 0: not measured      */
+    float density;    /* matching accesses per instruction seen ahead; 0 unknown */
+    uint32_t trap_ns; /* thread CPU time from the tick's handler to the confirming trap's,
+                                    nearly all of it the cost of a trap; 0: not measured */
     uint32_t reserved;
 };
 
-struct wire_trap {               /* a finding: attribution for one pair                       */
+struct wire_trap { /* a finding: attribution for one pair */
     struct wire_record record;
-    uint8_t kind, verdict;       /* detect_kind; detect_verdict (USE or WASTE)                */
-    uint16_t bytes;              /* width of the sampled access                               */
+    uint8_t kind, verdict; /* detect_kind; detect_verdict (USE or WASTE) */
+    uint16_t bytes;        /* width of the sampled access */
     uint32_t watch_node, trap_node;
-    float samples;               /* samples the trap stands for                               */
-    uint32_t flags;              /* enum wire_trap_flags                                      */
-    float chance;                /* probability that the sample was watched until now, (0, 1];
-                                    import shares the samples of a context by 1 / chance      */
+    float samples;  /* samples the trap stands for */
+    uint32_t flags; /* enum wire_trap_flags */
+    float chance;   /* probability that the sample was watched until now, (0, 1];
+                                    import shares the samples of a context by 1 / chance */
 };
 enum wire_trap_flags {
-    WIRE_TRAP_KERNEL = 1,    /* touched by the kernel                                         */
-    WIRE_TRAP_LIKELY = 2,    /* ISA_BLAME_LIKELY                                              */
-    WIRE_TRAP_FLOAT = 4,     /* compared with the floating-point tolerance                    */
+    WIRE_TRAP_KERNEL = 1, /* touched by the kernel */
+    WIRE_TRAP_LIKELY = 2, /* ISA_BLAME_LIKELY */
+    WIRE_TRAP_FLOAT = 4,  /* compared with the floating-point tolerance */
 };
 
 /*
@@ -334,36 +360,36 @@ enum wire_trap_flags {
  */
 struct wire_reuse {
     struct wire_record record;
-    uint32_t use_node, reuse_node; /* reuse_node 0 if LOST or OPEN                             */
-    uint32_t flags;              /* enum wire_reuse_flags                                     */
-    uint32_t traps;              /* handlers entered between use and reuse, the reuse's own included:
-                                    the delivery of each is part of elapsed_ns                */
-    uint64_t elapsed_ns;         /* thread CPU time between use and now, without the time inside handlers;
-                                    0 if FORESEEN                                             */
-    uint64_t accesses;           /* FORESEEN, COUNTED: the time distance. Else accesses known to lie in
-                                    between: the distance is larger                           */
-    float weight;                /* of the sample                                             */
-    float entry, chance;         /* probability that it was watched, when armed and until now */
-    uint32_t waited;             /* samples taken while it was                                */
-    uint32_t bytes;              /* width of the sampled access                               */
+    uint32_t use_node, reuse_node; /* reuse_node 0 if LOST or OPEN */
+    uint32_t flags;                /* enum wire_reuse_flags */
+    uint32_t traps;      /* handlers entered between use and reuse, the reuse's own included:
+                                    the delivery of each is part of elapsed_ns */
+    uint64_t elapsed_ns; /* thread CPU time between use and now, without the time inside handlers;
+                                    0 if FORESEEN */
+    uint64_t accesses;   /* FORESEEN, COUNTED: the time distance. Else accesses known to lie in
+                                    between: the distance is larger */
+    float weight;        /* of the sample */
+    float entry, chance; /* probability that it was watched, when armed and until now */
+    uint32_t waited;     /* samples taken while it was */
+    uint32_t bytes;      /* width of the sampled access */
     uint32_t reserved;
 };
 enum wire_reuse_flags {
-    WIRE_REUSE_FORESEEN = 1,     /* found by looking ahead: no watchpoint, chance 1           */
-    WIRE_REUSE_COUNTED = 2,      /* accesses were counted (sources count, pmu)                */
-    WIRE_REUSE_LOST = 4,         /* replaced or given up: not reused until now                */
-    WIRE_REUSE_OPEN = 8,         /* still watched when the thread ended                       */
-    WIRE_REUSE_KERNEL = 16,      /* reused by the kernel                                      */
-    WIRE_REUSE_LIKELY = 32,      /* ISA_BLAME_LIKELY                                          */
-    WIRE_REUSE_STORE_FIRST = 64, /* the use was a store                                       */
-    WIRE_REUSE_STORE_SECOND = 128, /* the reuse stored, and did not load                      */
+    WIRE_REUSE_FORESEEN = 1,       /* found by looking ahead: no watchpoint, chance 1 */
+    WIRE_REUSE_COUNTED = 2,        /* accesses were counted (sources count, pmu) */
+    WIRE_REUSE_LOST = 4,           /* replaced or given up: not reused until now */
+    WIRE_REUSE_OPEN = 8,           /* still watched when the thread ended */
+    WIRE_REUSE_KERNEL = 16,        /* reused by the kernel */
+    WIRE_REUSE_LIKELY = 32,        /* ISA_BLAME_LIKELY */
+    WIRE_REUSE_STORE_FIRST = 64,   /* the use was a store */
+    WIRE_REUSE_STORE_SECOND = 128, /* the reuse stored, and did not load */
 };
 
-struct wire_what_if {            /* exact: a simulated cache                                  */
+struct wire_what_if { /* exact: a simulated cache */
     struct wire_record record;
     uint64_t bytes;
-    uint32_t ways, line_bytes;   /* ways 0: fully associative                                 */
-    uint64_t accesses, misses;   /* touches of lines                                          */
+    uint32_t ways, line_bytes; /* ways 0: fully associative */
+    uint64_t accesses, misses; /* touches of lines */
 };
 
 struct wire_counters_record {
@@ -378,67 +404,67 @@ struct wire_counters_record {
 
 struct wire_pair {
     struct wire_record record;
-    uint32_t kind;               /* enum detect_kind                                          */
-    uint32_t flags;              /* WIRE_PAIR_KERNEL: the second access is the kernel's        */
-    uint32_t first, second;      /* nodes                                                      */
+    uint32_t kind;          /* enum detect_kind */
+    uint32_t flags;         /* WIRE_PAIR_KERNEL: the second access is the kernel's */
+    uint32_t first, second; /* nodes */
     uint64_t waste_bytes, use_bytes;
 };
 enum { WIRE_PAIR_KERNEL = 1 };
 
 struct wire_totals {
     struct wire_record record;
-    uint32_t degraded;           /* enum wire_exact_degraded                                  */
-    uint32_t threads;            /* that ran in this process                                  */
-    uint64_t loads, stores;      /* accesses by the program                                   */
+    uint32_t degraded;      /* enum wire_exact_degraded */
+    uint32_t threads;       /* that ran in this process */
+    uint64_t loads, stores; /* accesses by the program */
     uint64_t load_bytes, store_bytes;
-    uint64_t fresh_load_bytes, fresh_store_bytes; /* whose former access is not known          */
+    uint64_t fresh_load_bytes, fresh_store_bytes; /* whose former access is not known */
     uint64_t kernel_load_bytes, kernel_store_bytes;
-    uint64_t ids, contexts;      /* accesses in their contexts, calling contexts              */
+    uint64_t ids, contexts; /* accesses in their contexts, calling contexts */
     uint64_t instructions, cpu_ns;
-    uint64_t merged;             /* pairs that stand under coarser nodes, so that memory is bounded */
+    uint64_t merged; /* pairs that stand under coarser nodes, so that memory is bounded */
 };
 enum wire_exact_degraded {
-    WIRE_EXACT_IDS = 1,          /* ids ran out: contexts met later are shown without callers */
-    WIRE_EXACT_MEMORY = 2,       /* memory ran out: counting stopped                          */
-    WIRE_EXACT_AVX512 = 4,       /* the program met an AVX-512 instruction, which ends it here */
+    WIRE_EXACT_IDS = 1,    /* ids ran out: contexts met later are shown without callers */
+    WIRE_EXACT_MEMORY = 2, /* memory ran out: counting stopped */
+    WIRE_EXACT_AVX512 = 4, /* the program met an AVX-512 instruction, which ends it here */
 };
 
 struct wire_reuse_pair {
     struct wire_record record;
-    uint32_t use, reuse;         /* nodes                                                     */
-    uint64_t count;              /* reuses seen                                               */
-    double weight;               /* reuses they stand for                                     */
-    double time, time_squares;   /* Σ weight × distance, Σ weight × distance²                 */
+    uint32_t use, reuse;       /* nodes */
+    uint64_t count;            /* reuses seen */
+    double weight;             /* reuses they stand for */
+    double time, time_squares; /* Σ weight × distance, Σ weight × distance² */
     double stack, stack_squares;
 };
 
-struct wire_histogram {          /* bins as distance_bin (distance/distance.h)                 */
+struct wire_histogram { /* bins as distance_bin (distance/distance.h) */
     struct wire_record record;
-    uint32_t which;              /* 0: time, 1: stack                                         */
-    uint32_t first, count;       /* bins first .. first + count - 1 follow; at most 512       */
+    uint32_t which;        /* 0: time, 1: stack */
+    uint32_t first, count; /* bins first .. first + count - 1 follow; at most 512 */
     uint32_t reserved;
     double weights[];
 };
 
 struct wire_reuse_totals {
     struct wire_record record;
-    uint32_t unit_bytes, stack;  /* stack: 1 if stack distances were taken                    */
-    double share_first, share_last; /* of locations kept, 0..1                                */
-    double accesses, reuses, locations, never_reused; /* struct distance_totals               */
+    uint32_t unit_bytes, stack;                       /* stack: 1 if stack distances were taken */
+    double share_first, share_last;                   /* of locations kept, 0..1 */
+    double accesses, reuses, locations, never_reused; /* struct distance_totals */
     uint64_t kept_accesses, kept_locations;
 };
 
 /* A procedure in a calling context; before it is named. */
 struct wire_path_vertex {
     struct wire_record record;
-    uint32_t vertex, parent;     /* ids are per process; parent 0 is the root                 */
+    uint32_t vertex, parent; /* ids are per process; parent 0 is the root */
     uint32_t module;
-    uint32_t has_site;           /* 1: call sites are told apart                              */
-    uint64_t entry;              /* of the function: ELF virtual address                      */
-    uint64_t site;               /* return address of the call, likewise, in site_module      */
+    uint32_t has_site; /* 1: call sites are told apart */
+    uint64_t entry;    /* of the function: ELF virtual address */
+    uint64_t site;     /* return address of the call, likewise, in site_module */
     uint32_t site_module;
     uint32_t reserved;
-    uint64_t count;              /* activations                                               */
+    uint64_t count; /* activations */
 };
 
 /*
@@ -447,31 +473,33 @@ struct wire_path_vertex {
  */
 struct wire_path_state {
     struct wire_record record;
-    uint32_t state, parent;      /* ids are per process, parents come first; parent 0: FIRST  */
+    uint32_t state, parent; /* ids are per process, parents come first; parent 0: FIRST */
     uint32_t vertex;
-    uint32_t block;              /* number in the function; of CUT the block it leads to      */
-    uint32_t kind;               /* enum wire_path_kind                                       */
+    uint32_t block; /* number in the function; of CUT the block it leads to */
+    uint32_t kind;  /* enum wire_path_kind */
     uint32_t reserved;
-    uint64_t count, misses;      /* of EXIT and CUT                                           */
+    uint64_t count, misses; /* of EXIT and CUT */
 };
 enum wire_path_kind {
-    WIRE_PATH_ENTRY = 1,         /* first block, after a call                                 */
-    WIRE_PATH_ROOT,              /* first block, control came from elsewhere (landing pad)    */
-    WIRE_PATH_AFTER_CUT,         /* first block, behind a cut edge                            */
-    WIRE_PATH_NEXT,              /* one more block                                            */
-    WIRE_PATH_EXIT,              /* ends: control leaves the function                         */
-    WIRE_PATH_CUT,               /* ends: a cut edge                                          */
+    WIRE_PATH_ENTRY = 1, /* first block, after a call */
+    WIRE_PATH_ROOT,      /* first block, control came from elsewhere (landing pad) */
+    WIRE_PATH_AFTER_CUT, /* first block, behind a cut edge */
+    WIRE_PATH_NEXT,      /* one more block */
+    WIRE_PATH_EXIT,      /* ends: control leaves the function */
+    WIRE_PATH_CUT,       /* ends: a cut edge */
 };
 
 struct wire_path_totals {
     struct wire_record record;
-    uint32_t contexts, sites;    /* 1: told apart                                             */
-    uint64_t cache_bytes;        /* the simulated cache; 0: none                              */
+    uint32_t contexts, sites; /* 1: told apart */
+    uint64_t cache_bytes;     /* the simulated cache; 0: none */
     uint32_t cache_ways, line_bytes;
-    uint64_t misses;             /* all of the program                                        */
-    uint64_t lost_misses;        /* of these, in paths that were left halfway, by exceptions or at the end */
-    uint64_t elsewhere_instructions, elsewhere_loads, elsewhere_stores; /* in code whose graph is not known */
-    uint64_t elsewhere_misses;   /* misses outside of paths                                   */
+    uint64_t misses; /* all of the program */
+    /* of these, in paths that were left halfway, by exceptions or at the end */
+    uint64_t lost_misses;
+    /* in code whose graph is not known */
+    uint64_t elsewhere_instructions, elsewhere_loads, elsewhere_stores;
+    uint64_t elsewhere_misses; /* misses outside of paths */
 };
 
 uint32_t wire_checksum(const struct wire_record *record);
@@ -486,7 +514,7 @@ enum base_status wire_record_check(const void *bytes, size_t available);
 
 struct wire_writer {
     struct wire_region *region;
-    uint32_t chunk;              /* open chunk, or WIRE_NONE                                  */
+    uint32_t chunk; /* open chunk, or WIRE_NONE */
     uint32_t used, sequence;
     uint32_t process, thread, pid;
 };
@@ -531,11 +559,11 @@ struct wire_log_header {
     struct wire_config config;
 };
 struct wire_frame {
-    uint32_t magic;              /* 0x4d524648 "HFRM"                                          */
-    uint32_t payload_bytes;      /* records; <= WIRE_CHUNK_BYTES                               */
+    uint32_t magic;         /* 0x4d524648 "HFRM" */
+    uint32_t payload_bytes; /* records; <= WIRE_CHUNK_BYTES */
     uint32_t process, thread, pid;
-    uint32_t sequence, offset;   /* chunk sequence in the thread, offset in the chunk          */
-    uint32_t checksum;           /* of the payload and the members from process to offset      */
+    uint32_t sequence, offset; /* chunk sequence in the thread, offset in the chunk */
+    uint32_t checksum;         /* of the payload and the members from process to offset */
 };
 enum { WIRE_FRAME_MAGIC = 0x4d524648 };
 uint32_t wire_frame_checksum(const struct wire_frame *frame, const void *payload);

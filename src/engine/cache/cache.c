@@ -7,7 +7,7 @@
 bool cache_shape_valid(const struct cache_shape *shape)
 {
     uint64_t ways = shape->ways ? shape->ways : 1;
-    return shape->bytes && shape->bytes <= CACHE_MOST_BYTES &&
+    return shape->bytes && shape->bytes <= CACHE_BYTES_MAX &&
            shape->bytes % (ways * CACHE_LINE_BYTES) == 0;
 }
 
@@ -96,7 +96,7 @@ static bool few_check_set(const struct cache *cache, uint32_t set)
 enum base_status cache_bank_add(struct cache_bank *bank, const struct cache_shape *shape,
                                 void *memory)
 {
-    if (bank->count == CACHE_MOST)
+    if (bank->count == CACHE_MAX)
         return BASE_NO_MEMORY;
     struct cache *cache = &bank->caches[bank->count++];
     *cache = shaped(shape);

@@ -18,19 +18,19 @@
 enum {
     CACHE_LINE_SHIFT = 6,
     CACHE_LINE_BYTES = 1 << CACHE_LINE_SHIFT,
-    CACHE_MOST = 8,              /* of one bank                                               */
+    CACHE_MAX = 8, /* of one bank */
 };
-#define CACHE_MOST_BYTES (UINT64_C(1) << 36)
+#define CACHE_BYTES_MAX (UINT64_C(1) << 36)
 /* Addresses from here on are passed over: lines are numbered in 32 bits. */
 #define CACHE_ADDRESS_LIMIT ((uint64_t)(UINT32_MAX - 1) << CACHE_LINE_SHIFT)
 
 struct cache_shape {
     uint64_t bytes;
-    uint32_t ways;               /* lines a set; 0: fully associative, one set of all lines    */
+    uint32_t ways; /* lines a set; 0: fully associative, one set of all lines */
 };
 
 /*
- * Whole sets, from one line to CACHE_MOST_BYTES. How many sets is free: line modulo sets is the set, as
+ * Whole sets, from one line to CACHE_BYTES_MAX. How many sets is free: line modulo sets is the set, as
  * 11 ways of 48K sets need it (processors with such caches hash, so that the modulo is as near
  * as any).
  */
@@ -38,21 +38,21 @@ bool cache_shape_valid(const struct cache_shape *shape);
 
 struct cache {
     struct cache_shape shape;
-    uint64_t misses;             /* of the bank's accesses                                    */
-    uint32_t sets, ways;         /* ways as they are: lines a set                             */
-    uint64_t reciprocal;         /* 2^64 / sets, rounded up: for line modulo sets              */
-    uint32_t *tags;              /* few ways: line + 1, a set's most recent first; 0: empty   */
-    struct cache_set *lists;     /* many ways (many.c)                                        */
+    uint64_t misses;         /* of the bank's accesses */
+    uint32_t sets, ways;     /* ways as they are: lines a set */
+    uint64_t reciprocal;     /* 2^64 / sets, rounded up: for line modulo sets */
+    uint32_t *tags;          /* few ways: line + 1, a set's most recent first; 0: empty */
+    struct cache_set *lists; /* many ways (many.c) */
     struct cache_slot *slots;
     uint32_t *buckets;
     uint32_t buckets_mask;
 };
 
 struct cache_bank {
-    uint64_t accesses;           /* touches of lines since the last reset                     */
-    uint32_t last;               /* line touched last, + 1; 0: none                           */
+    uint64_t accesses; /* touches of lines since the last reset */
+    uint32_t last;     /* line touched last, + 1; 0: none */
     uint32_t count;
-    struct cache caches[CACHE_MOST];
+    struct cache caches[CACHE_MAX];
 };
 
 /* Memory for one cache of a valid shape: so many bytes, zeroed, 64-byte aligned, lazily touched. */

@@ -23,15 +23,15 @@ static inline uint32_t cache_set_of(const struct cache *cache, uint32_t line)
 
 /* Slots of set s: s × ways + 1 on, so that 0 is none. */
 struct cache_set {
-    uint32_t newest, oldest; /* ends of the list of those that hold a line                     */
-    uint32_t used;           /* slots that were ever used                                      */
-    uint32_t free;           /* of these, first of those that hold none, linked by `older`      */
+    uint32_t newest, oldest; /* ends of the list of those that hold a line */
+    uint32_t used;           /* slots that were ever used */
+    uint32_t free;           /* of these, first of those that hold none, linked by `older` */
 };
 
 struct cache_slot {
-    uint32_t line;           /* CACHE_NO_LINE: free                                            */
+    uint32_t line; /* CACHE_NO_LINE: free */
     uint32_t newer, older;
-    uint32_t next;           /* of the same bucket                                             */
+    uint32_t next; /* of the same bucket */
 };
 #define CACHE_NO_LINE UINT32_MAX
 

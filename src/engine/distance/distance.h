@@ -43,14 +43,14 @@ static inline uint64_t distance_bin_low(unsigned bin)
 }
 
 struct distance_options {
-    uint32_t unit_shift;      /* location = address >> unit_shift: 0 byte, 3 word, 6 line       */
-    uint64_t share;           /* of 2^32: locations kept; 2^32: all                              */
-    bool stack;               /* stack distances too                                             */
-    uint64_t address_limit;   /* all addresses are below                                         */
-    uint32_t most_locations;  /* bounded memory: beyond, the share is halved and the locations that
-                                 fall out forgotten (SHARDS' fixed size); 0: no bound            */
+    uint32_t unit_shift;     /* location = address >> unit_shift: 0 byte, 3 word, 6 line */
+    uint64_t share;          /* of 2^32: locations kept; 2^32: all */
+    bool stack;              /* stack distances too */
+    uint64_t address_limit;  /* all addresses are below */
+    uint32_t most_locations; /* bounded memory: beyond, the share is halved and the locations that
+                                 fall out forgotten (SHARDS' fixed size); 0: no bound */
     /* Bounded memory for pairs, as in shadow_bound: beyond, those with the least distance altogether
-       are merged under coarser ids, and sums over all pairs stay as they are. 0: no bound       */
+       are merged under coarser ids, and sums over all pairs stay as they are. 0: no bound */
     uint64_t most_pairs;
     uint32_t (*coarser)(void *context, uint32_t id);
     void *coarser_context;
@@ -66,7 +66,7 @@ struct distance_memory {
 /* A use by access id `use` reused by id `reuse`; with a share below 1 each of the `count` reuses
    stands for weight / count. The mean distance is time / weight. Distances below 2^52. */
 struct distance_pair {
-    uint32_t use, reuse;       /* use 0: empty slot */
+    uint32_t use, reuse; /* use 0: empty slot */
     uint64_t count;
     double weight;             /* Σ 1 / share at the time */
     double time, time_squares; /* Σ weight × distance, Σ weight × distance² */
@@ -74,12 +74,12 @@ struct distance_pair {
 };
 
 struct distance_totals {
-    double accesses;        /* location touches, weighted by 1 / share                   */
-    double reuses;          /* of these, touches of a location known                     */
-    double locations;       /* = accesses − reuses: first touches                        */
-    double never_reused;    /* of these, not touched again: before the end, or before forgotten */
-    uint64_t kept_accesses, kept_locations; /* accesses and locations, unweighted        */
-    double share;           /* at the end                                                */
+    double accesses;     /* location touches, weighted by 1 / share */
+    double reuses;       /* of these, touches of a location known */
+    double locations;    /* = accesses − reuses: first touches */
+    double never_reused; /* of these, not touched again: before the end, or before forgotten */
+    uint64_t kept_accesses, kept_locations; /* accesses and locations, unweighted */
+    double share;                           /* at the end */
 };
 
 struct distance; /* private: distance.c; its size for the caller: */

@@ -16,9 +16,9 @@
 #define DISTANCE_ONCE (UINT64_C(1) << 63)
 
 struct distance_place {
-    uint64_t time; /* of the last use; DISTANCE_ONCE; 0: not known, all else is undefined         */
-    uint32_t id;   /* of the last use                                                             */
-    uint32_t slot; /* below DISTANCE_NODES: node of the recent list; else slot + DISTANCE_NODES    */
+    uint64_t time; /* of the last use; DISTANCE_ONCE; 0: not known, all else is undefined */
+    uint32_t id;   /* of the last use */
+    uint32_t slot; /* below DISTANCE_NODES: node of the recent list; else slot + DISTANCE_NODES */
 };
 
 /*
@@ -27,14 +27,14 @@ struct distance_place {
  * their number is bounded: open addressing, linear probing, at most 3/4 full.
  */
 enum {
-    DISTANCE_CHUNK_SHIFT = 14, /* 256 KiB of places: 1 MiB of memory by lines                     */
-    DISTANCE_PAGE_SHIFT = 8,   /* 4 KiB of places; a chunk's pages fit the 64 bits of `touched`   */
+    DISTANCE_CHUNK_SHIFT = 14, /* 256 KiB of places: 1 MiB of memory by lines */
+    DISTANCE_PAGE_SHIFT = 8,   /* 4 KiB of places; a chunk's pages fit the 64 bits of `touched` */
 };
 
 struct distance_chunk {
-    struct distance_place *places; /* NULL: none                                                  */
-    uint64_t touched;              /* pages in which a place may be known                         */
-    struct distance_chunk *next, *previous; /* of all that have places                            */
+    struct distance_place *places;          /* NULL: none */
+    uint64_t touched;                       /* pages in which a place may be known */
+    struct distance_chunk *next, *previous; /* of all that have places */
     uint32_t known;
 } __attribute__((aligned(64)));
 
@@ -45,19 +45,18 @@ struct distance_entry {
 
 struct distance_table {
     bool sparse;
-    uint64_t known;          /* places whose time is not 0                                       */
-    uint64_t location_limit; /* all locations are below                                          */
+    uint64_t known;          /* places whose time is not 0 */
+    uint64_t location_limit; /* all locations are below */
     struct distance_chunk *chunks;
     uint64_t chunks_count;
     struct distance_chunk *first_chunk;
-    struct distance_place *spare; /* zeroed chunks, linked through their first `time`            */
+    struct distance_place *spare; /* zeroed chunks, linked through their first `time` */
     struct distance_entry *entries;
     uint64_t entries_mask;
 };
 
 enum base_status distance_table_init(struct distance_table *table, bool sparse,
-                                     uint64_t location_limit,
-                                     const struct distance_memory *memory);
+                                     uint64_t location_limit, const struct distance_memory *memory);
 void distance_table_free(struct distance_table *table, const struct distance_memory *memory);
 
 static inline struct distance_place *distance_find_sparse(const struct distance_table *table,
@@ -131,17 +130,17 @@ enum {
 struct distance_order {
     uint64_t recent;
     uint32_t recent_count;
-    uint32_t head;     /* the next slot                                                          */
-    uint32_t capacity; /* slots; a power of two                                                  */
-    uint32_t live;     /* bits set                                                               */
+    uint32_t head;     /* the next slot */
+    uint32_t capacity; /* slots; a power of two */
+    uint32_t live;     /* bits set */
     uint64_t *bits;
-    uint8_t *words;    /* bits set in each word                                                  */
+    uint8_t *words; /* bits set in each word */
     uint16_t *blocks;
     uint32_t *regions, *zones;
-    uint32_t *ranks;   /* in compaction: bits set before each word                               */
-    uint32_t above_block, above; /* bits set in blocks after above_block                         */
-    uint64_t locations[DISTANCE_NODES]; /* of nodes                                              */
-    uint32_t least_slots; /* DISTANCE_LEAST_SLOTS; smaller in tests                              */
+    uint32_t *ranks;                    /* in compaction: bits set before each word */
+    uint32_t above_block, above;        /* bits set in blocks after above_block */
+    uint64_t locations[DISTANCE_NODES]; /* of nodes */
+    uint32_t least_slots;               /* DISTANCE_LEAST_SLOTS; smaller in tests */
 };
 
 enum base_status distance_order_init(struct distance_order *order, uint32_t least_slots,
@@ -197,8 +196,8 @@ struct distance_pair_slot {
 struct distance_pairs {
     struct distance_pair_slot *slots; /* open addressing, linear probing, at most 5/8 full */
     uint64_t count;
-    uint32_t shift;                   /* 2^(64 - shift) slots */
-    uint64_t most, merged;            /* most_pairs of the options; pairs that were merged */
+    uint32_t shift;        /* 2^(64 - shift) slots */
+    uint64_t most, merged; /* most_pairs of the options; pairs that were merged */
     uint32_t (*coarser)(void *context, uint32_t id);
     void *context;
 };
@@ -233,8 +232,8 @@ static inline struct distance_pair *distance_pair_at_home(const struct distance_
 }
 
 /* The pair, made if new; NULL: no memory. Valid until the next call. */
-struct distance_pair *distance_pair_make(struct distance_pairs *pairs, uint32_t use,
-                                         uint32_t reuse, const struct distance_memory *memory);
+struct distance_pair *distance_pair_make(struct distance_pairs *pairs, uint32_t use, uint32_t reuse,
+                                         const struct distance_memory *memory);
 
 static inline struct distance_pair *distance_pair_find(struct distance_pairs *pairs, uint32_t use,
                                                        uint32_t reuse,
@@ -249,25 +248,26 @@ static inline struct distance_pair *distance_pair_find(struct distance_pairs *pa
 /* ---- the whole (distance.c) -------------------------------------------------------------------- */
 
 struct distance {
-    uint64_t fast_limit;      /* location_limit if the table is direct and stacks are kept and nothing was
-                                 refused; else 0                                                */
-    uint64_t threshold;       /* share, or 0 when exhausted                                      */
-    uint64_t share;           /* of 2^32                                                         */
-    double weight;            /* 2^32 / share                                                    */
+    /* location_limit if the table is direct and stacks are kept and nothing was
+       refused; else 0 */
+    uint64_t fast_limit;
+    uint64_t threshold; /* share, or 0 when exhausted */
+    uint64_t share;     /* of 2^32 */
+    double weight;      /* 2^32 / share */
     struct distance_options options;
     bool exhausted;
     struct distance_memory memory;
     struct distance_table table;
     struct distance_order order;
     struct distance_pairs pairs;
-    uint64_t fresh;           /* first touches since the share is what it is                     */
-    uint64_t once;            /* places with DISTANCE_ONCE                                       */
-    uint64_t time_counts[DISTANCE_BINS], stack_counts[DISTANCE_BINS]; /* since then, unweighted   */
+    uint64_t fresh; /* first touches since the share is what it is */
+    uint64_t once;  /* places with DISTANCE_ONCE */
+    uint64_t time_counts[DISTANCE_BINS], stack_counts[DISTANCE_BINS]; /* since then, unweighted */
     /* Until then, weighted. */
     double times[DISTANCE_BINS], stacks[DISTANCE_BINS];
     double fresh_before;
     uint64_t kept_reuses_before, kept_fresh_before;
-    double never_reused_before; /* touched once, then forgotten                                  */
+    double never_reused_before; /* touched once, then forgotten */
 };
 
 /* distance_init with another smallest number of slots, a power of two from 64 on. */

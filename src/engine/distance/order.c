@@ -13,7 +13,7 @@ enum {
 };
 
 /* Slots and the numbers of nodes share 32 bits. */
-#define MOST_SLOTS (UINT32_C(1) << 31)
+#define SLOTS_MAX (UINT32_C(1) << 31)
 
 /* ---- memory ------------------------------------------------------------------------------ */
 
@@ -259,7 +259,7 @@ bool distance_compact(struct distance_order *order, struct distance_table *table
 {
     struct distance_order next = *order;
     uint32_t wanted = order->least_slots;
-    while (wanted < MOST_SLOTS && wanted / 4 < order->live)
+    while (wanted < SLOTS_MAX && wanted / 4 < order->live)
         wanted *= 2;
     bool moves = wanted > order->capacity && map_slots(&next, wanted, memory);
     /* To compact for less than a sixteenth of the slots would be to do nothing else. */

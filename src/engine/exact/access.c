@@ -46,8 +46,8 @@ VG_REGPARM(2) void exact_save(Addr address, ULong bytes)
 /* Longer ones are saved processor states: their parts are accesses of the same instruction. */
 VG_REGPARM(3) void exact_load_wide(Addr address, ULong id, ULong bytes)
 {
-    for (ULong at = 0; at < bytes; at += SHADOW_MOST_BYTES) {
-        ULong part = bytes - at < SHADOW_MOST_BYTES ? bytes - at : SHADOW_MOST_BYTES;
+    for (ULong at = 0; at < bytes; at += SHADOW_BYTES_MAX) {
+        ULong part = bytes - at < SHADOW_BYTES_MAX ? bytes - at : SHADOW_BYTES_MAX;
         shadow_load(&exact_shadow, address + at, (UInt)id, (UInt)part,
                     (const uint8_t *)address + at);
     }
@@ -57,8 +57,8 @@ VG_REGPARM(3) void exact_store_wide(Addr address, ULong id, ULong bytes)
 {
     if (bytes > sizeof exact_scratch)
         bytes = sizeof exact_scratch;
-    for (ULong at = 0; at < bytes; at += SHADOW_MOST_BYTES) {
-        ULong part = bytes - at < SHADOW_MOST_BYTES ? bytes - at : SHADOW_MOST_BYTES;
+    for (ULong at = 0; at < bytes; at += SHADOW_BYTES_MAX) {
+        ULong part = bytes - at < SHADOW_BYTES_MAX ? bytes - at : SHADOW_BYTES_MAX;
         shadow_store(&exact_shadow, address + at, (UInt)id, (UInt)part, exact_scratch + at,
                      (const uint8_t *)address + at);
     }
@@ -80,9 +80,9 @@ VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
 }
 
 /* Three quarters of 2^21 slots: 64 MiB, and as much again while they are moved. */
-enum { MOST_PAIRS = 3 << 19 };
+enum { PAIRS_MAX = 3 << 19 };
 /* Five eighths of 2^20 slots: likewise. */
-enum { MOST_REUSE_PAIRS = 5 << 17 };
+enum { REUSE_PAIRS_MAX = 5 << 17 };
 enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
 
 static void init_caches(void)
@@ -99,12 +99,12 @@ void exact_access_init(void)
 {
     ULong limit = 1ULL << ADDRESS_LIMIT_BITS;
     exact_share = exact_options.share;
-    if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_MOST_IDS,
+    if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_IDS_MAX,
                                            exact_options.fp_tolerance, &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
     if (exact_options.kinds)
         shadow_bound_pairs(&exact_shadow,
-                           &(struct shadow_bound){.most = MOST_PAIRS, .coarser = exact_coarser});
+                           &(struct shadow_bound){.most = PAIRS_MAX, .coarser = exact_coarser});
     init_caches();
     if (exact_options.unit_shift < 0)
         return;
@@ -113,7 +113,7 @@ void exact_access_init(void)
                                        .stack = exact_options.stack,
                                        .address_limit = limit,
                                        .most_locations = exact_options.most_locations,
-                                       .most_pairs = MOST_REUSE_PAIRS,
+                                       .most_pairs = REUSE_PAIRS_MAX,
                                        .coarser = exact_coarser};
     exact_distance = exact_reserve(distance_bytes());
     if (!exact_distance ||

@@ -13,7 +13,7 @@
  * jump in its stead, uses its innermost return address; otherwise distance decides.
  *
  * Recursion is folded as the call is made (BASE_FOLDED), so that the tree does not grow with the
- * length of a list nor with the ways in which a function calls itself. Calls deeper than MOST_DEPTH
+ * length of a list nor with the ways in which a function calls itself. Calls deeper than DEPTH_MAX
  * stay in the context of that depth.
  */
 #include "exact/instrument.h"
@@ -32,15 +32,15 @@
  * no context, of which there is as much as the program has.
  */
 enum {
-    MOST_DEPTH = 512,
-    MOST_CONTEXTS = EXACT_MOST_CONTEXTS / 5 * 4,
-    MOST_ACTIVATIONS = 3 << 20,
-    MOST_LOST_ACTIVATIONS = 7 << 19,
-    MOST_BARE_ACTIVATIONS = 1 << 26, /* address space */
-    MOST_IDS = 15 << 20,
-    MOST_LOST_IDS = 16 << 20,
+    DEPTH_MAX = 512,
+    CONTEXTS_MAX = EXACT_CONTEXTS_MAX / 5 * 4,
+    ACTIVATIONS_MAX = 3 << 20,
+    LOST_ACTIVATIONS_MAX = 7 << 19,
+    BARE_ACTIVATIONS_MAX = 1 << 26, /* address space */
+    IDS_MAX = 15 << 20,
+    LOST_IDS_MAX = 16 << 20,
     FAR = 1 << 17, /* a stack pointer further away than that is on another stack */
-    MOST_STRANDS = 64,
+    STRANDS_MAX = 64,
 };
 
 /* ---- the tree ------------------------------------------------------------------------------- */
@@ -106,9 +106,9 @@ static UInt child_of(UInt parent, UInt module, Addr return_address)
                                  contexts[context].module == module);
     if (first)
         return first;
-    if (contexts[parent].depth == MOST_DEPTH)
+    if (contexts[parent].depth == DEPTH_MAX)
         return parent;
-    if (contexts_count >= (parent == EXACT_LOST ? EXACT_MOST_CONTEXTS : MOST_CONTEXTS)) {
+    if (contexts_count >= (parent == EXACT_LOST ? EXACT_CONTEXTS_MAX : CONTEXTS_MAX)) {
         ran_out = True;
         return parent == EXACT_LOST ? EXACT_LOST : child_of(EXACT_LOST, module, return_address);
     }
@@ -175,10 +175,10 @@ static UInt coarser_context(UInt context)
 static Bool has_room(UInt context, UInt count)
 {
     if (context == EXACT_LOST)
-        return ids_used + count <= SHADOW_MOST_IDS && activations_count < MOST_BARE_ACTIVATIONS;
+        return ids_used + count <= SHADOW_IDS_MAX && activations_count < BARE_ACTIVATIONS_MAX;
     Bool lost = is_lost(context);
-    return ids_used + count <= (lost ? MOST_LOST_IDS : MOST_IDS) &&
-           activations_count < (lost ? MOST_LOST_ACTIVATIONS : MOST_ACTIVATIONS);
+    return ids_used + count <= (lost ? LOST_IDS_MAX : IDS_MAX) &&
+           activations_count < (lost ? LOST_ACTIVATIONS_MAX : ACTIVATIONS_MAX);
 }
 
 /* Which activation an id belongs to: the first that begins in, or behind, each stretch of ids. */
@@ -269,7 +269,7 @@ struct strand {
 };
 
 struct thread {
-    struct strand strands[MOST_STRANDS];
+    struct strand strands[STRANDS_MAX];
     UInt now;   /* the strand that runs */
     UInt begun; /* strands at and beyond were never used */
     struct place place;
@@ -362,9 +362,9 @@ static void take_up(struct strand *next)
 static struct strand *spare_strand(void)
 {
     struct strand *oldest = NULL;
-    if (running->begun < MOST_STRANDS)
+    if (running->begun < STRANDS_MAX)
         return &running->strands[running->begun++];
-    for (UInt i = 1; i < MOST_STRANDS; i++) {
+    for (UInt i = 1; i < STRANDS_MAX; i++) {
         struct strand *candidate = &running->strands[i];
         if (candidate != strand && (!oldest || candidate->parked < oldest->parked))
             oldest = candidate;
@@ -632,9 +632,9 @@ void exact_thread_ends(ThreadId tid)
 
 void exact_contexts_init(void)
 {
-    contexts = exact_reserve((SizeT)EXACT_MOST_CONTEXTS * sizeof *contexts);
-    activations = exact_reserve((SizeT)MOST_BARE_ACTIVATIONS * sizeof *activations);
-    stretches = exact_reserve((((SizeT)SHADOW_MOST_IDS >> STRETCH_SHIFT) + 1) * sizeof *stretches);
+    contexts = exact_reserve((SizeT)EXACT_CONTEXTS_MAX * sizeof *contexts);
+    activations = exact_reserve((SizeT)BARE_ACTIVATIONS_MAX * sizeof *activations);
+    stretches = exact_reserve((((SizeT)SHADOW_IDS_MAX >> STRETCH_SHIFT) + 1) * sizeof *stretches);
     if (!contexts || !activations || !stretches)
         exact_fail("the address space for calling contexts was refused");
     threads = VG_(calloc)("headroom.threads", VG_N_THREADS, sizeof *threads);
@@ -670,7 +670,7 @@ const struct exact_context *exact_context_number(UInt context)
 UInt exact_context_node(UInt context, UInt *nodes,
                         UInt (*make)(UInt parent, UInt module, UInt flags, Addr address))
 {
-    static UInt chain[MOST_DEPTH];
+    static UInt chain[DEPTH_MAX];
     UInt length = 0;
     for (UInt at = context; at > EXACT_LOST && !nodes[at]; at = contexts[at].parent)
         chain[length++] = at;

@@ -34,22 +34,22 @@
 /* ---- options (main.c) ---------------------------------------------------------------- */
 
 struct exact_options {
-    const HChar *log;       /* raw log to append to; NULL: nothing is recorded   */
-    const HChar *log_name;  /* the same, if `log` leads nowhere any more         */
-    Long log_inode;         /* of both; 0: not known                             */
-    const HChar *trace;     /* access trace; NULL: none                          */
+    const HChar *log;      /* raw log to append to; NULL: nothing is recorded */
+    const HChar *log_name; /* the same, if `log` leads nowhere any more */
+    Long log_inode;        /* of both; 0: not known */
+    const HChar *trace;    /* access trace; NULL: none */
     Bool trace_values;
-    Bool follow;            /* else forked children are not recorded; Valgrind follows them anyhow */
-    UInt kinds;             /* wire_kind_bits; 0: no detection of waste          */
+    Bool follow; /* else forked children are not recorded; Valgrind follows them anyhow */
+    UInt kinds;  /* wire_kind_bits; 0: no detection of waste */
     float fp_tolerance;
-    Int unit_shift;         /* reuse: 0, 3, 6; -1: none                          */
+    Int unit_shift; /* reuse: 0, 3, 6; -1: none */
     Bool stack;
-    ULong share;            /* of 2^32                                           */
+    ULong share; /* of 2^32 */
     UInt most_locations;
-    struct cache_shape caches[CACHE_MOST]; /* to simulate; with reuse, or one with paths */
+    struct cache_shape caches[CACHE_MAX]; /* to simulate; with reuse, or one with paths */
     UInt caches_count;
-    const HChar *graphs;    /* folder with functions' graphs; NULL: paths are not followed */
-    Bool contexts, call_sites; /* of paths                                       */
+    const HChar *graphs;       /* folder with functions' graphs; NULL: paths are not followed */
+    Bool contexts, call_sites; /* of paths */
 };
 extern struct exact_options exact_options;
 
@@ -59,8 +59,8 @@ extern struct exact_options exact_options;
 struct exact_access {
     Addr ip;
     UShort bytes;
-    UChar element;          /* SHADOW_FLOAT | element bytes                      */
-    UChar flags;            /* of the leaf node: WIRE_NODE_CALL, WIRE_NODE_RETURN */
+    UChar element; /* SHADOW_FLOAT | element bytes */
+    UChar flags;   /* of the leaf node: WIRE_NODE_CALL, WIRE_NODE_RETURN */
     Bool store;
 };
 
@@ -72,15 +72,15 @@ enum { LATELY = 16 };
  * one context compares one word a block.
  */
 struct exact_block {
-    ULong base;             /* under context `context`                           */
-    UInt context;           /* NO_CONTEXT at first                               */
+    ULong base;   /* under context `context` */
+    UInt context; /* NO_CONTEXT at first */
     struct {
         UInt context, base;
-    } lately[LATELY];       /* other contexts met lately, by number              */
-    UInt call_context, call_child; /* the call that ends the block, likewise     */
+    } lately[LATELY];              /* other contexts met lately, by number */
+    UInt call_context, call_child; /* the call that ends the block, likewise */
     UInt serial, count, module;
     Addr start;
-    ULong hash;             /* of the accesses: a new translation of the same code is the same block */
+    ULong hash; /* of the accesses: a new translation of the same code is the same block */
     struct exact_block *next;
     struct exact_access accesses[];
 };
@@ -96,7 +96,7 @@ UInt exact_blocks_count(void);
 
 struct exact_context {
     UInt parent;
-    UShort module, depth;   /* depth: callers, 1 below the outermost */
+    UShort module, depth; /* depth: callers, 1 below the outermost */
     Addr return_address;
 };
 
@@ -123,7 +123,7 @@ VG_REGPARM(1) void exact_on_jump(Addr sp);
 /* Ids of `block` in the thread's context. */
 ULong exact_ids(ThreadId tid, const struct exact_block *block);
 
-void exact_run_thread(ThreadId tid, ULong blocks);  /* start_client_code */
+void exact_run_thread(ThreadId tid, ULong blocks); /* start_client_code */
 void exact_thread_begins(ThreadId tid);
 void exact_thread_ends(ThreadId tid);
 void exact_before_signal(ThreadId tid, Int signal, Bool alternate);
@@ -134,7 +134,7 @@ UInt exact_contexts_count(void);
 UInt exact_threads_count(void);
 Bool exact_ids_ran_out(void);
 const struct exact_context *exact_context_number(UInt context);
-enum { EXACT_MOST_CONTEXTS = 5 << 18 };
+enum { EXACT_CONTEXTS_MAX = 5 << 18 };
 /* The node of a context in a stream of nodes, parents first: nodes[context], those that are 0 yet are made. */
 UInt exact_context_node(UInt context, UInt *nodes,
                         UInt (*make)(UInt parent, UInt module, UInt flags, Addr address));
@@ -163,7 +163,7 @@ static inline Bool exact_is_other(const struct exact_access *access)
 extern struct shadow exact_shadow;
 extern struct distance *exact_distance;
 extern struct cache_bank exact_caches;
-extern ULong exact_time;    /* accesses so far, for reuse; added code adds to it */
+extern ULong exact_time; /* accesses so far, for reuse; added code adds to it */
 
 void exact_access_init(void);
 

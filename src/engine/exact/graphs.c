@@ -21,8 +21,8 @@ enum {
     PAUSE_MS = 1,
     ASK_AGAIN_MS = 2000,
     LONGEST_MS = 600000,
-    MOST_NAME = 4096 + 64,
-    MOST_MODULES = 65536
+    NAME_LENGTH_MAX = 4096 + 64,
+    MODULES_MAX = 65536
 };
 
 struct graphs {
@@ -37,8 +37,8 @@ struct graphs {
 
 static struct graphs **known; /* by first_block */
 static UInt known_count, blocks_count, functions_count;
-static UInt of_module[MOST_MODULES]; /* index + 1 */
-static Bool looked_at[MOST_MODULES];
+static UInt of_module[MODULES_MAX]; /* index + 1 */
+static Bool looked_at[MODULES_MAX];
 
 /* ---- asking ------------------------------------------------------------------------------- */
 
@@ -55,9 +55,9 @@ static const HChar *message_log(void)
 
 static Bool ask(const struct exact_module *module)
 {
-    static HChar line[MOST_NAME];
+    static HChar line[NAME_LENGTH_MAX];
     const HChar *path = message_log();
-    if (!path || VG_(strlen)(module->path) > MOST_NAME - 64)
+    if (!path || VG_(strlen)(module->path) > NAME_LENGTH_MAX - 64)
         return False;
     SysRes opened = VG_(open)(path, VKI_O_WRONLY | VKI_O_NONBLOCK, 0);
     if (sr_isError(opened))
@@ -73,7 +73,7 @@ static Bool ask(const struct exact_module *module)
 /* Descriptor of the answer; -1: there will be none. */
 static Int answer_of(const struct exact_module *module)
 {
-    static HChar name[MOST_NAME];
+    static HChar name[NAME_LENGTH_MAX];
     struct vg_stat folder;
     VG_(snprintf)
     (name, sizeof name, "%s/%llx-%llx", exact_options.graphs, module->device, module->inode);

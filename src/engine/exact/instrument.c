@@ -24,7 +24,7 @@
 
 /* ---- blocks ------------------------------------------------------------------------------ */
 
-enum { BUCKETS = 1 << 16, MOST_BLOCKS = 1 << 26, MOST_ACCESSES = 1024 };
+enum { BUCKETS = 1 << 16, BLOCKS_MAX = 1 << 26, ACCESSES_MAX = 1024 };
 
 static struct exact_block *buckets[BUCKETS];
 static struct exact_block **blocks; /* by serial */
@@ -32,7 +32,7 @@ static UInt blocks_count;
 
 void exact_blocks_init(void)
 {
-    blocks = exact_reserve((SizeT)MOST_BLOCKS * sizeof(struct exact_block *));
+    blocks = exact_reserve((SizeT)BLOCKS_MAX * sizeof(struct exact_block *));
     if (!blocks)
         exact_fail("the address space for blocks of code was refused");
 }
@@ -47,7 +47,7 @@ struct exact_block *exact_block_for(Addr start, const struct exact_access *acces
         if (known->hash == hash && known->start == start && known->count == count &&
             known->module == module)
             return known;
-    tl_assert2(blocks_count < MOST_BLOCKS, "headroom: too much code\n");
+    tl_assert2(blocks_count < BLOCKS_MAX, "headroom: too much code\n");
     struct exact_block *block =
         VG_(calloc)("headroom.block", 1, sizeof *block + count * sizeof *accesses);
     block->context = block->call_context = NO_CONTEXT;
@@ -145,13 +145,13 @@ static struct effect effect_of(const IRTypeEnv *types, const IRStmt *statement)
 /* Accesses by number, and the number of the n-th that happens: a loop that VEX unrolled has the
    same instruction several times. */
 struct found {
-    struct exact_access accesses[MOST_ACCESSES];
-    UInt ordinals[MOST_ACCESSES];
+    struct exact_access accesses[ACCESSES_MAX];
+    UInt ordinals[ACCESSES_MAX];
     UInt count;
-    UShort numbers[MOST_ACCESSES]; /* NOT_AN_ACCESS: VEX's, not the program's */
+    UShort numbers[ACCESSES_MAX]; /* NOT_AN_ACCESS: VEX's, not the program's */
     UInt happen;
 };
-enum { NOT_AN_ACCESS = MOST_ACCESSES };
+enum { NOT_AN_ACCESS = ACCESSES_MAX };
 static struct found found;
 
 static UChar element_code(Addr ip, UInt length, UInt bytes)
@@ -160,10 +160,10 @@ static UChar element_code(Addr ip, UInt length, UInt bytes)
     return (UChar)(type.bytes | (type.is_float ? SHADOW_FLOAT : 0));
 }
 
-/* At most SHADOW_MOST_BYTES are one access: state saved by fxsave and xsave is longer. */
+/* At most SHADOW_BYTES_MAX are one access: state saved by fxsave and xsave is longer. */
 static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool store)
 {
-    tl_assert2(found.happen < MOST_ACCESSES, "headroom: too many accesses in a block\n");
+    tl_assert2(found.happen < ACCESSES_MAX, "headroom: too many accesses in a block\n");
     for (UInt i = found.count; i-- > 0;)
         if (found.accesses[i].ip == ip && found.ordinals[i] == ordinal &&
             found.accesses[i].bytes == bytes && found.accesses[i].store == store) {
@@ -182,7 +182,7 @@ static void note_access(Addr ip, UInt length, UInt ordinal, UInt bytes, Bool sto
 
 static void note_nothing(void)
 {
-    tl_assert2(found.happen < MOST_ACCESSES, "headroom: too many accesses in a block\n");
+    tl_assert2(found.happen < ACCESSES_MAX, "headroom: too many accesses in a block\n");
     found.numbers[found.happen++] = NOT_AN_ACCESS;
 }
 

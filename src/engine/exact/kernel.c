@@ -85,22 +85,22 @@ static void before_read_text(CorePart part, ThreadId tid, const HChar *what, Add
 
 /* ---- stores: what was there before ------------------------------------------------------- */
 
-enum { MOST_SAVED = 8, MOST_SAVED_BYTES = 1 << 24 };
+enum { SAVED_MAX = 8, SAVED_BYTES_MAX = 1 << 24 };
 static struct {
     ThreadId tid;
     Addr address;
     SizeT bytes, capacity;
     UChar *copy;
-} saved[MOST_SAVED];
+} saved[SAVED_MAX];
 static UInt next_saved;
 
 static void before_write(CorePart part, ThreadId tid, const HChar *what, Addr address, SizeT bytes)
 {
     (void)what;
     if (!exact_options.kinds || (part != Vg_CoreSysCall && part != Vg_CoreSignal) ||
-        bytes > MOST_SAVED_BYTES || !readable(address, bytes))
+        bytes > SAVED_BYTES_MAX || !readable(address, bytes))
         return;
-    UInt slot = next_saved++ % MOST_SAVED;
+    UInt slot = next_saved++ % SAVED_MAX;
     if (saved[slot].capacity < bytes) {
         VG_(free)(saved[slot].copy);
         saved[slot].copy = VG_(malloc)("headroom.saved", bytes);
@@ -115,7 +115,7 @@ static void before_write(CorePart part, ThreadId tid, const HChar *what, Addr ad
 /* Copies are of one system call: the next one finds other bytes there. */
 static void forget_before(ThreadId tid)
 {
-    for (UInt i = 0; i < MOST_SAVED; i++)
+    for (UInt i = 0; i < SAVED_MAX; i++)
         if (saved[i].tid == tid)
             saved[i].bytes = 0;
 }
@@ -126,8 +126,8 @@ static UInt *syscalls;
 
 static const UChar *memory_before(ThreadId tid, Addr address, SizeT bytes)
 {
-    for (UInt i = 1; i <= MOST_SAVED; i++) { /* the latest first */
-        UInt slot = (next_saved - i) % MOST_SAVED;
+    for (UInt i = 1; i <= SAVED_MAX; i++) { /* the latest first */
+        UInt slot = (next_saved - i) % SAVED_MAX;
         if (saved[slot].tid == tid && address >= saved[slot].address &&
             address + bytes <= saved[slot].address + saved[slot].bytes)
             return saved[slot].copy + (address - saved[slot].address);

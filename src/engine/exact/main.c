@@ -30,7 +30,7 @@ static void choose_unit(const HChar *name)
 static void add_cache(const HChar *text)
 {
     HChar *end = NULL;
-    if (exact_options.caches_count == CACHE_MOST)
+    if (exact_options.caches_count == CACHE_MAX)
         exact_fail("too many simulated caches");
     struct cache_shape *shape = &exact_options.caches[exact_options.caches_count++];
     shape->bytes = VG_(strtoull10)(text, &end);

@@ -13,8 +13,8 @@
 
 #include <elf.h>
 
-enum { MOST_MODULES = 65536, MOST_HEADERS = 64 };
-static struct exact_module *modules[MOST_MODULES];
+enum { MODULES_MAX = 65536, HEADERS_MAX = 64 };
+static struct exact_module *modules[MODULES_MAX];
 static UInt count = 1; /* 0: no file */
 
 /* The mapping asked for last. */
@@ -29,7 +29,7 @@ static Addr bias_of(const NSegment *segment, const HChar *path)
 {
     Addr bias = segment->start - (Addr)segment->offset;
     Elf64_Ehdr header;
-    Elf64_Phdr program[MOST_HEADERS];
+    Elf64_Phdr program[HEADERS_MAX];
     SysRes opened = VG_(open)(path, VKI_O_RDONLY, 0);
     if (sr_isError(opened))
         return bias;
@@ -38,7 +38,7 @@ static Addr bias_of(const NSegment *segment, const HChar *path)
         VG_(memcmp)(header.e_ident, ELFMAG, SELFMAG) == 0 &&
         header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phentsize == sizeof *program &&
         VG_(lseek)(file, (Off64T)header.e_phoff, VKI_SEEK_SET) == (Off64T)header.e_phoff) {
-        Int headers = header.e_phnum < MOST_HEADERS ? header.e_phnum : MOST_HEADERS;
+        Int headers = header.e_phnum < HEADERS_MAX ? header.e_phnum : HEADERS_MAX;
         Int bytes = VG_(read)(file, program, headers * (Int)sizeof *program);
         for (Int i = 0; i < bytes / (Int)sizeof *program; i++) {
             const Elf64_Phdr *load = &program[i];
@@ -61,7 +61,7 @@ static UInt find_or_add(const NSegment *segment, const HChar *path)
         if (modules[i]->start == segment->start && modules[i]->device == segment->dev &&
             modules[i]->inode == segment->ino && VG_(strcmp)(modules[i]->path, path) == 0)
             return i;
-    if (count == MOST_MODULES)
+    if (count == MODULES_MAX)
         return 0;
     struct exact_module *module = VG_(malloc)("headroom.module", sizeof *module);
     *module = (struct exact_module){.start = segment->start,

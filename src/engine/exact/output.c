@@ -108,7 +108,7 @@ static void name_process(void)
     sequence = 0;
 }
 
-enum { MOST_COMMAND = 2048, MOST_EXE = 1024 };
+enum { COMMAND_MAX = 2048, EXE_MAX = 1024 };
 
 static UInt command_line(HChar *text, UInt room)
 {
@@ -128,7 +128,7 @@ static UInt command_line(HChar *text, UInt room)
 
 static void put_process(void)
 {
-    static HChar exe[MOST_EXE], command[MOST_COMMAND];
+    static HChar exe[EXE_MAX], command[COMMAND_MAX];
     SSizeT exe_bytes = VG_(readlink)("/proc/self/exe", exe, sizeof exe - 1);
     /* /proc/self/exe is Valgrind */
     exe_bytes = 0;
@@ -216,8 +216,8 @@ static UInt node_of(UInt id)
 static Bool nodes_begin(void)
 {
     if (!context_nodes) {
-        context_nodes = exact_reserve(EXACT_MOST_CONTEXTS * sizeof *context_nodes);
-        id_nodes = exact_reserve((SizeT)SHADOW_MOST_IDS * sizeof *id_nodes);
+        context_nodes = exact_reserve(EXACT_CONTEXTS_MAX * sizeof *context_nodes);
+        id_nodes = exact_reserve((SizeT)SHADOW_IDS_MAX * sizeof *id_nodes);
     }
     return context_nodes && id_nodes;
 }
@@ -225,7 +225,7 @@ static Bool nodes_begin(void)
 /* ---- counts ---------------------------------------------------------------------------------- */
 
 /* A record of 40 or 72 bytes each, or two, with nodes of 40 for their accesses: 100 MiB at most. */
-enum { MOST_PAIRS = 600000, MOST_REUSE_PAIRS = 400000 };
+enum { PAIRS_MAX = 600000, REUSE_PAIRS_MAX = 400000 };
 
 static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
 {
@@ -250,18 +250,18 @@ enum { KIND_DEAD, KIND_SILENT, KIND_LOAD };
  * `dead` is not zero), and all accesses of one id are as wide: so nothing need be counted as it
  * happens.
  */
-enum { MOST_WIDTH = 1024 };
-static ULong bytes_by_width[2][MOST_WIDTH + 1];
+enum { WIDTH_MAX = 1024 };
+static ULong bytes_by_width[2][WIDTH_MAX + 1];
 
 static void note_bytes(const struct exact_access *access, ULong bytes)
 {
-    if (!(access->flags & WIRE_NODE_KERNEL) && access->bytes <= MOST_WIDTH)
+    if (!(access->flags & WIRE_NODE_KERNEL) && access->bytes <= WIDTH_MAX)
         bytes_by_width[access->store][access->bytes] += bytes;
 }
 
 static void sum_widths(struct wire_totals *totals)
 {
-    for (UInt width = 1; width <= MOST_WIDTH; width++) {
+    for (UInt width = 1; width <= WIDTH_MAX; width++) {
         totals->loads += bytes_by_width[False][width] / width;
         totals->load_bytes += bytes_by_width[False][width];
         totals->stores += bytes_by_width[True][width] / width;
@@ -272,7 +272,7 @@ static void sum_widths(struct wire_totals *totals)
 static void put_pairs(struct wire_totals *totals)
 {
     shadow_flush(&exact_shadow);
-    shadow_merge_pairs(&exact_shadow, MOST_PAIRS);
+    shadow_merge_pairs(&exact_shadow, PAIRS_MAX);
     VG_(memset)(bytes_by_width, 0, sizeof bytes_by_width);
     for (ULong i = 0; i < exact_shadow.pairs_capacity; i++) {
         const struct shadow_pair *pair = &exact_shadow.pairs[i];
@@ -346,7 +346,7 @@ static void put_reuse(void)
     put_histogram(0, time);
     if (exact_options.stack)
         put_histogram(1, stack);
-    distance_merge_pairs(exact_distance, MOST_REUSE_PAIRS);
+    distance_merge_pairs(exact_distance, REUSE_PAIRS_MAX);
     uint64_t cursor = 0;
     for (const struct distance_pair *pair; (pair = distance_next_pair(exact_distance, &cursor));) {
         UInt use = node_of(pair->use), reuse = node_of(pair->reuse);

@@ -20,12 +20,7 @@
 
 /* 64 bytes a state with 8 to 16 in the table, 24 a vertex: 260 MiB. What comes after is not
  * counted, and that is said. */
-enum {
-    MOST_STATES = 3 << 20,
-    MOST_VERTICES = 1 << 20,
-    LEAVES = 0xffffffff,
-    NO_VERTEX = 0xffffffff
-};
+enum { STATES_MAX = 3 << 20, VERTICES_MAX = 1 << 20, LEAVES = 0xffffffff, NO_VERTEX = 0xffffffff };
 
 struct exact_state *exact_states;
 struct exact_state *exact_path;
@@ -112,7 +107,7 @@ static UInt child_of(UInt parent, UInt block, UInt kind, UInt vertex)
         if (state->parent == parent && state->block == block && state->kind == kind)
             return found - 1;
     }
-    if (states_count == MOST_STATES) {
+    if (states_count == STATES_MAX) {
         ran_out = True;
         return 0;
     }
@@ -156,7 +151,7 @@ static UInt vertex_of(UInt caller, UInt function)
          above = exact_states[vertices[above].caller].vertex)
         if (vertices[above].function == function)
             return above;
-    if (vertices_count == MOST_VERTICES) {
+    if (vertices_count == VERTICES_MAX) {
         ran_out = True;
         return NO_VERTEX;
     }
@@ -383,8 +378,8 @@ VG_REGPARM(2) void exact_l1(Addr address, ULong bytes)
 
 void exact_path_init(void)
 {
-    exact_states = exact_reserve((SizeT)MOST_STATES * sizeof *exact_states);
-    vertices = exact_reserve((SizeT)MOST_VERTICES * sizeof *vertices);
+    exact_states = exact_reserve((SizeT)STATES_MAX * sizeof *exact_states);
+    vertices = exact_reserve((SizeT)VERTICES_MAX * sizeof *vertices);
     if (!exact_states || !vertices)
         exact_fail("the address space for paths was refused");
     states_count = 1;

@@ -15,7 +15,7 @@
 /* Blocks and functions of all modules are numbered through. */
 struct exact_place {
     const struct wire_graph_block *block;
-    UInt number;            /* of the block */
+    UInt number; /* of the block */
     Addr start;
 };
 
@@ -23,7 +23,7 @@ struct exact_place {
 Bool exact_graph_find(Addr ip, struct exact_place *place);
 
 const struct wire_graph_block *exact_graph_block(UInt block);
-UInt exact_graph_function(UInt block);              /* numbered through */
+UInt exact_graph_function(UInt block);                              /* numbered through */
 const struct wire_graph_edge *exact_graph_edge(UInt from, UInt to); /* NULL: there is none */
 ULong exact_graph_entry(UInt function, UInt *module);
 
@@ -35,13 +35,13 @@ ULong exact_graph_entry(UInt function, UInt *module);
  * counting a path counts it in its context.
  */
 enum exact_state_kind {
-    EXACT_CALL,             /* of the vertex; what is called next is a child of it             */
-    EXACT_SITE,             /* the same, at one call site                                      */
-    EXACT_ENTRY,            /* first block of a path; from here on: within a function          */
+    EXACT_CALL,  /* of the vertex; what is called next is a child of it */
+    EXACT_SITE,  /* the same, at one call site */
+    EXACT_ENTRY, /* first block of a path; from here on: within a function */
     EXACT_ROOT,
     EXACT_AFTER_CUT,
     EXACT_NEXT,
-    EXACT_EXIT,             /* counts; nobody is ever in these                                 */
+    EXACT_EXIT, /* counts; nobody is ever in these */
     EXACT_CUT,
     EXACT_ACTIVATION,
 };
@@ -52,30 +52,30 @@ struct exact_state {
     /* Where it went on lately: (block + 1) << 32 | EXACT_COUNTS if that counts | state, by block modulo
        EXACT_SLOTS. */
     ULong slots[EXACT_SLOTS];
-    ULong count, misses;      /* of EXIT, CUT, ACTIVATION: there before the callee's block     */
+    ULong count, misses; /* of EXIT, CUT, ACTIVATION: there before the callee's block */
     UInt parent, block, vertex;
-    UInt next;                /* CUT, ACTIVATION: state behind it; SITE: the call site; else itself */
+    UInt next; /* CUT, ACTIVATION: state behind it; SITE: the call site; else itself */
     UInt kind, mark;
 };
 _Static_assert(sizeof(struct exact_state) == 1 << EXACT_STATE_SHIFT, "added code shifts");
 
 extern struct exact_state *exact_states;
-extern struct exact_state *exact_path;  /* of the running thread                                */
-extern ULong exact_misses;              /* of the path so far                                   */
-extern ULong exact_last_line;           /* address of the line touched last, which costs nothing */
+extern struct exact_state *exact_path; /* of the running thread */
+extern ULong exact_misses;             /* of the path so far */
+extern ULong exact_last_line;          /* address of the line touched last, which costs nothing */
 
 struct exact_path_totals {
     ULong misses, lost_misses, elsewhere_misses;
-    ULong instructions, loads, stores;   /* elsewhere */
+    ULong instructions, loads, stores; /* elsewhere */
 };
 extern struct exact_path_totals exact_path_totals;
 
 /* A call instruction. */
 struct exact_site {
-    UInt vertex, state;     /* the call state under the vertex met last */
+    UInt vertex, state; /* the call state under the vertex met last */
     UInt number, module;
     Addr back;
-    Bool stops;             /* does not return: the path ends before it */
+    Bool stops; /* does not return: the path ends before it */
 };
 struct exact_site *exact_site_for(Addr back, Bool stops);
 
@@ -105,10 +105,10 @@ VG_REGPARM(2) void exact_path_return(Addr sp, Addr target);
 
 struct exact_follow {
     IRSB *out;
-    Addr ip;                /* instruction at hand                                              */
-    Bool begun, outside;    /* outside of what is known                                         */
-    Bool stops;             /* the block at hand ends without a way on, by its last instruction */
-    UInt instructions, loads, stores; /* outside, not yet added                                 */
+    Addr ip;             /* instruction at hand */
+    Bool begun, outside; /* outside of what is known */
+    Bool stops;          /* the block at hand ends without a way on, by its last instruction */
+    UInt instructions, loads, stores; /* outside, not yet added */
 };
 void exact_follow_instruction(struct exact_follow *follow, Addr ip);
 void exact_follow_access(struct exact_follow *follow, IRExpr *address, UInt bytes, Bool store,
@@ -126,10 +126,10 @@ void exact_path_reset(void);
 
 UInt exact_vertices_count(void);
 struct exact_vertex {
-    UInt function;      /* 0 of vertex 0 means nothing                                         */
-    UInt caller;        /* call state that it is a child of                                    */
-    UInt call;          /* its own                                                             */
-    ULong count;        /* when output begins                                                  */
+    UInt function; /* 0 of vertex 0 means nothing */
+    UInt caller;   /* call state that it is a child of */
+    UInt call;     /* its own */
+    ULong count;   /* when output begins */
 };
 struct exact_vertex *exact_vertex_number(UInt vertex);
 UInt exact_states_count(void);

@@ -11,7 +11,7 @@
 #include <pub_tool_vki.h>
 #include "wire/trace.h"
 
-enum { MOST_IDS = 1 << 26, MODULE_BITS = 65536 };
+enum { IDS_MAX = 1 << 26, MODULE_BITS = 65536 };
 
 static struct wire_trace_writer *writer;
 static Int file = -1;
@@ -39,11 +39,11 @@ void exact_trace_init(void)
         exact_fail("the trace cannot be opened");
     file = VG_(safe_fd)((Int)sr_Res(opened));
     writer = exact_reserve(wire_trace_writer_bytes());
-    void *predictor = exact_reserve(wire_trace_predictor_bytes(MOST_IDS));
-    context_nodes = exact_reserve(EXACT_MOST_CONTEXTS * sizeof *context_nodes);
+    void *predictor = exact_reserve(wire_trace_predictor_bytes(IDS_MAX));
+    context_nodes = exact_reserve(EXACT_CONTEXTS_MAX * sizeof *context_nodes);
     if (!writer || !predictor || !context_nodes)
         exact_fail("the address space for the trace was refused");
-    wire_trace_begin(writer, predictor, MOST_IDS, exact_options.trace_values, put, NULL);
+    wire_trace_begin(writer, predictor, IDS_MAX, exact_options.trace_values, put, NULL);
 }
 
 static UInt tell_node(UInt parent, UInt module, UInt flags, Addr address)
@@ -108,8 +108,8 @@ VG_REGPARM(3) void exact_trace_access(Addr address, ULong id, ULong bytes)
 void exact_trace_wide(Addr address, ULong id, ULong bytes)
 {
     const struct exact_access *access = exact_access_of((UInt)id);
-    if (bytes > WIRE_TRACE_MOST_BYTES)
-        bytes = WIRE_TRACE_MOST_BYTES;
+    if (bytes > WIRE_TRACE_BYTES_MAX)
+        bytes = WIRE_TRACE_BYTES_MAX;
     wire_trace_write(writer, &(struct wire_trace_event){.type = access->store ? WIRE_TRACE_STORE
                                                                               : WIRE_TRACE_LOAD,
                                                         .id = (UInt)id,

@@ -12,7 +12,7 @@
 
 #include "shadow/shadow.h"
 
-#define SHADOW_INLINE static inline __attribute__((always_inline))
+#define SHADOW_INLINE          static inline __attribute__((always_inline))
 #define SHADOW_RARE(condition) __builtin_expect(!!(condition), 0)
 
 #define SHADOW_ID_MASK ((UINT32_C(1) << SHADOW_ID_BITS) - 1)
@@ -59,8 +59,8 @@ SHADOW_INLINE struct shadow_pair *shadow_set_of(struct shadow *shadow, uint64_t 
 {
     uint32_t first = (uint32_t)(key >> 32), second = (uint32_t)key;
     uint32_t row = (first >> 6) * UINT32_C(0x9e3779b9) >> (32 - SHADOW_ROWS_BITS);
-    return shadow->lately[(second + (row << (SHADOW_SETS_BITS - SHADOW_ROWS_BITS))) &
-                          (SHADOW_SETS - 1)];
+    return shadow
+        ->lately[(second + (row << (SHADOW_SETS_BITS - SHADOW_ROWS_BITS))) & (SHADOW_SETS - 1)];
 }
 
 /* NULL: not met lately. */
@@ -141,8 +141,7 @@ SHADOW_INLINE uint32_t shadow_mark(uint32_t word, uint32_t *ids, uint64_t addres
 }
 
 /* Must parts of elements be looked at? element: of the former access. */
-SHADOW_INLINE bool shadow_is_intricate(const struct shadow_pair *pair, bool differs,
-                                       uint32_t bytes)
+SHADOW_INLINE bool shadow_is_intricate(const struct shadow_pair *pair, bool differs, uint32_t bytes)
 {
     return differs & !shadow_is_one_group((uint8_t)(pair->dead >> SHADOW_ELEMENT_SHIFT), bytes);
 }
@@ -184,8 +183,8 @@ SHADOW_INLINE bool shadow_load_hit(struct shadow *shadow, struct shadow_record *
 }
 
 SHADOW_INLINE bool shadow_store_hit(struct shadow *shadow, struct shadow_record *record,
-                                    uint64_t address, uint32_t id, uint32_t bytes,
-                                    uint64_t before, uint64_t value)
+                                    uint64_t address, uint32_t id, uint32_t bytes, uint64_t before,
+                                    uint64_t value)
 {
     uint32_t unit = bytes == 8 ? 0 : address >> 2 & 1, store = record->store[unit];
     uint32_t *ids = &shadow->store_ids[address], word = store & SHADOW_ID_MASK, former = word;

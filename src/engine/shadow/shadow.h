@@ -41,8 +41,8 @@
 
 enum {
     SHADOW_ID_BITS = 28,
-    SHADOW_MOST_IDS = 0x0f000000,
-    SHADOW_MOST_BYTES = 64,
+    SHADOW_IDS_MAX = 0x0f000000,
+    SHADOW_BYTES_MAX = 64,
 };
 
 /* Element of an access: its size in bytes (1, 2, 4, 8; float: 4, 8, 10), with SHADOW_FLOAT. */
@@ -64,7 +64,7 @@ struct shadow_memory {
  * store_ids (load_ids). Top 4 bits of `store`: bit i: byte i of the unit was stored and not loaded since.
  */
 struct shadow_record {
-    uint64_t loaded;    /* what the last load of each byte yielded */
+    uint64_t loaded; /* what the last load of each byte yielded */
     uint32_t store[2];
     uint32_t load[2];
 };
@@ -78,7 +78,7 @@ enum { SHADOW_MIXED = (1 << SHADOW_ID_BITS) - 1 };
 struct shadow_pair {
     uint32_t second, first; /* ids; second 0: the slot is empty */
     uint64_t waste, use;
-    uint64_t dead;          /* among those met lately the top byte is the element of `first` */
+    uint64_t dead; /* among those met lately the top byte is the element of `first` */
 };
 enum { SHADOW_ELEMENT_SHIFT = 56 };
 
@@ -86,7 +86,12 @@ enum { SHADOW_ELEMENT_SHIFT = 56 };
  * Pairs met lately: sets of two, the later one first, in eight rows. Four MiB, of which a program uses as much as it has
  * ids. Those that had to make room wait a while.
  */
-enum { SHADOW_SETS_BITS = 16, SHADOW_ROWS_BITS = 3, SHADOW_SETS = 1 << SHADOW_SETS_BITS, SHADOW_LEAVING = 16 };
+enum {
+    SHADOW_SETS_BITS = 16,
+    SHADOW_ROWS_BITS = 3,
+    SHADOW_SETS = 1 << SHADOW_SETS_BITS,
+    SHADOW_LEAVING = 16
+};
 
 /*
  * A bound for the table of pairs. Where there are more the lightest are merged, half of them at a time: both their ids
@@ -95,32 +100,32 @@ enum { SHADOW_SETS_BITS = 16, SHADOW_ROWS_BITS = 3, SHADOW_SETS = 1 << SHADOW_SE
  * that is its own is never merged; there must be far fewer of these pairs than `most`.
  */
 struct shadow_bound {
-    uint64_t most;               /* pairs; 0: no bound                                        */
+    uint64_t most; /* pairs; 0: no bound */
     uint32_t (*coarser)(void *context, uint32_t id);
     void *context;
 };
 
 struct shadow {
-    unsigned char *base;         /* record of address 0 */
+    unsigned char *base;            /* record of address 0 */
     uint32_t *load_ids, *store_ids; /* by address, of bytes in mixed units */
-    uint8_t *elements;           /* by id: element of the access */
+    uint8_t *elements;              /* by id: element of the access */
     struct shadow_pair (*lately)[2];
     struct shadow_pair leaving[SHADOW_LEAVING];
-    uint32_t turn;               /* of leaving */
-    struct shadow_pair *pairs;   /* open addressing; complete after shadow_flush */
+    uint32_t turn;             /* of leaving */
+    struct shadow_pair *pairs; /* open addressing; complete after shadow_flush */
     uint64_t pairs_count, pairs_capacity;
     struct shadow_bound bound;
-    uint64_t merged;             /* pairs that were                                           */
-    uint64_t address_limit;      /* rounded up to a power of two */
-    uint64_t misfit[4];          /* [log2 n]: bits no address of the inline path for n bytes has */
+    uint64_t merged;        /* pairs that were */
+    uint64_t address_limit; /* rounded up to a power of two */
+    uint64_t misfit[4];     /* [log2 n]: bits no address of the inline path for n bytes has */
     uint32_t ids_capacity;
     float fp_tolerance;
-    bool exhausted;              /* a map was refused: nothing is counted any more */
+    bool exhausted; /* a map was refused: nothing is counted any more */
     struct shadow_memory memory;
 };
 
 /*
- * address_limit: all addresses are below (16 TiB at most); ids_capacity <= SHADOW_MOST_IDS.
+ * address_limit: all addresses are below (16 TiB at most); ids_capacity <= SHADOW_IDS_MAX.
  * BASE_NO_MEMORY: address space was refused; nothing is kept.
  */
 enum base_status shadow_init(struct shadow *shadow, uint64_t address_limit, uint32_t ids_capacity,

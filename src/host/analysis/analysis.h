@@ -31,10 +31,10 @@ struct report_options;
 
 /* What a raw log that was left over says about the recording that wrote it. */
 struct analysis_log {
-    bool exact;     /* written by the exact engine                              */
-    bool blocks;    /* timed blocks are saved beside it                         */
-    bool paths;     /* it holds path records                                    */
-    uint32_t kinds; /* enum wire_kind_bits, from its configuration              */
+    bool exact;     /* written by the exact engine */
+    bool blocks;    /* timed blocks are saved beside it */
+    bool paths;     /* it holds path records */
+    uint32_t kinds; /* enum wire_kind_bits, from its configuration */
 };
 
 /* The report for people (show/print.h). `state` is what `begin` made, or NULL. */
@@ -62,10 +62,10 @@ struct analysis {
 
     /* ---- recording ---- */
 
-    const char *exact_unit; /* what --exact sees all of: "access"; never NULL              */
-    bool samples;           /* live recordings take samples, which reports account for     */
-    bool caches;            /* profiles list the caches of the machine                     */
-    bool loops;             /* profiles have the loops around code; costs decoding it      */
+    const char *exact_unit; /* what --exact sees all of: "access"; never NULL */
+    bool samples;           /* live recordings take samples, which reports account for */
+    bool caches;            /* profiles list the caches of the machine */
+    bool loops;             /* profiles have the loops around code; costs decoding it */
     /* Does a recording of the verb leave such a log? Of any log exactly one verb says so. Never
      * NULL. */
     bool (*left)(const struct analysis_log *log);

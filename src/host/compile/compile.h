@@ -24,11 +24,11 @@ enum { COMPILE_REFUSED = 1, COMPILE_NOT_EXECUTABLE = 126, COMPILE_NOT_FOUND = 12
 typedef void compile_note(const char *sentence);
 
 struct compile_request {
-    uint32_t modes;            /* enum instrumented_modes; 0: assembly is taken apart and put together only */
-    bool verbose;              /* a sentence about each object to `note`                        */
-    const char *keep;          /* folder for the rewritten assembly, or NULL                     */
-    const char *fallback;      /* compiler to run if the command begins with an option            */
-    char *const *command;      /* NULL-terminated: compiler and arguments                         */
+    uint32_t modes; /* enum instrumented_modes; 0: assembly is taken apart and put together only */
+    bool verbose;   /* a sentence about each object to `note` */
+    const char *keep;     /* folder for the rewritten assembly, or NULL */
+    const char *fallback; /* compiler to run if the command begins with an option */
+    char *const *command; /* NULL-terminated: compiler and arguments */
     compile_note *note;
 };
 

@@ -47,9 +47,9 @@ enum compile_family { COMPILE_UNKNOWN, COMPILE_GNU, COMPILE_CLANG, COMPILE_PREFI
 enum compile_family compile_family(const char *name);
 
 struct compile_scan {
-    bool untouched; /* a question, preprocessing, compilation to assembly, nothing to do         */
-    bool shared;    /* -shared                                                                    */
-    bool wrapped;   /* -wrapper                                                                   */
+    bool untouched; /* a question, preprocessing, compilation to assembly, nothing to do */
+    bool shared;    /* -shared */
+    bool wrapped;   /* -wrapper */
 };
 void compile_scan(char *const *arguments, struct compile_scan *scan);
 
@@ -61,7 +61,11 @@ extern const char compile_other_machine[]; /* a sentence */
 const char *compile_refusal(char *const *step);
 
 /* Under which assumptions about addresses the code was made, for struct instrument_options. */
-enum compile_placement { COMPILE_PLACED_ANYWHERE = 'p', COMPILE_PLACED_SHARED = 's', COMPILE_PLACED_LOW = 'a' };
+enum compile_placement {
+    COMPILE_PLACED_ANYWHERE = 'p',
+    COMPILE_PLACED_SHARED = 's',
+    COMPILE_PLACED_LOW = 'a'
+};
 char compile_placement(char *const *step);
 
 /* ---- step.c: the steps of a driver -------------------------------------------------------------------- */

@@ -35,7 +35,7 @@ struct estimate_use {
 /* A sample that was foreseen or watched: struct wire_reuse. */
 struct estimate_watch {
     uint32_t use;    /* index into uses */
-    uint32_t reuse;  /* node; 0: none   */
+    uint32_t reuse;  /* node; 0: none */
     uint32_t thread; /* the caller's number of it, into `costs` */
     uint32_t flags, waited, traps;
     float weight, entry, chance;
@@ -72,9 +72,9 @@ int estimate_compare_uses(const void *left, const void *right);
 struct estimate_life {
     uint32_t waited;
     bool trapped;        /* with a verdict; else lost, or armed at the end */
-    float weight;        /* of the sample                                  */
-    float samples;       /* if trapped: of the finding                     */
-    float entry, chance; /* 0 < chance <= entry <= 1                      */
+    float weight;        /* of the sample */
+    float samples;       /* if trapped: of the finding */
+    float entry, chance; /* 0 < chance <= entry <= 1 */
 };
 
 /* Ages below 8 each, then four an octave. */
@@ -107,7 +107,7 @@ void estimate_survival(const struct estimate_life_table *all, const struct estim
 /* ---- delivery.c: what a trap adds to a measured time ------------------------------------------ */
 
 struct estimate_cost {
-    double ns;       /* of one delivery, the median                                     */
+    double ns;       /* of one delivery, the median */
     double floor_ns; /* three robust standard deviations: shorter times are not distinguished */
 };
 
@@ -116,9 +116,9 @@ struct estimate_cost estimate_cost(uint32_t *values, size_t count);
 
 /* A time between use and reuse that contains `traps` deliveries. */
 struct estimate_time {
-    double ns;       /* without them, >= 0                 */
-    double floor_ns; /* for that many                      */
-    bool resolved;   /* ns is above the floor              */
+    double ns;       /* without them, >= 0 */
+    double floor_ns; /* for that many */
+    bool resolved;   /* ns is above the floor */
 };
 struct estimate_time estimate_time(const struct estimate_cost *cost, uint64_t elapsed_ns,
                                    uint32_t traps);
@@ -127,7 +127,7 @@ struct estimate_time estimate_time(const struct estimate_cost *cost, uint64_t el
 
 struct estimate_pace {
     double accesses_per_ns, low, high; /* 0 < low <= accesses_per_ns <= high; 90 % */
-    char calibration[80];              /* where it comes from                      */
+    char calibration[80];              /* where it comes from */
 };
 
 /* density: accesses per instruction, mean over the samples; 0: unknown. far: share of the accesses whose

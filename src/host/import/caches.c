@@ -7,10 +7,10 @@
 
 bool import_caches(struct profile *profile)
 {
-    enum { MOST_CACHES = 8 };
-    struct machine_cache caches[MOST_CACHES];
+    enum { CACHES_MAX = 8 };
+    struct machine_cache caches[CACHES_MAX];
     const struct analysis *analysis = analysis_find(profile->run.verb);
-    size_t count = analysis && analysis->caches ? machine_caches("", caches, MOST_CACHES) : 0;
+    size_t count = analysis && analysis->caches ? machine_caches("", caches, CACHES_MAX) : 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_cache *added = profile_add_caches(profile);
         if (!added)

@@ -344,7 +344,7 @@ static bool visit_reuse_pair(struct import_gather *gather, const struct wire_reu
 /* Few rows: one for each cache the user asked for. Processes ran through caches of their own. */
 static bool visit_what_if(struct import_gather *gather, const struct wire_what_if *record)
 {
-    enum { MOST_CACHES = 256 };
+    enum { CACHES_MAX = 256 };
     struct profile *profile = gather->profile;
     struct profile_what_if *row = NULL;
     if (record->bytes == 0 || record->bytes > most_counted || record->line_bytes == 0 ||
@@ -355,7 +355,7 @@ static bool visit_what_if(struct import_gather *gather, const struct wire_what_i
             profile->what_ifs[i].ways == record->ways &&
             profile->what_ifs[i].line_bytes == record->line_bytes)
             row = &profile->what_ifs[i];
-    if (!row && profile->what_ifs_count >= MOST_CACHES)
+    if (!row && profile->what_ifs_count >= CACHES_MAX)
         return corrupt(gather);
     if (!row && !(row = profile_add_what_ifs(profile)))
         return import_no_memory(gather);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* A pair takes some 180 bytes with its place in the index, a node 90: 300 MiB. */
-enum { MOST_PAIRS = 900000, MOST_REUSE_PAIRS = 600000, MANY_NODES = 1500000 };
+enum { PAIRS_MAX = 900000, REUSE_PAIRS_MAX = 600000, MANY_NODES = 1500000 };
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
 
@@ -175,7 +175,7 @@ static bool drop_nodes(struct import_gather *gather)
 bool import_exact_bound(struct import_gather *gather, bool begins)
 {
     const struct profile *profile = gather->profile;
-    return (profile->pairs_count < MOST_PAIRS || bound_pairs(gather)) &&
-           (profile->reuse_pairs_count < MOST_REUSE_PAIRS || bound_reuse_pairs(gather)) &&
+    return (profile->pairs_count < PAIRS_MAX || bound_pairs(gather)) &&
+           (profile->reuse_pairs_count < REUSE_PAIRS_MAX || bound_reuse_pairs(gather)) &&
            (!begins || gather->nodes_count < MANY_NODES || drop_nodes(gather));
 }

@@ -250,7 +250,7 @@ static bool visit_vertex(struct import_exact_paths *paths, uint32_t process,
 {
     struct import_gather *gather = paths->gather;
     uint32_t module = import_module_of(gather, process, record->module), function;
-    if (!record->vertex || record->vertex > IMPORT_IDS_MOST || record->parent >= record->vertex ||
+    if (!record->vertex || record->vertex > IMPORT_IDS_MAX || record->parent >= record->vertex ||
         record->count > most_counted)
         return corrupt(gather);
     if (!function_of(paths, module, record->entry, &function))
@@ -279,7 +279,7 @@ static bool state_ok(const struct import_exact_paths *paths, const struct wire_p
 {
     bool first = record->kind < WIRE_PATH_NEXT;
     uint32_t vertex = import_ids_get(&paths->vertex_of, record->vertex);
-    if (!record->state || record->state > IMPORT_IDS_MOST || record->parent >= record->state ||
+    if (!record->state || record->state > IMPORT_IDS_MAX || record->parent >= record->state ||
         record->kind < WIRE_PATH_ENTRY || record->kind > WIRE_PATH_CUT || !vertex ||
         record->count > most_counted || record->misses > most_counted ||
         first != (record->parent == 0))

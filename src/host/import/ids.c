@@ -22,7 +22,7 @@ uint32_t import_ids_get(const struct import_ids *ids, uint32_t id)
 bool import_ids_set(struct import_ids *ids, uint32_t id, uint32_t number)
 {
     uint32_t piece = id / PIECE_IDS;
-    if (id > IMPORT_IDS_MOST || !UTIL_GROW_ZEROED(ids->pieces, ids->capacity, piece))
+    if (id > IMPORT_IDS_MAX || !UTIL_GROW_ZEROED(ids->pieces, ids->capacity, piece))
         return false;
     if (!ids->pieces[piece]) {
         if (!UTIL_GROW_ZEROED(ids->filled, ids->filled_capacity, ids->filled_count) ||

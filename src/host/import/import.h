@@ -12,25 +12,27 @@
 
 /* What headroom knows about the run and the log does not. */
 struct import_run {
-    const char *verb;             /* "waste" */
-    const char *engine;           /* "live"  */
-    char *const *command;         /* NULL-terminated argv */
-    bool exited;                  /* exit_code valid; else killed by `signal`; neither: unknown (-1) */
+    const char *verb;     /* "waste" */
+    const char *engine;   /* "live" */
+    char *const *command; /* NULL-terminated argv */
+    bool exited;          /* exit_code valid; else killed by `signal`; neither: unknown (-1) */
     int exit_code, signal;
-    double wall_s, cpu_s;         /* of the observed program and its waited-for children */
-    uint64_t start_ns;            /* CLOCK_REALTIME */
-    const char *const *degraded;  /* sentences, NULL-terminated */
+    double wall_s, cpu_s;        /* of the observed program and its waited-for children */
+    uint64_t start_ns;           /* CLOCK_REALTIME */
+    const char *const *degraded; /* sentences, NULL-terminated */
     uint64_t corrupt_records;
     uint64_t lost_threads, lost_processes;
-    bool log_truncated;           /* disk full while recording */
-    bool outlived;                /* processes may have gone on since: a region may hold more than the log */
-    double accesses_per_ns;       /* live reuse: given by the user; 0: estimated */
-    const char *event;            /* built: counted in place of cycles; NULL: none */
-    uint64_t lost_events;         /* threads in which it could not be counted */
-    const int *log;               /* the open log: its name may be gone or lead elsewhere by now. NULL: it is opened
-                                     by name */
-    const struct wire_config *config; /* should the log have lost its own; may be NULL with `log` NULL */
-    uint64_t peak_bytes;          /* largest resident set of a process; 0: not known */
+    bool log_truncated; /* disk full while recording */
+    bool outlived;      /* processes may have gone on since: a region may hold more than the log */
+    double accesses_per_ns; /* live reuse: given by the user; 0: estimated */
+    const char *event;      /* built: counted in place of cycles; NULL: none */
+    uint64_t lost_events;   /* threads in which it could not be counted */
+    /* the open log: its name may be gone or lead elsewhere by now. NULL: it is opened
+       by name */
+    const int *log;
+    /* should the log have lost its own; may be NULL with `log` NULL */
+    const struct wire_config *config;
+    uint64_t peak_bytes; /* largest resident set of a process; 0: not known */
 };
 
 /* Called now and then with done/total of a named step, at most some times a second; may be NULL. */
@@ -53,20 +55,20 @@ enum base_status import_log(const char *log_path, const struct import_run *run,
  * all in their memory, and which they may still have. run->verb is "paths", run->engine "built".
  */
 enum base_status import_instrumented(int region, const struct import_run *run,
-                              const struct binary_options *symbols, const char *output,
-                              import_progress *progress, void *progress_context, char *error,
-                              size_t error_bytes);
+                                     const struct binary_options *symbols, const char *output,
+                                     import_progress *progress, void *progress_context, char *error,
+                                     size_t error_bytes);
 
 /* A function that was to be hooked and is not. */
 struct import_skip {
-    const char *function; /* linkage name                       */
-    const char *module;   /* path; NULL: not known              */
-    const char *why;      /* a clause                           */
+    const char *function; /* linkage name */
+    const char *module;   /* path; NULL: not known */
+    const char *why;      /* a clause */
 };
 
 /* What a killed headroom had saved of a region: into memory. *region: the caller's to close. */
 enum base_status import_spans_restore(const char *path, int *region, char *error,
-                                       size_t error_bytes);
+                                      size_t error_bytes);
 
 /*
  * As import_log, for `headroom interference`: what was timed is in `region` (wire/spans.h), an open file of which the
@@ -74,9 +76,9 @@ enum base_status import_spans_restore(const char *path, int *region, char *error
  * without `run` it is a left-over log and what was saved beside it.
  */
 enum base_status import_spans(const char *log_path, int region, const struct import_run *run,
-                               const struct import_skip *skips, size_t skips_count,
-                               const struct binary_options *symbols, const char *output,
-                               import_progress *progress, void *progress_context, char *error,
-                               size_t error_bytes);
+                              const struct import_skip *skips, size_t skips_count,
+                              const struct binary_options *symbols, const char *output,
+                              import_progress *progress, void *progress_context, char *error,
+                              size_t error_bytes);
 
 #endif

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_FORKS = 64, CHUNK_CELLS = 3 * 170 };
+enum { FORKS_MAX = 64, CHUNK_CELLS = 3 * 170 };
 
 /* A counter above that was not counted: 2^48 executions take a day at the least. */
 static const uint64_t most_plausible = UINT64_C(1) << 48;
@@ -52,7 +52,7 @@ const struct instrumented_mapping *instrumented_mapping_of(struct instrumented_i
                                                            uint32_t process, uint64_t address)
 {
     const struct instrumented_mapping *found = NULL;
-    for (int i = 0; i < MOST_FORKS && !found && process != UINT32_MAX; i++) {
+    for (int i = 0; i < FORKS_MAX && !found && process != UINT32_MAX; i++) {
         found = mapping_here(import, process, address);
         process = parent_process(import, process);
     }
@@ -308,8 +308,8 @@ static bool count_piece(struct instrumented_import *import, const struct instrum
 static bool owner_of(struct instrumented_import *import, const struct instrumented_found *piece,
                      const struct instrumented_entry **entry, uint32_t *vertex)
 {
-    enum { MOST_TABLES = 64 };
-    for (int i = 0; i < MOST_TABLES; i++) {
+    enum { TABLES_MAX = 64 };
+    for (int i = 0; i < TABLES_MAX; i++) {
         const struct instrumented_found *owner =
             instrumented_source_piece(&import->source, piece->process, piece->of);
         if (!owner)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Every block would double the paths. */
-enum { MOST_MAP_BYTES = 1 << 28, MOST_LOG2 = 1 << 20 };
+enum { MAP_BYTES_MAX = 1 << 28, LOG2_MAX = 1 << 20 };
 
 enum {
     HEAD_WORDS = sizeof(struct instrumented_function) / 4,
@@ -44,7 +44,7 @@ static bool head_ok(const struct instrumented_function *head, size_t left)
     return head->magic == INSTRUMENTED_ENTRY_MAGIC && head->words == words && words <= left &&
            head->table_kind <= INSTRUMENTED_TABLE_HASH && head->reason < INSTRUMENTED_REASONS &&
            head->modes <= PROFILE_PATH_MODES && head->potential_log2 >= 0 &&
-           head->potential_log2 <= MOST_LOG2;
+           head->potential_log2 <= LOG2_MAX;
 }
 
 static bool parts_ok(const struct instrumented_function *head, const uint32_t *words)
@@ -234,7 +234,7 @@ bool instrumented_file_load(struct instrumented_file *file, const struct binary_
     if (binary_open(file->path, symbols, &binary) != BASE_OK)
         return true;
     bool found = binary_section(binary, "headroom_map", &file->map, &file->map_bytes) == BASE_OK &&
-                 file->map_bytes <= MOST_MAP_BYTES;
+                 file->map_bytes <= MAP_BYTES_MAX;
     if (found && binary_section(binary, "headroom_counters", &file->counters,
                                 &file->counters_bytes) != BASE_OK)
         file->counters = file->counters_bytes = 0;

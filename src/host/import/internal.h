@@ -35,7 +35,7 @@ static inline uint64_t import_hash(uint64_t a, uint64_t b, uint64_t c)
 
 /* ---- numbers by id: what a thread or process numbered from 1 on (ids.c) -------------------------------- */
 
-enum { IMPORT_IDS_MOST = (1 << 28) - 1 };
+enum { IMPORT_IDS_MAX = (1 << 28) - 1 };
 
 struct import_ids {
     uint32_t **pieces;
@@ -46,7 +46,7 @@ struct import_ids {
 
 /* 0: not set, or set to 0. */
 uint32_t import_ids_get(const struct import_ids *ids, uint32_t id);
-/* False: no memory, or id > IMPORT_IDS_MOST. */
+/* False: no memory, or id > IMPORT_IDS_MAX. */
 bool import_ids_set(struct import_ids *ids, uint32_t id, uint32_t number);
 void import_ids_clear(struct import_ids *ids);
 void import_ids_free(struct import_ids *ids);
@@ -69,7 +69,7 @@ struct import_log {
     int file;
     bool own;      /* opened here */
     bool beheaded; /* nothing is left of its header: config is the recording's */
-    int failure;   /* errno of a read that failed; 0: none                       */
+    int failure;   /* errno of a read that failed; 0: none */
     uint64_t size;
     struct import_window {
         uint64_t offset;
@@ -80,8 +80,8 @@ struct import_log {
     struct import_frame *frames; /* by process, thread, sequence, offset */
     size_t frames_count, frames_capacity;
     uint64_t damaged; /* stretches without a valid frame, frames seen twice */
-    uint64_t missing; /* chunks that are not in the log                     */
-    uint64_t torn;    /* frames whose records do not add up, last visit     */
+    uint64_t missing; /* chunks that are not in the log */
+    uint64_t torn;    /* frames whose records do not add up, last visit */
     _Alignas(8) unsigned char payload[WIRE_CHUNK_BYTES]; /* of the current frame */
 };
 
@@ -106,7 +106,7 @@ bool import_log_visit(struct import_log *log, unsigned types, import_visit *visi
 struct import_node {
     uint32_t parent, module,
         flags;        /* module: id in profile->modules; flags: enum wire_node_flags */
-    uint32_t context; /* set by import_name: id of its innermost stored context      */
+    uint32_t context; /* set by import_name: id of its innermost stored context */
     uint64_t vaddr;
 };
 
@@ -128,7 +128,7 @@ struct import_thread { /* beside profile->threads */
 
 /* A node of the log that something outside of it names: a stack of a block. */
 struct import_wanted {
-    uint32_t process, thread, id; /* as in the log                                  */
+    uint32_t process, thread, id; /* as in the log */
     uint32_t node;                /* IMPORT_UNKNOWN_NODE if there is no record of it */
 };
 
@@ -165,8 +165,8 @@ struct import_gather {
     struct profile *profile; /* modules, processes, threads, pairs, sampled; pairs and sampled name
                                 nodes until import_name replaces them by contexts */
     struct import_log *log;
-    bool exact;              /* the log is the exact engine's */
-    uint32_t *parent_pids;   /* beside profile->processes */
+    bool exact;            /* the log is the exact engine's */
+    uint32_t *parent_pids; /* beside profile->processes */
     size_t parent_pids_capacity;
     uint64_t first_start_ns; /* of the image whose command the profile has */
     struct util_index processes_by_id, mappings_by_key, modules_by_path, threads_by_id;
@@ -186,14 +186,14 @@ struct import_gather {
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
     struct import_exact_paths *paths; /* NULL: none */
-    bool spans;  /* what was timed is in a region beside the log (import_spans)    */
+    bool spans;                   /* what was timed is in a region beside the log (import_spans) */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
     struct import_place *places; /* set before import_name */
     size_t places_count;
     uint64_t merged; /* pairs that the exact engine, or the import, put under coarser nodes */
     uint64_t exact_degraded[32]; /* images by bit of enum wire_exact_degraded */
-    struct import_ids node_map; /* the current thread's node ids to nodes, + 1; 0: unknown */
+    struct import_ids node_map;  /* the current thread's node ids to nodes, + 1; 0: unknown */
     const struct import_frame *current_frame;
     uint32_t current_thread; /* index of its thread */
     uint64_t corrupt;
@@ -242,8 +242,8 @@ struct import_wanted *import_wanted_find(const struct import_gather *gather, uin
                                          uint32_t thread, uint32_t id);
 
 /* The mapping that holds the address in that image, or in the parent that it was forked from; NULL. */
-const struct import_mapping *import_mapping_at(const struct import_gather *gather,
-                                               uint32_t process, uint64_t address);
+const struct import_mapping *import_mapping_at(const struct import_gather *gather, uint32_t process,
+                                               uint64_t address);
 
 /* Item of profile->pairs, entered if new; key's kind, first and second count. False: no memory. */
 bool import_pair(struct import_gather *gather, const struct profile_pair *key, uint32_t *item);
@@ -258,9 +258,9 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind);
 
 /* Keeps what records of kind reuse say; node: where the sample was taken. False: no memory. */
 bool import_reuse_keep_sample(struct import_gather *gather, uint32_t process, uint32_t node,
-                         const struct wire_sample *record);
+                              const struct wire_sample *record);
 bool import_reuse_keep_watch(struct import_gather *gather, uint32_t process,
-                        const struct wire_reuse *record);
+                             const struct wire_reuse *record);
 void import_reuse_samples_free(struct import_reuse_samples *lives);
 
 /*

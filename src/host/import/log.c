@@ -30,7 +30,7 @@ static enum base_status fail(const char *path, const char *why, enum base_status
 enum {
     WINDOW_BYTES = 1 << 18,
     WINDOW_STEP = 4096,
-    MOST_FRAME_BYTES = sizeof(struct wire_frame) + WIRE_CHUNK_BYTES
+    FRAME_BYTES_MAX = sizeof(struct wire_frame) + WIRE_CHUNK_BYTES
 };
 
 static ssize_t read_some(struct import_log *log, void *out, size_t bytes, uint64_t position)
@@ -122,7 +122,7 @@ static uint64_t next_magic(struct import_log *log, uint64_t position)
     static const uint32_t magic = WIRE_FRAME_MAGIC;
     while (position < log->size) {
         size_t count;
-        const unsigned char *bytes = look(log, position, MOST_FRAME_BYTES, &count);
+        const unsigned char *bytes = look(log, position, FRAME_BYTES_MAX, &count);
         const unsigned char *found = memmem(bytes, count, &magic, sizeof magic);
         if (found)
             return position + (uint64_t)(found - bytes);
@@ -153,7 +153,7 @@ static bool index_frames(struct import_log *log, struct import_teller *teller)
     uint64_t position = log->beheaded ? 0 : sizeof(struct wire_log_header);
     while (position < log->size) {
         size_t total, count;
-        const unsigned char *bytes = look(log, position, MOST_FRAME_BYTES, &count);
+        const unsigned char *bytes = look(log, position, FRAME_BYTES_MAX, &count);
         if (wire_frame_check(bytes, count, &total) == BASE_OK) {
             if (!add_frame(log, bytes, position))
                 return false;

@@ -19,16 +19,16 @@
 #include <string.h>
 
 enum {
-    MOST_INLINED = 32,
-    MOST_SAMPLES = 24,     /* places of a loop's head and ends whose source is asked for */
-    MOST_BRANCHES = 16,    /* the same, of branches that close or leave it               */
-    MOST_BLOCKS = 1 << 13, /* before and after the head, looked through for such         */
+    INLINED_MAX = 32,
+    SAMPLES_MAX = 24,      /* places of a loop's head and ends whose source is asked for */
+    BRANCHES_MAX = 16,     /* the same, of branches that close or leave it               */
+    BLOCKS_MAX = 1 << 13,  /* before and after the head, looked through for such         */
     STEP_BYTES = 3,        /* between samples: less than most instructions               */
     INSTANCE_PERCENT = 70, /* see choose_instance                                        */
     LONGEST_TEXT_BYTES = 16384,
 };
 
-#define MOST_CODE_BYTES (UINT64_C(24) << 20) /* of all functions: about a second */
+#define CODE_BYTES_MAX (UINT64_C(24) << 20) /* of all functions: about a second */
 
 struct import_loops {
     struct profile *profile;
@@ -74,14 +74,14 @@ void import_loops_free(struct import_loops *loops)
 
 /* Source of one address, innermost frame first. */
 struct place {
-    struct binary_frame frames[MOST_INLINED];
+    struct binary_frame frames[INLINED_MAX];
     size_t count;
     bool head;   /* in the loop's head, not in its ends */
     bool branch; /* one that closes or leaves the loop  */
 };
 
 struct places {
-    struct place items[MOST_SAMPLES + MOST_BRANCHES];
+    struct place items[SAMPLES_MAX + BRANCHES_MAX];
     size_t count, samples, branches;
 };
 
@@ -96,11 +96,11 @@ static bool add_place(struct import_loops *loops, struct places *places, uint64_
                       bool head, bool branch)
 {
     size_t *count = branch ? &places->branches : &places->samples;
-    if (*count >= (branch ? MOST_BRANCHES : MOST_SAMPLES))
+    if (*count >= (branch ? BRANCHES_MAX : SAMPLES_MAX))
         return false;
     struct place *place = &places->items[places->count];
     memset(place->frames, 0, sizeof place->frames);
-    place->count = binary_frames(loops->binary, address, place->frames, MOST_INLINED);
+    place->count = binary_frames(loops->binary, address, place->frames, INLINED_MAX);
     place->head = head;
     place->branch = branch;
     if (place->count == 0 || !tells_line(&place->frames[0], branch))
@@ -123,8 +123,8 @@ static void add_exits(struct import_loops *loops, struct places *places, uint32_
 {
     const struct cfg *flow = loops->flow;
     uint32_t head = flow->loops[loop].head;
-    uint32_t i = head < MOST_BLOCKS ? 0 : head - MOST_BLOCKS;
-    for (; i < flow->blocks_count && i < head + MOST_BLOCKS; i++) {
+    uint32_t i = head < BLOCKS_MAX ? 0 : head - BLOCKS_MAX;
+    for (; i < flow->blocks_count && i < head + BLOCKS_MAX; i++) {
         const struct cfg_block *block = &flow->blocks[i];
         bool leaves = false;
         if (block->loop != loop)
@@ -231,8 +231,8 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
         return found;
     const struct cfg_block *head = &loops->flow->blocks[loops->flow->loops[loop].head];
     if (binary_detail(loops->binary) != BINARY_DETAIL_LINES) {
-        struct binary_frame frames[MOST_INLINED];
-        if (binary_frames(loops->binary, head->start, frames, MOST_INLINED))
+        struct binary_frame frames[INLINED_MAX];
+        if (binary_frames(loops->binary, head->start, frames, INLINED_MAX))
             found = frames[0];
         free(places);
         return found;
@@ -266,8 +266,8 @@ static bool read_data(void *context, uint64_t address, void *out, size_t bytes)
 static bool read_function(struct import_loops *loops)
 {
     size_t count = (size_t)(loops->end - loops->start);
-    uint8_t *bytes = count <= CFG_MOST_BYTES ? malloc(count) : NULL;
-    enum base_status status = count <= CFG_MOST_BYTES ? BASE_NO_MEMORY : BASE_UNSUPPORTED;
+    uint8_t *bytes = count <= CFG_BYTES_MAX ? malloc(count) : NULL;
+    enum base_status status = count <= CFG_BYTES_MAX ? BASE_NO_MEMORY : BASE_UNSUPPORTED;
     if (bytes)
         status = binary_read(loops->binary, loops->start, bytes, count);
     struct cfg_code code = {.bytes = bytes,
@@ -295,7 +295,7 @@ static bool enter_function(struct import_loops *loops, uint64_t address)
         return true;
     loops->start = start;
     loops->end = end;
-    if (end - start > MOST_CODE_BYTES - loops->code_bytes) {
+    if (end - start > CODE_BYTES_MAX - loops->code_bytes) {
         loops->left_out++;
         return true;
     }

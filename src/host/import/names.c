@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_INLINED = 64, NAMED_MODULES = 3 };
+enum { INLINED_MAX = 64, NAMED_MODULES = 3 };
 
 /* What a node asks for. Equal queries get the same frames. */
 struct query {
@@ -165,8 +165,8 @@ static bool add_frame(struct namer *namer, const struct query *query,
 
 static bool name_query(struct namer *namer, const struct query *query, struct binary *binary)
 {
-    struct binary_frame found[MOST_INLINED] = {{0}};
-    size_t count = binary ? binary_frames(binary, query->look_up, found, MOST_INLINED) : 0;
+    struct binary_frame found[INLINED_MAX] = {{0}};
+    size_t count = binary ? binary_frames(binary, query->look_up, found, INLINED_MAX) : 0;
     if (count == 0)
         count = 1; /* module and address are all there is to say */
     struct frames frames = {(uint32_t)namer->profile->frames_count, (uint32_t)count};
@@ -278,7 +278,7 @@ static bool make_contexts(struct namer *namer)
         struct import_node *node = &gather->nodes[i];
         uint32_t parent = gather->nodes[node->parent].context;
         depths[i] = depths[node->parent] + namer->frames[i].count;
-        if (depths[i] > PROFILE_MOST_DEPTH) {
+        if (depths[i] > PROFILE_DEPTH_MAX) {
             parent = cut_context(namer->profile, &cut);
             depths[i] = 1 + namer->frames[i].count;
             good = parent != 0;

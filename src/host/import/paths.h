@@ -16,7 +16,7 @@
 struct import_paths;
 
 struct import_paths_block {
-    uint64_t address; /* of its first instruction: ELF virtual address in the module           */
+    uint64_t address; /* of its first instruction: ELF virtual address in the module */
     uint32_t instructions, loads, stores;
 };
 
@@ -27,13 +27,13 @@ struct import_paths_site {
 
 /* A function, instrumented or not. The arrays must live until import_paths_finish. */
 struct import_paths_function {
-    uint32_t module;                  /* id in profile->modules                        */
-    uint64_t address;                 /* of its entry, in the module                   */
-    uint32_t table_kind;              /* enum profile_path_table                       */
-    uint32_t reason;                  /* enum profile_path_reason                      */
-    const char *why;                  /* static; NULL if whole                         */
+    uint32_t module;     /* id in profile->modules */
+    uint64_t address;    /* of its entry, in the module */
+    uint32_t table_kind; /* enum profile_path_table */
+    uint32_t reason;     /* enum profile_path_reason */
+    const char *why;     /* static; NULL if whole */
     uint32_t inline_assembly;
-    uint64_t potential;               /* 0: not known                                  */
+    uint64_t potential; /* 0: not known */
     double potential_log2;
     const struct import_paths_block *blocks;
     const struct import_paths_site *sites;
@@ -54,32 +54,32 @@ void import_paths_free(struct import_paths *paths); /* NULL does nothing */
 /* All below: false if memory ran out. */
 
 /* *id: of the new function, in profile->path_functions. */
-bool import_paths_function(struct import_paths *paths,
-                            const struct import_paths_function *function, uint32_t *id);
+bool import_paths_function(struct import_paths *paths, const struct import_paths_function *function,
+                           uint32_t *id);
 
 /*
  * The context in which `parent` (a vertex; 0: root) calls `function` from its call site `site` (UINT32_MAX: sites
  * are not distinguished). Parents come first, recursion has been folded.
  */
 bool import_paths_vertex(struct import_paths *paths, uint32_t parent, uint32_t function,
-                          uint32_t site, uint32_t *vertex);
+                         uint32_t site, uint32_t *vertex);
 
 /* Activations of a vertex; bytes: of its record. cost: its own, where no paths tell it. */
 void import_paths_activate(struct import_paths *paths, uint32_t vertex, uint64_t count,
-                            uint64_t bytes, const struct import_paths_cost *cost);
+                           uint64_t bytes, const struct import_paths_cost *cost);
 
 /* A path of `function` ran `count` times. vertex: in that context; 0: in any. */
 bool import_paths_count(struct import_paths *paths, uint32_t vertex, uint32_t function,
-                         uint64_t number, uint64_t count, const struct import_paths_cost *cost);
+                        uint64_t number, uint64_t count, const struct import_paths_cost *cost);
 
 /* Blocks of a path in order, at most `room` (the function's blocks_count); flags: enum profile_path_flags.
    Asked function by function. 0: there is no such path, what was counted for it is left out. */
 typedef uint32_t import_paths_blocks(void *context, uint32_t function, uint64_t number,
-                                      uint32_t *blocks, uint32_t room, uint32_t *flags);
+                                     uint32_t *blocks, uint32_t room, uint32_t *flags);
 
 /* *unknown: executions of paths that do not exist. */
 bool import_paths_finish(struct import_paths *paths, import_paths_blocks *blocks, void *context,
-                          const struct binary_options *symbols, struct import_teller *teller,
-                          uint64_t *unknown);
+                         const struct binary_options *symbols, struct import_teller *teller,
+                         uint64_t *unknown);
 
 #endif

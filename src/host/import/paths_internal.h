@@ -31,6 +31,6 @@ struct import_paths {
 
 /* Functions, lines of blocks and call sites; what is missing is reported. */
 bool import_paths_name(struct import_paths *paths, const struct binary_options *symbols,
-                        struct import_teller *teller);
+                       struct import_teller *teller);
 
 #endif

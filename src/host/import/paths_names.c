@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_INLINED = 64, MOST_ROWS = 256, LONGEST_BLOCK_BYTES = 1 << 16 };
+enum { INLINED_MAX = 64, ROWS_MAX = 256, LONGEST_BLOCK_BYTES = 1 << 16 };
 
 struct namer {
     struct import_paths *paths;
@@ -37,8 +37,8 @@ static struct binary *binary_of(struct namer *namer, uint32_t id)
 static bool name_function(struct namer *namer, struct binary *binary, uint32_t id)
 {
     struct profile_path_function *function = &namer->profile->path_functions[id];
-    struct binary_frame frames[MOST_INLINED];
-    size_t count = binary ? binary_frames(binary, function->address, frames, MOST_INLINED) : 0;
+    struct binary_frame frames[INLINED_MAX];
+    size_t count = binary ? binary_frames(binary, function->address, frames, INLINED_MAX) : 0;
     bool good = true;
     if (count == 0)
         return true;
@@ -89,8 +89,8 @@ static bool add_line(struct namer *namer, struct binary *binary, struct profile_
                      uint64_t address)
 {
     struct profile *profile = namer->profile;
-    struct binary_frame frames[MOST_INLINED];
-    size_t count = binary_frames(binary, address, frames, MOST_INLINED);
+    struct binary_frame frames[INLINED_MAX];
+    size_t count = binary_frames(binary, address, frames, INLINED_MAX);
     bool good = true;
     if (count == 0 || frames[0].line == 0)
         return true;
@@ -110,12 +110,12 @@ static bool add_line(struct namer *namer, struct binary *binary, struct profile_
 
 static bool name_block(struct namer *namer, struct binary *binary, struct profile_path_block *block)
 {
-    uint64_t rows[MOST_ROWS];
+    uint64_t rows[ROWS_MAX];
     block->first_line = (uint32_t)namer->profile->path_lines_count;
     if (!binary)
         return true;
     uint64_t end = end_of_block(namer, binary, block->address);
-    size_t count = binary_rows(binary, block->address + 1, end, rows, MOST_ROWS);
+    size_t count = binary_rows(binary, block->address + 1, end, rows, ROWS_MAX);
     if (!add_line(namer, binary, block, block->address))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -140,14 +140,14 @@ static bool name_blocks(struct namer *namer, struct binary *binary, uint32_t fun
 /* In the caller's own source, not in what was inlined into it. */
 static void name_site(struct namer *namer, struct profile_vertex *vertex)
 {
-    struct binary_frame frames[MOST_INLINED];
+    struct binary_frame frames[INLINED_MAX];
     const struct profile_vertex *parent = &namer->profile->vertices[vertex->parent];
     const struct import_paths_function *caller = &namer->paths->functions[parent->function];
     if (parent->function == 0 || vertex->site >= caller->sites_count)
         return;
     uint64_t address = caller->sites[vertex->site].address;
     struct binary *binary = binary_of(namer, caller->module);
-    size_t count = binary && address ? binary_frames(binary, address - 1, frames, MOST_INLINED) : 0;
+    size_t count = binary && address ? binary_frames(binary, address - 1, frames, INLINED_MAX) : 0;
     if (count)
         vertex->site_line = frames[count - 1].line;
 }

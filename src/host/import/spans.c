@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Of a span. Threads have 8 stacks, 4 holders and 48 samples each at most. */
-enum { MOST_STACKS = 16, MOST_HOLDERS = 16, MOST_SAMPLES = 512 };
+enum { STACKS_MAX = 16, HOLDERS_MAX = 16, SAMPLES_MAX = 512 };
 
 static const uint64_t most_count = UINT64_C(1) << 50; /* what a profile takes */
 
@@ -497,7 +497,7 @@ static bool add_stacks(struct spans_import *import)
     to = 0;
     for (size_t i = 0, in_span = 0; i < count; i++) {
         in_span = i && stacks[i].block == stacks[to - 1].block ? in_span + 1 : 0;
-        if (in_span < MOST_STACKS)
+        if (in_span < STACKS_MAX)
             stacks[to++] = stacks[i];
     }
     profile->block_stacks_count = to;
@@ -554,7 +554,7 @@ static bool add_holders(struct spans_import *import)
     to = 0;
     for (size_t i = 0, in_span = 0; i < count; i++) {
         in_span = i && holders[i].block == holders[to - 1].block ? in_span + 1 : 0;
-        if (in_span < MOST_HOLDERS)
+        if (in_span < HOLDERS_MAX)
             holders[to++] = holders[i];
     }
     profile->block_holders_count = to;
@@ -602,7 +602,7 @@ static bool add_samples(struct spans_import *import)
     for (size_t from = 0, to; good && from < count; from = to) {
         for (to = from; to < count && rows[to]->span == rows[from]->span;)
             to++;
-        size_t step = (to - from + MOST_SAMPLES - 1) / MOST_SAMPLES;
+        size_t step = (to - from + SAMPLES_MAX - 1) / SAMPLES_MAX;
         for (size_t i = from; good && i < to; i += step)
             good = add_sample(import, rows[i], (uint64_t)rows[i]->weight * step);
     }

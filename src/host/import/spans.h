@@ -28,14 +28,14 @@ struct spans_part {
 };
 
 struct spans_stack_row {
-    uint32_t span, process, thread, node; /* as in the log           */
-    uint32_t place;                        /* index into gather->places */
+    uint32_t span, process, thread, node; /* as in the log */
+    uint32_t place;                       /* index into gather->places */
     uint64_t taken, lost;
 };
 
 struct spans_holder_row {
     uint32_t span, process;
-    uint32_t place; /* index into gather->places; UINT32_MAX: not known  */
+    uint32_t place; /* index into gather->places; UINT32_MAX: not known */
     uint64_t address, times, ticks;
 };
 
@@ -44,18 +44,18 @@ struct spans_sample_row {
     struct spans_sample sample;
 };
 
-struct spans_owner { /* beside profile->block_threads */
-    uint64_t begun, ticks, latest; /* latest: time stamp at which it was alive      */
-    uint32_t process, live, log_thread; /* log_thread: as in the log; 0: not known   */
+struct spans_owner {                    /* beside profile->block_threads */
+    uint64_t begun, ticks, latest;      /* latest: time stamp at which it was alive */
+    uint32_t process, live, log_thread; /* log_thread: as in the log; 0: not known */
 };
 
 struct spans_import {
     struct instrumented_source source;
     struct import_gather *gather;
     struct profile *profile;
-    struct spans_region *region; /* a copy */
-    uint32_t functions;           /* numbers below may be used if their state is READY */
-    uint32_t ids[SPANS_FUNCTIONS];    /* by number: in profile->block_functions; 0: none  */
+    struct spans_region *region;      /* a copy */
+    uint32_t functions;               /* numbers below may be used if their state is READY */
+    uint32_t ids[SPANS_FUNCTIONS];    /* by number: in profile->block_functions; 0: none */
     uint32_t places[SPANS_FUNCTIONS]; /* by number: index into gather->places; UINT32_MAX */
     double ns_per_tick;
     struct spans_merged *spans;
@@ -72,7 +72,7 @@ struct spans_import {
     struct spans_owner *owners;
     size_t owners_capacity;
     size_t places_capacity;
-    uint64_t damaged;   /* things that make no sense               */
+    uint64_t damaged; /* things that make no sense */
     uint64_t sequences_full;
 };
 
@@ -80,7 +80,7 @@ struct spans_import {
 
 /* Reads the head. error: one sentence. */
 enum base_status spans_region_open(struct spans_import *import, int file, char *error,
-                                    size_t error_bytes);
+                                   size_t error_bytes);
 
 /* All threads' pieces, each span handed to spans_merge. False: no memory. */
 bool spans_region_read(struct spans_import *import);
@@ -92,6 +92,6 @@ bool spans_function_ok(const struct spans_import *import, uint32_t number);
 
 /* thread: index into profile->block_threads. The span is a copy that is made consistent first. False: no memory. */
 bool spans_merge(struct spans_import *import, uint32_t process, uint32_t thread,
-                  struct spans_span *span);
+                 struct spans_span *span);
 
 #endif

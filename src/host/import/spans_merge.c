@@ -13,7 +13,7 @@ static const uint64_t most_executions = UINT64_C(1) << 48;
 static const uint64_t longest_ticks = UINT64_C(1)
                                       << 53; /* a month, with 4 GHz; 1024 of them can be added up */
 
-enum { KIND = SPANS_REST | SPANS_SEQUENCE, MOST_WEIGHT = 1 << 30 };
+enum { KIND = SPANS_REST | SPANS_SEQUENCE, WEIGHT_MAX = 1 << 30 };
 
 /* ---- sense ----------------------------------------------------------------------------------- */
 
@@ -200,9 +200,9 @@ static bool add_holders(struct spans_import *import, uint32_t item, uint32_t pro
 
 static bool add_samples(struct spans_import *import, uint32_t item, const struct spans_span *span)
 {
-    uint32_t weight = span->sample_stride == 0            ? 1
-                      : span->sample_stride > MOST_WEIGHT ? MOST_WEIGHT
-                                                          : span->sample_stride;
+    uint32_t weight = span->sample_stride == 0           ? 1
+                      : span->sample_stride > WEIGHT_MAX ? WEIGHT_MAX
+                                                         : span->sample_stride;
     for (uint32_t i = 0; i < span->samples_count; i++) {
         if (span->samples[i].ticks > longest_ticks) {
             import->damaged++;

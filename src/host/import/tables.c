@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Ids are dense. The exact engine may have some for every access in every context. */
-enum { MOST_NODES_PER_THREAD = 1 << 24, MOST_EXACT_NODES = IMPORT_IDS_MOST + 1 };
+enum { NODES_PER_THREAD_MAX = 1 << 24, EXACT_NODES_MAX = IMPORT_IDS_MAX + 1 };
 
 /* ---- processes, modules, threads --------------------------------------------------------------
  */
@@ -294,7 +294,7 @@ bool import_enter_node(struct import_gather *gather, const struct import_frame *
 {
     uint32_t parent = import_node_of(gather, record->parent), item;
     struct import_node node = {.vaddr = record->vaddr, .flags = record->flags};
-    uint32_t most = gather->exact ? MOST_EXACT_NODES : MOST_NODES_PER_THREAD;
+    uint32_t most = gather->exact ? EXACT_NODES_MAX : NODES_PER_THREAD_MAX;
     if (record->node == 0 || record->node >= most) {
         gather->corrupt++;
         return true;

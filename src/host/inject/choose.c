@@ -22,7 +22,7 @@ enum {
     /* Wall time in windows that saw something: who spends it in the kernel, or gets no processor,
      * is seen little. */
     WATCHED_MS = 400,
-    MOST_WATCHED_MS = 1500, /* while there has been nothing to choose from */
+    WATCHED_MS_MAX = 1500, /* while there has been nothing to choose from */
     FIRST_WINDOW_MS = 100,
     WINDOW_MS = 10,
     PAUSE_MS = 40, /* and up to as much again, by chance: programs have periods, too */
@@ -36,7 +36,7 @@ void inject_choice_begin(struct inject_choice *choice)
 
 static bool is_time_up(const struct inject_choice *choice)
 {
-    uint64_t limit_ms = choice->due_ns <= FIRST_MS * MS ? MOST_WATCHED_MS : WATCHED_MS;
+    uint64_t limit_ms = choice->due_ns <= FIRST_MS * MS ? WATCHED_MS_MAX : WATCHED_MS;
     return choice->watched_ns > limit_ms * MS;
 }
 
@@ -146,7 +146,7 @@ static void set_next(struct inject_choice *choice)
 }
 
 size_t inject_choice_judge(struct inject_choice *choice,
-                           struct inject_candidate hot[INJECT_CHOICE_MOST])
+                           struct inject_candidate hot[INJECT_CHOICE_MAX])
 {
     bool later = choice->settled;
     if (choice->cpu_ns < choice->due_ns && (later || !is_time_up(choice)))
@@ -160,8 +160,8 @@ size_t inject_choice_judge(struct inject_choice *choice,
         if (is_hot(choice, &choice->slots[i]))
             found[count++] = choice->slots[i];
     qsort(found, count, sizeof *found, compare);
-    if (count > INJECT_CHOICE_MOST - choice->chosen)
-        count = INJECT_CHOICE_MOST - choice->chosen;
+    if (count > INJECT_CHOICE_MAX - choice->chosen)
+        count = INJECT_CHOICE_MAX - choice->chosen;
     for (size_t i = 0; i < count; i++) {
         find(choice, found[i].module, found[i].vaddr)->chosen = true;
         hot[i] = found[i];

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { TABLE_MOST = 256 << 20 };
+enum { TABLE_MAX = 256 << 20 };
 
 /* A copy of some bytes of a file, with a NUL behind them; NULL: they are not there. */
 static void *read_part(int file, uint64_t offset, uint64_t bytes)
 {
-    char *part = bytes <= TABLE_MOST ? malloc(bytes + 1) : NULL;
+    char *part = bytes <= TABLE_MAX ? malloc(bytes + 1) : NULL;
     if (part && pread(file, part, bytes, (off_t)offset) == (ssize_t)bytes) {
         part[bytes] = 0;
         return part;

@@ -32,26 +32,26 @@
 struct inject_request {
     const char *const *functions; /* patterns (patch_next_match); none: chosen while it runs */
     size_t functions_count;
-    const char *const *keys; /* "FUNCTION:ARGUMENT", 0..5; see inject_key                         */
+    const char *const *keys; /* "FUNCTION:ARGUMENT", 0..5; see inject_key */
     size_t keys_count;
-    uint32_t every;    /* one execution in so many is recorded; 0: as many as are cheap     */
-    bool no_patch;     /* no jumps into code that was not made for it                       */
-    const char *agent; /* path of the agent, of which nothing is hooked                     */
+    uint32_t every;    /* one execution in so many is recorded; 0: as many as are cheap */
+    bool no_patch;     /* no jumps into code that was not made for it */
+    const char *agent; /* path of the agent, of which nothing is hooked */
 };
 
 /* A function that was asked for, or hot, and could not be hooked. */
 struct inject_unhooked {
-    char *name, *module; /* readable name; path, "" if not known                              */
-    char *reason;        /* a clause                                                          */
+    char *name, *module; /* readable name; path, "" if not known */
+    char *reason;        /* a clause */
 };
 
 struct inject_result {
     struct inject_unhooked *unhooked; /* each function once; inject_unhooked_free */
     size_t unhooked_count;
-    uint64_t unhooked_more; /* that are not in the list, which has an end                        */
-    uint32_t patched;       /* functions and markers in code, in some process                    */
-    int sampling_refused;   /* errno: nothing was chosen by itself; 0: it was possible           */
-    int patching_refused;   /* errno: some process could not be written to                       */
+    uint64_t unhooked_more; /* that are not in the list, which has an end */
+    uint32_t patched;       /* functions and markers in code, in some process */
+    int sampling_refused;   /* errno: nothing was chosen by itself; 0: it was possible */
+    int patching_refused;   /* errno: some process could not be written to */
 };
 
 struct inject_service;

@@ -15,7 +15,7 @@
 
 /* ---- functions left alone (unhooked.c) ---------------------------------------------------- */
 
-enum { INJECT_UNHOOKED_MOST = 2048 };
+enum { INJECT_UNHOOKED_MAX = 2048 };
 
 struct inject_unhooked_list {
     struct inject_unhooked *entries;
@@ -60,7 +60,7 @@ const char *inject_traps_refused(uint32_t pid);
 /* A process whose code is changed. */
 struct inject_code {
     uint32_t pid;
-    int memory; /* /proc/PID/mem: of the image that it was opened for             */
+    int memory;                  /* /proc/PID/mem: of the image that it was opened for */
     struct spans_process *piece; /* mapped */
 };
 
@@ -81,12 +81,12 @@ enum inject_rewrite_state {
 /* The first bytes of a function, and what is to be there. */
 struct inject_rewrite {
     uint64_t at;
-    uint64_t to; /* where a thread goes on that meets the int3                     */
+    uint64_t to; /* where a thread goes on that meets the int3 */
     uint8_t before[PATCH_JUMP_BYTES], after[PATCH_JUMP_BYTES];
     uint8_t dangers,
-        danger[PATCH_JUMP_BYTES]; /* offsets at which a thread would be in the middle   */
-    uint8_t state; /* enum inject_rewrite_state                                      */
-    uint32_t hook; /* the caller's                                                   */
+        danger[PATCH_JUMP_BYTES]; /* offsets at which a thread would be in the middle */
+    uint8_t state;                /* enum inject_rewrite_state */
+    uint32_t hook;                /* the caller's */
 };
 
 /* The steps of the int3 protocol; each does nothing unless the state before it is reached. Between
@@ -110,19 +110,19 @@ void inject_synchronise(const struct inject_code *code);
 struct inject_thread {
     uint32_t tid;
     uint8_t looks;        /* outside so often in a row; when that suffices it cannot come back */
-    uint64_t searched_ns; /* when its stack was, after the first look                        */
+    uint64_t searched_ns; /* when its stack was, after the first look */
 };
 
-enum { INJECT_BATCH_MOST = 64 };
+enum { INJECT_BATCH_MAX = 64 };
 
 struct inject_batch {
     const struct inject_code *code;
-    struct inject_rewrite rewrites[INJECT_BATCH_MOST];
-    uint8_t attempts[INJECT_BATCH_MOST]; /* the caller's */
+    struct inject_rewrite rewrites[INJECT_BATCH_MAX];
+    uint8_t attempts[INJECT_BATCH_MAX]; /* the caller's */
     size_t count;
-    bool waits; /* begun and not over                                              */
+    bool waits;                     /* begun and not over */
     uint64_t since_ns, deadline_ns; /* CLOCK_MONOTONIC */
-    uint64_t dangers[INJECT_BATCH_MOST * PATCH_JUMP_BYTES];
+    uint64_t dangers[INJECT_BATCH_MAX * PATCH_JUMP_BYTES];
     size_t dangers_count;
     struct inject_thread *threads;
     size_t threads_count, threads_capacity;
@@ -148,7 +148,7 @@ void inject_batch_free(struct inject_batch *batch);
 struct inject_sample {
     uint32_t pid, tid;
     uint64_t ip, sp, time_ns; /* CLOCK_MONOTONIC; sp 0: not known */
-    uint64_t weight_ns;       /* of CPU time that it stands for   */
+    uint64_t weight_ns;       /* of CPU time that it stands for */
 };
 
 struct inject_sampler {
@@ -171,8 +171,8 @@ void inject_sampler_close(struct inject_sampler *sampler);
 
 enum {
     INJECT_CHOICE_SLOTS = 4096,
-    INJECT_CHOICE_MOST = 64,  /* chosen in a recording                    */
-    INJECT_CHOICE_SAMPLES = 8 /* at least                                 */
+    INJECT_CHOICE_MAX = 64,   /* chosen in a recording */
+    INJECT_CHOICE_SAMPLES = 8 /* at least */
 };
 
 struct inject_candidate {
@@ -187,13 +187,13 @@ struct inject_choice {
     struct inject_candidate slots[INJECT_CHOICE_SLOTS];
     size_t used, chosen;
     double ns;                  /* of all samples, fading like those of the candidates */
-    uint64_t cpu_ns;            /* since the start                                      */
-    uint64_t due_ns;            /* cpu_ns of the next judgement                          */
-    bool settled;               /* the first choice has been made                        */
-    bool watches;               /* a window, else a pause; it                             */
-    uint64_t begun_ns, turn_ns; /* began, and ends: as inject_choice_watches was told     */
-    uint64_t begun_cpu_ns;      /* cpu_ns when it began                                   */
-    uint64_t watched_ns;        /* in windows that saw something                          */
+    uint64_t cpu_ns;            /* since the start */
+    uint64_t due_ns;            /* cpu_ns of the next judgement */
+    bool settled;               /* the first choice has been made */
+    bool watches;               /* a window, else a pause; it */
+    uint64_t begun_ns, turn_ns; /* began, and ends: as inject_choice_watches was told */
+    uint64_t begun_cpu_ns;      /* cpu_ns when it began */
+    uint64_t watched_ns;        /* in windows that saw something */
 };
 
 void inject_choice_begin(struct inject_choice *choice);
@@ -203,7 +203,7 @@ void inject_choice_add(struct inject_choice *choice, const void *module, uint64_
 /* Is it time to look? Then the functions that are hot now and were not chosen before, hottest
    first; they are from now on. */
 size_t inject_choice_judge(struct inject_choice *choice,
-                           struct inject_candidate hot[INJECT_CHOICE_MOST]);
+                           struct inject_candidate hot[INJECT_CHOICE_MAX]);
 /* The first choice is over: for now nothing more is to be learnt. */
 bool inject_choice_settled(const struct inject_choice *choice);
 /* Should there be samples now? Asked every few milliseconds; now_ns: CLOCK_MONOTONIC. */
@@ -218,17 +218,17 @@ struct inject_hook {
     struct inject_module *module;
     uint32_t number;        /* of the function in the region */
     uint8_t kind;           /* enum inject_hook_kind */
-    bool done;              /* in some process       */
+    bool done;              /* in some process */
     struct patch_plan plan; /* of markers: entry and original only */
 };
 
 struct inject_module {
     struct inject_module *next;
-    uint64_t device, inode; /* as in maps                                                     */
-    uint64_t stat_device;   /* as stat(2) says, which agents use                              */
+    uint64_t device, inode; /* as in maps */
+    uint64_t stat_device;   /* as stat(2) says, which agents use */
     char *path;
-    struct patch_module *patch; /* NULL: not the program's own, or not to be read                 */
-    bool new;                   /* imports not yet looked at                                      */
+    struct patch_module *patch; /* NULL: not the program's own, or not to be read */
+    bool new;                   /* imports not yet looked at */
 };
 
 struct inject_modules {
@@ -263,21 +263,21 @@ void inject_imports(const char *path, void (*take)(void *context, const char *na
 struct inject_loaded { /* a module in a process */
     struct inject_module *module;
     uint64_t bias, start, end; /* of its first executable mapping */
-    uint32_t seen;             /* generation                      */
+    uint32_t seen;             /* generation */
 };
 
 struct inject_process {
     struct inject_process *next;
-    uint64_t offset;         /* of its piece                                                   */
-    struct inject_code code; /* piece NULL: it has ended; kept for samples that arrive late    */
+    uint64_t offset;         /* of its piece */
+    struct inject_code code; /* piece NULL: it has ended; kept for samples that arrive late */
     size_t piece_bytes;
     uint64_t area_used[SPANS_AREAS];
     bool areas_known;
     struct inject_loaded *loaded;
     size_t loaded_count, loaded_capacity;
-    uint8_t *states; /* of each hook: 0 not looked at, else attempts or enum           */
+    uint8_t *states; /* of each hook: 0 not looked at, else attempts or enum */
     size_t states_count, states_capacity;
-    struct inject_batch *batch; /* NULL: nothing was patched while it ran                         */
+    struct inject_batch *batch; /* NULL: nothing was patched while it ran */
     uint32_t generation;
     uint64_t next_look_ns, ended_ns, retry_ns;
     bool starts; /* modules are its first ones */

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOKS = 2, LIMIT_MS = 1000, STACK_STEP = 4096, STACK_MOST = 32 * STACK_STEP, REFUSALS = 20 };
+enum { LOOKS = 2, LIMIT_MS = 1000, STACK_STEP = 4096, STACK_MAX = 32 * STACK_STEP, REFUSALS = 20 };
 
 /* ---- places in the middle -------------------------------------------------------------------- */
 
@@ -55,7 +55,7 @@ static bool is_danger(const struct inject_batch *batch, uint64_t place)
 static bool is_stack_clean(const struct inject_batch *batch, uint64_t sp)
 {
     uint64_t words[STACK_STEP / sizeof(uint64_t)];
-    for (uint64_t at = sp & ~UINT64_C(7); at < sp + STACK_MOST;) {
+    for (uint64_t at = sp & ~UINT64_C(7); at < sp + STACK_MAX;) {
         size_t bytes = STACK_STEP - at % STACK_STEP;
         if (!inject_code_read(batch->code, at, words, bytes))
             return true;

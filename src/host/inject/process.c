@@ -37,7 +37,7 @@ enum {
     INT3 = 0xcc,
     JUMP = 0xe9,
     ALIGNMENT = 16,
-    COMPARE_MOST = 1 << 20, /* bytes of a function compared with its file                        */
+    COMPARE_MAX = 1 << 20, /* bytes of a function compared with its file                        */
 };
 
 /* States of a hook in a process: attempts that failed, or one of these. */
@@ -134,7 +134,7 @@ static bool is_in_areas(const struct inject_process *process, uint64_t address)
 
 /* What goes into the area for one hook. */
 struct body {
-    uint8_t bytes[PATCH_COPY_MOST + ALIGNMENT + PATCH_BRIDGE_BYTES + PATCH_MARKER_BYTES];
+    uint8_t bytes[PATCH_COPY_MAX + ALIGNMENT + PATCH_BRIDGE_BYTES + PATCH_MARKER_BYTES];
     size_t count;
     uint64_t bridge;   /* run-time addresses */
     uint64_t prologue; /* 0: none            */
@@ -220,7 +220,7 @@ static bool is_text_of_file(const struct inject_service *service,
     size_t number = patch_function_at(hook->module->patch, hook->plan.vaddr), bytes = 0;
     const uint8_t *text =
         number == PATCH_NONE ? NULL : patch_text(hook->module->patch, number, &bytes);
-    if (hook->kind != INJECT_JUMP || !text || bytes > COMPARE_MOST)
+    if (hook->kind != INJECT_JUMP || !text || bytes > COMPARE_MAX)
         return true; /* the window was compared */
     uint8_t *there = malloc(bytes);
     bool same = there && inject_code_read(&process->code, bias + hook->plan.vaddr, there, bytes);
@@ -236,7 +236,7 @@ static enum found look_at(const struct inject_service *service,
                           const struct inject_process *process, const struct inject_hook *hook,
                           uint64_t bias, uint64_t *to)
 {
-    uint8_t there[PATCH_WINDOW_MOST];
+    uint8_t there[PATCH_WINDOW_MAX];
     uint64_t entry = hook->plan.entry + bias;
     int32_t distance;
     if (!inject_code_read(&process->code, entry, there, hook->plan.window_bytes))
@@ -365,7 +365,7 @@ static bool put_into_batch(struct inject_service *service, struct inject_process
                            size_t index, uint64_t bias)
 {
     struct inject_batch *batch = process->batch;
-    if (batch->count == INJECT_BATCH_MOST)
+    if (batch->count == INJECT_BATCH_MAX)
         return false;
     if (!prepare(service, process, index, bias, &batch->rewrites[batch->count]))
         return true;

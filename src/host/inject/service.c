@@ -85,7 +85,7 @@ static void take_sample(void *context, const struct inject_sample *sample)
 
 static void choose(struct inject_service *service)
 {
-    struct inject_candidate hot[INJECT_CHOICE_MOST];
+    struct inject_candidate hot[INJECT_CHOICE_MAX];
     size_t count = inject_choice_judge(&service->choice, hot);
     for (size_t i = 0; i < count && service->request->functions_count == 0; i++)
         inject_modules_choose(&service->modules, (struct inject_module *)hot[i].module,

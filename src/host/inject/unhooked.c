@@ -20,7 +20,7 @@ void inject_unhooked_add(struct inject_unhooked_list *list, const char *name, co
     if (is_listed(list, name, module))
         return;
     struct inject_unhooked entry = {NULL, NULL, NULL};
-    if (list->count < INJECT_UNHOOKED_MOST && UTIL_GROW(list->entries, list->capacity, list->count))
+    if (list->count < INJECT_UNHOOKED_MAX && UTIL_GROW(list->entries, list->capacity, list->count))
         entry = (struct inject_unhooked){strdup(name), strdup(module), strdup(reason)};
     if (entry.name && entry.module && entry.reason) {
         list->entries[list->count++] = entry;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { INT3 = 0xcc, CODE_MOST = 128, NO_BARRIER_MS = 50 };
+enum { INT3 = 0xcc, CODE_MAX = 128, NO_BARRIER_MS = 50 };
 
 bool inject_code_read(const struct inject_code *code, uint64_t address, void *out, size_t bytes)
 {
@@ -27,7 +27,7 @@ bool inject_code_read(const struct inject_code *code, uint64_t address, void *ou
 bool inject_code_replace(const struct inject_code *code, uint64_t address, const void *before,
                          const void *after, size_t bytes)
 {
-    uint8_t there[CODE_MOST];
+    uint8_t there[CODE_MAX];
     return bytes <= sizeof there && inject_code_read(code, address, there, bytes) &&
            memcmp(there, before, bytes) == 0 &&
            pwrite(code->memory, after, bytes, (off_t)address) == (ssize_t)bytes;

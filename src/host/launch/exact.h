@@ -18,13 +18,13 @@
 /* ---- files (format.c) ------------------------------------------------------------------ */
 
 enum launch_format {
-    LAUNCH_FORMAT_NATIVE,     /* x86-64                                                    */
-    LAUNCH_FORMAT_32BIT,      /* x86, or x86-64 with 32-bit pointers                       */
-    LAUNCH_FORMAT_FOREIGN,    /* another machine's                                         */
-    LAUNCH_FORMAT_SCRIPT,     /* "#!"; interpreter is filled in                            */
-    LAUNCH_FORMAT_TEXT,       /* no format of its own, no NUL at its start: for the shell  */
-    LAUNCH_FORMAT_NONE,       /* no program                                                */
-    LAUNCH_FORMAT_UNREADABLE, /* errno says why                                            */
+    LAUNCH_FORMAT_NATIVE,     /* x86-64 */
+    LAUNCH_FORMAT_32BIT,      /* x86, or x86-64 with 32-bit pointers */
+    LAUNCH_FORMAT_FOREIGN,    /* another machine's */
+    LAUNCH_FORMAT_SCRIPT,     /* "#!"; interpreter is filled in */
+    LAUNCH_FORMAT_TEXT,       /* no format of its own, no NUL at its start: for the shell */
+    LAUNCH_FORMAT_NONE,       /* no program */
+    LAUNCH_FORMAT_UNREADABLE, /* errno says why */
 };
 enum launch_format launch_format(const char *path, char interpreter[LAUNCH_PATH_BYTES]);
 
@@ -35,7 +35,7 @@ enum { LAUNCH_SCRIPT_DEPTH = 5 };
 bool launch_set_id(const char *path);
 
 /* Names of the engine's files. */
-#define EXACT_TOOL "headroom-amd64-linux"
+#define EXACT_TOOL  "headroom-amd64-linux"
 #define EXACT_START "headroom-exact-start"
 /* meson.build defines EXACT_LIBRARY, the folder that Valgrind takes without VALGRIND_LIB, and EXACT_BUILT: 0 if
    Valgrind was not found when headroom was built. */
@@ -43,10 +43,10 @@ bool launch_set_id(const char *path);
 /* ---- command line (exact_command.c) -------------------------------------------------------- */
 
 /* Options that exact_start looks for among those that Valgrind hands on. */
-#define EXACT_OPTION_LOG "--log="             /* through headroom, which has it open             */
-#define EXACT_OPTION_LOG_NAME "--log-name="   /* when headroom has been killed; if it has the    */
-#define EXACT_OPTION_LOG_INODE "--log-inode=" /* number: programs may replace the file          */
-#define EXACT_OPTION_MESSAGES "--log-file="
+#define EXACT_OPTION_LOG       "--log="       /* through headroom, which has it open */
+#define EXACT_OPTION_LOG_NAME  "--log-name="  /* when headroom has been killed; if it has the */
+#define EXACT_OPTION_LOG_INODE "--log-inode=" /* number: programs may replace the file */
+#define EXACT_OPTION_MESSAGES  "--log-file="
 
 /* What exact_start reports to headroom, before the program's name. */
 #define EXACT_UNOBSERVED "unobserved"
@@ -78,13 +78,15 @@ void exact_graphs_end(struct exact_graphs *graphs);
 enum { EXACT_LINE_BYTES = LAUNCH_PATH_BYTES + 128 };
 
 struct exact_words {
-    char line[EXACT_LINE_BYTES];  /* the one being received                                        */
+    char line[EXACT_LINE_BYTES]; /* the one being received */
     size_t used;
-    char trouble[LAUNCH_MESSAGE_BYTES]; /* first thing that explains an early end, a clause; or "" */
-    char unknown[LAUNCH_MESSAGE_BYTES]; /* the last unknown instruction, which kills with SIGILL   */
-    char log_failure[LAUNCH_MESSAGE_BYTES]; /* why the raw log could not be written; or ""         */
+    /* first thing that explains an early end, a clause; or "" */
+    char trouble[LAUNCH_MESSAGE_BYTES];
+    char unknown[LAUNCH_MESSAGE_BYTES]; /* the last unknown instruction, which kills with SIGILL */
+    char log_failure[LAUNCH_MESSAGE_BYTES]; /* why the raw log could not be written; or "" */
     bool unobserved_child;
-    void (*ask)(void *context, const char *request); /* the engine wants graphs: DEVICE-INODE PATH */
+    /* the engine wants graphs: DEVICE-INODE PATH */
+    void (*ask)(void *context, const char *request);
     void *context;
 };
 

@@ -22,9 +22,9 @@
  * full: as many as the live engine. Its stack for the main thread is 16 MiB at most unless told
  * otherwise.
  */
-enum { THREADS_AT_MOST = WIRE_THREADS };
+enum { THREADS_MAX = WIRE_THREADS };
 #define STACK_BY_DEFAULT (UINT64_C(16) << 20)
-#define STACK_AT_MOST    (UINT64_C(1) << 30)
+#define STACK_MAX        (UINT64_C(1) << 30)
 
 struct words {
     char **list;
@@ -123,9 +123,8 @@ static void add_stack(struct words *words)
     struct rlimit stack;
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur <= STACK_BY_DEFAULT)
         return;
-    add_format(
-        words, "--main-stacksize=%llu",
-        (unsigned long long)(stack.rlim_cur < STACK_AT_MOST ? stack.rlim_cur : STACK_AT_MOST));
+    add_format(words, "--main-stacksize=%llu",
+               (unsigned long long)(stack.rlim_cur < STACK_MAX ? stack.rlim_cur : STACK_MAX));
 }
 
 static void add_valgrind(struct words *words, bool follow, const char *messages_path)
@@ -145,7 +144,7 @@ static void add_valgrind(struct words *words, bool follow, const char *messages_
     add_format(words, "--follow=%s", follow ? "yes" : "no");
     if (follow)
         add_skipped(words);
-    add_format(words, "--max-threads=%d", (int)THREADS_AT_MOST);
+    add_format(words, "--max-threads=%d", (int)THREADS_MAX);
     add_stack(words);
     add_format(words, EXACT_OPTION_MESSAGES "%s", messages_path);
 }

@@ -18,9 +18,9 @@
 
 struct launch_log {
     int file;
-    uint64_t bytes;   /* written in whole frames                                            */
-    uint64_t images;  /* PROCESS records seen                                               */
-    int failure;      /* errno of the write that failed; everything since then is discarded */
+    uint64_t bytes;  /* written in whole frames */
+    uint64_t images; /* PROCESS records seen */
+    int failure;     /* errno of the write that failed; everything since then is discarded */
 };
 
 /* Writes the header. False: failure is set. */
@@ -35,8 +35,8 @@ bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payl
 
 /* What was made for one slot of region->tables; copies, because the slot is not to be trusted. */
 struct launch_table {
-    int file;         /* memfd, -1: none */
-    int source;       /* the module's file, held open until the table is wanted; -1: not held */
+    int file;   /* memfd, -1: none */
+    int source; /* the module's file, held open until the table is wanted; -1: not held */
     uint64_t bytes, device, inode;
     char path[WIRE_PATH_BYTES];
 };
@@ -47,9 +47,9 @@ struct launch_tables {
     pthread_mutex_t mutex;
     pthread_cond_t wanted;
     bool requested, hold, quit; /* under mutex */
-    bool running, refused;      /* the thread; refused: none could be made, requests stay unserved */
-    uint32_t named;             /* slots that were in use when the thread was last asked to hold files */
-    uint32_t used;              /* of made; it and they are the thread's until it was joined */
+    bool running, refused; /* the thread; refused: none could be made, requests stay unserved */
+    uint32_t named;        /* slots that were in use when the thread was last asked to hold files */
+    uint32_t used;         /* of made; it and they are the thread's until it was joined */
     struct launch_table made[WIRE_TABLES]; /* last: not touched until used */
 };
 
@@ -73,8 +73,8 @@ char **launch_environment(char *const *environment, const char *agent, int pid, 
 /* What headroom changes in itself before the fork, as it was: to be given to the program. */
 struct launch_inherited {
     sigset_t mask;
-    struct sigaction child, file_size; /* SIGCHLD, SIGXFSZ      */
-    struct rlimit limits[2];           /* launch_raised_limits  */
+    struct sigaction child, file_size; /* SIGCHLD, SIGXFSZ */
+    struct rlimit limits[2];           /* launch_raised_limits */
 };
 extern const int launch_raised_limits[2];
 
@@ -84,9 +84,9 @@ extern const int launch_raised_limits[2];
  * program.
  */
 bool launch_start(const struct launch_request *request, char *const *environment,
-                       const struct launch_inherited *inherited,
-                       void (*before)(void *context, pid_t child), void *context, pid_t *child,
-                       int *reason);
+                  const struct launch_inherited *inherited,
+                  void (*before)(void *context, pid_t child), void *context, pid_t *child,
+                  int *reason);
 
 /* One variable "NAME=..." more, in place of what there was; one block for free(), strings are
    shared. NULL: no memory. */
@@ -99,11 +99,12 @@ struct launch_companion {
     void *context;
     /* Limits are raised. May change config. False: error is set. */
     bool (*prepare)(void *context, struct wire_config *config, char *error);
-    void (*before)(void *context, pid_t child); /* as launch_start                        */
-    void (*begun)(void *context, pid_t child);  /* signals are not blocked                     */
-    void (*tick)(void *context);                /* every 50 ms, or more often                  */
-    void (*hush)(void *context, uint32_t pid);  /* pid will be traced: its code is left alone from now on */
-    void (*ended)(void *context);               /* if it has begun: the program is reaped      */
+    void (*before)(void *context, pid_t child); /* as launch_start */
+    void (*begun)(void *context, pid_t child);  /* signals are not blocked */
+    void (*tick)(void *context);                /* every 50 ms, or more often */
+    /* pid will be traced: its code is left alone from now on */
+    void (*hush)(void *context, uint32_t pid);
+    void (*ended)(void *context); /* if it has begun: the program is reaped */
 };
 
 enum launch_outcome launch_record_beside(const struct launch_request *request,
@@ -114,14 +115,14 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
 
 struct launch_signals {
     struct launch_inherited program;
-    struct sigaction before[65];   /* of those that are passed on, and of SIGPIPE                */
+    struct sigaction before[65]; /* of those that are passed on, and of SIGPIPE */
     bool begun;
     pid_t child;
-    pid_t sentinel;                /* in headroom's process group; not above 0: there is none     */
-    int ask, answer;               /* pipes to it and from it                                     */
-    uint64_t due_ns;               /* CLOCK_MONOTONIC: when what has arrived is passed on; 0: nothing has */
-    uint64_t asked_ns, farewell_ns; /* the program was first asked to end; its time is over        */
-    int wish;                      /* signal by which it was asked again; 0: it was not            */
+    pid_t sentinel;  /* in headroom's process group; not above 0: there is none */
+    int ask, answer; /* pipes to it and from it */
+    uint64_t due_ns; /* CLOCK_MONOTONIC: when what has arrived is passed on; 0: nothing has */
+    uint64_t asked_ns, farewell_ns; /* the program was first asked to end; its time is over */
+    int wish;                       /* signal by which it was asked again; 0: it was not */
 };
 
 /* Blocks all signals. Before the fork, with few descriptors open. False: errno; end them all the same. */

@@ -16,14 +16,17 @@
 #include "wire/instrumented.h"
 #include "wire/wire.h"
 
-enum { LAUNCH_PATH_BYTES = 4096, LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
-       LAUNCH_MESSAGE_BYTES = 512 };
+enum {
+    LAUNCH_PATH_BYTES = 4096,
+    LAUNCH_ERROR_BYTES = 2 * LAUNCH_PATH_BYTES + 512,
+    LAUNCH_MESSAGE_BYTES = 512
+};
 
 /* The numbers are exit codes of `headroom waste`, shared with env, nohup, timeout. */
 enum launch_outcome {
     LAUNCH_OK = 0,
     LAUNCH_FAILED = 125,         /* headroom cannot observe this program, or not here */
-    LAUNCH_NOT_EXECUTABLE = 126, /* found, but the kernel would not start it          */
+    LAUNCH_NOT_EXECUTABLE = 126, /* found, but the kernel would not start it */
     LAUNCH_NOT_FOUND = 127,
 };
 
@@ -53,37 +56,38 @@ enum launch_outcome launch_log_create(const char *profile, char path[LAUNCH_PATH
                                       char *error);
 
 struct launch_request {
-    const char *path;           /* from launch_find                                        */
-    bool shell;                 /* from launch_examine                                     */
-    char *const *command;       /* NULL-terminated argv                                    */
-    struct wire_config config;  /* complete, with agent_path                               */
-    int log;                    /* from launch_log_create; stays the caller's              */
-    void (*note)(void *context, const char *sentence); /* while recording; may be NULL     */
+    const char *path;          /* from launch_find */
+    bool shell;                /* from launch_examine */
+    char *const *command;      /* NULL-terminated argv */
+    struct wire_config config; /* complete, with agent_path */
+    int log;                   /* from launch_log_create; stays the caller's */
+    void (*note)(void *context, const char *sentence); /* while recording; may be NULL */
     void *context;
 };
 
 struct launch_result {
-    bool exited;                /* exit_code valid, else killed by signal                  */
+    bool exited; /* exit_code valid, else killed by signal */
     int exit_code, signal;
-    int detached;               /* signal by which the recording ended before the program, of which is
+    int detached;         /* signal by which the recording ended before the program, of which is
                                    not known how it ended (exit_code and signal are 0); else 0 */
-    double wall_s, cpu_s;       /* of the program and the children it waited for           */
-    uint64_t peak_bytes;        /* largest resident set of one of them; 0: not known       */
-    uint64_t start_ns;          /* CLOCK_REALTIME                                          */
-    bool log_truncated;         /* the log could not be written to its end                 */
+    double wall_s, cpu_s; /* of the program and the children it waited for */
+    uint64_t peak_bytes;  /* largest resident set of one of them; 0: not known */
+    uint64_t start_ns;    /* CLOCK_REALTIME */
+    bool log_truncated;   /* the log could not be written to its end */
     uint64_t corrupt_records;
     uint64_t lost_threads;
-    uint64_t lost_events;       /* built: how often the event could not be had in a thread */
-    bool refused;               /* built: some process had no memory to record in          */
-    uint64_t lost_processes;    /* exact: images that were killed before they wrote their counts */
-    uint64_t images;            /* PROCESS records: programs in which the agent started    */
-    uint32_t degraded;          /* enum wire_degraded, process-wide                        */
-    uint64_t counted;           /* exact: images whose counts arrived                       */
-    uint32_t source;            /* enum wire_source that the first process chose; 0: none   */
-    uint64_t ticks, ticks_elsewhere; /* count: of the time, and what of it went to code that does not count */
-    bool outlived;              /* observed processes were alive when the program ended    */
+    uint64_t lost_events;    /* built: how often the event could not be had in a thread */
+    bool refused;            /* built: some process had no memory to record in */
+    uint64_t lost_processes; /* exact: images that were killed before they wrote their counts */
+    uint64_t images;         /* PROCESS records: programs in which the agent started */
+    uint32_t degraded;       /* enum wire_degraded, process-wide */
+    uint64_t counted;        /* exact: images whose counts arrived */
+    uint32_t source;         /* enum wire_source that the first process chose; 0: none */
+    /* count: of the time, and what of it went to code that does not count */
+    uint64_t ticks, ticks_elsewhere;
+    bool outlived;                      /* observed processes were alive when the program ended */
     char message[LAUNCH_MESSAGE_BYTES]; /* exact: what ended the program or its recording early, a
-                                   clause; or empty                                          */
+                                   clause; or empty */
 };
 
 /*
@@ -108,10 +112,10 @@ void launch_signals_release(void);
 /* ---- spans timed (wire/spans.h) --------------------------------------------------------------- */
 
 struct launch_spans_request {
-    struct launch_request program; /* config.spans is filled in               */
-    struct inject_request hooks;   /* agent is filled in                       */
-    uint32_t stack_period;         /* 0: 10,000                                */
-    bool no_switches;              /* context switches are not watched         */
+    struct launch_request program; /* config.spans is filled in */
+    struct inject_request hooks;   /* agent is filled in */
+    uint32_t stack_period;         /* 0: 10,000 */
+    bool no_switches;              /* context switches are not watched */
 };
 
 struct launch_spans_result {
@@ -150,8 +154,9 @@ void launch_spans_free(struct launch_spans_result *timed);
  * the caller's to close. result: what the parent of a process can know; images, also of forked children;
  * lost_threads: tables for which there was no memory.
  */
-enum launch_outcome launch_instrumented(const struct launch_request *request, const struct instrumented_event *event,
-                                 int *region, struct launch_result *result, char *error);
+enum launch_outcome launch_instrumented(const struct launch_request *request,
+                                        const struct instrumented_event *event, int *region,
+                                        struct launch_result *result, char *error);
 
 /* The event of that name (libpfm4's), if this machine can count it; else LAUNCH_FAILED and the reason. */
 enum launch_outcome launch_event(const char *name, struct instrumented_event *event, char *error);
@@ -161,9 +166,9 @@ enum launch_outcome launch_event(const char *name, struct instrumented_event *ev
 /* A Valgrind tool: sees every access of the program, which runs several times slower. */
 
 struct launch_exact_engine {
-    char tool[LAUNCH_PATH_BYTES];    /* headroom-amd64-linux                                   */
-    char start[LAUNCH_PATH_BYTES];   /* headroom-exact-start, see launch/exact_start.c         */
-    char library[LAUNCH_PATH_BYTES]; /* folder of Valgrind's own files                         */
+    char tool[LAUNCH_PATH_BYTES];    /* headroom-amd64-linux */
+    char start[LAUNCH_PATH_BYTES];   /* headroom-exact-start, see launch/exact_start.c */
+    char library[LAUNCH_PATH_BYTES]; /* folder of Valgrind's own files */
 };
 
 /* The engine beside this executable (build tree) or in ../lib/headroom/exact, and Valgrind's files. */
@@ -178,16 +183,16 @@ enum launch_outcome launch_exact_examine(const char *path, bool *shell, char *er
 enum launch_reuse { LAUNCH_REUSE_NONE, LAUNCH_REUSE_BYTE, LAUNCH_REUSE_WORD, LAUNCH_REUSE_LINE };
 
 struct launch_exact_request {
-    struct launch_request program;   /* config: kinds (0: no waste), fp_tolerance, follow count   */
+    struct launch_request program; /* config: kinds (0: no waste), fp_tolerance, follow count */
     const struct launch_exact_engine *engine;
     enum launch_reuse reuse;
-    bool stack;                      /* stack distances too                                       */
-    double share;                    /* of locations, (0, 1]                                      */
-    const struct cache_shape *caches; /* valid ones, to be simulated; with reuse only              */
-    size_t caches_count;             /* at most CACHE_MOST                                        */
-    const char *trace;               /* file or FIFO for the access trace of the program itself   */
+    bool stack;                       /* stack distances too */
+    double share;                     /* of locations, (0, 1] */
+    const struct cache_shape *caches; /* valid ones, to be simulated; with reuse only */
+    size_t caches_count;              /* at most CACHE_MAX */
+    const char *trace;                /* file or FIFO for the access trace of the program itself */
     bool trace_values;
-    bool paths;                      /* follow paths; one of caches at most, of 64-byte lines     */
+    bool paths; /* follow paths; one of caches at most, of 64-byte lines */
     bool contexts, call_sites;
     /* Paths: writes the graphs of a module's functions (wire/graphs.h) to the file `answer`; the path and
        the inode are what the engine saw, program.context is handed over. Called while the program runs. */

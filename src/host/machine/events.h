@@ -14,9 +14,9 @@
 #define MACHINE_EVENTS_SYSFS "/sys/bus/event_source/devices"
 
 struct machine_events {
-    uint32_t type;                    /* perf_event_attr.type                            */
-    uint64_t store_event, load_event; /* config; equal if one event counts both (IBS)    */
-    bool filter;                      /* samples include other instructions (IBS)        */
+    uint32_t type;                    /* perf_event_attr.type */
+    uint64_t store_event, load_event; /* config; equal if one event counts both (IBS) */
+    bool filter;                      /* samples include other instructions (IBS) */
 };
 
 /*
@@ -34,6 +34,7 @@ enum base_status machine_events_of_model(const char *model, struct machine_event
  * has been opened here once, for this thread. Of hardware what happens in user mode is counted, of
  * the kernel's own events all that may be. False: there is none, reason says why, a clause.
  */
-bool machine_event_named(const char *name, struct instrumented_event *event, char *reason, size_t bytes);
+bool machine_event_named(const char *name, struct instrumented_event *event, char *reason,
+                         size_t bytes);
 
 #endif

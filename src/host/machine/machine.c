@@ -14,18 +14,18 @@
 #include <unistd.h>
 
 enum {
-    MOST_CPUS = 4096,  /* the kernel's own limit is 8192; alike from there on      */
-    MOST_INDICES = 10, /* of one CPU: kernels list four to six                     */
-    MOST_CACHES = 16,
-    MOST_LEVEL = 9,
+    CPUS_MAX = 4096,  /* the kernel's own limit is 8192; alike from there on      */
+    INDICES_MAX = 10, /* of one CPU: kernels list four to six                     */
+    CACHES_MAX = 16,
+    LEVEL_MAX = 9,
     TEXT_BYTES = 4096, /* shared_cpu_list may be long                              */
 };
 
-#define MOST_BYTES (UINT64_C(1) << 40)
+#define BYTES_MAX (UINT64_C(1) << 40)
 
 /* What one CPU has, and who has the same second level. */
 struct cpu {
-    struct machine_cache caches[MOST_CACHES];
+    struct machine_cache caches[CACHES_MAX];
     size_t count;
     uint64_t first_bytes, last_bytes; /* first-level data, last level */
     char alike[TEXT_BYTES];           /* list of CPUs                  */
@@ -62,7 +62,7 @@ static bool parse_bytes(const char *text, uint64_t *bytes)
     const char *suffix = *end ? strchr(suffixes, toupper((unsigned char)*end)) : NULL;
     unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
     end += suffix != NULL;
-    if (*end || number > MOST_BYTES >> shift)
+    if (*end || number > BYTES_MAX >> shift)
         return false;
     *bytes = (uint64_t)number << shift;
     return true;
@@ -103,7 +103,7 @@ static void mark_list(const char *list, bool *seen)
 {
     unsigned long from, to;
     while (next_range(&list, &from, &to))
-        for (unsigned long cpu = from; cpu <= to && cpu < MOST_CPUS; cpu++)
+        for (unsigned long cpu = from; cpu <= to && cpu < CPUS_MAX; cpu++)
             seen[cpu] = true;
 }
 
@@ -134,7 +134,7 @@ static void read_index(const char *root, unsigned number, unsigned index, struct
         (strcmp(type, "Data") != 0 && strcmp(type, "Unified") != 0) ||
         !read_text(root, number, index, "size", size) || !parse_bytes(size, &cache.bytes))
         return;
-    cache.level = read_number(root, number, index, "level", MOST_LEVEL);
+    cache.level = read_number(root, number, index, "level", LEVEL_MAX);
     if (cache.level == 0 || cache.bytes == 0)
         return;
     cache.ways = read_number(root, number, index, "ways_of_associativity", 1U << 20);
@@ -147,7 +147,7 @@ static void read_index(const char *root, unsigned number, unsigned index, struct
         memcpy(cpu->alike, list, sizeof list);
     if (cache.bytes > cpu->last_bytes)
         cpu->last_bytes = cache.bytes;
-    insert(cpu->caches, &cpu->count, MOST_CACHES, &cache);
+    insert(cpu->caches, &cpu->count, CACHES_MAX, &cache);
 }
 
 /* Indices may have holes where a hypervisor hides some. */
@@ -156,7 +156,7 @@ static void read_cpu(const char *root, unsigned number, struct cpu *cpu)
     cpu->count = 0;
     cpu->first_bytes = cpu->last_bytes = 0;
     cpu->alike[0] = 0;
-    for (unsigned index = 0; index < MOST_INDICES; index++)
+    for (unsigned index = 0; index < INDICES_MAX; index++)
         read_index(root, number, index, cpu);
 }
 
@@ -182,7 +182,7 @@ static unsigned count_cpus(const char *root)
     text[got > 0 ? got : 0] = 0;
     for (const char *list = text; next_range(&list, &from, &to);)
         greatest = to > greatest ? to : greatest;
-    return greatest < MOST_CPUS ? (unsigned)greatest + 1 : MOST_CPUS;
+    return greatest < CPUS_MAX ? (unsigned)greatest + 1 : CPUS_MAX;
 }
 
 /* ---- machine ----------------------------------------------------------------------------- */
@@ -215,7 +215,7 @@ size_t machine_caches_by_cpuid(struct machine_cache *caches, size_t most)
 size_t machine_caches(const char *root, struct machine_cache *caches, size_t most)
 {
     size_t count = 0;
-    bool *seen = calloc(MOST_CPUS, sizeof *seen);
+    bool *seen = calloc(CPUS_MAX, sizeof *seen);
     struct cpu *cpus = calloc(2, sizeof *cpus);
     struct cpu *best = cpus, *other = cpus + 1;
     unsigned numbers = seen && cpus ? count_cpus(root) : 0;

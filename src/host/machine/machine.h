@@ -11,11 +11,11 @@
 
 /* As the kernel counts them, of the data path: data and unified caches. */
 struct machine_cache {
-    uint32_t level;      /* 1..9                            */
+    uint32_t level;      /* 1..9 */
     uint32_t ways;       /* 0: unknown or fully associative */
-    uint32_t line_bytes; /* 0: unknown                      */
+    uint32_t line_bytes; /* 0: unknown */
     uint32_t sharers;    /* logical CPUs that share it, >= 1 */
-    uint64_t bytes;      /* > 0                             */
+    uint64_t bytes;      /* > 0 */
 };
 
 /*

@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { REGISTERS = 4, SECONDS_AT_MOST = 5 };
+enum { REGISTERS = 4, SECONDS_MAX = 5 };
 
 static volatile sig_atomic_t traps;
 
@@ -52,7 +52,7 @@ static enum base_status in_child(bool (*work)(void *report, const void *input), 
         signal(SIGALRM, SIG_DFL);
         sigaction(SIGTRAP, &action, NULL);
         sigprocmask(SIG_SETMASK, &none, NULL);
-        alarm(SECONDS_AT_MOST); /* a hypervisor that loses timers must not hang us */
+        alarm(SECONDS_MAX); /* a hypervisor that loses timers must not hang us */
         bool good = work(report, input);
         _exit(good && write(ends[1], report, bytes) == (ssize_t)bytes ? 0 : 1);
     }

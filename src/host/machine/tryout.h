@@ -11,12 +11,12 @@
 #include "wire/wire.h"
 
 struct machine_watchpoints {
-    unsigned registers;     /* watchpoints that could be armed together and trapped, 0..4   */
-    unsigned armed;         /* could be armed; more than `registers`: they never fire       */
-    int refused;            /* errno of the first one refused before all four were armed    */
-    bool kernel_accesses;   /* read(2) and write(2) on watched bytes trap                   */
-    int kernel_refused;     /* errno why not; 0 with !kernel_accesses: armed, never fired    */
-    double arm_us, trap_us; /* mean cost of arming with disarming, and of one trap          */
+    unsigned registers;     /* watchpoints that could be armed together and trapped, 0..4 */
+    unsigned armed;         /* could be armed; more than `registers`: they never fire */
+    int refused;            /* errno of the first one refused before all four were armed */
+    bool kernel_accesses;   /* read(2) and write(2) on watched bytes trap */
+    int kernel_refused;     /* errno why not; 0 with !kernel_accesses: armed, never fired */
+    double arm_us, trap_us; /* mean cost of arming with disarming, and of one trap */
 };
 
 /*

@@ -29,8 +29,7 @@
  * first_touches; more for a forked child, which has its parent's. No stack distance exceeds it.
  * Overwrites `stack`, whose sum is that of `time`. Takes less than a millisecond.
  */
-void mrc_stack_from_time(const double *time, double first_touches, double locations,
-                           double *stack);
+void mrc_stack_from_time(const double *time, double first_touches, double locations, double *stack);
 
 /* The same with the expected number for every reuse and no spread (StatStack: Eklov and Hagersten,
    ISPASS 2010). Where the two differ much, the histogram hangs on the model's assumptions. */
@@ -42,8 +41,8 @@ void mrc_stack_expected(const double *time, double first_touches, double *stack)
  * above), asked as often as there are pairs.
  */
 struct mrc_curve {
-    double met[DISTANCE_BINS + 1];    /* M(low) of each bin                    */
-    double beyond[DISTANCE_BINS + 1]; /* P(distance >= low)                    */
+    double met[DISTANCE_BINS + 1];    /* M(low) of each bin */
+    double beyond[DISTANCE_BINS + 1]; /* P(distance >= low) */
     double equal[DISTANCE_BINS];      /* P(distance = t) for each t in the bin */
 };
 void mrc_curve_prepare(const double *time, double first_touches, struct mrc_curve *curve);
@@ -85,7 +84,7 @@ void mrc_stretch(const double *time, double from, double factor, double *scaled)
 struct mrc_band {
     double stack[3][DISTANCE_BINS]; /* by the model; pace low, as estimated, high */
     double first_touches[3];
-    double samples;                 /* effective number                           */
+    double samples; /* effective number */
 };
 
 /*
@@ -93,8 +92,8 @@ struct mrc_band {
  * whatever the pace is. low, high: the pace's interval over its estimate, low <= 1 <= high. samples: effective
  * number of samples behind the histogram.
  */
-void mrc_band_add(struct mrc_band *band, const double *time, double first_touches,
-                    double locations, double from, double low, double high, double samples);
+void mrc_band_add(struct mrc_band *band, const double *time, double first_touches, double locations,
+                  double from, double low, double high, double samples);
 
 struct mrc_ratio {
     double low, ratio, high; /* 0 <= low <= ratio <= high <= 1 */

@@ -13,7 +13,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, MOST_AT_ONCE = 64 };
+enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, AT_ONCE_MAX = 64 };
 
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
@@ -297,7 +297,7 @@ static bool share_origin(const struct profile *a, const struct profile *b)
         const struct profile_merged *origin = &b->merged[i];
         while (first < a->merged_count && a->merged[first].start_ns < origin->start_ns)
             first++;
-        for (size_t j = first; j < a->merged_count && j < first + MOST_AT_ONCE; j++)
+        for (size_t j = first; j < a->merged_count && j < first + AT_ONCE_MAX; j++)
             if (origin->start_ns && same_origin(&a->merged[j], origin))
                 return true;
     }

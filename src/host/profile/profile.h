@@ -28,7 +28,7 @@ enum { PROFILE_VERSION = 6, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 5
  * debug information makes several inlined frames of one: 2048 are eight for each of 256, four for each of
  * 512. `import` cuts what is deeper, so that a file with deeper ones is none that headroom wrote.
  */
-enum { PROFILE_MOST_DEPTH = 2048 };
+enum { PROFILE_DEPTH_MAX = 2048 };
 
 /* PROFILE_REUSE: counts of samples only, no pairs of waste. Since version 3. */
 enum profile_kind_id { PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD, PROFILE_REUSE, PROFILE_KINDS };
@@ -44,30 +44,30 @@ enum profile_detail {
 };
 
 struct profile_module {
-    const char *path; /* never NULL                                */
+    const char *path; /* never NULL */
     uint8_t build_id[PROFILE_BUILD_ID_BYTES];
-    uint32_t build_id_bytes; /* 0: none, or module not looked into        */
-    uint32_t detail;         /* enum profile_detail                       */
+    uint32_t build_id_bytes; /* 0: none, or module not looked into */
+    uint32_t detail;         /* enum profile_detail */
 };
 
 enum profile_frame_flags {
-    PROFILE_FRAME_INLINED = 1,    /* inlined into its parent context's frame                   */
-    PROFILE_FRAME_KERNEL = 2,     /* the kernel made the access, in the system call made here  */
-    PROFILE_FRAME_INCOMPLETE = 4, /* no code: outer callers are missing above this point       */
-    PROFILE_FRAME_IMPRECISE = 8,  /* function known, instruction not                           */
-    PROFILE_FRAME_CALL = 16,      /* the access is the return address that a call pushes       */
-    PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops       */
+    PROFILE_FRAME_INLINED = 1,    /* inlined into its parent context's frame */
+    PROFILE_FRAME_KERNEL = 2,     /* the kernel made the access, in the system call made here */
+    PROFILE_FRAME_INCOMPLETE = 4, /* no code: outer callers are missing above this point */
+    PROFILE_FRAME_IMPRECISE = 8,  /* function known, instruction not */
+    PROFILE_FRAME_CALL = 16,      /* the access is the return address that a call pushes */
+    PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops */
 };
 
 struct profile_frame {
-    const char *function; /* NULL: unknown                                    */
-    const char *file;     /* NULL: unknown                                    */
+    const char *function; /* NULL: unknown */
+    const char *file;     /* NULL: unknown */
     uint64_t address;     /* ELF virtual address in module (leaf: the instruction; caller: the
-                             return address), absolute if module is 0         */
-    uint32_t module;      /* id; 0: none                                      */
-    uint32_t line;        /* 0: unknown                                       */
-    uint32_t column;      /* 0: unknown                                       */
-    uint32_t flags;       /* enum profile_frame_flags                         */
+                             return address), absolute if module is 0 */
+    uint32_t module;      /* id; 0: none */
+    uint32_t line;        /* 0: unknown */
+    uint32_t column;      /* 0: unknown */
+    uint32_t flags;       /* enum profile_frame_flags */
 };
 
 struct profile_context {
@@ -78,15 +78,15 @@ struct profile_context {
    exact engine bytes: then squares, samples and traps are 0, but for kernel_traps, which is 1 if the
    second access is the kernel's. */
 struct profile_pair {
-    uint32_t kind;          /* enum profile_kind_id                                       */
-    uint32_t first, second; /* context ids: where watched, where touched again            */
+    uint32_t kind;          /* enum profile_kind_id */
+    uint32_t first, second; /* context ids: where watched, where touched again */
     double waste_bytes, use_bytes;
-    double waste_squares, use_squares; /* Σ of the squared weights of single traps        */
-    double samples;                    /* samples the traps stand for                     */
+    double waste_squares, use_squares; /* Σ of the squared weights of single traps */
+    double samples;                    /* samples the traps stand for */
     uint64_t waste_traps, use_traps;
-    uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf        */
-    uint64_t likely_traps; /* second instruction is likely, not certain                   */
-    uint64_t float_traps;  /* compared with the floating-point tolerance                  */
+    uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf */
+    uint64_t likely_traps; /* second instruction is likely, not certain */
+    uint64_t float_traps;  /* compared with the floating-point tolerance */
 };
 
 /* Samples taken in a context, whether watched or not. */
@@ -106,7 +106,7 @@ struct profile_kind {
 
 struct profile_drop {
     const char *reason;  /* "kernel", "no_access", ... */
-    const char *meaning; /* for people                 */
+    const char *meaning; /* for people */
     uint64_t count;
 };
 
@@ -136,13 +136,13 @@ struct profile_text {
 
 /* What the exact engine counted in one process image. Since version 2. */
 struct profile_exact {
-    uint32_t process, threads;      /* process: id as in profile_process; ascending      */
-    uint64_t loads, stores;         /* accesses by the program                           */
+    uint32_t process, threads; /* process: id as in profile_process; ascending */
+    uint64_t loads, stores;    /* accesses by the program */
     uint64_t load_bytes, store_bytes;
     uint64_t fresh_load_bytes, fresh_store_bytes; /* of these: no former access is known */
     uint64_t kernel_load_bytes, kernel_store_bytes;
-    uint64_t ids, contexts;         /* accesses in their contexts, calling contexts      */
-    uint64_t instructions;          /* 0: not counted                                    */
+    uint64_t ids, contexts; /* accesses in their contexts, calling contexts */
+    uint64_t instructions;  /* 0: not counted */
 };
 
 /*
@@ -152,14 +152,14 @@ struct profile_exact {
  * effective number: late traps stand for many, so it is what intervals have to go by.
  */
 struct profile_reuse {
-    uint32_t process;               /* ascending                                         */
-    uint32_t unit_bytes;            /* of a location; a power of two, the same in all    */
-    uint32_t stack;                 /* 1: stack distances were taken                     */
-    double accesses;                /* touches of locations                              */
-    double reuses;                  /* of these, of a location touched before            */
-    double locations;               /* different ones                                    */
-    double never_reused;            /* of these, touched once                            */
-    double share_first, share_last; /* of the locations kept, (0, 1]                     */
+    uint32_t process;               /* ascending */
+    uint32_t unit_bytes;            /* of a location; a power of two, the same in all */
+    uint32_t stack;                 /* 1: stack distances were taken */
+    double accesses;                /* touches of locations */
+    double reuses;                  /* of these, of a location touched before */
+    double locations;               /* different ones */
+    double never_reused;            /* of these, touched once */
+    double share_first, share_last; /* of the locations kept, (0, 1] */
     uint64_t kept_accesses, kept_locations;
 };
 
@@ -177,10 +177,10 @@ struct profile_bin {
 
 /* Reuses by (context of the use, context of the reuse). Since version 2. */
 struct profile_reuse_pair {
-    uint32_t use, reuse;          /* context ids                          */
-    uint64_t count;               /* seen                                 */
-    double weight;                /* they stand for                       */
-    double time, time_squares;    /* Σ weight × distance, × distance²     */
+    uint32_t use, reuse;       /* context ids */
+    uint64_t count;            /* seen */
+    double weight;             /* they stand for */
+    double time, time_squares; /* Σ weight × distance, × distance² */
     double stack, stack_squares;
 };
 
@@ -190,20 +190,20 @@ struct profile_reuse_pair {
  * accesses_per_ns, but for the short ones, which were seen by looking ahead. Since version 3.
  */
 struct profile_pace {
-    uint32_t process;       /* ascending; has a row in `reuses`                                   */
-    double accesses_per_ns; /* > 0                                                                */
-    double low, high;       /* interval meant to hold the truth for nine programs of ten          */
-    double trap_ns;         /* what one trap adds to a measured time; taken off already           */
-    double floor_ns;        /* times below cannot be told apart                                   */
-    const char *calibration; /* how accesses_per_ns was found, for people; never NULL             */
+    uint32_t process;        /* ascending; has a row in `reuses` */
+    double accesses_per_ns;  /* > 0 */
+    double low, high;        /* interval meant to hold the truth for nine programs of ten */
+    double trap_ns;          /* what one trap adds to a measured time; taken off already */
+    double floor_ns;         /* times below cannot be told apart */
+    const char *calibration; /* how accesses_per_ns was found, for people; never NULL */
 };
 
 /* A cache of the machine on which the recording was made, smallest first. Since version 3. */
 struct profile_cache {
     uint32_t level;
-    uint32_t ways;       /* 0: unknown or fully associative */
+    uint32_t ways; /* 0: unknown or fully associative */
     uint32_t line_bytes;
-    uint32_t sharers;    /* logical CPUs that share it      */
+    uint32_t sharers; /* logical CPUs that share it */
     uint64_t bytes;
 };
 
@@ -217,12 +217,12 @@ struct profile_what_if {
 
 /* A natural loop in the code, id = index from 1; id 0 is none. Since version 3. */
 struct profile_loop {
-    uint32_t parent;   /* the loop around it in the same function, < own id; 0: outermost */
+    uint32_t parent; /* the loop around it in the same function, < own id; 0: outermost */
     uint32_t module;
-    uint64_t address;  /* of its head: ELF virtual address */
+    uint64_t address;     /* of its head: ELF virtual address */
     const char *function; /* in which its head lies in the source, perhaps inlined; NULL: unknown */
-    const char *file;  /* of the head; NULL: unknown */
-    uint32_t line;     /* 0: unknown */
+    const char *file;     /* of the head; NULL: unknown */
+    uint32_t line;        /* 0: unknown */
 };
 
 /* The innermost loop around a frame's instruction; frames without a row: none, or unknown. Since version 3. */
@@ -231,20 +231,20 @@ struct profile_frame_loop {
 };
 
 enum profile_path_modes { /* same values as enum instrumented_modes */
-    PROFILE_PATHS = 1,
-    PROFILE_CONTEXTS = 2,
-    PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
-    PROFILE_CYCLES = 8,
-    PROFILE_COUNT = 16,
-    PROFILE_PMU = 32,
-    PROFILE_PATH_MODES = 63,
+                          PROFILE_PATHS = 1,
+                          PROFILE_CONTEXTS = 2,
+                          PROFILE_CALL_SITES = 4, /* contexts distinguish call sites */
+                          PROFILE_CYCLES = 8,
+                          PROFILE_COUNT = 16,
+                          PROFILE_PMU = 32,
+                          PROFILE_PATH_MODES = 63,
 };
 
-enum profile_path_table { /* same values as enum instrumented_table */
-    PROFILE_TABLE_NONE,   /* nothing was counted                */
-    PROFILE_TABLE_ARRAY,
-    PROFILE_TABLE_HASH,   /* many potential paths               */
-    PROFILE_TABLES
+enum profile_path_table {                     /* same values as enum instrumented_table */
+                          PROFILE_TABLE_NONE, /* nothing was counted */
+                          PROFILE_TABLE_ARRAY,
+                          PROFILE_TABLE_HASH, /* many potential paths */
+                          PROFILE_TABLES
 };
 
 /* Beginning of enum instrumented_reason; larger numbers: not instrumented, and `why` tells. */
@@ -255,56 +255,59 @@ enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_P
  * id = index from 1; id 0 is none.
  */
 struct profile_path_function {
-    const char *function; /* NULL: unknown                                                   */
-    const char *file;     /* of its entry; NULL: unknown                                     */
-    uint64_t address;     /* of its entry: ELF virtual address in module                     */
+    const char *function; /* NULL: unknown */
+    const char *file;     /* of its entry; NULL: unknown */
+    uint64_t address;     /* of its entry: ELF virtual address in module */
     uint32_t module;
-    uint32_t line;        /* 0: unknown                                                      */
-    uint32_t table_kind;  /* enum profile_path_table                                         */
-    uint32_t reason;      /* enum profile_path_reason                                        */
-    const char *why;      /* the reason for people, a clause; NULL only if whole             */
+    uint32_t line;       /* 0: unknown */
+    uint32_t table_kind; /* enum profile_path_table */
+    uint32_t reason;     /* enum profile_path_reason */
+    const char *why;     /* the reason for people, a clause; NULL only if whole */
     uint32_t blocks, call_sites, inline_assembly;
-    uint64_t potential;   /* number of potential paths before any were truncated; 0: not known, or
-                             more than INT64_MAX                                             */
-    double potential_log2; /* its logarithm to base 2, whether known or not                  */
+    uint64_t potential;    /* number of potential paths before any were truncated; 0: not known, or
+                             more than INT64_MAX */
+    double potential_log2; /* its logarithm to base 2, whether known or not */
 };
 
 /* Blocks of these functions that some executed path runs through; id = index, by function, block. */
 struct profile_path_block {
-    uint32_t function; /* id                                                                 */
-    uint32_t block;    /* number within the function                                         */
-    uint64_t address;  /* of its first instruction                                           */
+    uint32_t function; /* id */
+    uint32_t block;    /* number within the function */
+    uint64_t address;  /* of its first instruction */
     uint32_t instructions, loads, stores;
-    uint32_t first_line, lines; /* path_lines[first_line ...]: its lines in order of addresses, may be
-                                   none; the blocks' lines follow one another without gaps   */
+    /* path_lines[first_line ...]: its lines in order of addresses, may be
+       none; the blocks' lines follow one another without gaps */
+    uint32_t first_line, lines;
 };
 
 /* Lines of blocks; neighbours in a block differ. */
 struct profile_path_line {
-    const char *file;     /* NULL: unknown                                                   */
-    const char *function; /* from which it was inlined; NULL: it is the function's own       */
-    uint32_t line;        /* 0: unknown                                                      */
+    const char *file;     /* NULL: unknown */
+    const char *function; /* from which it was inlined; NULL: it is the function's own */
+    uint32_t line;        /* 0: unknown */
 };
 
-enum profile_path_flags { /* same values as enum numbering_ends */
-    PROFILE_PATH_FROM_ROOT = 1, /* begins at a landing pad                                   */
-    PROFILE_PATH_FROM_CUT = 2,  /* begins where a back edge leads                            */
-    PROFILE_PATH_TO_CUT = 4,    /* ends at a back edge, else leaves the function             */
+enum profile_path_flags {                             /* same values as enum numbering_ends */
+                          PROFILE_PATH_FROM_ROOT = 1, /* begins at a landing pad */
+                          PROFILE_PATH_FROM_CUT = 2,  /* begins where a back edge leads */
+                          PROFILE_PATH_TO_CUT =
+                              4, /* ends at a back edge, else leaves the function */
 };
 
 /* One executed path, summed over threads, processes and contexts. id = index, by function, number. */
 struct profile_path {
     uint32_t function;
-    uint32_t flags;       /* enum profile_path_flags                                         */
-    uint64_t number;      /* unique in the function                                          */
-    uint64_t count;       /* > 0                                                             */
-    uint64_t instructions, loads, stores; /* count times what one execution does             */
-    double cycles;        /* own, without callees; negative: not measured                    */
-    uint64_t measured;    /* executions that the cycles of all were reckoned from            */
-    double misses;        /* simulated misses of the first-level data cache; negative: not measured */
-    double events;        /* of the pmu metric; negative: not measured                       */
-    uint32_t first_step, steps; /* path_steps[first_step ...]: its blocks in order, at least one; the
-                                   paths' steps follow one another without gaps              */
+    uint32_t flags;                       /* enum profile_path_flags */
+    uint64_t number;                      /* unique in the function */
+    uint64_t count;                       /* > 0 */
+    uint64_t instructions, loads, stores; /* count times what one execution does */
+    double cycles;                        /* own, without callees; negative: not measured */
+    uint64_t measured;                    /* executions that the cycles of all were reckoned from */
+    double misses; /* simulated misses of the first-level data cache; negative: not measured */
+    double events; /* of the pmu metric; negative: not measured */
+    /* path_steps[first_step ...]: its blocks in order, at least one; the
+       paths' steps follow one another without gaps */
+    uint32_t first_step, steps;
 };
 
 struct profile_path_step {
@@ -315,16 +318,17 @@ struct profile_path_step {
    children. Each thread of the program has a tree; here equal contexts of all threads are one. */
 struct profile_vertex {
     uint32_t parent;
-    uint32_t function;   /* id in path_functions; 0: a root for a thread or a signal handler */
-    uint32_t site;       /* call site in the parent's function from 0; UINT32_MAX: not distinguished, unknown */
-    uint32_t site_line;  /* 0: unknown                                                       */
-    uint64_t count;      /* activations                                                      */
-    uint64_t bytes;      /* of its record in the program, the largest if there were several  */
-    uint64_t call_sites; /* in the function                                                  */
+    uint32_t function; /* id in path_functions; 0: a root for a thread or a signal handler */
+    /* call site in the parent's function from 0; UINT32_MAX: not distinguished, unknown */
+    uint32_t site;
+    uint32_t site_line;  /* 0: unknown */
+    uint64_t count;      /* activations */
+    uint64_t bytes;      /* of its record in the program, the largest if there were several */
+    uint64_t call_sites; /* in the function */
     uint64_t call_sites_used, call_sites_one_path; /* of these: called something here; reached by
-                            one executed path only, known with paths                         */
-    double instructions, cycles, misses; /* own; negative: not measured                      */
-    uint64_t measured;   /* activations, or paths of them, that cycles were reckoned from    */
+                            one executed path only, known with paths */
+    double instructions, cycles, misses;           /* own; negative: not measured */
+    uint64_t measured; /* activations, or paths of them, that cycles were reckoned from */
 };
 
 /* Path counts by context: which vertex executed which path (ids) how often. By vertex, path. */
@@ -335,113 +339,113 @@ struct profile_vertex_path {
 
 /* How the counting was done and what it cost. At most one row. */
 struct profile_path_run {
-    uint32_t modes;          /* enum profile_path_modes                                      */
-    uint64_t cache_bytes;    /* geometry of the simulated cache; 0: none                     */
+    uint32_t modes;       /* enum profile_path_modes */
+    uint64_t cache_bytes; /* geometry of the simulated cache; 0: none */
     uint32_t cache_ways, cache_line;
-    double cycles_per_read;  /* taken off each execution of a path; 0: not measured          */
-    double cycles_per_ns;    /* 0: not known                                                 */
-    uint64_t lost_pieces;    /* of recording memory that could not be had                    */
-    const char *event;       /* pmu metric; NULL: none                                       */
+    double cycles_per_read; /* taken off each execution of a path; 0: not measured */
+    double cycles_per_ns;   /* 0: not known */
+    uint64_t lost_pieces;   /* of recording memory that could not be had */
+    const char *event;      /* pmu metric; NULL: none */
 };
 
 /* ---- blocks: `headroom interference`, since version 5 ----------------------------------------- */
 
 /* A hooked function, or a marker. id = index from 1; id 0 is none. */
 struct profile_block_function {
-    const char *function; /* never NULL                                                       */
-    const char *file;     /* of its entry; NULL: unknown                                      */
-    uint32_t line;        /* 0: unknown                                                       */
+    const char *function; /* never NULL */
+    const char *file;     /* of its entry; NULL: unknown */
+    uint32_t line;        /* 0: unknown */
     uint32_t module;
-    uint64_t address; /* of its entry: ELF virtual address in module; 0: not known        */
-    uint32_t class;   /* enum spans_class (wire/spans.h)                                */
-    uint32_t entry;   /* enum spans_entry: how it was hooked                             */
-    uint32_t key;     /* enum spans_key                                                  */
+    uint64_t address; /* of its entry: ELF virtual address in module; 0: not known */
+    uint32_t class;   /* enum spans_class (wire/spans.h) */
+    uint32_t entry;   /* enum spans_entry: how it was hooked */
+    uint32_t key;     /* enum spans_key */
     uint32_t key_argument;
-    uint32_t every; /* one execution in so many was recorded, at least; 0: none was     */
+    uint32_t every; /* one execution in so many was recorded, at least; 0: none was */
 };
 
 /* What one thread after the other did in one stretch of memory: sums go on when a thread ended and
    another took it over. id = index. */
 struct profile_block_thread {
-    uint32_t process;       /* id as in profile_process                                         */
-    uint32_t tid;           /* 0: not known, or of several                                      */
-    const char *name;       /* NULL: not known                                                  */
-    uint32_t owners;        /* threads                                                          */
-    uint32_t highest_every; /* it recorded one execution in so many, at the most              */
+    uint32_t process;       /* id as in profile_process */
+    uint32_t tid;           /* 0: not known, or of several */
+    const char *name;       /* NULL: not known */
+    uint32_t owners;        /* threads */
+    uint32_t highest_every; /* it recorded one execution in so many, at the most */
     double duration_ns;
-    double cost_ns; /* estimated, of recording                                          */
-    double preempted_ns, asleep_ns; /* whole thread                                           */
+    double cost_ns;                 /* estimated, of recording */
+    double preempted_ns, asleep_ns; /* whole thread */
     uint64_t preemptions, sleeps;
-    uint64_t events;        /* executions recorded                                              */
-    uint64_t skipped;       /* executions let pass                                              */
-    uint64_t unhooked;      /* executions not seen for want of room                             */
-    uint64_t switches_lost; /* context switches overwritten before they were read             */
+    uint64_t events;        /* executions recorded */
+    uint64_t skipped;       /* executions let pass */
+    uint64_t unhooked;      /* executions not seen for want of room */
+    uint64_t switches_lost; /* context switches overwritten before they were read */
 };
 
 /* A block, all threads and processes together. id = index; its rows in the tables below follow one
    another. Times of executions are without preemption. */
 struct profile_block {
-    uint32_t function; /* id in block_functions; 0 if a sequence                           */
-    uint32_t flags;    /* enum spans_flags                                                */
+    uint32_t function; /* id in block_functions; 0 if a sequence */
+    uint32_t flags;    /* enum spans_flags */
     uint64_t key, shape;
     double max_ns;
-    double first_ns, last_ns; /* of its executions, from the beginning of the recording       */
+    double first_ns, last_ns; /* of its executions, from the beginning of the recording */
     uint64_t preemptions, sleeps;
 };
 
-enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE                              */
+enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE */
 
-struct profile_block_part { /* by block, thread                                              */
+struct profile_block_part { /* by block, thread */
     uint32_t block, thread;
-    uint64_t count, recorded; /* recorded <= count                                            */
-    double sum_ns, min_ns, within_ns, preempted_ns, asleep_ns; /* of the recorded             */
+    uint64_t count, recorded;                                  /* recorded <= count */
+    double sum_ns, min_ns, within_ns, preempted_ns, asleep_ns; /* of the recorded */
 };
 
-struct profile_block_bin { /* executions with low <= duration < high; by block, low           */
+struct profile_block_bin { /* executions with low <= duration < high; by block, low */
     uint32_t block;
     double low_ns, high_ns;
     uint64_t count;
 };
 
-struct profile_block_child { /* what it called, in order; by block                           */
+struct profile_block_child { /* what it called, in order; by block */
     uint32_t block, function;
     uint32_t times;
     uint64_t shape;
 };
 
-struct profile_block_stack { /* where it was called, by block                                */
+struct profile_block_stack { /* where it was called, by block */
     uint32_t block, context;
     uint64_t taken;
     double lost_ns;
 };
 
-struct profile_block_holder { /* who had the lock, by block; context 0: not known            */
+struct profile_block_holder { /* who had the lock, by block; context 0: not known */
     uint32_t block, context;
     uint64_t times;
     double waited_ns;
 };
 
-struct profile_block_sample { /* an execution, by block                                      */
-    uint32_t block, weight;   /* weight: executions it stands for                            */
+struct profile_block_sample { /* an execution, by block */
+    uint32_t block, weight;   /* weight: executions it stands for */
     double ns;
     uint64_t argument0, argument1, argument2, result;
 };
 
-struct profile_block_skip { /* functions that were to be hooked and are not                   */
-    const char *function;   /* never NULL                                                    */
-    const char *module;     /* path; NULL: not known                                         */
-    const char *why;        /* a clause, never NULL                                          */
+struct profile_block_skip { /* functions that were to be hooked and are not */
+    const char *function;   /* never NULL */
+    const char *module;     /* path; NULL: not known */
+    const char *why;        /* a clause, never NULL */
 };
 
 /* How it was recorded. At most one row. */
 struct profile_block_run {
-    double ns_per_tick; /* of the time stamp counter                                      */
-    double step_ns;     /* least difference that it shows                                 */
-    double wall_ns;     /* from before the program began to after it ended                */
-    uint32_t stack_period, switches, automatic; /* as in struct spans_region                 */
-    uint64_t lost_pieces; /* of memory that could not be had                                */
-    uint64_t no_switches; /* threads whose context switches could not be watched            */
-    uint64_t no_areas;    /* modules near which there was no room for code                  */
+    double ns_per_tick; /* of the time stamp counter */
+    double step_ns;     /* least difference that it shows */
+    double wall_ns;     /* from before the program began to after it ended */
+    uint32_t stack_period, switches, automatic; /* as in struct spans_region */
+    uint64_t lost_pieces;                       /* of memory that could not be had */
+    uint64_t no_switches; /* threads whose context switches could not be watched */
+    uint64_t no_areas;    /* modules near which there was no room for code */
 };
 
 /*
@@ -451,31 +455,31 @@ struct profile_block_run {
  */
 struct profile_merged {
     const char *file;    /* the recording's profile, as it was named when merging; never NULL */
-    const char *host;    /* NULL: unknown                                                     */
-    const char *command; /* in one text; NULL: unknown                                        */
-    uint64_t start_ns;   /* CLOCK_REALTIME; 0: unknown                                        */
-    int64_t exit_code, exit_signal; /* -1: none                                               */
+    const char *host;    /* NULL: unknown */
+    const char *command; /* in one text; NULL: unknown */
+    uint64_t start_ns;   /* CLOCK_REALTIME; 0: unknown */
+    int64_t exit_code, exit_signal; /* -1: none */
     uint32_t processes;
 };
 
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
-    const char *engine;              /* "live", "exact", "built"                  */
-    const char *source;              /* "pmu", "clock", "count"; NULL             */
-    const char *weighting;           /* "accesses", "cpu-time", "time"            */
-    const char *version;             /* of the headroom that wrote the profile    */
-    const char *host, *kernel, *cpu; /* NULL: unknown                   */
-    int64_t exit_code, exit_signal;  /* -1: none                        */
-    double wall_s, cpu_s;            /* negative: unknown               */
+    const char *engine;              /* "live", "exact", "built" */
+    const char *source;              /* "pmu", "clock", "count"; NULL */
+    const char *weighting;           /* "accesses", "cpu-time", "time" */
+    const char *version;             /* of the headroom that wrote the profile */
+    const char *host, *kernel, *cpu; /* NULL: unknown */
+    int64_t exit_code, exit_signal;  /* -1: none */
+    double wall_s, cpu_s;            /* negative: unknown */
     double fp_tolerance;
-    uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown                 */
-    uint64_t interval_ns; /* clock: mean CPU time between samples; 0    */
-    uint64_t period;      /* pmu, count: accesses between samples; 0    */
+    uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown */
+    uint64_t interval_ns; /* clock: mean CPU time between samples; 0 */
+    uint64_t period;      /* pmu, count: accesses between samples; 0 */
     uint64_t registers, watch_kernel;
     uint64_t processes, threads;
-    uint64_t attempted, stored; /* attempted = stored + Σ drops.count   */
+    uint64_t attempted, stored; /* attempted = stored + Σ drops.count */
     uint64_t corrupt_records, lost_threads, lost_processes;
-    uint64_t handler_ns; /* CPU time spent observing                    */
+    uint64_t handler_ns; /* CPU time spent observing */
 };
 
 /* list, item type; in the order of the tables in the file, which schema.c declares */
@@ -530,7 +534,7 @@ struct profile {
     PROFILE_LISTS(PROFILE_MEMBER)
 #undef PROFILE_MEMBER
     struct util_strings *strings; /* profile_keep */
-    uint64_t file_bytes; /* of the files that it was read from, all together; 0: of none */
+    uint64_t file_bytes;          /* of the files that it was read from, all together; 0: of none */
 };
 
 /* An empty profile, or NULL without memory. profile_free(NULL) does nothing. */
@@ -580,7 +584,7 @@ enum base_status profile_write(const struct profile *profile, const char *path, 
 
 /*
  * Reads a profile whole. BASE_NOT_FOUND, BASE_DENIED, BASE_IO; BASE_MALFORMED: not
- * a profile, or damaged; BASE_TOO_NEW; BASE_TOO_LARGE: contexts deeper than PROFILE_MOST_DEPTH.
+ * a profile, or damaged; BASE_TOO_NEW; BASE_TOO_LARGE: contexts deeper than PROFILE_DEPTH_MAX.
  * error: one sentence.
  */
 enum base_status profile_read(const char *path, struct profile **profile, char *error,

@@ -426,8 +426,8 @@ static bool check_depth(struct reader *reader)
 {
     uint32_t depth = profile_depth(reader->profile);
     reader->out_of_memory |= depth == UINT32_MAX;
-    reader->too_deep = depth != UINT32_MAX && depth > PROFILE_MOST_DEPTH;
-    return depth <= PROFILE_MOST_DEPTH;
+    reader->too_deep = depth != UINT32_MAX && depth > PROFILE_DEPTH_MAX;
+    return depth <= PROFILE_DEPTH_MAX;
 }
 
 static bool read_database(struct reader *reader, const char *path)
@@ -451,7 +451,7 @@ static enum base_status fail_read(const struct reader *reader, const char *path,
         snprintf(error, error_bytes,
                  "cannot read '%s': its calling contexts are more than %d frames deep, deeper than "
                  "those of any recording.",
-                 path, PROFILE_MOST_DEPTH);
+                 path, PROFILE_DEPTH_MAX);
         return BASE_TOO_LARGE;
     }
     if (reader->out_of_memory || reader->trouble[0]) {

@@ -24,7 +24,7 @@ static const struct check_settings *own(const struct settings *settings)
     return (const void *)settings->own;
 }
 
-enum { CHECK_FAILED = 1, CHECK_OVER = 3, CHECK_NOT_COMPARABLE = 4, MOST_SUPPRESSIONS = 1 << 24 };
+enum { CHECK_FAILED = 1, CHECK_OVER = 3, CHECK_NOT_COMPARABLE = 4, SUPPRESSIONS_MAX = 1 << 24 };
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
@@ -47,7 +47,7 @@ static char *read_text(const char *path, char *error, size_t error_bytes)
     } else if (got < 0) {
         free(text);
         text = strdup("");
-    } else if (got > MOST_SUPPRESSIONS || fgetc(file) != EOF) {
+    } else if (got > SUPPRESSIONS_MAX || fgetc(file) != EOF) {
         snprintf(error, error_bytes,
                  "'%s' is not a suppressions file: it is too large, or not text.", path);
         free(text);

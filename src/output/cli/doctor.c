@@ -18,7 +18,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { CHECKS_AT_MOST = 24, TRAPS_TIMED = 200, ALL_REGISTERS = 4 };
+enum { CHECKS_MAX = 24, TRAPS_TIMED = 200, ALL_REGISTERS = 4 };
 
 enum state {
     STATE_OK,
@@ -34,7 +34,7 @@ struct check {
 };
 
 struct examination {
-    struct check checks[CHECKS_AT_MOST];
+    struct check checks[CHECKS_MAX];
     size_t count;
     struct machine_watchpoints watchpoints;
     char agent[WIRE_PATH_BYTES]; /* empty: not found */

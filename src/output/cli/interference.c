@@ -22,7 +22,7 @@ static const struct interference_settings *own(const struct settings *settings)
     return (const void *)settings->own;
 }
 
-enum { PATTERNS_AT_MOST = 256 };
+enum { PATTERNS_MAX = 256 };
 
 struct timed {
     struct recording recording;
@@ -30,7 +30,7 @@ struct timed {
     struct launch_spans_result spans;
     bool keep;      /* the raw log */
     char *patterns; /* copy of --functions, cut at its commas */
-    const char *functions[PATTERNS_AT_MOST];
+    const char *functions[PATTERNS_MAX];
     char sampling_text[192], patching_text[192], more_text[128];
 };
 
@@ -63,9 +63,8 @@ static int split_functions(struct timed *timed)
         end = *end ? (*end = 0, end + 1) : NULL;
         if (!*at)
             continue;
-        if (count == PATTERNS_AT_MOST)
-            return say_usage("interference", "--functions takes %d patterns at most",
-                             PATTERNS_AT_MOST);
+        if (count == PATTERNS_MAX)
+            return say_usage("interference", "--functions takes %d patterns at most", PATTERNS_MAX);
         timed->functions[count++] = at;
     }
     if (text && count == 0)

@@ -34,7 +34,7 @@ enum { OUTPUT_FACTOR = 512, OUTPUT_FLOOR = 64 << 20 };
  * of CPU time a MiB when it is counted and then written. The rest is for slow machines, and for
  * processors that work for others as well.
  */
-enum { TIME_FLOOR_S = 60, TIME_S_A_MIB = 10, MOST_TIME_S = 1 << 30 };
+enum { TIME_FLOOR_S = 60, TIME_S_A_MIB = 10, TIME_S_MAX = 1 << 30 };
 
 /* Of what is written, until it is known whether all of it may be: what is larger is written twice.
  */
@@ -97,7 +97,7 @@ unsigned time_limit_seconds(int count, const char *const *paths)
     for (int i = 0; i < count; i++)
         if (paths[i] && stat(paths[i], &info) == 0 && S_ISREG(info.st_mode))
             seconds += ((uint64_t)info.st_size >> 20) * TIME_S_A_MIB;
-    return seconds < MOST_TIME_S ? (unsigned)seconds : MOST_TIME_S;
+    return seconds < TIME_S_MAX ? (unsigned)seconds : TIME_S_MAX;
 }
 
 void time_limit_start(unsigned seconds)

@@ -13,7 +13,7 @@
 #include <strings.h>
 
 /* getopt codes of long options: above every letter. */
-enum { CODE_BASE = 1000, OPTIONS_AT_MOST = 48 };
+enum { CODE_BASE = 1000, OPTIONS_MAX = 48 };
 
 size_t options_count(const struct option_spec *options)
 {
@@ -207,9 +207,9 @@ static bool take_cache(const struct place *place, const char *text)
         return bad_value(place, text, "a size, as in 2M, or a size and ways, as in 32K,8");
     if (!cache_shape_valid(&shape))
         return bad_value(place, text, "a multiple of 64 bytes times ways, up to 64G");
-    if (settings->caches_count == CACHE_MOST) {
+    if (settings->caches_count == CACHE_MAX) {
         snprintf(place->error, place->error_bytes, "--%s can be given %d times at most",
-                 place->spec->name, (int)CACHE_MOST);
+                 place->spec->name, (int)CACHE_MAX);
         return false;
     }
     settings->caches[settings->caches_count++] = shape;
@@ -250,8 +250,8 @@ static bool take(const struct place *place, const char *text)
 /* ---- syntax ----------------------------------------------------------------------------- */
 
 struct syntax {
-    struct option long_options[OPTIONS_AT_MOST + 1];
-    char letters[2 * OPTIONS_AT_MOST + 3];
+    struct option long_options[OPTIONS_MAX + 1];
+    char letters[2 * OPTIONS_MAX + 3];
 };
 
 static void make_syntax(const struct option_spec *options, struct syntax *syntax)
@@ -260,7 +260,7 @@ static void make_syntax(const struct option_spec *options, struct syntax *syntax
     memset(syntax, 0, sizeof *syntax);
     syntax->letters[used++] = '+'; /* stop at the first non-option */
     syntax->letters[used++] = ':'; /* tell missing values from unknown options */
-    for (size_t i = 0; options[i].name && i < OPTIONS_AT_MOST; i++) {
+    for (size_t i = 0; options[i].name && i < OPTIONS_MAX; i++) {
         bool valued = options[i].type != OPTION_FLAG;
         syntax->long_options[i] = (struct option){
             options[i].name, valued ? required_argument : no_argument, NULL, CODE_BASE + (int)i};

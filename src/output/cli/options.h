@@ -14,41 +14,41 @@
 #include <stdio.h>
 
 enum option_type {
-    OPTION_FLAG,      /* int: set to `value`                           */
-    OPTION_NUMBER,    /* uint64_t in low..high                         */
-    OPTION_REAL,      /* double in low..high; "1%" is 0.01             */
+    OPTION_FLAG,      /* int: set to `value` */
+    OPTION_NUMBER,    /* uint64_t in low..high */
+    OPTION_REAL,      /* double in low..high; "1%" is 0.01 */
     OPTION_TEXT,      /* const char *                                  */
-    OPTION_FILE,      /* const char *: a file to read or write         */
+    OPTION_FILE,      /* const char *: a file to read or write */
     OPTION_DIRECTORY, /* const char *                                  */
-    OPTION_PROFILE,   /* const char *: a profile to read               */
-    OPTION_CHOICE,    /* int: index of one of `choices`                */
-    OPTION_LIST,      /* one more of a struct option_list              */
-    OPTION_CACHE,     /* one more of settings' caches: "SIZE[,WAYS]"   */
+    OPTION_PROFILE,   /* const char *: a profile to read */
+    OPTION_CHOICE,    /* int: index of one of `choices` */
+    OPTION_LIST,      /* one more of a struct option_list */
+    OPTION_CACHE,     /* one more of settings' caches: "SIZE[,WAYS]" */
     OPTION_SET,       /* unsigned: bit mask of comma-separated choices */
 };
 
 /* What a verb's operands are: how shells complete them, and whether options may follow them. */
 enum operand_kind {
     OPERANDS_NONE,
-    OPERANDS_COMMAND,    /* a program to observe and its arguments      */
-    OPERANDS_COMPILER,   /* a compiler, if any, and its arguments       */
-    OPERANDS_PROFILES,   /* files; options may stand behind them        */
+    OPERANDS_COMMAND,    /* a program to observe and its arguments */
+    OPERANDS_COMPILER,   /* a compiler, if any, and its arguments */
+    OPERANDS_PROFILES,   /* files; options may stand behind them */
     OPERANDS_RECORDINGS, /* the same: profiles and raw logs left behind */
-    OPERANDS_VERB,       /* the name of a verb                          */
+    OPERANDS_VERB,       /* the name of a verb */
 };
 
 enum option_engine { ENGINE_ANY, ENGINE_LIVE, ENGINE_EXACT }; /* with which an option makes sense */
 
 struct option_spec {
-    const char *name; /* NULL ends a table                             */
-    char letter;      /* 0: long form only                             */
+    const char *name; /* NULL ends a table */
+    char letter;      /* 0: long form only */
     enum option_type type;
-    size_t offset; /* of the target in struct settings              */
+    size_t offset; /* of the target in struct settings */
     int value;
     double low, high;
-    const char *const *choices; /* NULL-terminated                     */
-    const char *argument;       /* its name in the help                */
-    const char *help;           /* NULL: hidden                        */
+    const char *const *choices; /* NULL-terminated */
+    const char *argument;       /* its name in the help */
+    const char *help;           /* NULL: hidden */
     enum option_engine engine;
 };
 
@@ -76,7 +76,7 @@ struct settings {
     int modules, no_cache, no_contexts; /* paths under the exact engine */
     uint64_t rate, period, limit, seed, min_executions;
     double fp_tolerance, share, access_rate, hot, level;
-    struct cache_shape caches[CACHE_MOST];
+    struct cache_shape caches[CACHE_MAX];
     size_t caches_count;
     struct option_list keys;
     _Alignas(8) unsigned char own[SETTINGS_OWN_BYTES];
@@ -84,20 +84,20 @@ struct settings {
 
 struct verb {
     const char *name, *summary;
-    const char *arguments;   /* synopsis behind the options                     */
-    const char *description; /* paragraphs divided by empty lines               */
+    const char *arguments;   /* synopsis behind the options */
+    const char *description; /* paragraphs divided by empty lines */
     const char *exit_status;
     const struct option_spec *options;
-    int usage_code; /* exit code of a usage error                      */
+    int usage_code; /* exit code of a usage error */
     enum operand_kind operands;
-    unsigned operands_most; /* that make sense; 0: any number                  */
+    unsigned operands_most;   /* that make sense; 0: any number */
     const void *own_defaults; /* of its own settings; NULL: all 0, or it has none */
-    size_t own_bytes;         /* of these, SETTINGS_OWN_BYTES at most             */
+    size_t own_bytes;         /* of these, SETTINGS_OWN_BYTES at most */
     int (*run)(const struct settings *settings, int count, char **operands);
 };
 
 extern const struct verb *const verbs[]; /* NULL ends it */
-extern const struct verb top;     /* `headroom` without a verb */
+extern const struct verb top;            /* `headroom` without a verb */
 
 const struct verb *find_verb(const char *name);
 

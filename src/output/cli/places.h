@@ -16,9 +16,9 @@ enum { PLACES = 4 };
 /* Zeroed before places_begin. */
 struct places {
     bool begun;
-    int directory;                       /* the output's, whatever it is called now             */
-    char absolute[LAUNCH_PATH_BYTES];    /* of the output, as it was; "": not known             */
-    char refuge[LAUNCH_PATH_BYTES];      /* a new directory for temporary files; "": none yet   */
+    int directory;                    /* the output's, whatever it is called now */
+    char absolute[LAUNCH_PATH_BYTES]; /* of the output, as it was; "": not known */
+    char refuge[LAUNCH_PATH_BYTES];   /* a new directory for temporary files; "": none yet */
     unsigned next;
     struct {
         dev_t device;

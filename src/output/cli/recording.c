@@ -18,7 +18,7 @@
 
 void recording_degraded(struct recording *recording, const char *sentence)
 {
-    if (recording->degraded_count < DEGRADED_AT_MOST)
+    if (recording->degraded_count < DEGRADED_MAX)
         recording->degraded[recording->degraded_count++] = sentence;
 }
 

@@ -11,27 +11,27 @@
 
 #include "launch/launch.h"
 
-enum { DEGRADED_AT_MOST = 24 };
+enum { DEGRADED_MAX = 24 };
 
 /* Begin with these four, log -1 and region -1, everything else zeroed. */
 struct recording {
     const struct settings *settings;
     const char *verb;
-    const char *output; /* profile                                         */
+    const char *output; /* profile */
     char *const *command;
     int log;
-    bool built; /* no raw log; `region` from launch_instrumented            */
+    bool built; /* no raw log; `region` from launch_instrumented */
     int region;
-    struct launch_spans_result *spans; /* NULL: not of spans             */
+    struct launch_spans_result *spans; /* NULL: not of spans */
     struct launch_result result;
     char path[LAUNCH_PATH_BYTES], log_path[LAUNCH_PATH_BYTES];
     struct places places;
-    char written[LAUNCH_PATH_BYTES];     /* where the profile is, mostly `output`        */
-    char rescued[LAUNCH_PATH_BYTES];     /* copy of a raw log that has lost its name; "" */
-    const struct wire_config *config;    /* the raw log's; NULL: there is none           */
-    const char *event; /* counted in place of cycles, or NULL           */
-    FILE *report; /* from --report, or NULL                          */
-    const char *degraded[DEGRADED_AT_MOST + 1];
+    char written[LAUNCH_PATH_BYTES];  /* where the profile is, mostly `output` */
+    char rescued[LAUNCH_PATH_BYTES];  /* copy of a raw log that has lost its name; "" */
+    const struct wire_config *config; /* the raw log's; NULL: there is none */
+    const char *event;                /* counted in place of cycles, or NULL */
+    FILE *report;                     /* from --report, or NULL */
+    const char *degraded[DEGRADED_MAX + 1];
     size_t degraded_count;
     char error[LAUNCH_ERROR_BYTES];
 };

@@ -14,12 +14,12 @@
 struct check_options {
     const struct compare_limit *limits;
     size_t limits_count;
-    struct compare_suppressions *suppressions; /* counts their uses                             */
-    double minimum; /* amounts below that are not reported; 0: all               */
-    double level;   /* as in diff_options                                   */
+    struct compare_suppressions *suppressions; /* counts their uses */
+    double minimum;                            /* amounts below that are not reported; 0: all */
+    double level;                              /* as in diff_options */
     bool warn_only;
-    const char *names[2]; /* of the baseline, of the profile                             */
-    const char *root;     /* directory that file names are relative to; NULL: none         */
+    const char *names[2]; /* of the baseline, of the profile */
+    const char *root;     /* directory that file names are relative to; NULL: none */
 };
 
 struct check;

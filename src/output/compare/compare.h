@@ -14,7 +14,7 @@ enum {
     COMPARE_LINES = 4, /* numbers by which findings with the same functions are distinguished */
     COMPARE_LEAST = 8, /* samples of both sides together; with fewer nothing can be significant */
     COMPARE_ERROR_BYTES = 512,
-    COMPARE_TEXT_BYTES = 128, /* of a limit                                              */
+    COMPARE_TEXT_BYTES = 128, /* of a limit */
     COMPARE_LIMITS = 64,
 };
 #define COMPARE_NONE UINT32_MAX
@@ -22,26 +22,26 @@ enum {
 /* ---- findings ------------------------------------------------------------------------------- */
 
 struct compare_finding {
-    uint32_t kind;         /* what it means is the caller's                                */
-    uint32_t row;          /* the caller's                                                 */
-    uint64_t functions[2]; /* hash of each side's calling context, by functions            */
-    uint64_t exact[2];     /* the same with all lines                                      */
-    uint32_t lines[COMPARE_LINES]; /* of the innermost code; near ones are matched first   */
-    double amount;  /* bytes, reuses, instructions, ...                             */
+    uint32_t kind;                 /* what it means is the caller's */
+    uint32_t row;                  /* the caller's */
+    uint64_t functions[2];         /* hash of each side's calling context, by functions */
+    uint64_t exact[2];             /* the same with all lines */
+    uint32_t lines[COMPARE_LINES]; /* of the innermost code; near ones are matched first */
+    double amount;                 /* bytes, reuses, instructions, ... */
     double squares; /* Σ of the squared weights that amount is the sum of; 0: not known */
-    double other;   /* of exact findings with equal amounts: what else may differ   */
+    double other;   /* of exact findings with equal amounts: what else may differ */
 };
 
-struct compare_whole { /* of a kind: what shares are shares of                         */
+struct compare_whole { /* of a kind: what shares are shares of */
     double amount, squares;
 };
 
 struct compare_side {
     const struct compare_finding *findings;
     size_t count;
-    const struct compare_whole *wholes; /* by kind                                           */
+    const struct compare_whole *wholes; /* by kind */
     double dispersion; /* variance of numbers of samples from run to run, by that of independent
-                          samples; below 1: 1                                           */
+                          samples; below 1: 1 */
 };
 
 enum compare_verdict {
@@ -58,9 +58,9 @@ struct compare_change {
     uint32_t kind;
     uint32_t before, after; /* indices into the sides' findings; COMPARE_NONE: on one side only */
     enum compare_verdict verdict;
-    bool tested;                  /* false: samples too few, or their number not known        */
-    bool drifted;                 /* matched, though lines differ                             */
-    double amounts[2], shares[2]; /* before, after                                     */
+    bool tested;                  /* false: samples too few, or their number not known */
+    bool drifted;                 /* matched, though lines differ */
+    double amounts[2], shares[2]; /* before, after */
     double p; /* if tested: of so large a difference by chance, corrected for the number of
                  comparisons; 0 of exact figures that differ, 1 of those that do not */
 };
@@ -94,12 +94,12 @@ enum base_status compare_holm(struct compare_change *changes, size_t count, doub
 /* ---- limits --------------------------------------------------------------------------------- */
 
 struct compare_limit {
-    char text[COMPARE_TEXT_BYTES]; /* as given                                          */
+    char text[COMPARE_TEXT_BYTES]; /* as given */
     char metric[COMPARE_TEXT_BYTES];
-    bool growth;   /* against the baseline                                                */
-    bool relative; /* growth: value is a share of the baseline's                          */
-    bool percent;  /* written so                                                            */
-    double value;  /* finite, >= 0                                                        */
+    bool growth;   /* against the baseline */
+    bool relative; /* growth: value is a share of the baseline's */
+    bool percent;  /* written so */
+    double value;  /* finite, >= 0 */
 };
 
 /*

@@ -19,12 +19,12 @@ enum base_status diff_comparable(const struct profile *before, const struct prof
                                  char *error, size_t error_bytes);
 
 struct diff_options {
-    unsigned limit; /* changes shown of each kind; 0: all                              */
+    unsigned limit; /* changes shown of each kind; 0: all */
     bool color, ascii;
-    bool sources;         /* quote lines of the later profile's source files               */
-    unsigned width;       /* as in report_options                                          */
-    double level;         /* probability of any wrong verdict if nothing has changed; (0, 1)  */
-    const char *names[2]; /* of the profiles, as the user typed them                       */
+    bool sources;         /* quote lines of the later profile's source files */
+    unsigned width;       /* as in report_options */
+    double level;         /* probability of any wrong verdict if nothing has changed; (0, 1) */
+    const char *names[2]; /* of the profiles, as the user typed them */
 };
 
 /* The profiles must be comparable. JSON: "headroom-diff/1", docs/formats/diff.md. */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BUILDS = 1 << 24 };
+enum { BUILDS_MAX = 1 << 24 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
@@ -38,7 +38,7 @@ static bool same_build(const struct profile_module *a, const struct profile_modu
 static bool *find_unmoved(const struct profile *profile, const struct profile *other)
 {
     bool *unmoved = calloc(profile->modules_count + 1, sizeof *unmoved);
-    if (!unmoved || !other || other->modules_count > MOST_BUILDS / profile->modules_count)
+    if (!unmoved || !other || other->modules_count > BUILDS_MAX / profile->modules_count)
         return unmoved;
     for (size_t i = 1; i < profile->modules_count; i++)
         for (size_t j = 1; j < other->modules_count && !unmoved[i]; j++)

@@ -21,27 +21,27 @@ enum {
 
 /* Of findings. */
 struct diff_kind {
-    const char *name;        /* "dead"                                                            */
-    const char *heading;     /* "Dead stores"                                                     */
-    const char *whole;       /* what shares are shares of: "the bytes stored"                     */
-    const char *whole_exact; /* the same of exact figures; NULL: whole                    */
+    const char *name;        /* "dead" */
+    const char *heading;     /* "Dead stores" */
+    const char *whole;       /* what shares are shares of: "the bytes stored" */
+    const char *whole_exact; /* the same of exact figures; NULL: whole */
     const char *labels[2];   /* for people, of a pair's two contexts: "stored", "overwritten"; NULL:
                                 it is no pair */
-    const char *members[2];  /* the same in JSON: "first", "second"                       */
-    enum diff_unit unit;     /* of amounts; DIFF_SECONDS: these are nanoseconds                   */
+    const char *members[2];  /* the same in JSON: "first", "second" */
+    enum diff_unit unit;     /* of amounts; DIFF_SECONDS: these are nanoseconds */
     bool untested; /* how much they vary from run to run is not known: never significant */
 };
 
 /* One number that stands for the profile. */
 struct diff_figure {
-    char name[48]; /* "waste.dead.fraction"                                            */
+    char name[48]; /* "waste.dead.fraction" */
     enum diff_unit unit;
     double value;
-    bool band; /* low and high are known                                           */
+    bool band; /* low and high are known */
     double low, high;
-    bool few;     /* of too few samples for digits, as reports have it                     */
-    double whole; /* value * whole: an amount; 0: it has none                          */
-    uint32_t first_kind, kinds_count; /* of the findings that make it up; count 0: of none      */
+    bool few;                         /* of too few samples for digits, as reports have it */
+    double whole;                     /* value * whole: an amount; 0: it has none */
+    uint32_t first_kind, kinds_count; /* of the findings that make it up; count 0: of none */
 };
 
 /* A verb's part of a side. */
@@ -66,13 +66,13 @@ struct diff_side {
     struct compare_finding *findings;
     size_t findings_count, findings_capacity;
     struct compare_side compare;
-    struct compare_whole *wholes;       /* by kind: what shares are shares of               */
-    struct diff_suppressed *suppressed; /* by kind                                        */
+    struct compare_whole *wholes;       /* by kind: what shares are shares of */
+    struct diff_suppressed *suppressed; /* by kind */
     struct diff_figure *figures;
     size_t figures_count, figures_capacity;
     uint64_t *functions,
         *exact;  /* by place: hashes of its calling context, by functions, and with lines */
-    bool failed; /* no memory                                             */
+    bool failed; /* no memory */
 };
 
 /* Where the two ends of a pair are. */

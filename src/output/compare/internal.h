@@ -97,9 +97,9 @@ struct check_item {
 struct check {
     const struct check_options *options;
     bool has_baseline;
-    struct diff diff;             /* with a baseline                */
-    struct diff_side alone;       /* without                        */
-    const struct diff_side *side; /* of the profile, in either  */
+    struct diff diff;             /* with a baseline */
+    struct diff_side alone;       /* without */
+    const struct diff_side *side; /* of the profile, in either */
     struct check_result results[COMPARE_LIMITS];
     size_t results_count, exceeded;
     struct check_item *items;

@@ -14,7 +14,7 @@ const char *const compare_verdict_names[COMPARE_VERDICTS] = {"same", "appeared",
                                                              "shrank"};
 
 /* Cells of an alignment; beyond that the order of lines alone decides. */
-enum { MOST_CELLS = 1 << 20 };
+enum { CELLS_MAX = 1 << 20 };
 
 /* Not yet matched; lists of indices into a side's findings. */
 struct ordered {
@@ -198,7 +198,7 @@ static bool match_group(struct matching *matching, const size_t from[2], const s
     bool good = alignment.partner != NULL;
     for (size_t i = 0; good && i < alignment.few_count; i++)
         alignment.partner[i] = (uint32_t)i;
-    if (good && alignment.few_count && alignment.many_count <= MOST_CELLS / alignment.few_count)
+    if (good && alignment.few_count && alignment.many_count <= CELLS_MAX / alignment.few_count)
         good = align(&alignment);
     for (size_t i = 0, j = 0; good && j < alignment.many_count; j++) {
         bool matched = i < alignment.few_count && alignment.partner[i] == j;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LINE = 4096 };
+enum { LINE_LENGTH_MAX = 4096 };
 
 /* Blanks at both ends cut off, in place. */
 static char *trim(char *text)
@@ -63,7 +63,7 @@ static bool parse_line(char *line, struct compare_suppression *made, char *error
 static bool add_line(const char *text, size_t bytes, unsigned number,
                      struct compare_suppressions *list, char *error)
 {
-    char line[MOST_LINE];
+    char line[LINE_LENGTH_MAX];
     if (bytes >= sizeof line)
         return malformed(error, number, "is too long");
     memcpy(line, text, bytes);

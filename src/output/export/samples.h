@@ -20,26 +20,26 @@ enum { WALK_VALUES = 7 /* of a sample, at most */ };
 
 /* Of samples. */
 struct walk_kind {
-    const char *name;      /* label, rule id: "dead-store"                                    */
-    const char *separator; /* between second and first; NULL: there is one context only       */
-    const char *finding;   /* what is found, a sentence                                       */
-    bool mendable;         /* something to be mended, so a warning or an error                */
-    bool counts;           /* how often was sampled: never a finding                          */
-    bool first_alone;      /* without a value of its first metric it is no finding            */
+    const char *name;      /* label, rule id: "dead-store" */
+    const char *separator; /* between second and first; NULL: there is one context only */
+    const char *finding;   /* what is found, a sentence */
+    bool mendable;         /* something to be mended, so a warning or an error */
+    bool counts;           /* how often was sampled: never a finding */
+    bool first_alone;      /* without a value of its first metric it is no finding */
 };
 
 /* Accesses that were sampled, for all verbs that take samples. */
 extern const struct walk_kind walk_sampled;
 
 struct walk_sample {
-    const struct walk_kind *kind; /* one of those that some verb lists                        */
-    bool vertices;          /* first is a vertex, else a context                             */
-    uint32_t first, second; /* contexts; second 0: none                                      */
-    uint32_t head, leaf;    /* places in front of `first` and after it; UINT32_MAX: none    */
-    uint32_t detail;        /* string; 0: none                                              */
-    uint32_t metric, count; /* values[0] is of that metric, values[1] of the next, ...       */
-    uint64_t values[WALK_VALUES]; /* set by walk_add                                        */
-    uint32_t number;              /* of the kind, likewise                                   */
+    const struct walk_kind *kind; /* one of those that some verb lists */
+    bool vertices;                /* first is a vertex, else a context */
+    uint32_t first, second;       /* contexts; second 0: none */
+    uint32_t head, leaf;          /* places in front of `first` and after it; UINT32_MAX: none */
+    uint32_t detail;              /* string; 0: none */
+    uint32_t metric, count;       /* values[0] is of that metric, values[1] of the next, ... */
+    uint64_t values[WALK_VALUES]; /* set by walk_add */
+    uint32_t number;              /* of the kind, likewise */
 };
 
 /* Slots, neither NULL. */

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 /* Code scanning services show no more; what is left out is listed in the run's properties. */
-enum { MOST_RESULTS = 5000 };
+enum { RESULTS_MAX = 5000 };
 
 struct key { /* what one result is */
     uint32_t kind, detail, first_function, first_line, second_function, second_line;
@@ -292,7 +292,7 @@ static void tool_member(struct json *json, const struct walk *walk)
 static uint64_t left_out(const struct results *results, size_t metric)
 {
     uint64_t sum = 0;
-    for (size_t i = MOST_RESULTS; i < results->keys.count; i++)
+    for (size_t i = RESULTS_MAX; i < results->keys.count; i++)
         sum += results->items[i].metric == metric ? results->items[i].value : 0;
     return sum;
 }
@@ -330,7 +330,7 @@ bool write_sarif(struct walk *walk, FILE *out)
         sarif_invocations(json, walk->profile, NULL);
         json_text(json, "columnKind", "unicodeCodePoints");
         json_begin(json, "results", '[');
-        for (size_t i = 0; i < results.keys.count && i < MOST_RESULTS && !ferror(out); i++)
+        for (size_t i = 0; i < results.keys.count && i < RESULTS_MAX && !ferror(out); i++)
             result_object(&results, &results.items[i]);
         json_close(json, ']');
         properties_member(json, &results);

@@ -154,11 +154,11 @@ uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, 
 }
 
 /* More is no number of anything, and would not fit the formats' signed integers. */
-#define MOST_TOTAL 4e18
+#define TOTAL_MAX 4e18
 
 static uint64_t rounded(struct walk_metric *metric, double value)
 {
-    metric->sum = fmin(MOST_TOTAL, metric->sum + fmax(0, value));
+    metric->sum = fmin(TOTAL_MAX, metric->sum + fmax(0, value));
     uint64_t total = (uint64_t)nearbyint(metric->sum), before = metric->total;
     metric->total = total;
     return total - before;

@@ -34,23 +34,23 @@ enum {
 };
 
 struct walk_metric {
-    const char *name, *unit; /* unit: "bytes", "count", "nanoseconds"                 */
-    const char *what;        /* for people                                              */
-    double sum;              /* of what was added                                       */
-    uint64_t total;          /* of the samples' values: sum rounded                     */
+    const char *name, *unit; /* unit: "bytes", "count", "nanoseconds" */
+    const char *what;        /* for people */
+    double sum;              /* of what was added */
+    uint64_t total;          /* of the samples' values: sum rounded */
 };
 
 struct walk_function {
-    uint32_t name, file; /* strings; file 0: not known                              */
-    uint32_t module;     /* id; 0: none                                             */
+    uint32_t name, file; /* strings; file 0: not known */
+    uint32_t module;     /* id; 0: none */
 };
 
 struct walk_place {
     uint64_t address;
-    uint32_t function; /* index                                                    */
-    uint32_t line;     /* 0: not known                                             */
-    uint32_t inlined;  /* into the place before it in the stack                    */
-    uint32_t named;    /* no code, only a name                                     */
+    uint32_t function; /* index */
+    uint32_t line;     /* 0: not known */
+    uint32_t inlined;  /* into the place before it in the stack */
+    uint32_t named;    /* no code, only a name */
 };
 
 struct walk_numbered_kind {
@@ -63,21 +63,21 @@ struct walk {
     const struct export_options *options;
     struct walk_metric *metrics;
     size_t metrics_count, metrics_capacity;
-    uint32_t *columns; /* the metrics to write, at least one                                      */
+    uint32_t *columns; /* the metrics to write, at least one */
     size_t columns_count;
-    struct walk_sample *samples; /* those with a value that is to be written                   */
+    struct walk_sample *samples; /* those with a value that is to be written */
     size_t samples_count, samples_capacity;
-    struct util_strings strings; /* 0 is ""                                                */
+    struct util_strings strings; /* 0 is "" */
     struct numbered functions, places;
-    uint32_t *modules;       /* by module: its path, a string                           */
-    uint32_t *frame_places;  /* by frame                                                */
-    uint32_t *vertex_places; /* by vertex: its function                                 */
-    uint32_t *call_places;   /* by vertex: where its parent calls it                    */
+    uint32_t *modules;       /* by module: its path, a string */
+    uint32_t *frame_places;  /* by frame */
+    uint32_t *vertex_places; /* by vertex: its function */
+    uint32_t *call_places;   /* by vertex: where its parent calls it */
     uint32_t cut_place;
-    struct walk_numbered_kind *kinds; /* by number                                        */
+    struct walk_numbered_kind *kinds; /* by number */
     size_t kinds_count;
-    bool failed; /* no memory: nothing else in here is to be used          */
-    bool full;   /* more stacks than walk_most_stacks                      */
+    bool failed; /* no memory: nothing else in here is to be used */
+    bool full;   /* more stacks than walk_most_stacks */
 };
 
 /* BASE_NOT_FOUND: no such metric, *error says why. Frees itself on failure. */

@@ -15,10 +15,10 @@
 #include <stdio.h>
 
 struct collected {
-    FILE *stream;                       /* to write to; writers end early at ferror       */
-    char *text;                         /* NULL: it is more than is kept, and not kept    */
-    size_t bytes, capacity, kept_bytes; /* kept_bytes: at most, of memory                 */
-    size_t most_bytes;                  /* writes beyond fail                             */
+    FILE *stream;                       /* to write to; writers end early at ferror */
+    char *text;                         /* NULL: it is more than is kept, and not kept */
+    size_t bytes, capacity, kept_bytes; /* kept_bytes: at most, of memory */
+    size_t most_bytes;                  /* writes beyond fail */
     bool full, no_memory;
 };
 

@@ -154,7 +154,7 @@ static size_t operator_bytes(const char *text)
 }
 
 /* Names have few brackets that nothing closes, and each is looked for to the end. */
-enum { MOST_UNCLOSED = 16 };
+enum { UNCLOSED_MAX = 16 };
 
 /* Without "(parameters)" and, if `templates`, with "<…>" for "<arguments>". */
 static void strip(const char *name, bool templates, char *out, size_t out_bytes)
@@ -172,7 +172,7 @@ static void strip(const char *name, bool templates, char *out, size_t out_bytes)
         }
         bool bracket =
             at > name && ((*at == '(' && !starts(at, "(anonymous")) || (*at == '<' && templates));
-        if (bracket && unclosed < MOST_UNCLOSED) {
+        if (bracket && unclosed < UNCLOSED_MAX) {
             after = skip_brackets(at);
             unclosed += after == at + 1;
         }

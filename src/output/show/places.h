@@ -19,7 +19,7 @@ struct places {
     const struct profile *profile;
     bool exact;         /* counts of everything: shares have no intervals */
     uint32_t *classes;  /* by frame id: lowest frame id that reads the same */
-    uint32_t *place_of; /* by context id                                    */
+    uint32_t *place_of; /* by context id */
     struct place *items;
     size_t count;
 };

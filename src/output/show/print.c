@@ -13,10 +13,10 @@
 enum {
     DEFAULT_WIDTH = 100,
     LEAST_WIDTH = 60,
-    MOST_WIDTH = 160,
-    MOST_OUTER = 4,   /* frames that may stand outside of main          */
-    MOST_CALLERS = 5, /* callers shown under a place                    */
-    MOST_COMMON = 7,  /* common callers shown in one line               */
+    WIDTH_MAX = 160,
+    OUTER_MAX = 4,   /* frames that may stand outside of main          */
+    CALLERS_MAX = 5, /* callers shown under a place                    */
+    COMMON_MAX = 7,  /* common callers shown in one line               */
     NAME_COLUMNS = 44,
     LABEL_COLUMNS = 14, /* "stored again  "                               */
 };
@@ -24,7 +24,7 @@ enum {
 unsigned print_width(unsigned columns)
 {
     unsigned width = columns ? columns : DEFAULT_WIDTH;
-    return width < LEAST_WIDTH ? LEAST_WIDTH : width > MOST_WIDTH ? MOST_WIDTH : width;
+    return width < LEAST_WIDTH ? LEAST_WIDTH : width > WIDTH_MAX ? WIDTH_MAX : width;
 }
 
 const char *print_on(const struct printer *printer, enum tone tone)
@@ -227,15 +227,15 @@ const struct profile_frame *print_frame_at(const struct printer *printer, const 
 void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain)
 {
     const struct places *places = &printer->places;
-    uint32_t innermost_first[MOST_DEPTH];
+    uint32_t innermost_first[DEPTH_MAX];
     size_t count = 0;
-    for (; place && count < MOST_DEPTH; place = places->items[place].parent)
+    for (; place && count < DEPTH_MAX; place = places->items[place].parent)
         innermost_first[count++] = places->items[place].class;
     chain->count = 0;
     chain->incomplete = count && (printer->profile->frames[innermost_first[count - 1]].flags &
                                   PROFILE_FRAME_INCOMPLETE);
     /* In a stripped program what calls __libc_start_main has no name. */
-    for (size_t outer = 0, left = count; outer < MOST_OUTER && left > 1; outer++, left--)
+    for (size_t outer = 0, left = count; outer < OUTER_MAX && left > 1; outer++, left--)
         if (name_before_program(printer->profile->frames[innermost_first[left - 1]].function))
             count = left - 1;
     while (count > 0)
@@ -296,9 +296,9 @@ void print_common(struct printer *printer, const struct chain *chain, size_t com
         return;
     for (size_t i = 0; i < common; i++) {
         /* The outermost two say which part of the program, the innermost where. */
-        if (common > MOST_COMMON && i == 2) {
-            print_add(line, sizeof line, " → … %zu more …", common - MOST_COMMON);
-            i = common - (MOST_COMMON - 2);
+        if (common > COMMON_MAX && i == 2) {
+            print_add(line, sizeof line, " → … %zu more …", common - COMMON_MAX);
+            i = common - (COMMON_MAX - 2);
         }
         const struct profile_frame *frame = print_frame_at(printer, chain, i);
         print_function(printer, frame, name);
@@ -369,7 +369,7 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
     }
     size_t shown = 0;
     for (size_t i = chain->count - 1; i > common; i--) {
-        if (shown++ == MOST_CALLERS) {
+        if (shown++ == CALLERS_MAX) {
             fprintf(printer->out, "      %*s← %zu more callers\n", LABEL_COLUMNS, "", i - common);
             return;
         }

@@ -14,7 +14,7 @@
 
 enum {
     TEXT_BYTES = 1024,
-    MOST_DEPTH = 4096, /* frames of a context that are looked at         */
+    DEPTH_MAX = 4096, /* frames of a context that are looked at */
 };
 
 /* Advice already printed for the current kind, and where. */
@@ -25,8 +25,8 @@ struct given {
 
 /* What the reader may do next: set by what prints findings. */
 struct report_next {
-    bool too_few;      /* samples, for good figures                                  */
-    bool cut;          /* there are more findings than were shown                    */
+    bool too_few;      /* samples, for good figures */
+    bool cut;          /* there are more findings than were shown */
     const char *kinds; /* for --kinds: of which most was wasted; NULL: no such choice */
 };
 
@@ -46,7 +46,7 @@ struct printer {
 
 /* A context as frames, outermost first, without what runs before main. */
 struct chain {
-    uint32_t frames[MOST_DEPTH];
+    uint32_t frames[DEPTH_MAX];
     size_t count;
     bool incomplete; /* callers are missing outside */
 };

@@ -23,20 +23,21 @@ enum report_metric {
 };
 
 struct report_options {
-    unsigned limit;  /* pairs shown per kind; 0: all                        */
-    bool color;      /* ANSI colours                                        */
-    bool ascii;      /* text: for a terminal that shows nothing else        */
-    bool sources;    /* quote source lines                                  */
-    unsigned width;  /* columns; 0: 100                                     */
-    uint8_t kinds;   /* bits as wire_kind_bits; 0: all that were recorded   */
-    bool paper_bins; /* reuse: histograms in [0, 4K), [4K, 8K), ...          */
-    double hot;      /* paths: least share of the metric; 0: 0.01            */
+    unsigned limit;  /* pairs shown per kind; 0: all */
+    bool color;      /* ANSI colours */
+    bool ascii;      /* text: for a terminal that shows nothing else */
+    bool sources;    /* quote source lines */
+    unsigned width;  /* columns; 0: 100 */
+    uint8_t kinds;   /* bits as wire_kind_bits; 0: all that were recorded */
+    bool paper_bins; /* reuse: histograms in [0, 4K), [4K, 8K), ... */
+    double hot;      /* paths: least share of the metric; 0: 0.01 */
     unsigned metric; /* paths: to rank by, 1 + enum report_metric; 0: cycles if they were measured,
-                        else misses, else instructions                      */
-    const char *const *keys; /* interference: "FUNCTION:N", by which samples are distinguished; N: 0,
-                                1, 2 or "result" */
+                        else misses, else instructions */
+    /* interference: "FUNCTION:N", by which samples are distinguished; N: 0,
+       1, 2 or "result" */
+    const char *const *keys;
     size_t keys_count;
-    uint64_t least_executions; /* interference: for a score; 0: 1000                 */
+    uint64_t least_executions; /* interference: for a score; 0: 1000 */
     const char *profile_path;  /* as the user would type it, for "next command" hints */
 };
 

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_FILE_BYTES = 8 << 20, MOST_FILES = 512 };
+enum { LARGEST_FILE_BYTES = 8 << 20, FILES_MAX = 512 };
 
 struct source_file {
     const char *path; /* the profile's */
@@ -75,7 +75,7 @@ static const struct source_file *find(struct source_cache *cache, const char *pa
     for (size_t i = 0; i < cache->count; i++)
         if (strcmp(cache->files[i].path, path) == 0)
             return &cache->files[i];
-    if (cache->count == MOST_FILES)
+    if (cache->count == FILES_MAX)
         return NULL;
     if (!UTIL_PUSH(cache->files, cache->count, cache->capacity, (struct source_file){.path = path}))
         return NULL;

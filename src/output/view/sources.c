@@ -2,7 +2,7 @@
 /*
  * Lines of source files around the places that a profile names. Only of regular files of a sane
  * size that were not changed since the recording, as in the text report, and no more than
- * MOST_TEXT_BYTES of them all.
+ * TEXT_BYTES_MAX of them all.
  */
 #include "view/internal.h"
 
@@ -17,10 +17,10 @@
 
 enum {
     AROUND = 12, /* lines before and behind a place: what fits on a screen, twice */
-    MOST_TEXT_BYTES = 4 << 20,
+    TEXT_BYTES_MAX = 4 << 20,
     /* Of files gone through for them: a file of 32 KiB has a thousand lines, so these are 8192 of
        them, of which 4 MiB quote 512 bytes each, ten lines. */
-    MOST_READ_BYTES = 256 << 20,
+    READ_BYTES_MAX = 256 << 20,
     LINE_BYTES = 400, /* longer ones are generated, and cut */
 };
 
@@ -113,7 +113,7 @@ static void quote_file(struct json *json, FILE *in, const struct quoted *places,
 size_t sources_member(struct json *json, const struct profile *profile)
 {
     struct page_lines places = {0};
-    size_t files = 0, room = MOST_TEXT_BYTES, left_bytes = MOST_READ_BYTES, next;
+    size_t files = 0, room = TEXT_BYTES_MAX, left_bytes = READ_BYTES_MAX, next;
     if (!gather(profile, &places)) {
         free(places.items);
         return SIZE_MAX;

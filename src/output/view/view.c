@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110, MOST_FINDINGS = 1024 };
+enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110, FINDINGS_MAX = 1024 };
 
 /* ---- text in markup ----------------------------------------------------------------------------
  */
@@ -89,13 +89,13 @@ static enum base_status changes(struct profile *profile, const struct view_optio
  * where the file has ten; findings with their contexts are some 180 bytes a frame, and 128 MiB 500
  * findings of each of three kinds with two contexts that are more than 200 frames deep.
  */
-enum { MOST_TEXT_BYTES = 128 << 20, MOST_TEXT_FACTOR = 8 };
+enum { TEXT_BYTES_MAX = 128 << 20, TEXT_FACTOR_MAX = 8 };
 
 static bool begin_text(struct collected *text, const struct profile *profile,
                        const struct profile *before)
 {
     uint64_t read_bytes = profile->file_bytes + (before ? before->file_bytes : 0);
-    size_t most_bytes = MOST_TEXT_BYTES + MOST_TEXT_FACTOR * read_bytes;
+    size_t most_bytes = TEXT_BYTES_MAX + TEXT_FACTOR_MAX * read_bytes;
     return collect_begin(text, most_bytes, most_bytes);
 }
 
@@ -232,7 +232,7 @@ static enum base_status packed_data(struct profile *profile, const struct view_o
     struct view_options fewer = *options;
     enum base_status status = make_data(profile, &fewer, &text, source_files);
     while (status == BASE_TOO_LARGE && fewer.limit != 1) {
-        fewer.limit = fewer.limit ? fewer.limit / 2 : MOST_FINDINGS / 2;
+        fewer.limit = fewer.limit ? fewer.limit / 2 : FINDINGS_MAX / 2;
         status = make_data(profile, &fewer, &text, source_files);
     }
     if (status != BASE_OK)

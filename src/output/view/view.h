@@ -12,13 +12,13 @@
 #include <stdio.h>
 
 struct view_options {
-    unsigned limit;           /* findings of each kind; 0: all                        */
-    bool sources;             /* quote lines of source files around the places found  */
-    const char *profile_path; /* as the user would type it, for hints       */
-    struct profile *before;   /* the page shows what changed since; NULL: it does not      */
-    const char *before_path;  /* as profile_path                                           */
-    double level;             /* of what changed, as in diff_options                */
-    unsigned *shown;          /* set to the limit that was kept to; may be NULL            */
+    unsigned limit;           /* findings of each kind; 0: all */
+    bool sources;             /* quote lines of source files around the places found */
+    const char *profile_path; /* as the user would type it, for hints */
+    struct profile *before;   /* the page shows what changed since; NULL: it does not */
+    const char *before_path;  /* as profile_path */
+    double level;             /* of what changed, as in diff_options */
+    unsigned *shown;          /* set to the limit that was kept to; may be NULL */
 };
 
 /*

@@ -43,18 +43,18 @@ enum {
 /* ---- modules (modules.c) -------------------------------------------------------- */
 
 struct agent_module {
-    _Atomic uint32_t state; /* enum agent_module_state */
-    uint32_t id;            /* in records; index + 1   */
-    uint64_t start, end, bias; /* where LOAD segments have a gap: of the part that is code */
-    uint64_t text_start, text_end; /* largest executable segment; equal if unknown        */
-    uint64_t headers;       /* address of the program headers; 0: not found                */
+    _Atomic uint32_t state;        /* enum agent_module_state */
+    uint32_t id;                   /* in records; index + 1 */
+    uint64_t start, end, bias;     /* where LOAD segments have a gap: of the part that is code */
+    uint64_t text_start, text_end; /* largest executable segment; equal if unknown */
+    uint64_t headers;              /* address of the program headers; 0: not found */
     uint32_t headers_count;
     uint64_t device, inode;
     const void *link_map;
-    _Atomic uint32_t table_state; /* enum agent_table_state  */
+    _Atomic uint32_t table_state; /* enum agent_table_state */
     uint32_t table_slot;          /* in region, or WIRE_NONE */
     struct unwind_table table;
-    bool counts;                  /* built so that its accesses are counted */
+    bool counts;             /* built so that its accesses are counted */
     _Atomic uint32_t logged; /* process id whose log has the MODULE record */
     char path[WIRE_PATH_BYTES];
 };
@@ -67,7 +67,7 @@ void modules_scan(void);
 /* The module of that index, whatever its state; NULL: no more. Any context. */
 struct agent_module *modules_get(uint32_t index);
 /* Program header `index` of the module, read without faulting. Any context. False: no more. */
-bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) *segment);
+bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) * segment);
 /* Normal context, after dlclose: forgets what is gone. */
 void modules_revalidate(void);
 /* In the child of fork. */
@@ -129,16 +129,16 @@ struct agent_attempt {
     uint8_t scout; /* enum agent_scout */
     uint8_t kind;
     uint8_t hops;
-    uint32_t window;    /* instructions ahead still to be looked at         */
-    uint64_t stop;      /* HOP: the breakpoint                              */
-    uint32_t visits;    /* HOP: hits of the breakpoint to let pass          */
-    uint32_t strangers; /* PENDING: traps by other instructions             */
+    uint32_t window;    /* instructions ahead still to be looked at */
+    uint64_t stop;      /* HOP: the breakpoint */
+    uint32_t visits;    /* HOP: hits of the breakpoint to let pass */
+    uint32_t strangers; /* PENDING: traps by other instructions */
     uint32_t matching, instructions;
     uint64_t armed_entries; /* PENDING: the handler that armed the scout */
-    bool counted;       /* by the count source: skip says which access ahead */
+    bool counted;           /* by the count source: skip says which access ahead */
     uint32_t skip;
     float weight;  /* CPU time in base intervals, less where accesses are sparse */
-    float density; /* matching accesses an instruction, seen ahead    */
+    float density; /* matching accesses an instruction, seen ahead */
     uint64_t watched;
     uint8_t before[DETECT_MAX_BYTES]; /* memory of the foreseen access while it is pending */
     struct forecast_outcome hit;
@@ -161,21 +161,21 @@ struct agent_thread {
     bool trap_blocked; /* inherited by it: what the program believes */
     uint32_t tid, process;
     bool own_altstack;
-    bool ending;                   /* what is still watched will not be any more         */
-    bool small_altstack;           /* the program's alternate stack cannot take our signal frame */
-    struct os_watch ticks;         /* clock source                                      */
-    struct pmu_ring rings[2];      /* pmu source: stores, loads; page NULL: not running */
-    bool counting;                 /* count source: waits for an access         */
-    int ticks_left;                /* before a new period is drawn                      */
-    uint64_t interval_ns;          /* mean CPU time between samples at present          */
-    uint64_t spent_ns;             /* agent's cost since the last sample                */
-    int64_t cost_ns;               /* the same, smoothed over samples                   */
-    uint64_t entries;              /* handlers entered                                  */
-    uint64_t began_ns;             /* CPU time when the present one was                 */
-    uint64_t own_ns;               /* CPU time inside earlier ones                      */
-    uint64_t last_virtual_ns;      /* thread_virtual_ns of the one before               */
-    struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched               */
-    struct wire_thread_slot *slot; /* claimed at the first tick                         */
+    bool ending;              /* what is still watched will not be any more */
+    bool small_altstack;      /* the program's alternate stack cannot take our signal frame */
+    struct os_watch ticks;    /* clock source */
+    struct pmu_ring rings[2]; /* pmu source: stores, loads; page NULL: not running */
+    bool counting;            /* count source: waits for an access */
+    int ticks_left;           /* before a new period is drawn */
+    uint64_t interval_ns;     /* mean CPU time between samples at present */
+    uint64_t spent_ns;        /* agent's cost since the last sample */
+    int64_t cost_ns;          /* the same, smoothed over samples */
+    uint64_t entries;         /* handlers entered */
+    uint64_t began_ns;        /* CPU time when the present one was */
+    uint64_t own_ns;          /* CPU time inside earlier ones */
+    uint64_t last_virtual_ns; /* thread_virtual_ns of the one before */
+    struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched */
+    struct wire_thread_slot *slot;                    /* claimed at the first tick */
     struct wire_counters *counters;
     struct wire_writer writer;
     struct base_random random;
@@ -315,7 +315,7 @@ void reuse_lost(void *machine, unsigned index, const struct detect_lost *lost);
 
 /* ---- the pmu source (pmu.c) --------------------------------------------------------- */
 
-enum { PMU_GENERATIONS = 2 }; /* generations 1 and 2 are the counters', 0 the ticks'   */
+enum { PMU_GENERATIONS = 2 }; /* generations 1 and 2 are the counters', 0 the ticks' */
 bool pmu_start(struct agent_thread *self);
 void pmu_stop(struct agent_thread *self);
 void pmu_overflow(struct agent_thread *self, unsigned which, const struct base_registers *registers,
@@ -342,9 +342,9 @@ void count_ignore(struct agent_thread *self, struct forecast_goal *goal);
 /* ---- contexts (context.c) ------------------------------------------------------------ */
 
 enum context_leaf {
-    CONTEXT_HERE,           /* the instruction is in the function that ip is in now             */
-    CONTEXT_CALLER,         /* a call: ip is already in the callee                              */
-    CONTEXT_CALLEE,         /* a ret: ip is already in the caller                               */
+    CONTEXT_HERE,           /* the instruction is in the function that ip is in now */
+    CONTEXT_CALLER,         /* a call: ip is already in the callee */
+    CONTEXT_CALLEE,         /* a ret: ip is already in the caller */
     CONTEXT_UNKNOWN_RETURN, /* a ret whose address is unknown: leaf is the caller's ip, imprecise */
 };
 
@@ -381,13 +381,13 @@ struct agent_state {
     struct wire_region *region; /* NULL: not observing */
     uint32_t process, pid, parent;
     bool forked;
-    _Atomic bool stopped;   /* observe nothing more in this process                */
+    _Atomic bool stopped;   /* observe nothing more in this process */
     _Atomic bool filtered;  /* and make no system call any more: it might be fatal */
-    _Atomic bool announced; /* PROCESS record written                              */
+    _Atomic bool announced; /* PROCESS record written */
     uint32_t headroom_pid, headroom_region; /* its process, its descriptor of the region */
-    uint64_t image_start, image_end; /* of the agent's own file */
-    struct sigaction program_trap;   /* what the program thinks SIGTRAP does             */
-    char environment_region[64];     /* "HEADROOM_REGION=..."                            */
+    uint64_t image_start, image_end;        /* of the agent's own file */
+    struct sigaction program_trap;          /* what the program thinks SIGTRAP does */
+    char environment_region[64];            /* "HEADROOM_REGION=..." */
     char exe[256];
     char command[1024];
     uint16_t command_bytes;
@@ -415,8 +415,8 @@ static inline bool agent_active(void)
 }
 
 /* si_value of SIGTRAPs (SI_QUEUE) between agents. Addresses that no program hands around. */
-#define AGENT_DUE      ((void *)0x4844525744554521) /* from the program's own counter of accesses */
-#define AGENT_BEGIN    ((void *)0x4844525742454749) /* to a thread of this process: begin */
+#define AGENT_DUE   ((void *)0x4844525744554521) /* from the program's own counter of accesses */
+#define AGENT_BEGIN ((void *)0x4844525742454749) /* to a thread of this process: begin */
 
 /* Text of a small /proc file (NUL-terminated, cut to fit); false if it cannot be read. */
 bool agent_read_file(const char *path, char *text, size_t bytes);

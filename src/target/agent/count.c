@@ -19,7 +19,7 @@
 #include <link.h>
 #include <string.h>
 
-enum { AHEAD_MOST = 1024, SHARE_TICK_NS = 10000000 };
+enum { AHEAD_MAX = 1024, SHARE_TICK_NS = 10000000 };
 static struct instrumented_accesses *thread_accesses(void)
 {
     return agent.counted == AGENT_NOWHERE
@@ -168,7 +168,7 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
 {
     struct agent_attempt *attempt = &self->attempt;
     struct forecast_goal goal = {
-        .direction = ISA_LOAD | ISA_STORE, .skip = attempt->skip, .max_instructions = AHEAD_MOST};
+        .direction = ISA_LOAD | ISA_STORE, .skip = attempt->skip, .max_instructions = AHEAD_MAX};
     struct forecast_outcome seen;
     count_ignore(self, &goal);
     sample_foresee(self, registers);

@@ -22,7 +22,7 @@
 
 enum {
     NOTES_BYTES = 512,
-    MOST_SEGMENTS = 128,
+    SEGMENTS_MAX = 128,
     TABLE_PATIENCE_NS = 400000000,
     TABLE_STEP_NS = 20000000, /* headroom wakes those that wait; and may be killed meanwhile */
 };
@@ -114,7 +114,7 @@ static bool try_headers(struct agent_module *module, uint64_t address, uint32_t 
 {
     ElfW(Phdr) segment;
     module->headers = address;
-    module->headers_count = count < MOST_SEGMENTS ? count : MOST_SEGMENTS;
+    module->headers_count = count < SEGMENTS_MAX ? count : SEGMENTS_MAX;
     for (uint32_t i = 0; modules_segment(module, i, &segment); i++)
         if (segment.p_type == PT_DYNAMIC && module->bias + segment.p_vaddr == (uint64_t)dynamic)
             return true;
@@ -148,7 +148,7 @@ static void find_headers(struct agent_module *module, const void *dynamic)
 static bool take_headers(struct agent_module *module, const struct dl_phdr_info *listed)
 {
     uint64_t headers = (uint64_t)listed->dlpi_phdr;
-    bool mapped = listed->dlpi_phnum <= MOST_SEGMENTS && headers >= module->start &&
+    bool mapped = listed->dlpi_phnum <= SEGMENTS_MAX && headers >= module->start &&
                   headers < module->end &&
                   module->end - headers >= listed->dlpi_phnum * sizeof *listed->dlpi_phdr;
     if (mapped) {

@@ -32,10 +32,10 @@ enum {
                           loop not to matter, few enough to stay in it          */
     WINDOW_SPREAD = 64,
     SPARSE_INSTRUCTIONS = 24,
-    HOPS_MOST = 5,
-    VISITS_MOST = 4,
-    STRANGERS_MOST = 12,
-    IGNORED_MOST = 24,
+    HOPS_MAX = 5,
+    VISITS_MAX = 4,
+    STRANGERS_MAX = 12,
+    IGNORED_MAX = 24,
     TICKS_A_PERIOD = 8, /* samples before the period is drawn anew: that costs 25 us */
     TICK_LEAST_NS = 50000,
     TICK_COST_NS = 18000, /* charged a tick, see TRAP_COST_NS                      */
@@ -142,7 +142,7 @@ void sample_init(struct agent_thread *self)
         .kinds = (uint8_t)config->kinds,
         .registers = (uint8_t)(one ? 1 : config->registers - 1),
         .fp_tolerance = config->fp_tolerance,
-        .ignored_limit = IGNORED_MOST,
+        .ignored_limit = IGNORED_MAX,
         .policy = policy(),
     };
     struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self, reuse_lost};
@@ -227,7 +227,7 @@ void sample_watch(struct agent_thread *self)
 void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
 {
     struct agent_attempt *attempt = &self->attempt;
-    if (attempt->hops++ >= HOPS_MOST || block->earlier_visits > VISITS_MOST ||
+    if (attempt->hops++ >= HOPS_MAX || block->earlier_visits > VISITS_MAX ||
         agent.region->config.registers < 2) {
         sample_finish(self, WIRE_DROP_BLOCKED);
         return;
@@ -486,7 +486,7 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
     const struct forecast_outcome *hit = &attempt->hit;
     const struct isa_access *access = &hit->insn.accesses[hit->access];
     if (!confirms(self, registers)) {
-        if (++attempt->strangers > STRANGERS_MOST)
+        if (++attempt->strangers > STRANGERS_MAX)
             sample_finish(self, WIRE_DROP_UNFORESEEN);
         else
             base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);

@@ -18,11 +18,11 @@
 #include "detect/detect.h"
 
 struct cct_node {
-    uint64_t vaddr;    /* ELF virtual address in module, or absolute if module is 0 */
+    uint64_t vaddr; /* ELF virtual address in module, or absolute if module is 0 */
     uint32_t parent;
     uint32_t module;
-    uint32_t next;     /* hash chain */
-    uint32_t flags;    /* the caller's */
+    uint32_t next;  /* hash chain */
+    uint32_t flags; /* the caller's */
     struct detect_context detect;
 };
 

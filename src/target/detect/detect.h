@@ -25,9 +25,9 @@ enum detect_direction { DETECT_LOADS = 1, DETECT_STORES = 2 }; /* same bits as i
 
 /* What kind of access a kind samples, and on what its watchpoint must fire. */
 struct detect_kind_info {
-    const char *name;      /* "dead", "silent", "load", "reuse": as options and reports call it */
-    uint8_t samples;       /* DETECT_LOADS, DETECT_STORES, or both                       */
-    uint8_t watches;       /* DETECT_STORES, or both                                     */
+    const char *name; /* "dead", "silent", "load", "reuse": as options and reports call it */
+    uint8_t samples;  /* DETECT_LOADS, DETECT_STORES, or both */
+    uint8_t watches;  /* DETECT_STORES, or both */
 };
 extern const struct detect_kind_info detect_kinds[DETECT_KINDS];
 
@@ -41,36 +41,36 @@ extern const struct detect_kind_info detect_kinds[DETECT_KINDS];
  * whose samples never trap stops counting at 2^24 of them.
  */
 struct detect_context {
-    float pending[DETECT_KINDS]; /* µ − η: weight sampled here, not yet handed to a pair    */
-    uint8_t armed[DETECT_KINDS]; /* watchpoints set here that are armed now                 */
+    float pending[DETECT_KINDS]; /* µ − η: weight sampled here, not yet handed to a pair */
+    uint8_t armed[DETECT_KINDS]; /* watchpoints set here that are armed now */
 };
 
 /* A sampled access, after it has executed. */
 struct detect_sample {
-    uint8_t kind;                    /* enum detect_kind                                        */
+    uint8_t kind; /* enum detect_kind */
     uint8_t element_is_float;
-    uint8_t element_bytes;           /* 1..16, divides bytes                                    */
-    uint64_t address;                /* first byte                                              */
-    uint32_t bytes;                  /* 1..DETECT_MAX_BYTES                                     */
-    uint64_t watched;                /* the byte to watch, in [address, address + bytes)        */
-    float weight;                    /* samples this one stands for, normally 1                 */
-    uint32_t context_id;             /* the caller's name for the calling context               */
-    struct detect_context *context;  /* must stay valid as long as the watchpoint is armed      */
-    uint8_t value[DETECT_MAX_BYTES]; /* memory at address after the access                      */
+    uint8_t element_bytes;           /* 1..16, divides bytes */
+    uint64_t address;                /* first byte */
+    uint32_t bytes;                  /* 1..DETECT_MAX_BYTES */
+    uint64_t watched;                /* the byte to watch, in [address, address + bytes) */
+    float weight;                    /* samples this one stands for, normally 1 */
+    uint32_t context_id;             /* the caller's name for the calling context */
+    struct detect_context *context;  /* must stay valid as long as the watchpoint is armed */
+    uint8_t value[DETECT_MAX_BYTES]; /* memory at address after the access */
     bool modifies;                   /* DETECT_LOAD: the access also stores (add to memory, xchg) */
     uint8_t loaded[DETECT_MAX_BYTES]; /* if modifies: memory before the access, i.e. what it
-                                        loaded; else not read                                   */
+                                        loaded; else not read */
 };
 
 /* A later access that touched a watched byte, after it has executed. */
 struct detect_touch {
-    uint8_t direction;               /* DETECT_LOADS | DETECT_STORES                            */
-    bool range_known;                /* address and bytes below are meaningful                  */
+    uint8_t direction; /* DETECT_LOADS | DETECT_STORES */
+    bool range_known;  /* address and bytes below are meaningful */
     uint64_t address;
     uint32_t bytes;
-    const uint8_t *value;            /* memory now at the *sampled* address, sampled width; only
+    const uint8_t *value; /* memory now at the *sampled* address, sampled width; only
                                         needed for silent stores and redundant loads. NULL
-                                        (unreadable) says nothing: the touch is ignored         */
+                                        (unreadable) says nothing: the touch is ignored */
 };
 
 enum detect_verdict { DETECT_IGNORED, DETECT_USE, DETECT_WASTE };
@@ -87,13 +87,13 @@ enum detect_verdict { DETECT_IGNORED, DETECT_USE, DETECT_WASTE };
  */
 struct detect_finding {
     uint8_t kind;
-    uint8_t verdict;       /* DETECT_USE or DETECT_WASTE                                     */
-    uint32_t context_id;   /* where the watchpoint was set                                   */
-    uint32_t bytes;        /* width of the sampled access                                    */
-    float samples;         /* µ − η, shared among the armed watchpoints of that context      */
-    float chance;          /* probability that this sample would be watched until now, 0..1  */
-    float entry;           /* the same when it was armed: chance <= entry                    */
-    uint32_t waited;       /* samples of all kinds taken since then                          */
+    uint8_t verdict;     /* DETECT_USE or DETECT_WASTE */
+    uint32_t context_id; /* where the watchpoint was set */
+    uint32_t bytes;      /* width of the sampled access */
+    float samples;       /* µ − η, shared among the armed watchpoints of that context */
+    float chance;        /* probability that this sample would be watched until now, 0..1 */
+    float entry;         /* the same when it was armed: chance <= entry */
+    uint32_t waited;     /* samples of all kinds taken since then */
 };
 
 /* A watch that ended without a verdict, because it was replaced or given up. It tells how long
@@ -119,19 +119,22 @@ struct detect_hooks {
 };
 
 struct detect_counts {
-    uint64_t samples[DETECT_KINDS];   /* offered                                             */
-    uint64_t armed[DETECT_KINDS];     /* of these, ever put into a register                  */
-    uint64_t traps[DETECT_KINDS];     /* touches with a verdict USE or WASTE                 */
-    uint64_t ignored[DETECT_KINDS];   /* touches that said nothing (loads: a store)          */
-    uint64_t evicted[DETECT_KINDS];   /* watchpoints replaced before a verdict               */
-    uint64_t abandoned[DETECT_KINDS]; /* given up after too many ignored touches             */
+    uint64_t samples[DETECT_KINDS];       /* offered */
+    uint64_t armed[DETECT_KINDS];         /* of these, ever put into a register */
+    uint64_t traps[DETECT_KINDS];         /* touches with a verdict USE or WASTE */
+    uint64_t ignored[DETECT_KINDS];       /* touches that said nothing (loads: a store) */
+    uint64_t evicted[DETECT_KINDS];       /* watchpoints replaced before a verdict */
+    uint64_t abandoned[DETECT_KINDS];     /* given up after too many ignored touches */
     uint64_t blind_longest[DETECT_KINDS]; /* most consecutive samples that were not armed
-                                             (witch §4.1 blind spot)                         */
+                                             (witch §4.1 blind spot) */
 };
 
 /* Planted faults, for tests only; 0 is the real thing. */
 enum detect_fault {
-    DETECT_SOUND, DETECT_REPLACE_OLDEST, DETECT_COIN_FLIP, DETECT_NO_ATTRIBUTION,
+    DETECT_SOUND,
+    DETECT_REPLACE_OLDEST,
+    DETECT_COIN_FLIP,
+    DETECT_NO_ATTRIBUTION,
 };
 
 /*
@@ -145,27 +148,27 @@ enum detect_fault {
 enum detect_policy { DETECT_RESERVOIR, DETECT_RENEWAL };
 
 struct detect_options {
-    uint8_t kinds;            /* bit k: detect_kind k is observed                            */
-    uint8_t registers;        /* 1..DETECT_MAX_REGISTERS usable for watching                 */
-    float fp_tolerance;       /* relative, e.g. 0.01; 0 compares bits                        */
-    uint32_t ignored_limit;   /* a watchpoint is abandoned at that many ignored touches; 0:
-                                 at the first                                                */
-    uint8_t fault;            /* enum detect_fault                                           */
-    uint8_t policy;           /* enum detect_policy                                          */
+    uint8_t kinds;          /* bit k: detect_kind k is observed */
+    uint8_t registers;      /* 1..DETECT_MAX_REGISTERS usable for watching */
+    float fp_tolerance;     /* relative, e.g. 0.01; 0 compares bits */
+    uint32_t ignored_limit; /* a watchpoint is abandoned at that many ignored touches; 0:
+                                 at the first */
+    uint8_t fault;          /* enum detect_fault */
+    uint8_t policy;         /* enum detect_policy */
 };
 
 struct detect_register {
     bool busy;
-    uint8_t kinds;            /* bit k: kind k may use this register                         */
-    uint32_t offered;         /* k: samples offered here since it was free, or with renewal
-                                 since the watch was armed                                   */
+    uint8_t kinds;    /* bit k: kind k may use this register */
+    uint32_t offered; /* k: samples offered here since it was free, or with renewal
+                                 since the watch was armed */
     uint32_t ignored;
     bool last_known;
-    float chance;             /* probability that the sample got here and is still watched   */
-    float entry;              /* the same when it was armed                                  */
-    uint64_t armed_at;        /* serial of the sample                                        */
+    float chance;      /* probability that the sample got here and is still watched */
+    float entry;       /* the same when it was armed */
+    uint64_t armed_at; /* serial of the sample */
     struct detect_sample sample;
-    uint8_t last[DETECT_MAX_BYTES]; /* if last_known: memory after the last touch seen       */
+    uint8_t last[DETECT_MAX_BYTES]; /* if last_known: memory after the last touch seen */
 };
 
 struct detect {

@@ -37,8 +37,8 @@
 enum {
     FOLD_WINDOW = 63,
     FOLD_SEQUENCES = 256,
-    FOLD_LONGEST = 64,        /* symbols, loops counted once                          */
-    FOLD_FIRST = 1 << 24,     /* symbols below are the caller's; FOLD_FIRST + i: sequence i */
+    FOLD_LONGEST = 64,    /* symbols, loops counted once */
+    FOLD_FIRST = 1 << 24, /* symbols below are the caller's; FOLD_FIRST + i: sequence i */
 };
 
 /* Counts up to 16 are distinguished, then powers of two. */
@@ -48,15 +48,15 @@ static inline uint32_t fold_class(uint32_t count)
 }
 
 struct fold_part {
-    uint32_t symbol, class; /* class: fold_class of the count                        */
+    uint32_t symbol, class; /* class: fold_class of the count */
 };
 
 struct fold_sequence {
     struct fold_part part[2];
-    uint32_t length;        /* in the caller's symbols, loops counted once            */
+    uint32_t length; /* in the caller's symbols, loops counted once */
     uint32_t reserved;
-    uint64_t count;         /* occurrences, those inside of longer sequences included */
-    uint64_t sum, min;      /* from the start of the first part to the end of the second */
+    uint64_t count;    /* occurrences, those inside of longer sequences included */
+    uint64_t sum, min; /* from the start of the first part to the end of the second */
 };
 
 struct fold;
@@ -76,11 +76,13 @@ void fold_end(struct fold *fold);
 
 uint32_t fold_count(const struct fold *fold); /* of sequences */
 const struct fold_sequence *fold_get(const struct fold *fold, uint32_t sequence);
-bool fold_full(const struct fold *fold);      /* rule 3 had a place for a sequence, but there were FOLD_SEQUENCES */
+/* rule 3 had a place for a sequence, but there were FOLD_SEQUENCES */
+bool fold_full(const struct fold *fold);
 
 /* The sequence spelt out in the caller's symbols with their counts' classes; a repeated sequence inside is spelt out
    once. Returns the number of parts written, at most `room`. */
-uint32_t fold_expand(const struct fold *fold, uint32_t sequence, struct fold_part *parts, uint32_t room);
+uint32_t fold_expand(const struct fold *fold, uint32_t sequence, struct fold_part *parts,
+                     uint32_t room);
 
 /* The list's tokens: for tests. Returns their number; parts and counts hold FOLD_WINDOW. */
 uint32_t fold_list(struct fold *fold, struct fold_part *parts, uint32_t *counts);

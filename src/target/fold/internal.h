@@ -10,35 +10,35 @@
 #include "fold/fold.h"
 
 enum {
-    CLASS_BITS = 6,          /* fold_class is at most 47                                */
+    CLASS_BITS = 6, /* fold_class is at most 47 */
     CLASS_MASK = (1 << CLASS_BITS) - 1,
-    END = FOLD_WINDOW,       /* the token before the first and behind the last          */
-    SLOT_BITS = 10,          /* FOLD_SEQUENCES + FOLD_WINDOW pairs at most: a third is used*/
+    END = FOLD_WINDOW, /* the token before the first and behind the last */
+    SLOT_BITS = 10,    /* FOLD_SEQUENCES + FOLD_WINDOW pairs at most: a third is used*/
     SLOTS = 1 << SLOT_BITS,
     NOT_LISTED = SLOTS,
-    KNOWN = 1 << 16,         /* slot.value: KNOWN + sequence, or the left one of two tokens*/
+    KNOWN = 1 << 16, /* slot.value: KNOWN + sequence, or the left one of two tokens*/
 };
 _Static_assert(END == 63, "tokens and END are bits of a word");
 _Static_assert(FOLD_FIRST + FOLD_SEQUENCES < 1 << (32 - CLASS_BITS), "parts fit 32 bits");
 
 struct token {
-    uint32_t part;           /* symbol << CLASS_BITS | class; UINT32_MAX: END           */
+    uint32_t part; /* symbol << CLASS_BITS | class; UINT32_MAX: END */
     uint32_t count;
     uint64_t start, end;
-    uint64_t order;          /* of its first symbol; grows along the list               */
-    uint16_t slot;           /* where this token with the next one is listed            */
+    uint64_t order; /* of its first symbol; grows along the list */
+    uint16_t slot;  /* where this token with the next one is listed */
     uint8_t next, previous;
 };
 
 struct slot {
-    uint64_t pair;           /* 0: free                                                 */
+    uint64_t pair; /* 0: free */
     uint64_t value;
 };
 
 /* A sequence, its first part if that is one, the first part of this, ...: where a beginning of it begins. */
 struct spine {
-    uint16_t lowest;         /* the last of them                                        */
-    uint16_t root, up;       /* whose first part it was when `root` was last walked down*/
+    uint16_t lowest;   /* the last of them */
+    uint16_t root, up; /* whose first part it was when `root` was last walked down*/
 };
 
 enum { STEPS = 64, OPERATIONS = 128 };
@@ -53,39 +53,39 @@ enum { STEPS = 64, OPERATIONS = 128 };
  */
 struct again {
     bool learning, following;
-    bool silent;             /* bringing the list up to date: all has been counted           */
-    uint8_t loop;            /* token                                                       */
+    bool silent;  /* bringing the list up to date: all has been counted */
+    uint8_t loop; /* token */
     uint8_t steps, operations;
-    uint8_t at;              /* following: the last step there was, which can still grow     */
-    uint32_t part;           /* of the loop, when learning began                             */
+    uint8_t at;    /* following: the last step there was, which can still grow */
+    uint32_t part; /* of the loop, when learning began */
     uint32_t sequences, forgotten;
-    uint64_t open, order;    /* order: of the first token learned                            */
+    uint64_t open, order; /* order: of the first token learned */
     struct {
         uint32_t part;
-        uint8_t operations;  /* up to the end of this step                                   */
-    } step[STEPS];           /* what the caller adds, same ones in a row as one              */
+        uint8_t operations; /* up to the end of this step */
+    } step[STEPS];          /* what the caller adds, same ones in a row as one */
     struct {
         uint16_t sequence;
-        uint8_t first, last; /* steps                                                       */
-    } operation[OPERATIONS]; /* occurrences                                                  */
+        uint8_t first, last; /* steps */
+    } operation[OPERATIONS]; /* occurrences */
     struct {
         uint64_t start, end;
         uint32_t count;
-    } now[STEPS];            /* following: this time                                         */
-    uint8_t first[FOLD_WINDOW + 1], last[FOLD_WINDOW + 1]; /* learning: steps of tokens    */
+    } now[STEPS];                                          /* following: this time */
+    uint8_t first[FOLD_WINDOW + 1], last[FOLD_WINDOW + 1]; /* learning: steps of tokens */
 };
 
 struct fold {
     fold_occurrence *occurrence;
     void *context;
     uint64_t order;
-    uint64_t open;           /* tokens, as bits; END is never closed                    */
-    uint64_t unused;         /* the same                                                */
-    uint64_t changed;        /* tokens that with the next one have yet to be looked at  */
+    uint64_t open;    /* tokens, as bits; END is never closed */
+    uint64_t unused;  /* the same */
+    uint64_t changed; /* tokens that with the next one have yet to be looked at */
     uint32_t sequences;
-    uint32_t forgotten;      /* tokens, all in all                                      */
-    uint32_t went_round;     /* loop that has grown since the last symbol, or END       */
-    bool ended;              /* the last token counts                                   */
+    uint32_t forgotten;  /* tokens, all in all */
+    uint32_t went_round; /* loop that has grown since the last symbol, or END */
+    bool ended;          /* the last token counts */
     bool full;
     struct token token[FOLD_WINDOW + 1];
     struct slot slot[SLOTS];

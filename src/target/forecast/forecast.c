@@ -454,7 +454,8 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
 {
     struct machine *machine = machine_of(forecast);
     struct search search = {.goal = goal};
-    uint32_t most = goal->max_instructions < PATH_MOST ? goal->max_instructions : PATH_MOST;
+    uint32_t most =
+        goal->max_instructions < PATH_LENGTH_MAX ? goal->max_instructions : PATH_LENGTH_MAX;
     enum forecast_result result = FORECAST_EXHAUSTED;
     reset(machine);
     while (result == FORECAST_EXHAUSTED && machine->path_length < most)

@@ -21,17 +21,17 @@
 #include "isa/isa.h"
 
 enum forecast_result {
-    FORECAST_HIT,       /* the wanted access was reached                                  */
-    FORECAST_BLOCKED,   /* must look again when the thread is really at `resume`          */
-    FORECAST_EXHAUSTED, /* instruction budget used up without reaching the wanted access  */
+    FORECAST_HIT,       /* the wanted access was reached */
+    FORECAST_BLOCKED,   /* must look again when the thread is really at `resume` */
+    FORECAST_EXHAUSTED, /* instruction budget used up without reaching the wanted access */
     FORECAST_FAULT,     /* code unreadable or undecodable, flow leaves user space or would trap,
-                           or looking again would not get further                         */
+                           or looking again would not get further */
 };
 
 struct forecast_goal {
-    uint8_t direction;       /* ISA_LOAD, ISA_STORE or both: which accesses count. What is loaded and
+    uint8_t direction; /* ISA_LOAD, ISA_STORE or both: which accesses count. What is loaded and
                                 stored by one instruction counts twice if both, the load first */
-    uint32_t skip;           /* take the access after this many matching ones (0: the next) */
+    uint32_t skip;     /* take the access after this many matching ones (0: the next) */
     uint32_t max_instructions;
     /* If range_bytes is not 0: only accesses count that overlap [range_start, + range_bytes). */
     uint64_t range_start, range_bytes;
@@ -51,22 +51,22 @@ struct forecast_goal {
 struct forecast_outcome {
     /* HIT */
     struct isa_insn insn;
-    uint8_t access;            /* index into insn.accesses                                */
-    uint64_t address;          /* first byte accessed                                     */
-    uint32_t bytes;            /* width (one iteration of a string instruction)           */
-    uint8_t direction;         /* ISA_LOAD or ISA_STORE: which of the two, if the access is both */
+    uint8_t access;    /* index into insn.accesses */
+    uint64_t address;  /* first byte accessed */
+    uint32_t bytes;    /* width (one iteration of a string instruction) */
+    uint8_t direction; /* ISA_LOAD or ISA_STORE: which of the two, if the access is both */
     /* HIT and BLOCKED */
-    uint64_t resume;           /* instruction address: BLOCKED at which to look again,
-                                  HIT insn.address                                        */
-    uint32_t earlier_visits;   /* how often that instruction (HIT: insn.address, BLOCKED:
+    uint64_t resume;         /* instruction address: BLOCKED at which to look again,
+                                  HIT insn.address */
+    uint32_t earlier_visits; /* how often that instruction (HIT: insn.address, BLOCKED:
                                   resume) is executed before, on the way from here. An instruction
                                   at the current ip that has not yet executed counts if it is
-                                  passed on the way.                                      */
+                                  passed on the way. */
     /* always */
-    uint32_t matching_passed;  /* matching accesses passed over on the way                */
-    uint32_t instructions;     /* instructions interpreted on the way                     */
-    uint32_t accesses_passed;  /* accesses of any direction and address on the way, the hit not
-                                  included; see forecast_run for what counts              */
+    uint32_t matching_passed; /* matching accesses passed over on the way */
+    uint32_t instructions;    /* instructions interpreted on the way */
+    uint32_t accesses_passed; /* accesses of any direction and address on the way, the hit not
+                                  included; see forecast_run for what counts */
 };
 
 /* Interpreter state. Members are private to the room; the size is public. */

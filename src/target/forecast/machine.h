@@ -25,10 +25,10 @@ enum {
     BLOCK_WAYS = 4,
     BLOCK_SETS = 16,
     BLOCKS = BLOCK_WAYS * BLOCK_SETS,
-    WORDS = 512,      /* 8-byte words stored to; a power of two                        */
-    WORDS_MOST = 400, /* fuller tables probe too long: the overlay is given up         */
-    RANGES = 8,       /* large fills by string instructions, contents unknown          */
-    PATH_MOST = 1024, /* longest forecast, in instructions                             */
+    WORDS = 512,            /* 8-byte words stored to; a power of two */
+    WORDS_MAX = 400,        /* fuller tables probe too long: the overlay is given up */
+    RANGES = 8,             /* large fills by string instructions, contents unknown */
+    PATH_LENGTH_MAX = 1024, /* longest forecast, in instructions */
     ENTRY_ACCESSES = 2,
     VECTORS = 32,
     VECTOR_BYTES = 64,
@@ -100,20 +100,20 @@ struct machine {
     uint32_t word_generation;
     uint32_t words_used, ranges_used, path_length;
     bool untrusted; /* a store went to an unknown address: what is not in the overlay
-                       since then is unknown                                          */
-    bool at_hit;    /* the last run ended with a hit, and this is the state then       */
+                       since then is unknown */
+    bool at_hit;    /* the last run ended with a hit, and this is the state then */
     struct range ranges[RANGES];
     uint64_t mask[MASKS];
     bool mask_known[MASKS];
     uint64_t vector_known[VECTORS];
     uint8_t vector[VECTORS][VECTOR_BYTES];
     struct deferred vector_deferred[VECTORS];
-    uint32_t path[PATH_MOST]; /* addresses, folded: see forecast.c */
-    uint16_t last;            /* the instruction fetched last     */
-    uint16_t next[CODE_ENTRIES]; /* the one fetched after it, the last time */
-    uint8_t oldest[CODE_SETS];   /* the way that is replaced next           */
+    uint32_t path[PATH_LENGTH_MAX];   /* addresses, folded: see forecast.c */
+    uint16_t last;                    /* the instruction fetched last */
+    uint16_t next[CODE_ENTRIES];      /* the one fetched after it, the last time */
+    uint8_t oldest[CODE_SETS];        /* the way that is replaced next */
     uint64_t addresses[CODE_ENTRIES]; /* of the entries, 0: empty; by set, for a lookup to need
-                                         one line of the cache                            */
+                                         one line of the cache */
     struct entry code[CODE_ENTRIES];
     uint64_t block_tags[BLOCKS]; /* block number + 1; 0: empty */
     bool block_readable[BLOCKS];
@@ -124,8 +124,8 @@ struct machine {
 
 /* What an instruction did to the control flow. */
 enum step {
-    STEP_NEXT,    /* machine->ip is set: fall-through or branch                    */
-    STEP_BLOCKED, /* depends on something unknown; nothing has been changed        */
+    STEP_NEXT,    /* machine->ip is set: fall-through or branch */
+    STEP_BLOCKED, /* depends on something unknown; nothing has been changed */
     STEP_FAULT,
 };
 

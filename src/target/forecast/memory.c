@@ -55,7 +55,7 @@ unsigned machine_fetch(struct machine *machine, uint64_t address, uint8_t *out, 
     return done;
 }
 
-/* The word's entry, or the free one where it belongs. The table never fills (WORDS_MOST). */
+/* The word's entry, or the free one where it belongs. The table never fills (WORDS_MAX). */
 static struct word *find_word(struct machine *machine, uint64_t number)
 {
     unsigned at = (unsigned)(number * UINT64_C(0x9e3779b97f4a7c15) >> 55);
@@ -158,7 +158,7 @@ void machine_store(struct machine *machine, uint64_t address, unsigned bytes, co
         uint64_t number = (address + i) / 8;
         struct word *word = find_word(machine, number);
         if (!is_current(machine, word)) {
-            if (machine->words_used >= WORDS_MOST) {
+            if (machine->words_used >= WORDS_MAX) {
                 machine_store_anywhere(machine);
                 word = find_word(machine, number);
             }

@@ -7,8 +7,8 @@
 #include "forecast/machine.h"
 
 enum {
-    BYTES_MOST = 512,     /* longer copies and fills: contents unknown                   */
-    COMPARES_MOST = 4096, /* a comparison that runs longer is not followed               */
+    BYTES_MAX = 512,     /* longer copies and fills: contents unknown                   */
+    COMPARES_MAX = 4096, /* a comparison that runs longer is not followed               */
 };
 
 struct value string_count(const struct machine *machine, const struct entry *entry)
@@ -69,7 +69,7 @@ static void transfer(struct machine *machine, const struct entry *entry, uint64_
     if (entry->operation.code == ISA_DO_STRING_LOAD) {
         if (count)
             transfer_one(machine, entry, (count - 1) * step); /* only the last remains */
-    } else if (count <= BYTES_MOST / bytes) {
+    } else if (count <= BYTES_MAX / bytes) {
         for (uint64_t i = 0; i < count; i++)
             transfer_one(machine, entry, i * step);
     } else {
@@ -128,7 +128,7 @@ static struct value compare(struct machine *machine, const struct entry *entry, 
     bool while_equal = entry->operation.condition == 4, stopped = false;
     struct value a = {0, false}, b = {0, false};
     for (; done < most && !stopped; done++) {
-        if (done >= COMPARES_MOST || !compare_one(machine, entry, done * step, &a, &b))
+        if (done >= COMPARES_MAX || !compare_one(machine, entry, done * step, &a, &b))
             return (struct value){0, false};
         stopped = entry->repeated && (a.bits == b.bits) != while_equal;
     }

@@ -12,7 +12,7 @@
 
 enum {
     CLOCKS_LAST = 100000000, /* ticks */
-    MOST_SWITCHED = 1024,    /* activations charged with one context switch */
+    SWITCHED_MAX = 1024,     /* activations charged with one context switch */
     SET_MASK = 2,            /* SIG_SETMASK */
 };
 
@@ -32,7 +32,7 @@ static void read_clocks(struct hook_clocks *now)
 static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
 {
     struct slot *slot = self->top;
-    for (int depth = 0; slot && depth < MOST_SWITCHED; depth++, slot = slot->parent) {
+    for (int depth = 0; slot && depth < SWITCHED_MAX; depth++, slot = slot->parent) {
         if (late && slot == self->ending)
             continue;
         if (!slot->kind.switched)

@@ -23,9 +23,9 @@
 #include "wire/spans.h"
 
 enum {
-    HOOK_SLOTS = 32768,          /* activations at a time in a process; more are let pass unseen */
+    HOOK_SLOTS = 32768, /* activations at a time in a process; more are let pass unseen */
     HOOK_STUB_BYTES = 64,
-    HOOK_SLOT_BYTES = 16,        /* of code                                                      */
+    HOOK_SLOT_BYTES = 16, /* of code */
     HOOK_STACK_BYTES = 64 * 1024,
 };
 
@@ -40,14 +40,15 @@ struct hook_agent {
     void *(*map)(uint64_t offset, uint64_t bytes);
     /* There is a new module around this address: hook its imports. */
     void (*module)(uint64_t address);
-    const _Atomic uint32_t *stopping; /* set by headroom: nothing more is observed, anywhere     */
+    const _Atomic uint32_t *stopping; /* set by headroom: nothing more is observed, anywhere */
 };
 
 /* ---- process ---------------------------------------------------------------------------------- */
 
 /* Once, before anything is hooked; region is mapped as far as its header goes. process: the number in the log.
    False: no memory. */
-bool hook_begin(struct spans_region *region, const struct hook_agent *agent, uint32_t pid, uint32_t process);
+bool hook_begin(struct spans_region *region, const struct hook_agent *agent, uint32_t pid,
+                uint32_t process);
 /* In the child of fork, by the thread that lives on. */
 void hook_after_fork(uint32_t pid, uint32_t process);
 /* From now on calls pass unseen, and nothing here makes a system call any more. Any context. */

@@ -9,55 +9,55 @@
 
 enum slot_state {
     SLOT_FREE,
-    SLOT_ACTIVE,  /* in the thread's chain                                                         */
-    SLOT_ENDING,  /* the same, and its end waits for due work                                       */
-    SLOT_LIMBO,   /* was skipped, or lies on another stack: its return address may still be in use */
-    SLOT_DONE,    /* in limbo, but has returned since                                              */
+    SLOT_ACTIVE, /* in the thread's chain */
+    SLOT_ENDING, /* the same, and its end waits for due work */
+    SLOT_LIMBO,  /* was skipped, or lies on another stack: its return address may still be in use */
+    SLOT_DONE,   /* in limbo, but has returned since */
 };
 
 /* What an activation is, in one word. */
 union slot_kind {
     struct {
         uint32_t function;
-        uint8_t state;      /* enum slot_state                                                 */
-        uint8_t open_ended; /* no return address taken: marker, -finstrument-functions         */
-        uint8_t switched;   /* the four counts of switches are valid                           */
-        uint8_t noted;      /* the arguments are; or WARMING: it is not counted                 */
+        uint8_t state;      /* enum slot_state */
+        uint8_t open_ended; /* no return address taken: marker, -finstrument-functions */
+        uint8_t switched;   /* the four counts of switches are valid */
+        uint8_t noted;      /* the arguments are; or WARMING: it is not counted */
     };
     uint64_t word;
 };
 
 /* One activation. entry.S knows its size, it and the slots' unwind entry the first two members. */
 struct slot {
-    _Alignas(64) uint64_t target; /* the slot's code calls it                                  */
-    uint64_t ra;                /* the return address that it took away                        */
-    uint64_t start;             /* ticks                                                       */
-    uint64_t sp;                /* address of the return address                               */
-    struct slot *parent;        /* in the chain; or next in the free list or in limbo          */
+    _Alignas(64) uint64_t target; /* the slot's code calls it */
+    uint64_t ra;                  /* the return address that it took away */
+    uint64_t start;               /* ticks */
+    uint64_t sp;                  /* address of the return address */
+    struct slot *parent;          /* in the chain; or next in the free list or in limbo */
     uint64_t key;
     union slot_kind kind;
-    uint32_t runs;              /* of equal children                                           */
-    uint32_t children;          /* all; the others about children are valid if there are any   */
+    uint32_t runs;     /* of equal children */
+    uint32_t children; /* all; the others about children are valid if there are any */
     uint64_t argument[3];
-    uint64_t within;            /* ticks in spans called                                      */
-    uint64_t end;               /* ENDING: ticks                                               */
-    uint64_t code;              /* address of the slot's code                                  */
+    uint64_t within; /* ticks in spans called */
+    uint64_t end;    /* ENDING: ticks */
+    uint64_t code;   /* address of the slot's code */
     struct hook_thread *owner;
-    uint64_t shape;             /* of all children but the last                                */
-    uint64_t last_shape;        /* the last child ...                                          */
-    uint32_t last_function, last_count; /* ... and how often in a row                          */
-    uint64_t switches[4];       /* ticks asleep, preempted; times asleep, preempted            */
+    uint64_t shape;                     /* of all children but the last */
+    uint64_t last_shape;                /* the last child ... */
+    uint32_t last_function, last_count; /* ... and how often in a row */
+    uint64_t switches[4];               /* ticks asleep, preempted; times asleep, preempted */
     struct spans_child child[SPANS_CHILDREN];
 };
 
 /* What a thread knows of a function. */
 struct hook_function {
-    uint32_t every;             /* 0: not looked up yet                                        */
-    uint32_t spans;            /* that it has in this thread                                  */
-    uint32_t window;            /* events since the costs were looked at                       */
-    uint32_t burst;             /* executions until the next pause, if every > 1               */
-    uint8_t class, key, key_argument; /* as in the region                                      */
-    struct spans_span *last;  /* met last                                                    */
+    uint32_t every;                   /* 0: not looked up yet */
+    uint32_t spans;                   /* that it has in this thread */
+    uint32_t window;                  /* events since the costs were looked at */
+    uint32_t burst;                   /* executions until the next pause, if every > 1 */
+    uint8_t class, key, key_argument; /* as in the region */
+    struct spans_span *last;          /* met last */
     struct spans_span *rest;
 };
 
@@ -75,48 +75,48 @@ enum due { DUE_BEGIN = 1, DUE_STACK = 2, DUE_COST = 4, DUE_MODULES = 8, DUE_SWIT
 
 enum {
     INDEX_CELLS = 4 * SPANS_OF_THREAD,
-    LOOK_PERIOD = 256,      /* executions between looks around                   */
+    LOOK_PERIOD = 256, /* executions between looks around */
     COST_PERIOD = 8192,
     TRUNK_CHILDREN = 64,
     FOLD_BEGINNING = 16384, /* events: sequences are looked for in all of these, */
-    FOLD_PERIOD = 8192,     /* and then in the first                             */
-    FOLD_PART = 512,        /* so many of each so many                           */
+    FOLD_PERIOD = 8192,     /* and then in the first */
+    FOLD_PART = 512,        /* so many of each so many */
 };
 
 struct hook_thread {
-    unsigned char *stack_top;   /* offset 0: known to entry.S                                      */
-    uint64_t busy;              /* offset 8: stack pointer with which this room was entered; 0: it is not.
-                                   Meanwhile signals' handlers pass unseen                         */
-    uint32_t due;               /* offset 16: enum due                                             */
-    struct slot *top;           /* innermost activation                                            */
+    unsigned char *stack_top; /* offset 0: known to entry.S */
+    uint64_t busy;    /* offset 8: stack pointer with which this room was entered; 0: it is not.
+                                   Meanwhile signals' handlers pass unseen */
+    uint32_t due;     /* offset 16: enum due */
+    struct slot *top; /* innermost activation */
     struct slot *free, *limbo;
-    struct slot *trunk;         /* activation whose children are folded; NULL: the thread itself   */
-    uint32_t limbo_count, limbo_kept; /* kept: were in use when last looked at                    */
+    struct slot *trunk; /* activation whose children are folded; NULL: the thread itself */
+    uint32_t limbo_count, limbo_kept; /* kept: were in use when last looked at */
     uint32_t starved;
     uint32_t tid;
-    bool refused;               /* no piece could be had                                           */
-    struct hook_clocks clocks;  /* read not long ago                                               */
+    bool refused;              /* no piece could be had */
+    struct hook_clocks clocks; /* read not long ago */
     struct switches ring;
-    uint64_t ring_seen;         /* its end when it was last read                                   */
-    uint64_t ring_position;     /* of what was not read: in the child of a vfork its parent's last
-                                   interval has no end                                             */
-    uint64_t switches[4];       /* of the thread, as in a slot                                     */
-    struct slot *ending;        /* DUE_SWITCHES at its end; else NULL                              */
-    uint64_t checked;           /* ticks when the costs were looked at                             */
-    uint64_t cost;              /* ticks that recording one execution takes, smoothed              */
-    uint64_t measuring;         /* 1: the next one; more: when it was entered                      */
+    uint64_t ring_seen;     /* its end when it was last read */
+    uint64_t ring_position; /* of what was not read: in the child of a vfork its parent's last
+                                   interval has no end */
+    uint64_t switches[4];   /* of the thread, as in a slot */
+    struct slot *ending;    /* DUE_SWITCHES at its end; else NULL */
+    uint64_t checked;       /* ticks when the costs were looked at */
+    uint64_t cost;          /* ticks that recording one execution takes, smoothed */
+    uint64_t measuring;     /* 1: the next one; more: when it was entered */
     uint64_t random;
-    uint32_t quiet;             /* executions until the thread is looked at as a whole              */
-    bool folding;               /* siblings are folded now                                         */
+    uint32_t quiet; /* executions until the thread is looked at as a whole */
+    bool folding;   /* siblings are folded now */
     struct spans_thread *piece;
-    struct spans_span *stack_span; /* DUE_STACK                                                  */
+    struct spans_span *stack_span; /* DUE_STACK */
     uint64_t stack_ticks;
-    struct base_registers caller;     /* DUE_STACK: the caller's                                    */
-    struct hook_thread *next;   /* free ones                                                       */
+    struct base_registers caller; /* DUE_STACK: the caller's */
+    struct hook_thread *next;     /* free ones */
     struct fold *fold;
-    uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1                                          */
-    uint16_t index[INDEX_CELLS]; /* span + 1 by hash                                              */
-    int32_t countdown[SPANS_FUNCTIONS]; /* hook_countdown                                         */
+    uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1 */
+    uint16_t index[INDEX_CELLS];             /* span + 1 by hash */
+    int32_t countdown[SPANS_FUNCTIONS];      /* hook_countdown */
     struct hook_function function[SPANS_FUNCTIONS];
     _Alignas(64) unsigned char stack[HOOK_STACK_BYTES];
 };
@@ -124,8 +124,8 @@ struct hook_thread {
 /* As entry.S pushes it. */
 struct hook_frame {
     uint64_t r11, r10, r9, r8, rdi, rsi, rdx, rcx, rax;
-    uint64_t number;            /* enter: of the function; leave: the slot's return address        */
-    uint64_t ra;                /* enter only                                                      */
+    uint64_t number; /* enter: of the function; leave: the slot's return address */
+    uint64_t ra;     /* enter only */
 };
 
 /* The same for due work, pushed before the above is popped. */
@@ -138,8 +138,8 @@ struct hook_state {
     struct spans_process *process;
     struct hook_agent agent;
     uint32_t pid, number;
-    uint64_t cost;              /* ticks that recording one execution takes                         */
-    _Atomic uint32_t modules_seen; /* of spans_process.new_modules                                 */
+    uint64_t cost;                 /* ticks that recording one execution takes */
+    _Atomic uint32_t modules_seen; /* of spans_process.new_modules */
 };
 #pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
@@ -188,7 +188,7 @@ void slots_after_fork(void);
 
 /* span.c */
 SLOW struct spans_span *span_find(struct hook_thread *self, uint32_t function, uint64_t key,
-                                     uint64_t shape, const struct slot *slot);
+                                  uint64_t shape, const struct slot *slot);
 void block_sequence(void *self, uint32_t sequence, uint64_t start, uint64_t end);
 SLOW void span_child(struct slot *parent, uint32_t function, uint64_t shape);
 SLOW uint64_t span_shape(struct slot *slot);

@@ -10,7 +10,7 @@
 
 enum {
     COST_LIMIT = 50, /* about one part in so many of a thread's time at most goes to recording */
-    MOST_EVERY = 4096,
+    EVERY_MAX = 4096,
     PATCHING_MS = 1500,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
@@ -314,7 +314,7 @@ void thread_costs(struct hook_thread *self)
         if (function->window > COST_PERIOD / 32 && is_too_often(function, elapsed))
             atomic_store_explicit(&hook.region->function[k].often, SPANS_OFTEN,
                                   memory_order_relaxed);
-        if (function->window > COST_PERIOD / 32 && function->every * more <= MOST_EVERY)
+        if (function->window > COST_PERIOD / 32 && function->every * more <= EVERY_MAX)
             function->every *= more;
         if (function->every > self->piece->highest_every)
             self->piece->highest_every = function->every;

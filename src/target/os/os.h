@@ -11,19 +11,23 @@
 
 long os_syscall6(long number, long a, long b, long c, long d, long e, long f);
 #define os_syscall(number, ...) OS_SYSCALL_PICK(number, ##__VA_ARGS__, 0, 0, 0, 0, 0, 0)
-#define OS_SYSCALL_PICK(number, a, b, c, d, e, f, ...)                                       \
+#define OS_SYSCALL_PICK(number, a, b, c, d, e, f, ...)                                             \
     os_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /* STORES and ACCESSES watch one byte, WORD all accesses to eight aligned ones. */
 enum os_watch_type {
-    OS_WATCH_STORES, OS_WATCH_ACCESSES, OS_WATCH_WORD, OS_WATCH_EXECUTION, OS_WATCH_TICKS
+    OS_WATCH_STORES,
+    OS_WATCH_ACCESSES,
+    OS_WATCH_WORD,
+    OS_WATCH_EXECUTION,
+    OS_WATCH_TICKS
 };
 
 /* An armed hardware breakpoint of the calling thread. */
 struct os_watch {
-    void *page;        /* mapping that keeps the event alive; NULL: not armed             */
+    void *page; /* mapping that keeps the event alive; NULL: not armed */
     uint64_t address;
-    uint8_t type;      /* enum os_watch_type */
+    uint8_t type; /* enum os_watch_type */
 };
 
 /*
@@ -44,10 +48,10 @@ void os_watch_disarm(struct os_watch *watch);
 
 /* Signal information as the kernel lays it out; not in every libc's headers. */
 struct os_trap {
-    uint64_t address;  /* si_addr        */
-    uint64_t cookie;   /* si_perf_data   */
-    uint32_t type;     /* si_perf_type   */
-    bool late;         /* TRAP_PERF_FLAG_ASYNC: SIGTRAP was blocked when it hit */
+    uint64_t address; /* si_addr */
+    uint64_t cookie;  /* si_perf_data */
+    uint32_t type;    /* si_perf_type */
+    bool late;        /* TRAP_PERF_FLAG_ASYNC: SIGTRAP was blocked when it hit */
 };
 enum { OS_TRAP_PERF = 6 }; /* si_code */
 void os_trap_read(const void *siginfo, struct os_trap *trap);
@@ -64,11 +68,11 @@ bool os_read_self(void *context, uint64_t address, void *out, size_t bytes);
  */
 long os_tick_start(struct os_watch *ticks, uint64_t period_ns, uint64_t cookie);
 
-void *os_map(size_t bytes);                 /* zeroed private pages, or NULL */
+void *os_map(size_t bytes); /* zeroed private pages, or NULL */
 void os_unmap(void *memory, size_t bytes);
 uint32_t os_tid(void);
 uint32_t os_pid(void);
-uint64_t os_now_ns(int clock);              /* clock_gettime by system call */
+uint64_t os_now_ns(int clock); /* clock_gettime by system call */
 void os_futex_wake(const void *word);
 
 #endif

@@ -15,10 +15,10 @@
 #include <linux/perf_event.h>
 
 struct pmu_event {
-    uint32_t type;    /* perf_event_attr.type: PERF_TYPE_RAW, or AMD's ibs_op                 */
+    uint32_t type; /* perf_event_attr.type: PERF_TYPE_RAW, or AMD's ibs_op */
     uint64_t config;
-    uint64_t period;  /* events between samples, >= 1                                         */
-    uint64_t cookie;  /* arrives as si_perf_data                                              */
+    uint64_t period; /* events between samples, >= 1 */
+    uint64_t cookie; /* arrives as si_perf_data */
 };
 
 /*
@@ -33,28 +33,28 @@ void pmu_attributes(const struct pmu_event *event, struct perf_event_attr *attr)
 enum pmu_direction { PMU_UNKNOWN = 0, PMU_LOAD = 1, PMU_STORE = 2 }; /* bits */
 
 struct pmu_sample {
-    uint64_t ip;        /* of the accessing instruction if exact, else somewhat later */
-    uint64_t address;   /* accessed; 0 if the hardware gave none                      */
+    uint64_t ip;      /* of the accessing instruction if exact, else somewhat later */
+    uint64_t address; /* accessed; 0 if the hardware gave none */
     uint32_t pid, tid;
-    uint8_t direction;  /* enum pmu_direction                                         */
+    uint8_t direction; /* enum pmu_direction */
     bool exact;
-    bool user;          /* taken in user mode                                         */
+    bool user; /* taken in user mode */
 };
 
 /* What went through a ring; never reset by pmu_next. */
 struct pmu_counts {
     uint64_t samples;
-    uint64_t lost;       /* samples the kernel could not write                         */
-    uint64_t throttled;  /* times the kernel slowed the event down                     */
-    uint64_t other;      /* records of other types, skipped                            */
-    uint64_t malformed;  /* impossible sizes or positions; the ring's contents were dropped */
+    uint64_t lost;      /* samples the kernel could not write */
+    uint64_t throttled; /* times the kernel slowed the event down */
+    uint64_t other;     /* records of other types, skipped */
+    uint64_t malformed; /* impossible sizes or positions; the ring's contents were dropped */
 };
 
 /* A mapping of an event's buffer: 1 + 2^n pages, writable. */
 struct pmu_ring {
     struct perf_event_mmap_page *page;
     const unsigned char *data;
-    uint64_t bytes;      /* of data, a power of two */
+    uint64_t bytes; /* of data, a power of two */
     struct pmu_counts counts;
 };
 

@@ -22,7 +22,7 @@ struct switches {
 
 struct switches_interval {
     uint64_t off_ns, on_ns; /* CLOCK_MONOTONIC_RAW: when it left the CPU and was given one again */
-    bool preempted;         /* it could have gone on (also after sched_yield)       */
+    bool preempted;         /* it could have gone on (also after sched_yield) */
 };
 
 /*

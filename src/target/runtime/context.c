@@ -31,7 +31,7 @@ _Static_assert(offsetof(struct instrumented_record, function) == 0 &&
                    offsetof(struct instrumented_function, table) == STUBS_FUNCTION_TABLE,
                "headroom_enter in stubs.S knows these");
 
-enum { FIRST_RECORDS = 1 << 16, MOST_RECORDS_BYTES = 1 << 24, MOST_RECORDS = 1 << 24 };
+enum { FIRST_RECORDS = 1 << 16, RECORDS_BYTES_MAX = 1 << 24, RECORDS_MAX = 1 << 24 };
 
 enum { HELD = 1 /* bit of `children` */ };
 
@@ -199,8 +199,8 @@ static struct runtime_records *more_records(struct runtime_module *module,
 {
     struct runtime_records *older = atomic_load(&thread->records);
     uint64_t size = older ? 2 * older->bytes : FIRST_RECORDS;
-    if (size > MOST_RECORDS_BYTES)
-        size = MOST_RECORDS_BYTES;
+    if (size > RECORDS_BYTES_MAX)
+        size = RECORDS_BYTES_MAX;
     if (size < bytes + sizeof(struct instrumented_piece))
         size = bytes + sizeof(struct instrumented_piece);
     struct runtime_records *records = runtime_private(module, sizeof *records);
@@ -240,7 +240,7 @@ static struct instrumented_record *make_record(struct runtime_module *module,
                                                struct runtime_thread *thread, uint64_t entry,
                                                uint32_t slots, uint64_t bytes)
 {
-    if (atomic_fetch_add(&thread->record_count, 1) >= MOST_RECORDS)
+    if (atomic_fetch_add(&thread->record_count, 1) >= RECORDS_MAX)
         return NULL;
     uint64_t at = cut_record(module, thread, bytes);
     return at ? fill(at, entry, slots, bytes) : NULL;

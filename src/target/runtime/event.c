@@ -21,9 +21,9 @@
 #include <asm/unistd.h>
 #include <linux/perf_event.h>
 
-enum { CLOSED = -1, TO_OPEN = 0, MOST_OPENINGS = 16 };
+enum { CLOSED = -1, TO_OPEN = 0, OPENINGS_MAX = 16 };
 enum { TOO_SMALL = -28 /* -ENOSPC */, DUPLICATE = 1030 /* F_DUPFD_CLOEXEC */, DESCRIPTORS = 7 };
-enum { MOST_NUMBER = 8192, READ_ONLY = 1, SHARED = 1 };
+enum { NUMBER_MAX = 8192, READ_ONLY = 1, SHARED = 1 };
 
 uint32_t headroom_event;
 static __thread struct runtime_event *current __attribute__((tls_model("initial-exec")));
@@ -42,7 +42,7 @@ static int64_t move_up(int64_t file)
 {
     uint64_t limits[2] = {0};
     RUNTIME_CALL(__NR_prlimit64, 0, DESCRIPTORS, 0, limits);
-    uint64_t most = limits[0] < MOST_NUMBER ? limits[0] : MOST_NUMBER;
+    uint64_t most = limits[0] < NUMBER_MAX ? limits[0] : NUMBER_MAX;
     int64_t moved = RUNTIME_CALL(__NR_fcntl, file, DUPLICATE, most - most / 4);
     RUNTIME_CALL(__NR_close, file);
     return moved > 0 ? moved : CLOSED;
@@ -81,7 +81,7 @@ static void open_event(struct runtime_event *event)
     struct instrumented_region *region = event->module->region;
     event->base = event->count;
     event->file = CLOSED;
-    if (event->openings++ >= MOST_OPENINGS)
+    if (event->openings++ >= OPENINGS_MAX)
         return;
     event->file = open_file(&region->event);
     if (event->file > 0)

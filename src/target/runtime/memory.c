@@ -22,7 +22,7 @@ enum {
 };
 
 #define FIRST_CHUNK (UINT64_C(1) << 20)
-#define MOST_CHUNK  (UINT64_C(1) << 26)
+#define CHUNK_MAX   (UINT64_C(1) << 26)
 
 /* Errors are small negative numbers. */
 static bool is_error(long result)
@@ -100,7 +100,7 @@ static uint64_t cut_new(struct runtime_module *module, uint64_t bytes)
     chunk->base = base;
     chunk->bytes = size;
     atomic_store(&chunk->used, bytes);
-    atomic_store(&module->chunk_bytes, size < MOST_CHUNK ? 2 * size : size);
+    atomic_store(&module->chunk_bytes, size < CHUNK_MAX ? 2 * size : size);
     atomic_store(&module->chunk, chunk);
     return base;
 }

@@ -81,12 +81,14 @@ void runtime_lose(struct runtime_module *module);
  * A piece of the region, or private memory if nothing is recorded; NULL: none, and the loss is counted.
  * bytes: with the struct instrumented_piece; rounded up to pages. All but `kind` is filled in.
  */
-struct instrumented_piece *runtime_piece(struct runtime_module *module, uint64_t bytes, uint64_t of);
+struct instrumented_piece *runtime_piece(struct runtime_module *module, uint64_t bytes,
+                                         uint64_t of);
 void runtime_fill_piece(const struct runtime_module *module, struct instrumented_piece *piece,
                         uint64_t bytes, uint64_t address, uint64_t of);
 
 /* What it holds may be read from now on. */
-static inline void runtime_publish(struct instrumented_piece *piece, enum instrumented_piece_kind kind)
+static inline void runtime_publish(struct instrumented_piece *piece,
+                                   enum instrumented_piece_kind kind)
 {
     atomic_store_explicit(&piece->kind, kind, memory_order_release);
 }
@@ -103,27 +105,27 @@ struct runtime_index; /* context.c */
 struct runtime_thread;
 
 struct runtime_module {
-    struct instrumented_region *region;  /* header, mapped; NULL: nothing is recorded              */
+    struct instrumented_region *region; /* header, mapped; NULL: nothing is recorded */
     char region_path[64];
     uint32_t pid, process, parent;
     uint64_t map, map_bytes, counters, counters_bytes, bias;
-    _Atomic uint64_t *same;       /* 1; the kernel clears it in a forked child. NULL: it cannot */
-    uint32_t modes;               /* of all its functions, enum instrumented_modes                 */
-    bool is_program;              /* stays as long as the process                           */
-    uint64_t record_bytes;        /* of one record for each function with contexts; 0: none */
-    uint32_t functions;           /* with contexts                                          */
-    struct runtime_index *index;  /* of overflow records                                    */
-    uint64_t overflow;            /* where they lie                                         */
-    struct instrumented_piece *overflow_piece; /* NULL: there are none                             */
+    _Atomic uint64_t *same;      /* 1; the kernel clears it in a forked child. NULL: it cannot */
+    uint32_t modes;              /* of all its functions, enum instrumented_modes */
+    bool is_program;             /* stays as long as the process */
+    uint64_t record_bytes;       /* of one record for each function with contexts; 0: none */
+    uint32_t functions;          /* with contexts */
+    struct runtime_index *index; /* of overflow records */
+    uint64_t overflow;           /* where they lie */
+    struct instrumented_piece *overflow_piece; /* NULL: there are none */
     uint64_t overflow_root, overflow_bytes;
     _Atomic uint64_t overflow_used;
-    _Atomic uint64_t chunk_bytes; /* of the next chunk                                      */
+    _Atomic uint64_t chunk_bytes; /* of the next chunk */
     _Atomic(struct runtime_chunk *) chunk;
     _Atomic(struct runtime_thread *) threads;
     _Atomic(struct runtime_thread *) cursor; /* where the search for an ended thread goes on */
-    _Atomic(struct runtime_chunk *) pool; /* of runtime_private */
-    _Atomic bool exhausted;       /* a thread's counters could not be had                   */
-    _Atomic uint64_t readable[64]; /* pages of code that were found to be mapped            */
+    _Atomic(struct runtime_chunk *) pool;    /* of runtime_private */
+    _Atomic bool exhausted;                  /* a thread's counters could not be had */
+    _Atomic uint64_t readable[64];           /* pages of code that were found to be mapped */
 };
 
 /* Begins the module if need be. Without memory it is one that records nothing. */
@@ -154,10 +156,10 @@ struct perf_event_mmap_page;
 /* Of a thread; zeroed: not opened yet. */
 struct runtime_event {
     struct runtime_module *module;
-    int64_t file;                 /* its descriptor                                         */
-    const struct perf_event_mmap_page *page; /* NULL: none                                  */
-    uint64_t count, base;         /* so far; base: of events that were opened before        */
-    uint64_t ticks;               /* readings                                               */
+    int64_t file;                            /* its descriptor */
+    const struct perf_event_mmap_page *page; /* NULL: none */
+    uint64_t count, base;                    /* so far; base: of events that were opened before */
+    uint64_t ticks;                          /* readings */
     uint32_t openings;
 };
 
@@ -188,11 +190,11 @@ enum { RUNTIME_LATELY = 1024 };
 
 struct runtime_thread {
     struct runtime_thread *next;
-    _Atomic uint64_t owner;       /* process << 32 | thread, as the kernel numbers them     */
-    struct instrumented_piece *counters; /* NULL: none                                             */
+    _Atomic uint64_t owner;              /* process << 32 | thread, as the kernel numbers them */
+    struct instrumented_piece *counters; /* NULL: none */
     _Atomic(struct runtime_records *) records;
     _Atomic uint64_t record_count;
-    _Atomic uint64_t root, signal_root; /* addresses of records; 0: none yet                */
+    _Atomic uint64_t root, signal_root; /* addresses of records; 0: none yet */
     /* Found lately: a direct-mapped cache. A signal handler may come between the two stores; parent is 0
        meanwhile. */
     struct {
@@ -215,10 +217,12 @@ void runtime_contexts_begin(struct runtime_module *module);
 void runtime_contexts_end(struct runtime_module *module);
 
 /* Copies a RECORDS piece of `used` bytes without its header, counts, children, slots. */
-void runtime_copy_records(const struct instrumented_piece *from, struct instrumented_piece *to, uint64_t used);
+void runtime_copy_records(const struct instrumented_piece *from, struct instrumented_piece *to,
+                          uint64_t used);
 
 /* Makes the records in there children of their parents, as far as those are the thread's. */
-void runtime_link_records(const struct runtime_thread *thread, const struct runtime_records *records);
+void runtime_link_records(const struct runtime_thread *thread,
+                          const struct runtime_records *records);
 
 /* ---- stubs' other halves ------------------------------------------------------------------------------ */
 
@@ -242,7 +246,7 @@ static inline void runtime_check_fork(const struct runtime_module *module)
 /* ---- system calls ----------------------------------------------------------------------------------------- */
 
 #define RUNTIME_CALL(...) RUNTIME_CALL_PICK(__VA_ARGS__, 0, 0, 0, 0, 0, 0)
-#define RUNTIME_CALL_PICK(number, a, b, c, d, e, f, ...)                                              \
+#define RUNTIME_CALL_PICK(number, a, b, c, d, e, f, ...)                                           \
     base_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 #endif

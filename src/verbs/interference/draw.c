@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LABEL = 12, MOST_COLUMNS = 136, LEAST_COLUMNS = 8 };
+enum { LABEL = 12, COLUMNS_MAX = 136, LEAST_COLUMNS = 8 };
 
 struct axis {
     uint32_t first, per_column; /* bins (spans_bin) */
@@ -92,13 +92,13 @@ static void draw_axis(struct printer *printer, const struct axis *axis,
 void interference_draw(struct printer *printer, const struct interference_block *block,
                        const struct interference_score *score, unsigned indent)
 {
-    double executions[MOST_COLUMNS] = {0}, lost[MOST_COLUMNS] = {0};
+    double executions[COLUMNS_MAX] = {0}, lost[COLUMNS_MAX] = {0};
     unsigned room = printer->width > indent + LABEL + LEAST_COLUMNS
                         ? printer->width - indent - LABEL
                         : LEAST_COLUMNS;
     if (block->bins_count == 0)
         return;
-    struct axis axis = make_axis(printer, block, room < MOST_COLUMNS ? room : MOST_COLUMNS);
+    struct axis axis = make_axis(printer, block, room < COLUMNS_MAX ? room : COLUMNS_MAX);
     if (axis.columns < 2)
         return;
     for (size_t i = 0; i < block->bins_count; i++) {

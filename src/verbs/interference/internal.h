@@ -14,17 +14,17 @@
 /* Does the profile have a report on lost time? That is, was it recorded for it. */
 bool interference_is_in(const struct profile *profile);
 
-struct interference_rows { /* of a block: indices into the profile's lists        */
+struct interference_rows { /* of a block: indices into the profile's lists */
     size_t parts, parts_end, bins, bins_end, children, children_end;
     size_t stacks, stacks_end, holders, holders_end, samples, samples_end;
 };
 
 /* What a block's score would be with another key (--key). */
 struct interference_rekeyed {
-    uint32_t block, value; /* value: as in struct interference_sample                    */
+    uint32_t block, value; /* value: as in struct interference_sample */
     struct interference_regrouped regrouped;
-    double sci; /* corrected                                                  */
-    struct interference_group groups[8]; /* most samples first                           */
+    double sci;                          /* corrected */
+    struct interference_group groups[8]; /* most samples first */
 };
 
 struct interference_figures {

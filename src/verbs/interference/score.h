@@ -19,53 +19,53 @@
 enum {
     INTERFERENCE_LEAST =
         1000, /* executions recorded; with fewer the fastest may be slow, too (ispot §5.3) */
-    INTERFERENCE_VALUES = 4, /* of a sample: arguments 0, 1, 2, result                  */
+    INTERFERENCE_VALUES = 4, /* of a sample: arguments 0, 1, 2, result */
     INTERFERENCE_RESULT = 3,
     INTERFERENCE_SENTENCE_BYTES = 320,
-    INTERFERENCE_SENTENCES = 8, /* at most, of evidence                                    */
+    INTERFERENCE_SENTENCES = 8, /* at most, of evidence */
 };
 
 /* ---- in ------------------------------------------------------------------------------------- */
 
 struct interference_thread {
-    double duration_ns;  /* from its beginning to its end                                  */
-    double preempted_ns; /* of that                                                        */
+    double duration_ns;  /* from its beginning to its end */
+    double preempted_ns; /* of that */
 };
 
 struct interference_function {
-    uint32_t class; /* enum spans_class                                              */
+    uint32_t class; /* enum spans_class */
 };
 
-struct interference_part { /* of a block: what one thread did                         */
+struct interference_part { /* of a block: what one thread did */
     uint32_t thread;
-    uint64_t count, recorded;       /* recorded <= count                                        */
-    double sum_ns;                  /* of the recorded, without preemption                      */
-    double min_ns;                  /* min_ns * recorded <= sum_ns but for rounding             */
-    double within_ns;               /* of sum_ns: in blocks that were called                    */
-    double preempted_ns, asleep_ns; /* during the recorded; asleep is part of sum_ns       */
+    uint64_t count, recorded;       /* recorded <= count */
+    double sum_ns;                  /* of the recorded, without preemption */
+    double min_ns;                  /* min_ns * recorded <= sum_ns but for rounding */
+    double within_ns;               /* of sum_ns: in blocks that were called */
+    double preempted_ns, asleep_ns; /* during the recorded; asleep is part of sum_ns */
 };
 
-struct interference_bin { /* executions with low <= duration < high; ascending, apart    */
+struct interference_bin { /* executions with low <= duration < high; ascending, apart */
     double low_ns, high_ns;
     uint64_t count;
 };
 
-struct interference_child { /* what a block called, times in a row                       */
+struct interference_child { /* what a block called, times in a row */
     uint32_t function, count;
     uint64_t shape;
 };
 
 struct interference_sample {
-    double ns, weight; /* weight: executions that it stands for                         */
+    double ns, weight; /* weight: executions that it stands for */
     uint64_t value[INTERFERENCE_VALUES];
 };
 
 struct interference_block {
-    uint32_t function; /* index into functions; of a sequence: not used                  */
-    uint32_t flags;    /* enum spans_flags                                              */
+    uint32_t function; /* index into functions; of a sequence: not used */
+    uint32_t flags;    /* enum spans_flags */
     uint64_t key, shape;
     double max_ns;
-    const struct interference_part *parts; /* one for each thread, at most                */
+    const struct interference_part *parts; /* one for each thread, at most */
     size_t parts_count;
     const struct interference_bin *bins;
     size_t bins_count;
@@ -82,7 +82,7 @@ struct interference_input {
     size_t functions_count;
     const struct interference_block *blocks;
     size_t blocks_count;
-    uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST               */
+    uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST */
     double step_ns; /* of the clock: executions that differ from the fastest by no more do not
                        differ */
     bool switches; /* preemption and sleep were watched; else asleep_ns, preempted_ns say nothing */
@@ -92,35 +92,35 @@ struct interference_input {
 
 enum interference_state {
     INTERFERENCE_SCORED,
-    INTERFERENCE_FEW,  /* too few executions: no score                                     */
-    INTERFERENCE_IDLE, /* waits for something to happen: never called interference         */
+    INTERFERENCE_FEW,  /* too few executions: no score */
+    INTERFERENCE_IDLE, /* waits for something to happen: never called interference */
 };
 
 /* What the evidence supports. */
 enum interference_cause {
     INTERFERENCE_UNKNOWN,
-    INTERFERENCE_LOCK,      /* takes or gives back a lock                                  */
-    INTERFERENCE_CONDITION, /* waits for another thread to say something                   */
-    INTERFERENCE_IMBALANCE, /* waits at a barrier for slower threads                       */
+    INTERFERENCE_LOCK,      /* takes or gives back a lock */
+    INTERFERENCE_CONDITION, /* waits for another thread to say something */
+    INTERFERENCE_IMBALANCE, /* waits at a barrier for slower threads */
     INTERFERENCE_IO,
     INTERFERENCE_ALLOCATOR,
-    INTERFERENCE_PREEMPTION, /* more threads than processors: slow around being preempted  */
+    INTERFERENCE_PREEMPTION, /* more threads than processors: slow around being preempted */
     INTERFERENCE_SHARED,  /* on the CPU, no reason seen: shared data or memory bandwidth, or varying
                              work */
-    INTERFERENCE_VARYING, /* it had more to do: follows an argument or the result       */
-    INTERFERENCE_NESTED,  /* nearly all of it in blocks that it calls: see those        */
-    INTERFERENCE_WAITING, /* idle                                                       */
+    INTERFERENCE_VARYING, /* it had more to do: follows an argument or the result */
+    INTERFERENCE_NESTED,  /* nearly all of it in blocks that it calls: see those */
+    INTERFERENCE_WAITING, /* idle */
     INTERFERENCE_CAUSES
 };
 extern const char *const interference_cause_names[INTERFERENCE_CAUSES]; /* "unknown", "lock", ... */
 
 /* How durations in samples go with one of their values. */
 struct interference_relation {
-    uint32_t value; /* index into value[]                                             */
+    uint32_t value; /* index into value[] */
     uint32_t samples;
-    uint32_t groups;  /* of samples with the same value, or neighbouring ones           */
-    bool equal;       /* each group has one value                                       */
-    double spearman;  /* rank correlation, -1..1                                        */
+    uint32_t groups;  /* of samples with the same value, or neighbouring ones */
+    bool equal;       /* each group has one value */
+    double spearman;  /* rank correlation, -1..1 */
     double explained; /* share of the block's loss that calls with other values explain, 0..1 */
 };
 
@@ -129,52 +129,53 @@ struct interference_score { /* of a block */
     enum interference_cause cause;
     uint64_t count, recorded;
     uint32_t threads;
-    double total_ns; /* of all executions, scaled                                     */
+    double total_ns;                                          /* of all executions, scaled */
     double min_ns, p1_ns, median_ns, p99_ns, max_ns, mean_ns; /* percentiles from the histogram */
     double
         beyond_step;   /* share of what is lost by the minimum that no step of the clock explains */
-    double threads_ns; /* durations of the threads that executed it, summed              */
+    double threads_ns; /* durations of the threads that executed it, summed */
     /* 0 unless SCORED: */
-    double lost_ns; /* Σ(d - min), scaled                                            */
+    double lost_ns; /* Σ(d - min), scaled */
     double
         own_ns; /* of that, not counted in a block that it calls; of a sequence: in its members */
-    double sci; /* lost_ns / threads_ns, 0..1                                    */
-    double lost_p1_ns, sci_p1; /* the same against the 1st percentile                    */
+    double sci; /* lost_ns / threads_ns, 0..1 */
+    double lost_p1_ns, sci_p1; /* the same against the 1st percentile */
     double gain; /* of the program's run time, at most, if every execution were as fast as the
                     fastest, 0..1 */
     /* evidence */
-    double asleep_ns, preempted_ns; /* scaled                                             */
-    double asleep_share; /* of lost_ns; 0 if not watched                                  */
+    double asleep_ns, preempted_ns; /* scaled */
+    double asleep_share;            /* of lost_ns; 0 if not watched */
     uint32_t least_thread,
         most_thread; /* that give it the smallest and the largest share of their time */
-    double least_share, most_share; /* these                                          */
+    double least_share, most_share; /* these */
     bool related;
-    struct interference_relation relation; /* the value that explains most, if related     */
+    struct interference_relation relation; /* the value that explains most, if related */
 };
 
 struct interference_thread_score {
     double lost_ns[INTERFERENCE_CAUSES]; /* own_ns by cause, no block within another counted twice;
                                             sequences left out; WAITING: whole duration of idle
-                                            waits    */
-    double interference_ns; /* of these without VARYING and WAITING, at most the duration  */
+                                            waits */
+    double interference_ns; /* of these without VARYING and WAITING, at most the duration */
 };
 
 struct interference_function_score {
     double lost_ns, own_ns, sci, threads_ns;
-    double explained_ns; /* what would have been lost too, if keys and shapes were not distinguished */
-    uint32_t scored, few; /* blocks                                                       */
+    /* what would have been lost too, if keys and shapes were not distinguished */
+    double explained_ns;
+    uint32_t scored, few; /* blocks */
 };
 
 struct interference_result {
     const struct interference_input *input;
-    struct interference_score *blocks;             /* beside input->blocks                 */
-    struct interference_thread_score *threads;     /* beside input->threads                */
-    struct interference_function_score *functions; /* beside input->functions              */
+    struct interference_score *blocks;             /* beside input->blocks */
+    struct interference_thread_score *threads;     /* beside input->threads */
+    struct interference_function_score *functions; /* beside input->functions */
     /* Indices of blocks: SCORED with some loss that is not VARYING, most own_ns first; VARYING
        likewise; scored sequences likewise; FEW by total_ns; IDLE by total_ns. */
     uint32_t *ranked, *varying, *sequences, *few, *idle;
     size_t ranked_count, varying_count, sequences_count, few_count, idle_count;
-    double lost_ns[INTERFERENCE_CAUSES]; /* of all threads                                 */
+    double lost_ns[INTERFERENCE_CAUSES]; /* of all threads */
     double threads_ns, interference_ns, preempted_ns;
     double gain; /* of the program's run time, at most, if nothing were lost to interference */
 };
@@ -199,8 +200,8 @@ extern const char interference_shared_sentence[];
 /* What a score would be if calls were distinguished by one of their values: from samples, so an
  * estimate. */
 struct interference_regrouped {
-    size_t samples, groups; /* samples in groups that are large enough, and these           */
-    double kept;            /* of the loss that remains, 0..1                              */
+    size_t samples, groups; /* samples in groups that are large enough, and these */
+    double kept;            /* of the loss that remains, 0..1 */
 };
 struct interference_group {
     uint64_t value;

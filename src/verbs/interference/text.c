@@ -16,12 +16,12 @@ enum {
     NAME = 44,
     INDENT = 6,
     LABEL = 14, /* as print_side's */
-    MOST_STACKS = 3,
-    MOST_HOLDERS = 4,
-    MOST_THREADS = 12,
-    MOST_LISTED = 8, /* of lists beside the findings */
-    MOST_SUMMARY = 5,
-    MOST_SEQUENCES = 3,
+    STACKS_MAX = 3,
+    HOLDERS_MAX = 4,
+    THREADS_MAX = 12,
+    LISTED_MAX = 8, /* of lists beside the findings */
+    SUMMARY_MAX = 5,
+    SEQUENCES_MAX = 3,
 };
 
 /* Of their threads' time: what is less is not worth anybody's; what is shown whole; sequences,
@@ -63,7 +63,7 @@ static void print_labelled(struct printer *printer, enum tone tone, const char *
 
 static size_t listed(const struct printer *printer, size_t count)
 {
-    return printer->options->limit && count > MOST_LISTED ? MOST_LISTED : count;
+    return printer->options->limit && count > LISTED_MAX ? LISTED_MAX : count;
 }
 
 static void print_left(struct printer *printer, size_t count, size_t shown)
@@ -193,7 +193,7 @@ static void print_top(struct printer *printer, const struct interference_figures
     size_t shown = findings_shown(printer, figures);
     if (shown)
         putc('\n', printer->out);
-    for (size_t i = 0; i < shown && i < MOST_SUMMARY; i++) {
+    for (size_t i = 0; i < shown && i < SUMMARY_MAX; i++) {
         uint32_t block = result->ranked[i];
         const struct interference_score *score = &result->blocks[block];
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
@@ -263,7 +263,7 @@ static void print_thread(struct printer *printer, const struct interference_figu
 static bool print_threads(struct printer *printer, const struct interference_figures *figures)
 {
     size_t count = figures->input.threads_count;
-    size_t shown = printer->options->limit && count > MOST_THREADS ? MOST_THREADS : count;
+    size_t shown = printer->options->limit && count > THREADS_MAX ? THREADS_MAX : count;
     uint32_t *order = calloc(count + 1, sizeof *order);
     if (!order)
         return false;
@@ -314,7 +314,7 @@ static void print_stacks(struct printer *printer, const struct interference_figu
         lost += profile->block_stacks[i].lost_ns;
         taken += profile->block_stacks[i].taken;
     }
-    for (size_t i = rows->stacks; i < rows->stacks_end && i - rows->stacks < MOST_STACKS; i++) {
+    for (size_t i = rows->stacks; i < rows->stacks_end && i - rows->stacks < STACKS_MAX; i++) {
         const struct profile_block_stack *stack = &profile->block_stacks[i];
         char remark[TEXT_BYTES] = "";
         if (rows->stacks_end - rows->stacks > 1)
@@ -324,9 +324,9 @@ static void print_stacks(struct printer *printer, const struct interference_figu
         print_make_chain(printer, printer->places.place_of[stack->context], chain);
         print_side(printer, chain, 0, i == rows->stacks ? "called" : "and", remark);
     }
-    if (rows->stacks_end - rows->stacks > MOST_STACKS)
+    if (rows->stacks_end - rows->stacks > STACKS_MAX)
         fprintf(printer->out, "%*s%s%zu more places%s\n", INDENT + LABEL, "",
-                print_on(printer, DIM), rows->stacks_end - rows->stacks - MOST_STACKS,
+                print_on(printer, DIM), rows->stacks_end - rows->stacks - STACKS_MAX,
                 print_off(printer));
 }
 
@@ -338,7 +338,7 @@ static void print_holders(struct printer *printer, const struct interference_fig
     double waited = 0;
     for (size_t i = rows->holders; i < rows->holders_end; i++)
         waited += profile->block_holders[i].waited_ns;
-    for (size_t i = rows->holders; i < rows->holders_end && i - rows->holders < MOST_HOLDERS; i++) {
+    for (size_t i = rows->holders; i < rows->holders_end && i - rows->holders < HOLDERS_MAX; i++) {
         const struct profile_block_holder *holder = &profile->block_holders[i];
         char line[2 * TEXT_BYTES], name[NAME_BYTES] = "an unknown location", place[TEXT_BYTES] = "";
         char times[32];
@@ -558,7 +558,7 @@ static bool print_sequences(struct printer *printer, const struct interference_f
     while (count && printer->options->limit &&
            own_share(figures, result->sequences[count - 1]) < sequence_share)
         count--;
-    shown = printer->options->limit && count > MOST_SEQUENCES ? MOST_SEQUENCES : count;
+    shown = printer->options->limit && count > SEQUENCES_MAX ? SEQUENCES_MAX : count;
     if (shown)
         print_heading(printer, "Sequences that lose more than their blocks do");
     for (size_t i = 0; i < shown; i++)

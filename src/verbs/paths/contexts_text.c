@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MOST_SHOWN = 6, CHAIN_NAME = 36, LABEL = 24 };
+enum { SHOWN_MAX = 6, CHAIN_NAME = 36, LABEL = 24 };
 
 static void print_figure(struct printer *printer, const char *label, const char *text)
 {
@@ -46,16 +46,16 @@ static void print_shape(struct printer *printer, const struct paths_contexts *co
 static void make_chain(const struct printer *printer, uint32_t id, char *text, size_t bytes)
 {
     const struct profile_vertex *vertices = printer->profile->vertices;
-    uint32_t inner[MOST_SHOWN], outer[2] = {0, 0};
+    uint32_t inner[SHOWN_MAX], outer[2] = {0, 0};
     size_t depth = 0;
     for (; id && paths_is_vertex(&vertices[id]); id = vertices[id].parent, depth++) {
-        if (depth < MOST_SHOWN)
+        if (depth < SHOWN_MAX)
             inner[depth] = id;
         outer[1] = outer[0];
         outer[0] = id;
     }
     text[0] = 0;
-    size_t shown = depth < MOST_SHOWN ? depth : MOST_SHOWN;
+    size_t shown = depth < SHOWN_MAX ? depth : SHOWN_MAX;
     if (depth > shown + 2) {
         char name[NAME_BYTES];
         paths_name(printer, vertices[outer[0]].function, CHAIN_NAME, name);

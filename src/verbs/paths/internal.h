@@ -49,7 +49,7 @@ struct paths_cover {
 };
 
 struct paths_contexts {
-    uint64_t nodes, leaves, interior, edges; /* roots are none                        */
+    uint64_t nodes, leaves, interior, edges; /* roots are none */
     uint64_t bytes;
     double mean_node_bytes, mean_degree, height_mean;
     uint32_t height_max;
@@ -67,11 +67,11 @@ struct paths_figures {
     bool measured[REPORT_METRICS];
     double totals[REPORT_METRICS];
     enum report_metric metric;
-    bool wanted_missing;              /* the metric asked for was not measured        */
-    bool density;                     /* the metric can be set against instructions   */
-    double hot, average;              /* average: metric per instruction              */
-    uint32_t *ranked;                 /* all paths, most of the metric first          */
-    uint8_t *classes;                 /* by path id                                   */
+    bool wanted_missing;              /* the metric asked for was not measured */
+    bool density;                     /* the metric can be set against instructions */
+    double hot, average;              /* average: metric per instruction */
+    uint32_t *ranked;                 /* all paths, most of the metric first */
+    uint8_t *classes;                 /* by path id */
     struct paths_function *functions; /* with executed paths, most first */
     size_t functions_count;
     struct paths_sum sums[PATHS_CLASSES];

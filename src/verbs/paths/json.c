@@ -294,7 +294,7 @@ static void run_members(struct json *json, const struct paths_figures *figures)
 /* ---- contexts -------------------------------------------------------------------------------- */
 
 /* A chain is as deep as the program has functions, and a million vertices may share one. */
-enum { MOST_CHAIN = 256, VERTICES_UNASKED = 1000 };
+enum { CHAIN_MAX = 256, VERTICES_UNASKED = 1000 };
 
 static void vertex_object(struct json *json, const struct paths_figures *figures, uint32_t id)
 {
@@ -309,7 +309,7 @@ static void vertex_object(struct json *json, const struct paths_figures *figures
     json_decimal(json, "share",
                  paths_share(paths_vertex_metric(vertex, contexts->metric), contexts->total), 9);
     json_begin(json, "chain", '[');
-    for (unsigned depth = 0; depth < MOST_CHAIN && id && paths_is_vertex(&profile->vertices[id]);
+    for (unsigned depth = 0; depth < CHAIN_MAX && id && paths_is_vertex(&profile->vertices[id]);
          depth++, id = profile->vertices[id].parent) {
         json_begin_item(json);
         function_members(json, profile, profile->vertices[id].function);

@@ -13,15 +13,15 @@
 #include <string.h>
 
 enum {
-    MOST_ROWS = 24, /* of a path; the middle of longer ones is left out */
-    MOST_LINES = 1024,
+    ROWS_MAX = 24, /* of a path; the middle of longer ones is left out */
+    LINES_MAX = 1024,
     BLOCK_LINES = 64,
     GUTTER = 8, /* columns before the number of a line                */
     NUMBER_COLUMNS = 6,
 };
 
 struct rows {
-    struct profile_path_line items[MOST_LINES];
+    struct profile_path_line items[LINES_MAX];
     size_t count;
 };
 
@@ -58,7 +58,7 @@ static void collect(const struct profile *profile, const struct profile_path *pa
         size_t count = 0;
         for (uint32_t l = 0; l < block->lines && count < BLOCK_LINES; l++)
             insert(sorted, &count, &profile->path_lines[block->first_line + l]);
-        for (size_t l = 0; l < count && rows->count < MOST_LINES; l++) {
+        for (size_t l = 0; l < count && rows->count < LINES_MAX; l++) {
             const struct profile_path_line *last =
                 rows->count ? &rows->items[rows->count - 1] : NULL;
             if (!last || last->line != sorted[l].line || !same_place(last, &sorted[l]))
@@ -199,12 +199,12 @@ static void print_rows(struct printer *printer, const struct profile_path_functi
     uint32_t least, most;
     for (size_t i = 0, end; i < rows->count; i = end) {
         const struct profile_path_line *row = &rows->items[i];
-        if (rows->count > MOST_ROWS && i >= MOST_ROWS / 2 && i < rows->count - MOST_ROWS / 2) {
+        if (rows->count > ROWS_MAX && i >= ROWS_MAX / 2 && i < rows->count - ROWS_MAX / 2) {
             char left_out[64];
             snprintf(left_out, sizeof left_out, "  … %zu more lines",
-                     rows->count - MOST_ROWS / 2 - i);
+                     rows->count - ROWS_MAX / 2 - i);
             print_mark(printer, left_out);
-            end = rows->count - MOST_ROWS / 2;
+            end = rows->count - ROWS_MAX / 2;
             continue;
         }
         end = unquoted_end(printer, rows, i, &least, &most);

@@ -15,8 +15,8 @@ enum {
     BAND_COLUMNS = 18,    /* "  33.20 – 41.77 %" */
     MARK_COLUMNS = 8,     /* " ← L1"             */
     WHAT_IF_COLUMNS = 28, /* "1.25 MiB, fully associative" */
-    MOST_POWERS = 24,
-    MOST_ROWS = 64 + REUSE_CACHES,
+    POWERS_MAX = 24,
+    ROWS_MAX = 64 + REUSE_CACHES,
     FIRST_CACHE = 4 << 10,
 };
 
@@ -57,7 +57,7 @@ static bool has_row(const struct row *rows, size_t count, uint64_t bytes)
 
 /* The machine's caches, and powers of two up to where only first touches miss. */
 static size_t make_rows(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
-                        struct row rows[MOST_ROWS])
+                        struct row rows[ROWS_MAX])
 {
     double enough = (double)figures_enough(figures) * figures->totals.unit_bytes;
     unsigned powers = 1, step = 1;
@@ -67,7 +67,7 @@ static size_t make_rows(const struct reuse_ranking *ranking, const struct reuse_
             rows[count++] = (struct row){ranking->caches[i].bytes, &ranking->caches[i]};
     for (double bytes = FIRST_CACHE; bytes < enough; bytes *= 2)
         powers++;
-    step = 1 + (powers - 1) / MOST_POWERS;
+    step = 1 + (powers - 1) / POWERS_MAX;
     uint64_t bytes = FIRST_CACHE;
     for (unsigned i = 0; i < powers && bytes < UINT64_C(1) << 61; i += step, bytes <<= step)
         if (!has_row(rows, count, bytes))
@@ -203,7 +203,7 @@ static void print_assumptions(struct printer *printer, const struct reuse_figure
 void reuse_print_curve(struct printer *printer, const struct reuse_ranking *ranking,
                        const struct reuse_figures *figures)
 {
-    struct row rows[MOST_ROWS];
+    struct row rows[ROWS_MAX];
     size_t count = make_rows(ranking, figures, rows);
     double largest = figures_miss_ratio(figures, (double)rows[0].bytes).ratio;
     fprintf(printer->out, "\n  %s%-*s%*s%*s%s\n", print_on(printer, DIM), LABEL_COLUMNS, "cache of",

@@ -22,12 +22,12 @@ struct reuse_pair {
     uint32_t use_place, reuse_place;
     double heaviest;
     uint64_t count;
-    double weight, time, stack; /* reuses; sums of their distances                       */
+    double weight, time, stack; /* reuses; sums of their distances */
     double stack_squares;
-    double spread;                 /* Σ weight²: of the samples, as far as they are known    */
-    double far;                    /* what the order goes by: see rank.c                    */
-    double share, far_share;       /* of all reuses, of all far; 0 if there are none        */
-    struct profile_share interval; /* of share; known: samples                           */
+    double spread;                 /* Σ weight²: of the samples, as far as they are known */
+    double far;                    /* what the order goes by: see rank.c */
+    double share, far_share;       /* of all reuses, of all far; 0 if there are none */
+    struct profile_share interval; /* of share; known: samples */
 };
 
 /* Without knowledge of the machine: what any first-level cache holds. */
@@ -37,11 +37,11 @@ struct reuse_ranking {
     const struct places *places;
     struct reuse_pair *pairs; /* farthest first */
     size_t pairs_count;
-    bool distances; /* pairs have stack distances, measured or by the model  */
+    bool distances; /* pairs have stack distances, measured or by the model */
     struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
                                                   level 0 */
     size_t caches_count;
-    size_t near_cache; /* index into caches: far is what lies beyond it         */
+    size_t near_cache; /* index into caches: far is what lies beyond it */
 };
 
 /* places must outlive the ranking. False: no memory; *ranking is then untouched. */
@@ -55,15 +55,15 @@ void reuse_rank_free(struct reuse_ranking *ranking);
 struct reuse_figures {
     struct profile_reuse totals;
     double time[DISTANCE_BINS], stack[DISTANCE_BINS]; /* as measured; stack: if totals.stack */
-    double elapsed[DISTANCE_BINS];                    /* nanoseconds; live only              */
-    double from_time[DISTANCE_BINS];                  /* stack distances by the model        */
-    double expected[DISTANCE_BINS];                   /* the same without spread             */
-    double misses;                                    /* first touches                       */
-    bool sampled;             /* what was found depends on which samples were taken          */
-    double effective;         /* if sampled: how many equal ones they are worth, at most     */
-    bool paced;               /* time distances are estimates from CPU time                  */
-    struct profile_pace pace; /* if paced: of all processes together                         */
-    struct mrc_band band;     /* if sampled                                                  */
+    double elapsed[DISTANCE_BINS];                    /* nanoseconds; live only */
+    double from_time[DISTANCE_BINS];                  /* stack distances by the model */
+    double expected[DISTANCE_BINS];                   /* the same without spread */
+    double misses;                                    /* first touches */
+    bool sampled;             /* what was found depends on which samples were taken */
+    double effective;         /* if sampled: how many equal ones they are worth, at most */
+    bool paced;               /* time distances are estimates from CPU time */
+    struct profile_pace pace; /* if paced: of all processes together */
+    struct mrc_band band;     /* if sampled */
 };
 
 void figures_reuse(const struct profile *profile, struct reuse_figures *figures);
@@ -122,12 +122,12 @@ struct shape_loops {
 /* Where use and reuse lie to each other. */
 struct shape {
     uint32_t use_frame, reuse_frame; /* frames of the lowest common ancestor, one function: where
-                                        the paths part; equal class: at the same line. 0: none   */
-    struct shape_loops shared;       /* around both ends                                    */
-    struct shape_loops use, reuse;   /* around one end only                                 */
+                                        the paths part; equal class: at the same line. 0: none */
+    struct shape_loops shared;       /* around both ends */
+    struct shape_loops use, reuse;   /* around one end only */
     unsigned shared_here; /* of the shared: those in the function in which the innermost is */
-    bool use_called, reuse_called; /* the end lies in a call made by the ancestor          */
-    bool recursive;                /* below the ancestor its function is active again      */
+    bool use_called, reuse_called; /* the end lies in a call made by the ancestor */
+    bool recursive;                /* below the ancestor its function is active again */
     bool forward, backward;        /* in the ancestor the use stands before the reuse, or behind */
 };
 
@@ -156,22 +156,22 @@ enum { TRANSFORM_LINES = 3 };
 
 struct transform_facts {
     bool far;             /* there are reuses that some cache misses, enough to be worth a change */
-    bool ancestor;        /* some function of the program is on both paths                    */
-    unsigned shared;      /* loops around both ends                                           */
-    unsigned shared_here; /* of these: in the function of the innermost                       */
+    bool ancestor;        /* some function of the program is on both paths */
+    unsigned shared;      /* loops around both ends */
+    unsigned shared_here; /* of these: in the function of the innermost */
     unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
-                                        function that goes through memory counts for one          */
-    bool use_called, reuse_called; /* the end lies in a call made by the ancestor                 */
+                                        function that goes through memory counts for one */
+    bool use_called, reuse_called;   /* the end lies in a call made by the ancestor */
     bool recursive, forward, backward;         /* as in struct shape */
-    const char *use_source, *reuse_source;     /* lines; NULL: unknown                           */
+    const char *use_source, *reuse_source;     /* lines; NULL: unknown */
     const char *loop_sources[TRANSFORM_LINES]; /* of the shared loops of that function, innermost
-                                                  first; NULL: unknown                           */
+                                                  first; NULL: unknown */
 };
 
 struct transform {
     enum transform_kind kind;
     const char *name; /* "fusion"; NULL: none */
-    const char *text; /* a sentence or two    */
+    const char *text; /* a sentence or two */
 };
 
 /* What usually brings the two ends together; kind TRANSFORM_NONE if nothing can be said. */

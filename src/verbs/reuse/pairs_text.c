@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    MOST_LOOPS = 3,
+    LOOPS_MAX = 3,
     FEW_REUSES = 5, /* of a pair: said, because its share may be luck */
 };
 
@@ -108,7 +108,7 @@ static void loops_text(const struct printer *printer, const struct shape_loops *
 {
     line[0] = 0;
     for (unsigned i = loops->count; i-- > 0;) {
-        if (loops->count - i > MOST_LOOPS) {
+        if (loops->count - i > LOOPS_MAX) {
             print_add(line, bytes, ", inside %u more", i + 1);
             return;
         }

@@ -12,10 +12,10 @@
 
 #include <string.h>
 
-enum { MOST_FRAMES = 4096 }; /* of a context: nothing is said of deeper ones */
+enum { FRAMES_MAX = 4096 }; /* of a context: nothing is said of deeper ones */
 
 struct path {
-    uint32_t frames[MOST_FRAMES]; /* outermost first; as recorded, not their classes */
+    uint32_t frames[FRAMES_MAX]; /* outermost first; as recorded, not their classes */
     size_t count;
 };
 
@@ -24,7 +24,7 @@ static void make_path(const struct profile *profile, uint32_t context, struct pa
     size_t count = 0;
     for (uint32_t at = context; at; at = profile->contexts[at].parent)
         count++;
-    path->count = count <= MOST_FRAMES ? count : 0;
+    path->count = count <= FRAMES_MAX ? count : 0;
     for (size_t left = path->count; left > 0; context = profile->contexts[context].parent)
         path->frames[--left] = profile->contexts[context].frame;
 }

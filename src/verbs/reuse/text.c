@@ -13,11 +13,11 @@
 enum {
     LABEL_COLUMNS = 14,  /* "128K – 512K"                                        */
     SHARE_COLUMNS = 9,   /* "   25.0 %"                                          */
-    MOST_BAR = 24,       /* of two side by side                                  */
+    BAR_MAX = 24,        /* of two side by side                                  */
     QUANTILE_LABEL = 23, /* "time distance, accesses"                           */
     QUANTILE_COLUMNS = 12,
     LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
-    MOST_ROWS = 32,              /* of a histogram: beyond, rows of two octaves, or three */
+    ROWS_MAX = 32,               /* of a histogram: beyond, rows of two octaves, or three */
     LEAST_ELIDED = 3,            /* empty rows in a row */
     LEAST_SAMPLES = 100,         /* the interval of 50 % is then 40..60 */
     PAPER_OCTAVE = 13,           /* the one that begins at 4096 */
@@ -259,7 +259,7 @@ static void find_range(struct rows *rows, bool paper)
         rows->end--;
     for (rows->first = 0; !paper && rows->first + 1 < rows->end && row_is_empty(rows, rows->first);)
         rows->first++;
-    rows->step = paper ? 1 : 1 + (rows->end - rows->first - 1) / MOST_ROWS;
+    rows->step = paper ? 1 : 1 + (rows->end - rows->first - 1) / ROWS_MAX;
 }
 
 static unsigned bar_columns(const struct printer *printer, const struct rows *rows)
@@ -267,7 +267,7 @@ static unsigned bar_columns(const struct printer *printer, const struct rows *ro
     unsigned count = rows->columns;
     unsigned columns =
         (printer->width - 2 - LABEL_COLUMNS - count * (SHARE_COLUMNS + 1) - 1) / count;
-    unsigned most = count == 1 ? PRINT_BAR : MOST_BAR;
+    unsigned most = count == 1 ? PRINT_BAR : BAR_MAX;
     return columns < most ? columns : most;
 }
 

@@ -34,7 +34,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { NAME_MOST = 64 };
+enum { NAME_LENGTH_MAX = 64 };
 
 /* ---- reading source lines -------------------------------------------------------------------- */
 
@@ -58,12 +58,12 @@ static const char *find_word(struct span in, const char *word)
     return NULL;
 }
 
-static bool copy_word(const char *from, const char *end, char name[NAME_MOST])
+static bool copy_word(const char *from, const char *end, char name[NAME_LENGTH_MAX])
 {
     size_t bytes = 0;
     while (from + bytes < end && word_char(from[bytes]))
         bytes++;
-    if (bytes == 0 || bytes >= NAME_MOST || isdigit((unsigned char)*from))
+    if (bytes == 0 || bytes >= NAME_LENGTH_MAX || isdigit((unsigned char)*from))
         return false;
     memcpy(name, from, bytes);
     name[bytes] = 0;
@@ -71,7 +71,7 @@ static bool copy_word(const char *from, const char *end, char name[NAME_MOST])
 }
 
 /* The variable that `for (...; ...; k++)` steps, or `for k in ...`. */
-static bool loop_variable(const char *source, char name[NAME_MOST])
+static bool loop_variable(const char *source, char name[NAME_LENGTH_MAX])
 {
     struct span line = {source, source ? strlen(source) : 0};
     const char *at = source ? find_word(line, "for") : NULL;
@@ -166,7 +166,7 @@ static bool walks_columns(const char *source, const char *inner, const char *out
 
 static bool interchanges(const struct transform_facts *facts)
 {
-    char inner[NAME_MOST], outer[NAME_MOST];
+    char inner[NAME_LENGTH_MAX], outer[NAME_LENGTH_MAX];
     if (!facts->reuse_source || !loop_variable(facts->loop_sources[0], inner))
         return false;
     for (unsigned i = 1; i < TRANSFORM_LINES; i++)

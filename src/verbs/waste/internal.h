@@ -16,21 +16,21 @@ bool waste_is_in(const struct profile *profile);
 
 /* Findings whose contexts read the same in the source, added up. */
 struct waste_pair {
-    uint32_t first, second; /* context ids of the heaviest finding: they stand for all  */
-    uint32_t first_place, second_place; /* equal place: equal source context             */
+    uint32_t first, second; /* context ids of the heaviest finding: they stand for all */
+    uint32_t first_place, second_place; /* equal place: equal source context */
     double waste_bytes, use_bytes, waste_squares;
-    double heaviest; /* waste of the finding that first and second come from     */
+    double heaviest; /* waste of the finding that first and second come from */
     uint64_t waste_traps, use_traps, kernel_traps, likely_traps, float_traps;
-    double kernel_waste;        /* exact: waste that the kernel's accesses made           */
-    bool kernel;                /* the second access was the kernel's, mostly             */
-    struct profile_share share; /* of the kind's waste                                   */
+    double kernel_waste;        /* exact: waste that the kernel's accesses made */
+    bool kernel;                /* the second access was the kernel's, mostly */
+    struct profile_share share; /* of the kind's waste */
 };
 
 struct waste_kind {
     const struct profile_kind *totals;
-    struct profile_share fraction; /* waste / (waste + use)                              */
-    bool too_few;                  /* too few traps for digits; never of exact counts    */
-    struct waste_pair *pairs;      /* those with waste, largest first                    */
+    struct profile_share fraction; /* waste / (waste + use) */
+    bool too_few;                  /* too few traps for digits; never of exact counts */
+    struct waste_pair *pairs;      /* those with waste, largest first */
     size_t pairs_count;
 };
 
@@ -51,18 +51,18 @@ void waste_rank_free(struct waste_ranking *ranking);
 /* ---- advice --------------------------------------------------------------------------------- */
 
 struct advice_side {
-    const struct profile_frame *leaf; /* innermost frame                       */
-    const char *called;               /* function of the innermost frame       */
-    const char *source;               /* its line, or NULL                     */
+    const struct profile_frame *leaf; /* innermost frame */
+    const char *called;               /* function of the innermost frame */
+    const char *source;               /* its line, or NULL */
 };
 
 struct advice_facts {
     uint32_t kind;
     struct advice_side first, second;
-    bool same_place;    /* both contexts read the same, to the line             */
+    bool same_place;    /* both contexts read the same, to the line */
     bool same_function; /* innermost frames in one function, on different lines */
     bool nested;        /* one is called, directly or not, by the other's function */
-    bool kernel;        /* the second access was the kernel's, mostly           */
+    bool kernel;        /* the second access was the kernel's, mostly */
 };
 
 /* What the pattern usually means and what is usually done; NULL if nothing can be said. */

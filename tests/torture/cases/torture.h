@@ -159,8 +159,8 @@ static inline void show_process(void)
     }
     char name[17] = "";
     prctl(PR_GET_NAME, name);
-    say("name %s, dumpable %d, no_new_privs %d, seccomp %d\n", name,
-        prctl(PR_GET_DUMPABLE), prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_SECCOMP));
+    say("name %s, dumpable %d, no_new_privs %d, seccomp %d\n", name, prctl(PR_GET_DUMPABLE),
+        prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), prctl(PR_GET_SECCOMP));
     int death = -1;
     prctl(PR_GET_PDEATHSIG, &death);
     mode_t mask = umask(0);
