@@ -63,7 +63,7 @@ struct settling {
     struct estimate_life_table all;
     double assumed[ESTIMATE_AGES];                  /* in all contexts              */
     double distances[ESTIMATE_AGES][DISTANCE_BINS]; /* of traps at each age       */
-    struct estimate_life *watches;                 /* of one context, with room    */
+    struct estimate_life *watches;                  /* of one context, with room    */
     double *amounts;
 };
 
@@ -102,7 +102,8 @@ static void settle_context(struct settling *settling, const struct ended *ended,
     add_amounts(settling, ended, count, false);
     if (!sampler->settings.reuse)
         return;
-    estimate_survival(&settling->all, settling->watches, count, sampled, settling->amounts, assumed);
+    estimate_survival(&settling->all, settling->watches, count, sampled, settling->amounts,
+                      assumed);
     add_amounts(settling, ended, count, true);
     for (unsigned age = 0; age < ESTIMATE_AGES; age++)
         settling->assumed[age] += assumed[age];
