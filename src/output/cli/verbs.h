@@ -15,11 +15,11 @@
 #include "show/report.h"
 
 /* The verbs, in the order in which they are listed. Each has a file of its own that defines NAME_verb. */
-/* clang-format off: it never settles on one form of such a list */
-#define VERBS(X)                                                                                   \
-    X(waste)                                                                                       \
-    X(reuse) X(paths) X(interference) X(cc) X(cxx) X(fortran) X(report) X(merge) X(check) X(diff)  \
-        X(export) X(view) X(doctor) X(help)
+/* clang-format off */ /* it never settles on one form of such a list */
+#define VERBS(X) \
+    X(waste) X(reuse) X(paths) X(interference) X(cc) \
+    X(cxx) X(fortran) X(report) X(merge) X(check) \
+    X(diff) X(export) X(view) X(doctor) X(help)
 /* clang-format on */
 #define VERB_DECLARE(name) extern const struct verb name##_verb;
 VERBS(VERB_DECLARE)
