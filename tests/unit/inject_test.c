@@ -870,7 +870,7 @@ static void start_subject(struct subject *subject, const char *play)
 
 static void open_module(struct subject *subject)
 {
-    struct inject_maps maps = {NULL};
+    struct inject_maps maps = {0};
     struct inject_mapping mapping;
     uint64_t vaddr;
     assert_int_equal(patch_module_open(self, &subject->module), BASE_OK);
