@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 
 #include <asm/unistd.h>
+#include <string.h>
 #include <time.h>
 
 /*
@@ -56,7 +57,9 @@ void signals_reinstall(void)
 {
     struct sigaction action = {.sa_sigaction = signals_entry,
                                .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
-    sigfillset(&action.sa_mask);
+    /* All of them: sigfillset leaves out those of the C library, and by a cancellation the thread
+       would leave the handler for good, with SIGTRAP blocked and in the middle of our work. */
+    memset(&action.sa_mask, 0xff, sizeof action.sa_mask);
     install(&action, NULL);
 }
 
