@@ -90,7 +90,7 @@ static size_t place_in_region(uint32_t place)
     case 3: return first + at % offsetof(struct spans_thread, events_ring);
     case 4: return first + thread + at % offsetof(struct spans_thread, events_ring);
     default:
-        return first + (place & 1 ? thread : 0) + offsetof(struct spans_thread, block) +
+        return first + (place & 1 ? thread : 0) + offsetof(struct spans_thread, span) +
                at % (3 * sizeof(struct spans_span));
     }
 }
