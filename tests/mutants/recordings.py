@@ -163,8 +163,8 @@ def keep_region(directory, recorder, name, options, command, memory, ending):
             continue
         copy_sparse(source, os.path.join(directory, f"{name}.{ending}"))
         os.close(source)
-        for raw in glob.glob(profile + ".raw.*"):
-            shutil.copyfile(raw, os.path.join(directory, f"{name}.{ending}-log"))
+        for raw in glob.glob(profile + ".raw.*"):  # and the copy of the region that lies beside it
+            shutil.copyfile(raw, os.path.join(directory, name + (".saved" if raw.endswith(".blocks") else f".{ending}-log")))
         found = True
     if not found:
         say(f"no region of {name}")
@@ -181,7 +181,7 @@ def make(directory, recorder):
     made = os.path.join(directory, "stores")
     if os.path.exists(made) and os.path.getmtime(made) > os.path.getmtime(recorder):
         return
-    for pattern in ("*.raw", "*.headroom", "*.blocks*", "*.built"):  # of another version; the made ones come later
+    for pattern in ("*.raw", "*.headroom", "*.blocks*", "*.built", "*.saved"):  # of another version; the made ones come later
         for path in glob.glob(os.path.join(directory, pattern)):
             os.unlink(path)
     programs = compiled(directory, recorder)

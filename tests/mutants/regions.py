@@ -48,6 +48,25 @@ def mutate(random, path):
     return json.dumps(patches).encode(), ", ".join(said)
 
 
+def mutate_saved(random, data):
+    """The same of the file that headroom keeps of a region beside the log; in one of eight, its end is missing."""
+    data, said = bytearray(data), []
+    for _ in range(random.choice((1, 1, 2, 5, 20))):
+        width = random.choice((8, 4, 4, 2, 1))
+        for _ in range(50):
+            at = random.randrange(min(len(data), random.choice((64, 8192, len(data)))) // width) * width
+            before = int.from_bytes(data[at:at + width], "little")
+            if before:
+                break
+        value = extreme(random, before, width)
+        data[at:at + width] = value.to_bytes(width, "little")
+        said.append(f"{at:#x} {before:#x} -> {value:#x}")
+    if random.randrange(8) == 0:
+        del data[random.randrange(len(data)):]
+        said.append(f"cut to {len(data)}")
+    return bytes(data), ", ".join(said)
+
+
 def apply(path, patches):
     """Returns the patches that undo these."""
     undo = []

@@ -102,9 +102,9 @@ def make(directory, reader, recorder=None, quick=False):
         os.unlink(path)
     subprocess.run([reader, "seeds", directory], check=True)
     found = {kind: sorted(glob.glob(os.path.join(directory, "*." + ending)))
-             for kind, ending in (("elf", "elf"), ("log", "raw"), ("profile", "headroom"))}
+             for kind, ending in (("elf", "elf"), ("log", "raw"), ("saved", "saved"), ("profile", "headroom"))}
     found["region"] = sorted(glob.glob(os.path.join(directory, "*.blocks")) + glob.glob(os.path.join(directory, "*.built")))
-    missing = [kind for kind, paths in found.items() if not paths and kind != "region"]
+    missing = [kind for kind, paths in found.items() if not paths and kind not in ("region", "saved")]
     if missing:
         raise RuntimeError(f"no seeds of kind {', '.join(missing)} in '{directory}'")
     return found

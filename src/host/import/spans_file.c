@@ -30,7 +30,7 @@ static bool is_extent(const struct spans_extent *extent)
            extent->bytes <= SPANS_REGION_BYTES - extent->offset;
 }
 
-/* BASE_OK: up to the mark at its end. */
+/* BASE_OK: up to the mark at its end; BASE_IO: errno. */
 static enum base_status copy_extents(int file, int region)
 {
     char page[SPANS_PAGE];
@@ -43,9 +43,10 @@ static enum base_status copy_extents(int file, int region)
         for (uint64_t done = 0; done < extent.bytes; done += sizeof page) {
             if (!take(file, page, sizeof page))
                 return BASE_MALFORMED;
+            errno = ENOSPC; /* of what is written in part */
             if (pwrite(region, page, sizeof page, (off_t)(extent.offset + done)) !=
                 (ssize_t)sizeof page)
-                return BASE_NO_MEMORY;
+                return BASE_IO;
         }
     }
     return BASE_MALFORMED;
@@ -67,8 +68,9 @@ enum base_status import_spans_restore(const char *path, int *region, char *error
         made = memfd_create("headroom-blocks", MFD_CLOEXEC);
         status = made >= 0 && ftruncate(made, (off_t)SPANS_REGION_BYTES) == 0
                      ? copy_extents(file, made)
-                     : BASE_NO_MEMORY;
+                     : BASE_IO;
     }
+    int reason = errno;
     close(file);
     if (status == BASE_OK) {
         *region = made;
@@ -77,7 +79,7 @@ enum base_status import_spans_restore(const char *path, int *region, char *error
     if (made >= 0)
         close(made);
     snprintf(error, error_bytes, "cannot read '%s': %s.", path,
-             status == BASE_NO_MEMORY ? "out of memory"
-                                      : "it is not a file of times saved by this headroom");
+             status == BASE_IO ? strerror(reason)
+                               : "it is not a file of times saved by this headroom");
     return status;
 }
