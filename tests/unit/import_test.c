@@ -94,7 +94,7 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     return 1;
 }
 
-/* There is no code to find loops in: tests/unit/flow_test.c. */
+/* There is no code to find loops in: tests/unit/cfg_test.c. */
 enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
 {
     return BASE_NOT_FOUND;

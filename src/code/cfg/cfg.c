@@ -27,8 +27,8 @@ static bool is_start(const struct walk *walk, uint32_t at)
     return (walk->marks[at] & MARK_LEADER) && (walk->marks[at] & MARK_LENGTH);
 }
 
-/* Where the block's instructions end; *last: the last one. */
-static uint32_t extend(const struct walk *walk, uint32_t at, struct cfg_block *block)
+/* The block's instructions: how many, the last one, where they end. */
+static void extend(const struct walk *walk, uint32_t at, struct cfg_block *block)
 {
     uint32_t last;
     do {
@@ -39,7 +39,6 @@ static uint32_t extend(const struct walk *walk, uint32_t at, struct cfg_block *b
              (walk->marks[at] & MARK_LENGTH) && !(walk->marks[at] & MARK_LEADER));
     block->last = walk->code->start + last;
     block->end = walk->code->start + at;
-    return last;
 }
 
 static bool make_blocks(struct maker *maker)
@@ -285,8 +284,7 @@ static bool check_block(const struct cfg *flow, uint32_t number)
             flow->blocks[block->dominator].region == block->region);
 }
 
-/* A head holds its loop's back edges, and dominates what it holds unless the loop has other
- * entries. */
+/* An edge leads back from the loop to its head. */
 static bool check_loop(const struct cfg *flow, uint32_t number)
 {
     const struct cfg_loop *loop = &flow->loops[number];

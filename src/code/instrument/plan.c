@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The function's graph as `paths` wants it. Three places end a path and begin another besides the
+ * The function's graph as `numbering` wants it. Three places end a path and begin another besides the
  * back edges, because no code can be put on the edge itself: computed gotos, calls that may return
  * twice, and landing pads. Where control leaves from is an exit, where it arrives a root.
  */

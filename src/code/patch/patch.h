@@ -216,7 +216,7 @@ bool patch_emit_jump(uint64_t at, uint64_t to, uint8_t out[PATCH_JUMP_BYTES]);
 void patch_emit_bridge(uint64_t to, uint8_t out[PATCH_BRIDGE_BYTES]);
 
 /*
- * The bridge of a marker (blocks.h, struct spans_process): calls `handler` (marker_begin,
+ * The bridge of a marker (wire/spans.h, struct spans_process): calls `handler` (marker_begin,
  * marker_end) with the number pushed and goes on behind the site. site, at: run-time addresses.
  * Writes PATCH_MARKER_BYTES. False: out of reach.
  */

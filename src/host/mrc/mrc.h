@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * reuse: what a histogram of reuse distances implies. Stack distances derived from time
+ * mrc: what a histogram of reuse distances implies. Stack distances derived from time
  * distances, miss ratios, quantiles. Pure functions over arrays of DISTANCE_BINS weights
  * (distance/distance.h); no allocation, no state.
  *
