@@ -251,6 +251,17 @@ bool import_pair(struct import_gather *gather, const struct profile_pair *key, u
 /* Item of profile->reuse_pairs, entered if new; use and reuse are nodes. False: no memory. */
 bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item);
 
+/* A row of `bins` for each weight, times scale, that is not 0. weights: by distance_bin; 0 in the last bin, which has no
+   end. False: no memory. */
+bool import_add_bins(struct profile *profile, uint32_t process, uint32_t which,
+                     const double weights[DISTANCE_BINS], double scale);
+
+/* Has it a PROCESS record? */
+bool import_knows_process(const struct import_gather *gather, uint32_t process);
+
+/* Module `module` of the image, or of the parent that it was forked from, in the profile; 0: none. */
+uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
+
 /* Was that kind recorded? */
 bool import_known_kind(const struct import_gather *gather, unsigned kind);
 
@@ -294,12 +305,6 @@ bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
 bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
                                struct import_teller *teller);
 void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
-
-/* Has it a PROCESS record? */
-bool import_knows_process(const struct import_gather *gather, uint32_t process);
-
-/* Module `module` of the image, in the profile; 0: none. */
-uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
 
 /* What the engine could not do. */
 bool import_exact_tell(struct import_gather *gather);

@@ -37,11 +37,6 @@ struct namer {
     bool *refused; /* module is there and could not be read */
 };
 
-static const char *keep(struct namer *namer, const char *text, bool *good)
-{
-    return import_keep(namer->profile, text, good);
-}
-
 /* ---- queries -------------------------------------------------------------------------------- */
 
 static uint32_t frame_flags(uint32_t node_flags)
@@ -143,8 +138,8 @@ static bool add_frame(struct namer *namer, const struct query *query,
                       const struct binary_frame *source, bool innermost, bool outermost)
 {
     bool good = true;
-    const char *function = keep(namer, source->function, &good);
-    const char *file = keep(namer, source->file, &good);
+    const char *function = import_keep(namer->profile, source->function, &good);
+    const char *file = import_keep(namer->profile, source->file, &good);
     struct profile_frame *frame = good ? profile_add_frames(namer->profile) : NULL;
     if (!frame)
         return false;

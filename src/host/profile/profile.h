@@ -561,6 +561,10 @@ uint32_t profile_depth(const struct profile *profile);
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
 
+/* Puts the stacks and the holders of each span in order: reports take the first for that where most
+   was lost. */
+void profile_order_spans(struct profile *profile);
+
 /* Sums over the processes. reuse: unit_bytes and stack are the processes' own, share_first is the
    largest and share_last the smallest of theirs; all zero if there are none. */
 struct profile_exact profile_exact_total(const struct profile *profile);
