@@ -4,7 +4,7 @@
  * sections, functions with their split-off parts, control flow, liveness of registers and flags, the
  * stack pointer's place; edits; printing.
  *
- * Text tells structure, bytes tell meaning: the caller assembles the text that asm_print_labelled gives and
+ * Structure comes from the text, meaning from the bytes: the caller assembles the text that asm_print_labelled gives and
  * hands over the object; every instruction is then decoded by isa. What was not edited prints as it
  * was read, byte for byte.
  *

@@ -201,7 +201,7 @@ static bool calls(const struct asm_file *file, uint32_t number)
     return false;
 }
 
-/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they tell: a
+/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they decide: a
    range may have an epilogue in its midst. */
 static void throw_from(struct solver *solver, uint32_t statement, struct place place)
 {

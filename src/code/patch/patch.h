@@ -243,13 +243,13 @@ const struct patch_known *patch_known(const char *name);
 /*
  * Must a function of this linkage name be left alone, whether hooked by import or by patch? Those
  * that return twice or never, look at their caller or at their return address, change stacks, or
- * are called in ways of their own. NULL: no; else a half sentence
+ * are called in ways of their own. NULL: no; else a clause
  * ("returns twice").
  */
 const char *patch_never(const char *name);
 
-/* The same for imports alone: what the agent itself puts in the way of (pthread_create, execve ...)
- * is left to it. */
+/* The same for imports alone: what the agent itself wraps (pthread_create, execve ...) is left to
+ * it. */
 const char *patch_never_import(const char *name);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * What the recording knows is how many accesses there are to an instruction: each sample looks
  * ahead over some. How many instructions a nanosecond holds it does not know; measured programs
- * tell what is usual. Its logarithm is taken as normally distributed: the estimate is the mean over
+ * show what is usual. Its logarithm is taken as normally distributed: the estimate is the mean over
  * the programs, and the interval for one program more follows by Student's distribution. (Leaving
  * out one program at a time, import_test asks whether the interval holds it.)
  *

@@ -9,6 +9,7 @@
  * age would seem to trap, and nothing never.
  */
 #include "estimate/estimate.h"
+
 /* Smallest number of samples waited of an age. */
 static double age_low(unsigned age)
 {

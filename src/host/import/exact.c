@@ -526,7 +526,7 @@ bool import_exact_tell(struct import_gather *gather)
     static const struct {
         uint32_t bit;
         const char *sentence;
-    } told[] = {
+    } notes[] = {
         {WIRE_EXACT_IDS, "there were more calling contexts than can be kept apart: later ones are "
                          "shown without their callers"},
         {WIRE_EXACT_MEMORY, "memory ran out: what the program did after that is not counted"},
@@ -536,9 +536,9 @@ bool import_exact_tell(struct import_gather *gather)
     struct profile *profile = gather->profile;
     size_t counted = profile->exacts_count, images = profile->processes_count;
     bool good = true;
-    for (size_t i = 0; i < BASE_COUNT(told) && good; i++)
-        if (gather->exact_degraded[__builtin_ctz(told[i].bit)])
-            good = import_degraded(profile, "%s", told[i].sentence);
+    for (size_t i = 0; i < BASE_COUNT(notes) && good; i++)
+        if (gather->exact_degraded[__builtin_ctz(notes[i].bit)])
+            good = import_degraded(profile, "%s", notes[i].sentence);
     good = good && tell_merged(gather);
     /* Whoever made the recording has counted them, and said so. */
     if (!good || images <= counted || profile->run.lost_processes)

@@ -2,7 +2,7 @@
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c by way of tables.c and samples.c; exact.c what
  * the exact engine counted; reuse_samples.c, reuse.c live reuse), naming what was found
- * (names.c), telling about the run (run.c). Paths come another way: instrumented.c reads what instrumented programs
+ * (names.c), describing the run (run.c). Paths are imported apart from that: instrumented.c reads what instrumented programs
  * left, paths.c puts what any engine counted in the profile's order.
  */
 #ifndef HEADROOM_IMPORT_INTERNAL_H
@@ -206,7 +206,7 @@ void import_gather_free(struct import_gather *gather);
 /* False, for the callers' use: memory ran out. */
 bool import_no_memory(struct import_gather *gather);
 
-/* ---- what every recording tells of (tables.c); false: no memory ---- */
+/* ---- what every recording has (tables.c); false: no memory ---- */
 
 bool import_enter_process(struct import_gather *gather, const struct wire_process *record);
 bool import_enter_module(struct import_gather *gather, const struct wire_module *record);

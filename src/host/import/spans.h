@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files that import what spans took (wire/spans.h): reading the region that the programs had in
- * their memory (spans_region.c), adding up over threads and processes (spans_merge.c), the way into the profile
+ * their memory (spans_region.c), adding up over threads and processes (spans_merge.c), and what goes into the profile
  * (spans.c). Everything in the region may be anything, and may still change: each thing is read once, into a copy.
  */
 #ifndef HEADROOM_IMPORT_SPANS_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What every kind of recording tells of, each entered once: processes, files of modules, mappings,
+ * What every kind of recording has, each entered once: processes, files of modules, mappings,
  * threads, calling contexts, pairs of them.
  */
 #include "import/internal.h"
@@ -62,7 +62,7 @@ bool import_enter_process(struct import_gather *gather, const struct wire_proces
         return import_no_memory(gather);
     gather->parent_pids[item] = record->ppid;
     /* The first image was started with what the user typed. The exact engine's ids
-     * tell no order. */
+     * are in no order. */
     if (item > 0 && !(gather->exact && process->start_ns < gather->first_start_ns))
         return true;
     gather->first_start_ns = process->start_ns;

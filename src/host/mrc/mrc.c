@@ -329,7 +329,7 @@ void mrc_stretch(const double *time, double from, double factor, double *scaled)
 }
 
 /* A pace that is twice as high means twice the accesses, reuses and locations, too: all of them
-   were told from the run's time. */
+   were reckoned from the run's time. */
 static void add_variant(struct mrc_band *band, unsigned which, const double *time,
                         double first_touches, double locations, double from, double factor)
 {

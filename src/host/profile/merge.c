@@ -18,6 +18,9 @@ enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, AT_ONCE_MAX = 64 };
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
 
+static const char *const too_much =
+    "together they hold more than a profile can, or one is inconsistent";
+
 /* ---- one behind the other -------------------------------------------------------------------- */
 
 struct shift {
@@ -99,7 +102,7 @@ static bool append(struct profile *into, const struct profile *from)
 {
     size_t firsts[SCHEMA_TABLES];
     uint32_t processes = count_processes(into);
-    bool good = UINT32_MAX - 1 - processes > count_processes(from);
+    bool good = true;
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         firsts[t] = schema_items(into, schema_tables[t]).count;
     for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
@@ -248,6 +251,8 @@ static bool profiles_differ(const struct profile *a, const struct profile *b,
     for (const struct analysis *const *at = analyses; *at; at++)
         if ((*at)->clashes && (*at)->clashes(a, b, clause, sizeof clause))
             return differ(why, "%s", clause);
+    if (UINT32_MAX - 1 - count_processes(a) <= count_processes(b))
+        return differ(why, "%s", too_much);
     return false;
 }
 
@@ -331,7 +336,7 @@ static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES]
     profile_total(profile);
     if (profile_check(profile))
         return BASE_OK;
-    differ(why, "together they hold more than a profile can, or one is inconsistent");
+    differ(why, "%s", too_much);
     return BASE_MALFORMED;
 }
 
