@@ -4,6 +4,7 @@
 
 #include "isa/isa.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,6 +244,7 @@ uint32_t cfg_loop_at(const struct cfg *flow, uint64_t address)
 
 bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block)
 {
+    assert(loop < flow->loops_count && block < flow->blocks_count);
     uint32_t at = flow->blocks[block].loop;
     while (at > loop) /* parents are smaller */
         at = flow->loops[at].parent;
@@ -251,6 +253,7 @@ bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block)
 
 bool cfg_dominates(const struct cfg *flow, uint32_t a, uint32_t b)
 {
+    assert(a < flow->blocks_count && b < flow->blocks_count);
     while (b != a && b != CFG_NONE)
         b = flow->blocks[b].dominator;
     return b == a;

@@ -67,7 +67,7 @@ struct patch_function {
                                split-off part */
 };
 
-/* All functions by vaddr, each address once; numbers 0 .. count - 1. Stubs of procedure linkage
+/* All functions by vaddr, each address once; numbers 0 .. count - 1, which are asserted. Stubs of procedure linkage
  * tables are none. */
 size_t patch_functions(const struct patch_module *module);
 const struct patch_function *patch_function(const struct patch_module *module, size_t number);

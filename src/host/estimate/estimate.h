@@ -12,7 +12,7 @@
  *   process.c    histogram, accesses, locations and distances of pairs of a process
  *
  * Stack distances and miss ratios are `mrc`'s, which takes what the exact engine has counted as well. Pure functions but
- * for the memory they take; any thread.
+ * for the memory they take; any thread. Preconditions are asserted.
  */
 #ifndef HEADROOM_ESTIMATE_H
 #define HEADROOM_ESTIMATE_H

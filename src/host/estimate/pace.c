@@ -24,6 +24,7 @@
  */
 #include "estimate/estimate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -55,6 +56,7 @@ void estimate_pace_of(const struct estimate_pace_program *programs, size_t count
                       double spread, struct estimate_pace *pace)
 {
     double sum = 0, squares = 0, n = (double)count;
+    assert(count >= 6);
     for (size_t i = 0; i < count; i++)
         sum += log(density > 0 ? programs[i].instructions : programs[i].accesses);
     double mean = sum / n;

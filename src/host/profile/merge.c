@@ -10,6 +10,7 @@
 
 #include "analysis/analysis.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -360,6 +361,7 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
 {
     char why[SENTENCE_BYTES] = "out of memory";
     enum base_status status = BASE_NO_MEMORY;
+    assert(into->merged_count && from->merged_count);
     if (profiles_differ(into, from, why)) {
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);
         return BASE_UNSUPPORTED;
