@@ -17,8 +17,7 @@
 
 #include "base/base.h"
 
-/* ---- modules -----------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 struct patch_module;
 
@@ -45,8 +44,7 @@ bool patch_module_section(const struct patch_module *module, const char *name, u
 /* The module calls __cyg_profile_func_enter: it was built with -finstrument-functions. */
 bool patch_module_calls_profile(const struct patch_module *module);
 
-/* ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 enum patch_function_kind {
     PATCH_FUNCTION, /* a symbol of type FUNC */
@@ -67,8 +65,8 @@ struct patch_function {
                                split-off part */
 };
 
-/* All functions by vaddr, each address once; numbers 0 .. count - 1, which are asserted. Stubs of procedure linkage
- * tables are none. */
+/* All functions by vaddr, each address once; numbers 0 .. count - 1 (asserted). Stubs of procedure
+ * linkage tables are none. */
 size_t patch_functions(const struct patch_module *module);
 const struct patch_function *patch_function(const struct patch_module *module, size_t number);
 
@@ -94,8 +92,7 @@ const char *patch_readable(struct patch_module *module, size_t number);
 /* Its bytes as the file has them; fewer than patch_function.bytes if the file is cut. */
 const uint8_t *patch_text(const struct patch_module *module, size_t number, size_t *bytes);
 
-/* ---- what has been prepared --------------------------------------------------------------------
- */
+/* ---- what has been prepared ------------------------------------------------------------------ */
 
 enum patch_prepared_kind {
     PATCH_BY_HEADROOM, /* section headroom_functions: headroom cc --functions */
@@ -133,8 +130,7 @@ struct patch_marker {
 size_t patch_markers(const struct patch_module *module);
 const struct patch_marker *patch_marker(const struct patch_module *module, size_t number);
 
-/* ---- plans -------------------------------------------------------------------------------------
- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 enum {
     PATCH_JUMP_BYTES = 5,
@@ -223,8 +219,7 @@ void patch_emit_bridge(uint64_t to, uint8_t out[PATCH_BRIDGE_BYTES]);
 bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t handler,
                        uint8_t out[PATCH_MARKER_BYTES]);
 
-/* ---- library functions --------------------------------------------------------------------------
- */
+/* ---- library functions ----------------------------------------------------------------------- */
 
 /* What the name of a library function says. */
 struct patch_known {

@@ -223,7 +223,7 @@ static bool add_function(struct spans_import *import, uint32_t number)
 static bool add_functions(struct spans_import *import)
 {
     bool used[SPANS_FUNCTIONS] = {false};
-    for (size_t i = 0; i < import->blocks_count; i++) {
+    for (size_t i = 0; i < import->spans_count; i++) {
         const struct spans_merged *span = &import->spans[i];
         used[span->function] = true;
         for (uint32_t c = 0; c < span->children_count; c++)
@@ -344,7 +344,7 @@ static bool finish_threads(struct spans_import *import)
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
-static bool add_block(struct spans_import *import, const struct spans_merged *merged)
+static bool add_span(struct spans_import *import, const struct spans_merged *merged)
 {
     uint64_t start = import->region->ticks_start;
     struct profile_block *span = profile_add_timed_blocks(import->profile);
@@ -399,10 +399,10 @@ static bool add_children(struct spans_import *import, uint32_t id,
     return true;
 }
 
-static bool add_blocks(struct spans_import *import)
+static bool add_spans(struct spans_import *import)
 {
-    for (uint32_t i = 0; i < import->blocks_count; i++)
-        if (!add_block(import, &import->spans[i]) || !add_bins(import, i, &import->spans[i]) ||
+    for (uint32_t i = 0; i < import->spans_count; i++)
+        if (!add_span(import, &import->spans[i]) || !add_bins(import, i, &import->spans[i]) ||
             !add_children(import, i, &import->spans[i]))
             return false;
     return true;
@@ -595,7 +595,7 @@ static bool add_samples(struct spans_import *import)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static bool describe_blocks(struct spans_import *import)
+static bool describe_timing(struct spans_import *import)
 {
     const struct spans_region *region = import->region;
     struct profile_block_run *row = profile_add_block_runs(import->profile);
@@ -674,11 +674,11 @@ static bool import_region(struct spans_import *import, const struct import_run *
     if (!rate_known)
         import->ns_per_tick = 1;
     if (!finish_threads(import) || !add_functions(import) ||
-        !add_skips(import, skips, skips_count) || !add_blocks(import) || !add_parts(import) ||
+        !add_skips(import, skips, skips_count) || !add_spans(import) || !add_parts(import) ||
         !add_stacks(import) || !add_holders(import) || !add_samples(import))
         return false;
     keep_largest(gather->profile);
-    return describe_blocks(import) && tell_limits(import, rate_known);
+    return describe_timing(import) && tell_limits(import, rate_known);
 }
 
 static void free_import(struct spans_import *import)

@@ -59,7 +59,7 @@ struct spans_import {
     uint32_t places[SPANS_FUNCTIONS]; /* by number: index into gather->places; UINT32_MAX */
     double ns_per_tick;
     struct spans_merged *spans;
-    size_t blocks_count, blocks_capacity;
+    size_t spans_count, spans_capacity;
     struct util_index by_key;
     struct spans_part *parts;
     size_t parts_count, parts_capacity;

@@ -14,8 +14,7 @@ enum { NODES_PER_THREAD_MAX = 1 << 24, EXACT_NODES_MAX = IMPORT_IDS_MAX + 1 };
 /* Damaged records may make images each other's parents. */
 enum { GENERATIONS_MAX = 64 };
 
-/* ---- processes, modules, threads --------------------------------------------------------------
- */
+/* ---- processes, modules, threads ------------------------------------------------------------- */
 
 bool import_no_memory(struct import_gather *gather)
 {
@@ -196,8 +195,7 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind)
     return kind < PROFILE_KINDS && (gather->log->config.kinds >> kind & 1);
 }
 
-/* ---- contexts ----------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 bool import_knows_process(const struct import_gather *gather, uint32_t process)
 {
@@ -322,8 +320,7 @@ bool import_enter_node(struct import_gather *gather, const struct import_frame *
     return true;
 }
 
-/* ---- pairs of contexts
- * --------------------------------------------------------------------------- */
+/* ---- pairs of contexts ----------------------------------------------------------------------- */
 
 static bool equal_pair(const void *items, uint32_t item, const void *key)
 {

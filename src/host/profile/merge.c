@@ -113,8 +113,7 @@ static bool append(struct profile *into, const struct profile *from)
     return good;
 }
 
-/* ---- a recording's processes ------------------------------------------------------------------
- */
+/* ---- a recording's processes ----------------------------------------------------------------- */
 
 static int compare_ids(const void *left, const void *right)
 {
@@ -201,8 +200,7 @@ static bool add_origin(struct profile *profile, const char *file)
     return merged->file && (merged->command || profile->arguments_count == 0);
 }
 
-/* ---- what cannot be added ---------------------------------------------------------------------
- */
+/* ---- what cannot be added -------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static bool differ(char why[SENTENCE_BYTES],
                                                          const char *format, ...)
@@ -257,8 +255,7 @@ static bool profiles_differ(const struct profile *a, const struct profile *b,
     return false;
 }
 
-/* ---- what stays if it is the same --------------------------------------------------------------
- */
+/* ---- what stays if it is the same ------------------------------------------------------------ */
 
 static bool keep_if_same(struct profile *into, const struct profile *from,
                          const struct schema_table *table)
@@ -282,8 +279,7 @@ static bool note(struct profile *profile, const char *sentence)
     return degraded != NULL;
 }
 
-/* ---- twice the same ---------------------------------------------------------------------------
- */
+/* ---- twice the same -------------------------------------------------------------------------- */
 
 const char *const profile_counted_twice =
     "a recording was merged more than once, and counts as often";
@@ -321,8 +317,7 @@ static void find_exit(struct profile *profile)
     profile->run.exit_signal = found->exit_signal;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* In order, and still what readers rely upon. */
 static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES])

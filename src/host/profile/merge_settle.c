@@ -151,8 +151,7 @@ static bool move_processes(struct settling *self)
     return good;
 }
 
-/* ---- rows that belong to others, in an order of their own -------------------------------------
- */
+/* ---- rows that belong to others, in an order of their own ------------------------------------ */
 
 struct range {
     uint32_t first, count;
