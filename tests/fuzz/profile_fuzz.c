@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzzes the reader of profile files and all that is made of profiles. The input is either a whole
- * file or a list of overwrites of a sound one, so that the fuzzer gets past the header at once.
+ * file or a list of overwrites of a sound one, a recording's or a merged one, so that the fuzzer
+ * gets past the header at once.
  * What is read must hold profile_check's promises, and with them reports, exports, pages,
  * differences, limits and merging must do.
  */
@@ -24,8 +25,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int input_file = -1;
 static char input_path[] = "/dev/shm/headroom-fuzz-XXXXXX"; /* SQLite wants a path that resolves */
 static char sound_path[] = "/dev/shm/headroom-fuzz-XXXXXX";
-static unsigned char *sound;
-static size_t sound_bytes;
+static unsigned char *sound[2]; /* a recording's; merged */
+static size_t sound_bytes[2];
 static FILE *nowhere;
 
 static void finish(void)
@@ -34,26 +35,37 @@ static void finish(void)
     unlink(sound_path);
 }
 
-static void start(void)
+/* Written to sound_path, and kept as bytes. */
+static void make_sound(const struct profile *profile, int number)
 {
     char error[PROFILE_ERROR_BYTES];
-    struct profile *profile = profile_new();
+    struct stat info;
+    unlink(sound_path); /* else it is kept as .old */
+    require(profile_write(profile, sound_path, error, sizeof error) == BASE_OK);
+    int file = open(sound_path, O_RDONLY);
+    require(file >= 0 && fstat(file, &info) == 0);
+    sound_bytes[number] = (size_t)info.st_size;
+    sound[number] = malloc(sound_bytes[number]);
+    require(sound[number] && read(file, sound[number], sound_bytes[number]) == info.st_size);
+    close(file);
+}
+
+/* The recording's is written last: it is the one to compare and to merge with. */
+static void start(void)
+{
+    struct profile *profile = profile_new(), *merged = profile_new();
     int file = mkstemp(sound_path);
     input_file = mkstemp(input_path);
     nowhere = fopen("/dev/null", "w");
-    require(profile && file >= 0 && input_file >= 0 && nowhere && atexit(finish) == 0);
+    require(profile && merged && file >= 0 && input_file >= 0 && nowhere && atexit(finish) == 0);
+    close(file);
+    sound_profile_fill(merged);
+    sound_profile_merge(merged);
+    make_sound(merged, 1);
     sound_profile_fill(profile);
-    unlink(sound_path); /* else it is kept as .old */
-    require(profile_write(profile, sound_path, error, sizeof error) == BASE_OK);
+    make_sound(profile, 0);
     profile_free(profile);
-    close(file);
-    file = open(sound_path, O_RDONLY);
-    struct stat info;
-    require(file >= 0 && fstat(file, &info) == 0);
-    sound_bytes = (size_t)info.st_size;
-    sound = malloc(sound_bytes);
-    require(sound && read(file, sound, sound_bytes) == (ssize_t)sound_bytes);
-    close(file);
+    profile_free(merged);
 }
 
 static void put(const void *bytes, size_t count)
@@ -62,15 +74,15 @@ static void put(const void *bytes, size_t count)
 }
 
 /* Each overwrite: 3 bytes of place, 1 of value. */
-static void put_overwritten(const uint8_t *data, size_t size)
+static void put_overwritten(int number, const uint8_t *data, size_t size)
 {
-    unsigned char *copy = malloc(sound_bytes);
+    size_t bytes = sound_bytes[number];
+    unsigned char *copy = malloc(bytes);
     require(copy != NULL);
-    memcpy(copy, sound, sound_bytes);
+    memcpy(copy, sound[number], bytes);
     for (; size >= 4; data += 4, size -= 4)
-        copy[((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % sound_bytes] =
-            data[3];
-    put(copy, sound_bytes);
+        copy[((size_t)data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16) % bytes] = data[3];
+    put(copy, bytes);
     free(copy);
 }
 
@@ -180,7 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     if (data[0] & 1)
-        put_overwritten(data + 2, size - 2);
+        put_overwritten(data[1] / 5 % 2, data + 2, size - 2);
     else
         put(data + 2, size - 2);
     if (profile_read(input_path, &profile, error, sizeof error) != BASE_OK) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A sound profile with a row or more in every table, for those who damage it. */
+/* A sound profile with a row or more in every table but `merged`, whose rows make it a merged one
+   (sound_profile_merge); for those who damage it. */
 #ifndef HEADROOM_TESTS_SOUND_PROFILE_H
 #define HEADROOM_TESTS_SOUND_PROFILE_H
 
@@ -40,7 +41,12 @@ static inline void sound_fill_blocks(struct profile *profile, uint32_t place)
                 (struct profile_block_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
     }
     *profile_add_block_skips(profile) = (struct profile_block_skip){"g", "/x/a", "too odd"};
-    *profile_add_block_runs(profile) = (struct profile_block_run){0.5, 1e9, 10000, 1, 1, 0, 0, 0};
+    *profile_add_block_runs(profile) = (struct profile_block_run){.ns_per_tick = 0.5,
+                                                                  .step_ns = 1,
+                                                                  .wall_ns = 1e9,
+                                                                  .stack_period = 10000,
+                                                                  .switches = 1,
+                                                                  .automatic = 1};
 }
 
 static inline void sound_fill_paths(struct profile *profile)
@@ -109,6 +115,8 @@ static inline void sound_fill_reuse(struct profile *profile, uint32_t use, uint3
                                                           .kept_locations = 1000};
     *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_TIME, 9, 512, 1024, 4000};
     *profile_add_bins(profile) = (struct profile_bin){1, PROFILE_STACK, 5, 32, 64, 4000};
+    *profile_add_paces(profile) = (struct profile_pace){
+        .process = 1, .accesses_per_ns = 1, .low = 1, .high = 1, .calibration = "by the stars"};
     *profile_add_reuse_pairs(profile) =
         (struct profile_reuse_pair){use, reuse, 400, 4000, 3e6, 3e9, 2e5, 2e7};
     *profile_add_caches(profile) =
@@ -137,6 +145,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};
+    *profile_add_exacts(profile) = (struct profile_exact){.process = 1, .threads = 1, .loads = 5};
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
     sound_fill_reuse(profile, first, second);
     sound_fill_paths(profile);
@@ -149,6 +158,15 @@ static inline void sound_profile_fill(struct profile *profile)
     profile->run.version = "0";
     profile->run.attempted = 101;
     profile->run.stored = 100;
+}
+
+/* Of two recordings, the second one's process being that of the profile. */
+static inline void sound_profile_merge(struct profile *profile)
+{
+    *profile_add_merged(profile) =
+        (struct profile_merged){.file = "x", .host = "h", .start_ns = 1, .processes = 1};
+    *profile_add_merged(profile) =
+        (struct profile_merged){.file = "y", .command = "prog", .start_ns = 2, .processes = 1};
 }
 
 #endif

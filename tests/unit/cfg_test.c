@@ -467,13 +467,13 @@ static void test_unresolved(void **state)
 
 enum { NODES_MAX = 12 };
 
-struct pathgraph {
+struct graph {
     uint32_t count, edges_count;
     struct cfg_edge edges[64];
     bool edge[NODES_MAX][NODES_MAX];
 };
 
-static void make_graph(struct base_random *random, struct pathgraph *graph)
+static void make_graph(struct base_random *random, struct graph *graph)
 {
     memset(graph, 0, sizeof *graph);
     graph->count = 1 + (uint32_t)base_random_below(random, NODES_MAX);
@@ -487,7 +487,7 @@ static void make_graph(struct base_random *random, struct pathgraph *graph)
 }
 
 /* Marks what is reached from `from` without passing `without`. */
-static void reach(const struct pathgraph *graph, uint32_t from, uint32_t without, bool *seen)
+static void reach(const struct graph *graph, uint32_t from, uint32_t without, bool *seen)
 {
     if (from == without || seen[from])
         return;
@@ -507,8 +507,7 @@ struct oracle {
     bool irreducible[NODES_MAX];
 };
 
-static void search(const struct pathgraph *graph, struct oracle *oracle, uint32_t node,
-                   uint32_t region)
+static void search(const struct graph *graph, struct oracle *oracle, uint32_t node, uint32_t region)
 {
     if (oracle->region[node] != CFG_NONE)
         return;
@@ -519,7 +518,7 @@ static void search(const struct pathgraph *graph, struct oracle *oracle, uint32_
             search(graph, oracle, to, region);
 }
 
-static void find_regions(struct pathgraph *graph, struct oracle *oracle, uint32_t *roots)
+static void find_regions(struct graph *graph, struct oracle *oracle, uint32_t *roots)
 {
     uint32_t regions = 0;
     memset(oracle, 0, sizeof *oracle);
@@ -537,8 +536,7 @@ static void find_regions(struct pathgraph *graph, struct oracle *oracle, uint32_
                 graph->edge[i][j] = false;
 }
 
-static void find_dominators(const struct pathgraph *graph, struct oracle *oracle,
-                            const uint32_t *roots)
+static void find_dominators(const struct graph *graph, struct oracle *oracle, const uint32_t *roots)
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         for (uint32_t j = 0; j < graph->count; j++) {
@@ -552,10 +550,10 @@ static void find_dominators(const struct pathgraph *graph, struct oracle *oracle
 
 /* Havlak's loops from the outside in: a strongly connected component is a loop, its first node in
    the search the head; without the edges into the head what is left holds the loops inside. */
-static void find_loops(const struct pathgraph *whole, const struct pathgraph *graph,
-                       struct oracle *oracle, const bool *within, uint32_t depth)
+static void find_loops(const struct graph *whole, const struct graph *graph, struct oracle *oracle,
+                       const bool *within, uint32_t depth)
 {
-    struct pathgraph part = *graph;
+    struct graph part = *graph;
     bool seen[NODES_MAX][NODES_MAX] = {{false}}, done[NODES_MAX] = {false};
     for (uint32_t i = 0; i < graph->count; i++)
         for (uint32_t j = 0; j < graph->count; j++)
@@ -575,7 +573,7 @@ static void find_loops(const struct pathgraph *whole, const struct pathgraph *gr
             if (body[j] && oracle->number[j] < oracle->number[head])
                 head = j;
         }
-        struct pathgraph inside = part;
+        struct graph inside = part;
         for (uint32_t j = 0; j < graph->count; j++) {
             if (!body[j])
                 continue;
@@ -591,8 +589,7 @@ static void find_loops(const struct pathgraph *whole, const struct pathgraph *gr
 }
 
 /* True if the flow is what the oracle says. */
-static bool agree(const struct pathgraph *graph, const struct oracle *oracle,
-                  const struct cfg *flow)
+static bool agree(const struct graph *graph, const struct oracle *oracle, const struct cfg *flow)
 {
     for (uint32_t i = 0; i < graph->count; i++) {
         uint32_t loop = flow->blocks[i].loop;
@@ -616,7 +613,7 @@ static void test_random_graphs(void **state)
     struct base_random random = {1};
     uint32_t loops = 0, nested = 0, irreducible = 0, regions = 0, planted = 0;
     for (uint32_t round = 0; round < 20000; round++) {
-        struct pathgraph graph;
+        struct graph graph;
         struct oracle oracle;
         struct cfg *flow;
         uint32_t roots[NODES_MAX];

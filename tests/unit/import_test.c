@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Raw logs made by the agent's own writer, imported and read back. The symbols come
- * from a program that does not exist: the binary_* functions below stand in for the
- * real ones, so that every name is known beforehand.
+ * from a program that does not exist: the binary_* functions here and in no_code.h stand in
+ * for the real ones, so that every name is known beforehand.
  */
+#include "no_code.h"
 #include "detect/detect.h"
 #include "distance/distance.h"
 #include "import/import.h"
@@ -45,20 +46,6 @@ enum base_status binary_open(const char *path, const struct binary_options *opti
     return BASE_OK;
 }
 
-void binary_close(struct binary *binary)
-{
-}
-
-enum binary_detail binary_detail(const struct binary *binary)
-{
-    return BINARY_DETAIL_LINES;
-}
-
-uint64_t binary_bytes(const struct binary *binary)
-{
-    return 4096;
-}
-
 const char *binary_debug_file(const struct binary *binary)
 {
     return NULL;
@@ -92,51 +79,6 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     default: return 0;
     }
     return 1;
-}
-
-/* There is no code to find loops in: tests/unit/flow_test.c. */
-enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-const char *binary_import(struct binary *binary, uint64_t vaddr)
-{
-    return NULL;
-}
-
-enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
-                                 uint64_t *end)
-{
-    return BASE_NOT_FOUND;
-}
-
-enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
-                                      uint64_t *end, const char **name)
-{
-    return BASE_NOT_FOUND;
-}
-
-size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
-                   size_t capacity)
-{
-    return 0;
-}
-
-enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
-                                uint64_t *bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-const char *binary_symbol(struct binary *binary, uint64_t vaddr)
-{
-    return NULL;
 }
 
 /* ---- a log ----------------------------------------------------------------------------------- */

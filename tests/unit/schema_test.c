@@ -254,10 +254,7 @@ static struct profile *full_profile(void)
 {
     struct profile *profile = profile_new();
     sound_profile_fill(profile);
-    *profile_add_paces(profile) = (struct profile_pace){
-        .process = 1, .accesses_per_ns = 1, .low = 1, .high = 1, .calibration = "by the stars"};
-    *profile_add_exacts(profile) = (struct profile_exact){.process = 1, .loads = 5};
-    *profile_add_merged(profile) = (struct profile_merged){.file = "x", .processes = 9};
+    sound_profile_merge(profile);
     profile_total(profile);
     assert_true(profile_check(profile));
     return profile;

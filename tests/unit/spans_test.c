@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timed blocks on their way from the region to the report: regions small enough to work everything
- * out by hand. The symbols are those of a program that does not exist, by the binary_* functions
- * below.
+ * Spans, from the region to the report: regions small enough to work everything out by hand. The
+ * symbols are those of a program that does not exist, by the binary_* functions here and in
+ * no_code.h.
  */
+#include "no_code.h"
 #include "spans_fixture.h"
 #include "import/import.h"
 #include "profile/profile.h"
@@ -29,20 +30,6 @@ enum base_status binary_open(const char *path, const struct binary_options *opti
     return strcmp(path, "/bin/prog") == 0 ? BASE_OK : BASE_NOT_FOUND;
 }
 
-void binary_close(struct binary *binary)
-{
-}
-
-uint64_t binary_bytes(const struct binary *binary)
-{
-    return 4096;
-}
-
-enum binary_detail binary_detail(const struct binary *binary)
-{
-    return BINARY_DETAIL_LINES;
-}
-
 size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_BYTES])
 {
     return 0;
@@ -59,50 +46,6 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
     frames[0] = (struct binary_frame){name, name, "/no/such/prog.c", (uint32_t)(vaddr & 0xfff), 1,
                                       0,    false};
     return 1;
-}
-
-enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-const char *binary_import(struct binary *binary, uint64_t vaddr)
-{
-    return NULL;
-}
-
-enum base_status binary_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
-                                 uint64_t *end)
-{
-    return BASE_NOT_FOUND;
-}
-
-enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
-                                      uint64_t *end, const char **name)
-{
-    return BASE_NOT_FOUND;
-}
-
-size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t *addresses,
-                   size_t capacity)
-{
-    return 0;
-}
-
-enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
-                                uint64_t *bytes)
-{
-    return BASE_NOT_FOUND;
-}
-
-const char *binary_symbol(struct binary *binary, uint64_t vaddr)
-{
-    return NULL;
 }
 
 char *binary_demangle(const char *linkage, bool parameters)

@@ -4,7 +4,7 @@
  * sections, functions with their split-off parts, control flow, liveness of registers and flags, the
  * stack pointer's place; edits; printing.
  *
- * Text tells structure, bytes tell meaning: the caller assembles the text that asm_print_labelled gives and
+ * Structure comes from the text, meaning from the bytes: the caller assembles the text that asm_print_labelled gives and
  * hands over the object; every instruction is then decoded by isa. What was not edited prints as it
  * was read, byte for byte.
  *
@@ -156,9 +156,9 @@ struct asm_function {
     struct asm_slice name;
     uint32_t first, end;           /* statements of its main part, from the label's on */
     uint32_t cold_first, cold_end; /* of its .cold part; ASM_NONE: none */
-    uint32_t section, cold_section;
-    uint32_t flags;   /* enum asm_function_flags */
-    uint32_t problem; /* enum asm_problem; if not FINE there are no blocks */
+    uint32_t section;              /* of the main part */
+    uint32_t flags;                /* enum asm_function_flags */
+    uint32_t problem;              /* enum asm_problem; if not FINE there are no blocks */
     /* file->blocks[first_block ...]; block 0 of it is the entry; numbers in
        edges count from the function's first */
     uint32_t first_block, blocks;

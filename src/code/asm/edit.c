@@ -2,6 +2,7 @@
 /* Edits, printing, and the end of a file. */
 #include "asm/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { BEFORE, REPLACE, AFTER };
@@ -9,6 +10,7 @@ enum { SEQUENCE_BITS = 30 };
 
 static bool edit(struct asm_file *file, uint32_t statement, uint32_t what, const char *text)
 {
+    assert(statement <= file->statements_count);
     struct asm_private *private = file->private;
     if (private->edits_count >> SEQUENCE_BITS ||
         !UTIL_GROW(private->edits, private->edits_capacity, private->edits_count))

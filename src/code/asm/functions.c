@@ -26,7 +26,6 @@ static bool make_function(struct asm_file *file, struct asm_part *part, struct a
         .cold_first = ASM_NONE,
         .cold_end = ASM_NONE,
         .section = part->section,
-        .cold_section = ASM_NONE,
         .entry = part->first,
     };
     if (asm_names_find(&private->globals, part->name) != ASM_NONE)
@@ -50,7 +49,6 @@ static void attach_cold(struct asm_file *file, struct asm_part *part,
         function->problem = ASM_PROBLEM_STRAY;
     function->cold_first = part->first;
     function->cold_end = part->end;
-    function->cold_section = part->section;
 }
 
 /* Statements got the number of their part; those behind its last code are in no function, but for

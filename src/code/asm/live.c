@@ -2,6 +2,7 @@
 /* Which registers and flags are read before they are written. Backwards, to a fixed point. */
 #include "asm/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,6 +259,7 @@ static void run_all(struct solver *solver, struct asm_live *out, uint8_t *known)
 
 enum base_status asm_liveness(const struct asm_file *file, uint32_t number, struct asm_live **out)
 {
+    assert(number < file->functions_count);
     const struct asm_function *function = &file->functions[number];
     uint32_t count = asm_index_count(function);
     struct solver solver = {.file = file, .function = function, .number = number};

@@ -6,6 +6,7 @@
  */
 #include "asm/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { UNVISITED = INT32_MIN + 1, DEPTH_MAX = 1 << 30, ARGUMENTS_SIZE = 0x2e };
@@ -201,7 +202,7 @@ static bool calls(const struct asm_file *file, uint32_t number)
     return false;
 }
 
-/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they tell: a
+/* Other instructions throw, too, with -fnon-call-exceptions. But where there are calls they decide: a
    range may have an epilogue in its midst. */
 static void throw_from(struct solver *solver, uint32_t statement, struct place place)
 {
@@ -348,6 +349,7 @@ static void give(struct solver *solver, uint8_t *known)
 enum base_status asm_stack_depths(const struct asm_file *file, uint32_t number,
                                   struct asm_stack **out)
 {
+    assert(number < file->functions_count);
     const struct asm_function *function = &file->functions[number];
     uint32_t count = asm_index_count(function);
     struct solver solver = {.file = file, .function = function, .number = number};

@@ -3,7 +3,7 @@
  * Calls that do not return, by unwind directives: a call that returns leaves the stack as it was,
  * so that where the frame's address lies another number of bytes from the same register behind a
  * call than at it, nobody comes from there. Compilers know what is noreturn in other files, their
- * output tells it by nothing else; taken for a way, it would join two places of the stack pointer.
+ * output shows it by nothing else; taken for an edge, it would join two places of the stack pointer.
  */
 #include "asm/internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What C and C++ libraries, the unwinder and Fortran's run-time offer to end a program or a
- * function. Neither symbol tables nor the output of compilers tell it of functions elsewhere.
+ * function. Neither symbol tables nor the output of compilers say so of functions elsewhere.
  */
 #include "binary/binary.h"
 

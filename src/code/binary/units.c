@@ -4,7 +4,7 @@
  *
  * .debug_aranges is not used: clang and rustc leave it out, so it covers only
  * part of a mixed program and says nothing of what it misses. Reading the first
- * entry of every unit tells the same at some microseconds a unit.
+ * entry of every unit gives the same at some microseconds a unit.
  *
  * Hostile input: DW_AT_sibling may point back, so a sibling must lie further on;
  * depth is bounded.

@@ -4,6 +4,7 @@
 
 #include "isa/isa.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +28,8 @@ static bool is_start(const struct walk *walk, uint32_t at)
     return (walk->marks[at] & MARK_LEADER) && (walk->marks[at] & MARK_LENGTH);
 }
 
-/* Where the block's instructions end; *last: the last one. */
-static uint32_t extend(const struct walk *walk, uint32_t at, struct cfg_block *block)
+/* The block's instructions: how many, the last one, where they end. */
+static void extend(const struct walk *walk, uint32_t at, struct cfg_block *block)
 {
     uint32_t last;
     do {
@@ -39,7 +40,6 @@ static uint32_t extend(const struct walk *walk, uint32_t at, struct cfg_block *b
              (walk->marks[at] & MARK_LENGTH) && !(walk->marks[at] & MARK_LEADER));
     block->last = walk->code->start + last;
     block->end = walk->code->start + at;
-    return last;
 }
 
 static bool make_blocks(struct maker *maker)
@@ -244,6 +244,7 @@ uint32_t cfg_loop_at(const struct cfg *flow, uint64_t address)
 
 bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block)
 {
+    assert(loop < flow->loops_count && block < flow->blocks_count);
     uint32_t at = flow->blocks[block].loop;
     while (at > loop) /* parents are smaller */
         at = flow->loops[at].parent;
@@ -252,6 +253,7 @@ bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block)
 
 bool cfg_dominates(const struct cfg *flow, uint32_t a, uint32_t b)
 {
+    assert(a < flow->blocks_count && b < flow->blocks_count);
     while (b != a && b != CFG_NONE)
         b = flow->blocks[b].dominator;
     return b == a;
@@ -285,8 +287,7 @@ static bool check_block(const struct cfg *flow, uint32_t number)
             flow->blocks[block->dominator].region == block->region);
 }
 
-/* A head holds its loop's back edges, and dominates what it holds unless the loop has other
- * entries. */
+/* An edge leads back from the loop to its head. */
 static bool check_loop(const struct cfg *flow, uint32_t number)
 {
     const struct cfg_loop *loop = &flow->loops[number];

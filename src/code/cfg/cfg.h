@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * flow: control flow of one function, from its machine code: basic blocks, edges,
+ * cfg: control flow of one function, from its machine code: basic blocks, edges,
  * dominators, loops and how they nest.
  *
  * Host side. Pure but for memory: no files, no state after cfg_start(); a struct cfg
@@ -56,8 +56,8 @@ struct cfg_block {
     uint64_t start, end, last; /* last: address of the last instruction */
     uint32_t instructions;
     uint32_t flags;             /* enum cfg_block_flags */
-    uint32_t first_edge, edges; /* successors: flow.edges[first_edge ...] */
-    uint32_t first_into, into;  /* predecessors: flow.edges[flow.into[first_into ...]] */
+    uint32_t first_edge, edges; /* successors: cfg.edges[first_edge ...] */
+    uint32_t first_into, into;  /* predecessors: cfg.edges[cfg.into[first_into ...]] */
     uint32_t region;            /* root from which it was reached first, counted from 0 */
     uint32_t dominator;         /* immediate; CFG_NONE for roots */
     uint32_t loop;              /* innermost; 0: none */

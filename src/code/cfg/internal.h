@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of flow: code.c follows the code and finds instructions and jumps, tables.c where jumps
- * through tables go, flow.c makes blocks and edges of it, graph.c orders them and finds
+ * Between the files of cfg: code.c follows the code and finds instructions and jumps, tables.c where jumps
+ * through tables go, cfg.c makes blocks and edges of it, graph.c orders them and finds
  * dominators, loops.c finds loops.
  */
 #ifndef HEADROOM_CFG_INTERNAL_H

@@ -274,7 +274,7 @@ static struct operand access_count(struct site *site, uint32_t lane)
 }
 
 /* Where the call frame is: the code stands at the function's end, away from the directives that
- * tell. */
+ * say so. */
 static void say_frame(struct util_text *text, const struct site *site, int more)
 {
     int bytes = (int)site->work->frame_bytes + 8 + more;

@@ -20,9 +20,6 @@ struct instrument_options {
     bool absolute; /* neither -fPIC nor -fPIE: addresses fit 32 bits */
     /* GNU as, else clang's integrated assembler: they order the arguments of .section differently */
     bool gnu;
-    /* paths that a table may have; 0: default, 1 << 16; 1 << 12 with contexts */
-    uint64_t most_array;
-    uint64_t most_hash; /* paths that are hashed rather than split; 0: default, 1 << 40 */
 };
 
 struct instrument_counts {

@@ -3,7 +3,7 @@
  * Between the files of the rewriter: one function being instrumented.
  *
  *   instrument.c  functions one after the other, what becomes of each
- *   plan.c        its graph for `paths`; tables
+ *   plan.c        its graph for `numbering`; tables
  *   frame.c       a place of its own for each activation: slots in the stack frame
  *   arguments.c   what such slots move: arguments on the stack
  *   site.c        a place for added code, its registers and slots

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The function's graph as `paths` wants it. Three places end a path and begin another besides the
+ * The function's graph as `numbering` wants it. Three places end a path and begin another besides the
  * back edges, because no code can be put on the edge itself: computed gotos, calls that may return
  * twice, and landing pads. Where control leaves from is an exit, where it arrives a root.
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 enum { ARRAY_MAX = 1 << 16, CONTEXT_ARRAY_MAX = 1 << 12 };
-static const uint64_t most_hash_default = UINT64_C(1) << 40;
+static const uint64_t most_hash = UINT64_C(1) << 40; /* are hashed rather than split */
 
 static bool ends_path(const struct work *work, const struct asm_edge *edge)
 {
@@ -114,7 +114,7 @@ static bool has_loops(const struct work *work)
     return false;
 }
 
-static enum base_status split(struct work *work, uint64_t most, uint64_t most_hash)
+static enum base_status split(struct work *work, uint64_t most)
 {
     numbering_free(work->paths);
     work->paths = NULL;
@@ -132,18 +132,14 @@ static enum base_status split(struct work *work, uint64_t most, uint64_t most_ha
  */
 static enum base_status choose_table(struct work *work)
 {
-    const struct instrument_options *options = work->options;
-    uint64_t most_array = options->most_array  ? options->most_array
-                          : has_contexts(work) ? CONTEXT_ARRAY_MAX
-                                               : ARRAY_MAX;
-    uint64_t most_hash = options->most_hash ? options->most_hash : most_hash_default;
+    uint64_t most_array = has_contexts(work) ? CONTEXT_ARRAY_MAX : ARRAY_MAX;
     enum base_status status = numbering_number(&work->graph, &work->paths);
     if (status != BASE_OK)
         return status;
     work->potential_log2 = numbering_log2(work->paths);
     uint64_t count = numbering_count(work->paths);
     if (count > (has_loops(work) ? most_array : most_hash)) {
-        status = split(work, most_array, most_hash);
+        status = split(work, most_array);
         if (status != BASE_OK)
             return status;
         count = numbering_count(work->paths);

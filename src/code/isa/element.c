@@ -9,7 +9,7 @@
  * for which Zydis gives no element type in the legacy encoding though it does with VEX (vex_only
  * below): equality of both ways is worth more than either of the two answers.
  *
- * Register forms are not told from memory forms: they have no access to ask about.
+ * Register forms are not distinguished from memory forms: they have no access to ask about.
  */
 #include "isa/element.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The promises of paths.h, by enumeration. */
+/* The promises of numbering.h, by enumeration. */
 #include "numbering/internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of paths: paths.c orders and numbers, split.c cuts more, weights.c finds loops and guesses
+ * Between the files of numbering: numbering.c orders and numbers, split.c cuts more, weights.c finds loops and guesses
  * frequencies, place.c places operations, decode.c turns numbers into paths and back, check.c checks.
  */
 #ifndef HEADROOM_NUMBERING_INTERNAL_H

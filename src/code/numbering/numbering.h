@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * paths: Ball–Larus path profiling (Ball, Larus, MICRO 1996; Ammons, Ball, Larus,
- * PLDI 1997 §2): numbers the acyclic paths of a control-flow graph, places what has to be
+ * numbering: Ball–Larus path profiling (Ball, Larus, MICRO 1996; Ammons, Ball, Larus,
+ * PLDI 1997 §2). Numbers the acyclic paths of a control-flow graph, places what has to be
  * counted on the chords of a maximum spanning tree, and turns numbers back into blocks.
  *
  * Host side, pure: memory and nothing else. What the same graph gives is always the same: the

@@ -8,6 +8,7 @@
  */
 #include "numbering/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +161,7 @@ enum base_status numbering_split(struct numbering_graph *graph, uint64_t most,
                                  struct numbering **out)
 {
     struct numbering *paths;
+    assert(most >= 4);
     enum base_status status = numbering_number(graph, &paths);
     if (status != BASE_OK)
         return status;

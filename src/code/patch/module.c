@@ -7,6 +7,7 @@
 #include "binary/binary.h"
 #include "cfg/cfg.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
@@ -274,6 +275,7 @@ size_t patch_functions(const struct patch_module *module)
 
 const struct patch_function *patch_function(const struct patch_module *module, size_t number)
 {
+    assert(number < module->functions_count);
     return &module->functions[number];
 }
 
@@ -315,6 +317,7 @@ size_t patch_function_named(const struct patch_module *module, const char *linka
 
 const char *patch_readable(struct patch_module *module, size_t number)
 {
+    assert(number < module->functions_count);
     struct names *names = &module->names[number];
     if (!names->asked)
         names->readable = binary_demangle(module->functions[number].name, false);
@@ -360,7 +363,7 @@ size_t patch_next_match(const struct patch_module *module, const char *pattern, 
 
 const uint8_t *patch_text(const struct patch_module *module, size_t number, size_t *bytes)
 {
-    const struct patch_function *function = &module->functions[number];
+    const struct patch_function *function = patch_function(module, number);
     const struct code_section *section = module_text(module, function->vaddr);
     uint64_t available = section ? section->bytes - (function->vaddr - section->start) : 0;
     *bytes = (size_t)(available < function->bytes ? available : function->bytes);

@@ -138,7 +138,7 @@ static const struct name beginnings[] = {
     {"__llvm_profile_", checker},
 };
 
-/* What the agent puts its own functions in the way of, where they look at who calls. */
+/* What the agent wraps in functions of its own, which look at who calls. */
 static const char *const wrapped[] = {
     "bsd_signal",     "dlclose",         "execl",       "execle",       "execlp",
     "execv",          "execve",          "execveat",    "execvp",       "execvpe",

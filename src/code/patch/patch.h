@@ -17,8 +17,7 @@
 
 #include "base/base.h"
 
-/* ---- modules -----------------------------------------------------------------------------------
- */
+/* ---- modules --------------------------------------------------------------------------------- */
 
 struct patch_module;
 
@@ -45,8 +44,7 @@ bool patch_module_section(const struct patch_module *module, const char *name, u
 /* The module calls __cyg_profile_func_enter: it was built with -finstrument-functions. */
 bool patch_module_calls_profile(const struct patch_module *module);
 
-/* ---- functions ---------------------------------------------------------------------------------
- */
+/* ---- functions ------------------------------------------------------------------------------- */
 
 enum patch_function_kind {
     PATCH_FUNCTION, /* a symbol of type FUNC */
@@ -67,8 +65,8 @@ struct patch_function {
                                split-off part */
 };
 
-/* All functions by vaddr, each address once; numbers 0 .. count - 1. Stubs of procedure linkage
- * tables are none. */
+/* All functions by vaddr, each address once; numbers 0 .. count - 1 (asserted). Stubs of procedure
+ * linkage tables are none. */
 size_t patch_functions(const struct patch_module *module);
 const struct patch_function *patch_function(const struct patch_module *module, size_t number);
 
@@ -94,8 +92,7 @@ const char *patch_readable(struct patch_module *module, size_t number);
 /* Its bytes as the file has them; fewer than patch_function.bytes if the file is cut. */
 const uint8_t *patch_text(const struct patch_module *module, size_t number, size_t *bytes);
 
-/* ---- what has been prepared --------------------------------------------------------------------
- */
+/* ---- what has been prepared ------------------------------------------------------------------ */
 
 enum patch_prepared_kind {
     PATCH_BY_HEADROOM, /* section headroom_functions: headroom cc --functions */
@@ -133,8 +130,7 @@ struct patch_marker {
 size_t patch_markers(const struct patch_module *module);
 const struct patch_marker *patch_marker(const struct patch_module *module, size_t number);
 
-/* ---- plans -------------------------------------------------------------------------------------
- */
+/* ---- plans ----------------------------------------------------------------------------------- */
 
 enum {
     PATCH_JUMP_BYTES = 5,
@@ -216,15 +212,14 @@ bool patch_emit_jump(uint64_t at, uint64_t to, uint8_t out[PATCH_JUMP_BYTES]);
 void patch_emit_bridge(uint64_t to, uint8_t out[PATCH_BRIDGE_BYTES]);
 
 /*
- * The bridge of a marker (blocks.h, struct spans_process): calls `handler` (marker_begin,
+ * The bridge of a marker (wire/spans.h, struct spans_process): calls `handler` (marker_begin,
  * marker_end) with the number pushed and goes on behind the site. site, at: run-time addresses.
  * Writes PATCH_MARKER_BYTES. False: out of reach.
  */
 bool patch_emit_marker(uint64_t site, uint64_t at, uint32_t number, uint64_t handler,
                        uint8_t out[PATCH_MARKER_BYTES]);
 
-/* ---- library functions --------------------------------------------------------------------------
- */
+/* ---- library functions ----------------------------------------------------------------------- */
 
 /* What the name of a library function says. */
 struct patch_known {
@@ -243,13 +238,13 @@ const struct patch_known *patch_known(const char *name);
 /*
  * Must a function of this linkage name be left alone, whether hooked by import or by patch? Those
  * that return twice or never, look at their caller or at their return address, change stacks, or
- * are called in ways of their own. NULL: no; else a half sentence
+ * are called in ways of their own. NULL: no; else a clause
  * ("returns twice").
  */
 const char *patch_never(const char *name);
 
-/* The same for imports alone: what the agent itself puts in the way of (pthread_create, execve ...)
- * is left to it. */
+/* The same for imports alone: what the agent itself wraps (pthread_create, execve ...) is left to
+ * it. */
 const char *patch_never_import(const char *name);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include "patch/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,6 +194,7 @@ size_t patch_prepared(const struct patch_module *module)
 
 const struct patch_prepared *patch_prepared_entry(const struct patch_module *module, size_t number)
 {
+    assert(number < module->prepared_count);
     return &module->prepared[number];
 }
 
@@ -203,5 +205,6 @@ size_t patch_markers(const struct patch_module *module)
 
 const struct patch_marker *patch_marker(const struct patch_module *module, size_t number)
 {
+    assert(number < module->markers_count);
     return &module->markers[number];
 }

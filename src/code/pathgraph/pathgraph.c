@@ -2,7 +2,7 @@
 /*
  * A function's graph: flow gives blocks and edges of each of its parts; parts are joined where
  * jumps lead from one into another, blocks are split there and behind calls that return twice, and
- * what is left becomes edges and exits for `paths`. Edges are kept by addresses until the blocks
+ * what is left becomes edges and exits for `numbering`. Edges are kept by addresses until the blocks
  * are final.
  */
 #include "pathgraph/pathgraph.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * graph: functions of a module as path profiles see them: flow's blocks and edges, with parts that the compiler split off
+ * pathgraph: functions of a module as path profiles see them: blocks and edges of `cfg`, with parts that the compiler split off
  * joined to their function, split behind calls that return twice, with what blocks load and store, and
- * cut where `paths` cuts. From the same file it is always the same: the exact engine is given graphs before a
+ * cut where `numbering` cuts. From the same file it is always the same: the exact engine is given graphs before a
  * recording, the import works them out again.
  *
  * Host side; reads modules through `binary`, writes what wire/graphs.h lays down.

@@ -7,8 +7,8 @@
  * reuses take. It is measured once a sample: from the end of the tick's handler to the entry of the
  * confirming one lie a delivery and next to nothing else. Those times have a long tail (an
  * interrupt, a page that has to be mapped), so the median is taken off; what is left of a
- * short reuse is the scatter of the costs, and below three standard deviations of it nothing can
- * be told. The deviation is estimated from the median distance to the median (MAD), or from the
+ * short reuse is the scatter of the costs, and times below three standard deviations of it are not
+ * distinguished. The deviation is estimated from the median distance to the median (MAD), or from the
  * upper quartile where that is wider: costs are skewed, and it is the upper side that makes a short
  * reuse look like a long one.
  *

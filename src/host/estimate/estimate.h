@@ -12,7 +12,7 @@
  *   process.c    histogram, accesses, locations and distances of pairs of a process
  *
  * Stack distances and miss ratios are `mrc`'s, which takes what the exact engine has counted as well. Pure functions but
- * for the memory they take; any thread.
+ * for the memory they take; any thread. Preconditions are asserted.
  */
 #ifndef HEADROOM_ESTIMATE_H
 #define HEADROOM_ESTIMATE_H
@@ -58,7 +58,7 @@ int estimate_compare_uses(const void *left, const void *right);
  * a context's samples among its own traps tames that, but where it had no late trap by chance, and that is
  * the rule when a late trap is one in thousands, all samples go to the soon ones: more samples do
  * not help.
- * Lost watches tell what is missing: at each age how many samples wait still. So this
+ * Lost watches show what is missing: at each age how many samples still wait. So this
  * is an estimate of lifetimes under censoring (Kaplan and Meier 1958; with several outcomes Aalen and
  * Johansen 1978): of the samples of a context that reach an age, the share that trap there is
  * that of its watches, each for 1 / chance. At ages where no watch of the context was left,
@@ -179,7 +179,7 @@ struct estimate_interval {
 
 /*
  * histogram: by distance_bin, of the distances that are known. Adds the intervals' weights; what is known
- * inside an interval tells how they are distributed there.
+ * inside an interval shows how they are distributed there.
  */
 void estimate_spread(double *histogram, const struct estimate_interval *intervals, size_t count);
 

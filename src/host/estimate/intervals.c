@@ -13,6 +13,7 @@
 
 #include "mrc/mrc.h"
 
+#include <assert.h>
 #include <math.h>
 
 enum { ROUNDS = 3 };
@@ -26,6 +27,7 @@ static double log_width(uint32_t bin)
 static void spread_evenly(double *histogram, const struct estimate_interval *interval)
 {
     double whole = 0;
+    assert(interval->first < interval->end && interval->end <= DISTANCE_BINS);
     for (uint32_t bin = interval->first; bin < interval->end; bin++)
         whole += log_width(bin);
     for (uint32_t bin = interval->first; bin < interval->end; bin++)

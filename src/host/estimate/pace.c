@@ -4,7 +4,7 @@
  *
  * What the recording knows is how many accesses there are to an instruction: each sample looks
  * ahead over some. How many instructions a nanosecond holds it does not know; measured programs
- * tell what is usual. Its logarithm is taken as normally distributed: the estimate is the mean over
+ * show what is usual. Its logarithm is taken as normally distributed: the estimate is the mean over
  * the programs, and the interval for one program more follows by Student's distribution. (Leaving
  * out one program at a time, import_test asks whether the interval holds it.)
  *
@@ -24,6 +24,7 @@
  */
 #include "estimate/estimate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -55,6 +56,7 @@ void estimate_pace_of(const struct estimate_pace_program *programs, size_t count
                       double spread, struct estimate_pace *pace)
 {
     double sum = 0, squares = 0, n = (double)count;
+    assert(count >= 6);
     for (size_t i = 0; i < count; i++)
         sum += log(density > 0 ? programs[i].instructions : programs[i].accesses);
     double mean = sum / n;

@@ -27,6 +27,7 @@
 
 /* What a profile may hold; only damaged records and strange paces lead there. */
 static const double most_accesses = 0x1p60;
+static const double most_distance = 0x1p61;
 
 /* ---- one watch ------------------------------------------------------------------------------- */
 
@@ -41,6 +42,11 @@ static struct estimate_time time_of(const struct estimate *estimate,
     return estimate_time(&estimate->costs[watch->thread], watch->elapsed_ns, watch->traps);
 }
 
+static unsigned bin_of(double distance)
+{
+    return distance_bin((uint64_t)fmax(0, fmin(distance, most_distance)));
+}
+
 /* Between which distances a reuse lies; equal ends: known. */
 struct span {
     double distance;
@@ -53,20 +59,14 @@ static struct span span_of(const struct estimate *estimate, const struct estimat
         return (struct span){fmax(1, (double)watch->accesses), 0, 0};
     struct estimate_time time = time_of(estimate, watch);
     double least = (double)watch->accesses + 1, pace = estimate->pace.accesses_per_ns;
-    double most = 0x1p61; /* no run has longer ones, and their bins' ends could not be told */
     if (time.resolved)
-        return (struct span){fmin(most, fmax(time.ns * pace, least)), 0, 0};
+        return (struct span){fmin(most_distance, fmax(time.ns * pace, least)), 0, 0};
     uint32_t first = distance_bin((uint64_t)least);
-    uint32_t end = distance_bin((uint64_t)fmin(most, time.floor_ns * pace));
+    uint32_t end = bin_of(time.floor_ns * pace);
     return (struct span){least, first, end > first ? end : first + 1};
 }
 
 /* ---- the histogram --------------------------------------------------------------------------- */
-
-static unsigned bin_of(double distance)
-{
-    return distance_bin((uint64_t)fmax(0, fmin(distance, 0x1p61)));
-}
 
 static void add_watches(struct estimate *estimate)
 {
@@ -88,7 +88,7 @@ static void add_watches(struct estimate *estimate)
     }
 }
 
-/* The last bins' ends cannot be told in 63 bits; only a strange pace or record leads there. */
+/* The last bins end beyond what profiles can hold, 63 bits. */
 static void fold_last(double *histogram)
 {
     unsigned last = bin_of(INFINITY);

@@ -9,6 +9,9 @@
  * age would seem to trap, and nothing never.
  */
 #include "estimate/estimate.h"
+
+#include <assert.h>
+
 /* Smallest number of samples waited of an age. */
 static double age_low(unsigned age)
 {
@@ -18,6 +21,7 @@ static double age_low(unsigned age)
 void estimate_life_table_add(struct estimate_life_table *ages, const struct estimate_life *watch)
 {
     unsigned last = estimate_age(watch->waited);
+    assert(watch->chance > 0 && watch->chance <= watch->entry && watch->entry <= 1);
     double first = 1 / (double)watch->entry, end = 1 / (double)watch->chance;
     for (unsigned age = 0; age < last; age++) {
         double share = age_low(age) / watch->waited;

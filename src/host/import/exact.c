@@ -255,7 +255,7 @@ static bool visit_reuse_totals(struct import_gather *gather, uint32_t process,
     return true;
 }
 
-/* The last bins' ends cannot be told in 63 bits; no run has such distances. */
+/* The last bins end beyond what profiles can hold, 63 bits; no run has such distances. */
 static unsigned most_bins(void)
 {
     return distance_bin(UINT64_C(1) << 62);
@@ -287,36 +287,11 @@ static bool visit_histogram(struct import_gather *gather, uint32_t process,
     return true;
 }
 
-static bool equal_reuse_pair(const void *items, uint32_t item, const void *key)
-{
-    const struct profile_reuse_pair *pair = &((const struct profile_reuse_pair *)items)[item];
-    const struct profile_reuse_pair *wanted = key;
-    return pair->use == wanted->use && pair->reuse == wanted->reuse;
-}
-
 static bool reuse_pair_ok(const struct wire_reuse_pair *record)
 {
     return record->count <= most_counted && weight_ok(record->weight) && weight_ok(record->time) &&
            weight_ok(record->stack) && weight_ok(sqrt(record->time_squares)) &&
            weight_ok(sqrt(record->stack_squares));
-}
-
-bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item)
-{
-    struct profile *profile = gather->profile;
-    struct profile_reuse_pair key = {.use = use, .reuse = reuse};
-    bool found;
-    if (!util_index_enter(&gather->reuse_pairs_by_key, import_hash(use, reuse, 8), equal_reuse_pair,
-                          profile->reuse_pairs, &key, (uint32_t)profile->reuse_pairs_count, item,
-                          &found))
-        return import_no_memory(gather);
-    if (found)
-        return true;
-    struct profile_reuse_pair *added = profile_add_reuse_pairs(profile);
-    if (!added)
-        return import_no_memory(gather);
-    *added = key;
-    return true;
 }
 
 static bool visit_reuse_pair(struct import_gather *gather, const struct wire_reuse_pair *record)
@@ -390,27 +365,6 @@ bool import_exact_visit(struct import_gather *gather, const struct import_frame 
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */
-
-static bool add_bins(struct profile *profile, uint32_t process,
-                     const struct import_distances *distances)
-{
-    for (uint32_t which = 0; which < PROFILE_DISTANCES; which++) {
-        for (uint32_t bin = 0; bin < most_bins(); bin++) {
-            double weight = distances->weights[which][bin];
-            struct profile_bin *added = weight > 0 ? profile_add_bins(profile) : NULL;
-            if (weight > 0 && !added)
-                return false;
-            if (added)
-                *added = (struct profile_bin){.process = process,
-                                              .which = which,
-                                              .bin = bin,
-                                              .lo = distance_bin_low(bin),
-                                              .hi = distance_bin_low(bin + 1),
-                                              .weight = weight};
-        }
-    }
-    return true;
-}
 
 /* A process whose totals were lost: what its histogram shows, at least. */
 static void repair_reuse(const struct profile *profile, struct profile_reuse *reuse,
@@ -507,8 +461,10 @@ bool import_exact_finish(struct import_gather *gather)
         return false;
     for (size_t i = 0; i < profile->reuses_count; i++) {
         repair_reuse(profile, &profile->reuses[i], &gather->distances[i]);
-        if (!add_bins(profile, profile->reuses[i].process, &gather->distances[i]))
-            return import_no_memory(gather);
+        for (uint32_t which = 0; which < PROFILE_DISTANCES; which++)
+            if (!import_add_bins(profile, profile->reuses[i].process, which,
+                                 gather->distances[i].weights[which], 1))
+                return import_no_memory(gather);
     }
     if (profile->exacts_count)
         qsort(profile->exacts, profile->exacts_count, sizeof *profile->exacts, compare_exacts);
@@ -570,7 +526,7 @@ bool import_exact_tell(struct import_gather *gather)
     static const struct {
         uint32_t bit;
         const char *sentence;
-    } told[] = {
+    } notes[] = {
         {WIRE_EXACT_IDS, "there were more calling contexts than can be kept apart: later ones are "
                          "shown without their callers"},
         {WIRE_EXACT_MEMORY, "memory ran out: what the program did after that is not counted"},
@@ -580,9 +536,9 @@ bool import_exact_tell(struct import_gather *gather)
     struct profile *profile = gather->profile;
     size_t counted = profile->exacts_count, images = profile->processes_count;
     bool good = true;
-    for (size_t i = 0; i < BASE_COUNT(told) && good; i++)
-        if (gather->exact_degraded[__builtin_ctz(told[i].bit)])
-            good = import_degraded(profile, "%s", told[i].sentence);
+    for (size_t i = 0; i < BASE_COUNT(notes) && good; i++)
+        if (gather->exact_degraded[__builtin_ctz(notes[i].bit)])
+            good = import_degraded(profile, "%s", notes[i].sentence);
     good = good && tell_merged(gather);
     /* Whoever made the recording has counted them, and said so. */
     if (!good || images <= counted || profile->run.lost_processes)

@@ -15,15 +15,21 @@ enum { PAIRS_MAX = 900000, REUSE_PAIRS_MAX = 600000, MANY_NODES = 1500000 };
 
 /* ---- pairs ---------------------------------------------------------------------------------- */
 
+/* Only damaged records have more. */
+static uint64_t whole(double weight)
+{
+    return weight < 0x1p63 ? (uint64_t)weight : UINT64_C(1) << 63;
+}
+
 /* As for the engine: waste is what findings are made of, of uses the sum matters. */
 static uint64_t weight_of(const struct profile_pair *pair)
 {
-    return (uint64_t)(pair->waste_bytes + pair->use_bytes / 8);
+    return whole(pair->waste_bytes + pair->use_bytes / 8);
 }
 
 static uint64_t weight_of_reuse(const struct profile_reuse_pair *pair)
 {
-    return (uint64_t)(pair->stack > 0 ? pair->stack : pair->time / 1024);
+    return whole(pair->stack > 0 ? pair->stack : pair->time / 1024);
 }
 
 static bool coarser(struct import_gather *gather, uint32_t *node)

@@ -372,7 +372,7 @@ static uint32_t edge_between(const struct numbering_graph *graph, uint32_t from,
     return UNKNOWN;
 }
 
-/* The number that `paths` gives it. False: none. */
+/* The number that `numbering` gives it. False: none. */
 static bool number_of(const struct pathgraph *graph, const struct sequence *sequence,
                       const uint32_t *blocks, uint32_t last, uint64_t *number)
 {

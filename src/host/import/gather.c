@@ -3,7 +3,7 @@
  * Adds the log up, in two passes: modules, threads and counters first, because any thread of a
  * process may have logged a module that another one's contexts name; then contexts and what is
  * found in them. Which record goes where is decided here and nothing else: tables.c enters what
- * every recording tells of, samples.c and reuse_samples.c what live ones sampled, exact.c what the
+ * every recording has, samples.c and reuse_samples.c what live ones sampled, exact.c what the
  * exact engine counted.
  *
  * Memory grows with the number of different contexts and pairs, not with the length of the log.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way of a raw log into a profile: read, add up, describe the run, name the
- * addresses, write. Host side, one call at a time needs no other state.
+ * From a raw log to a profile: read, add up, describe the run, name the addresses, write. Host
+ * side; calls share no state.
  */
 #include "import/import.h"
 #include "import/internal.h"

@@ -121,17 +121,18 @@ enum base_status instrumented_source_open(struct instrumented_source *source, in
                                           size_t error_bytes)
 {
     struct instrumented_region header;
-    if (instrumented_source_attach(source, file, sizeof header) == BASE_IO) {
+    enum base_status status = instrumented_source_attach(source, file, sizeof header);
+    if (status == BASE_OK && !instrumented_source_read(source, 0, &header, sizeof header))
+        status = BASE_IO;
+    if (status == BASE_OK && !list_pieces(source))
+        status = BASE_NO_MEMORY;
+    if (status != BASE_OK) {
         snprintf(error, error_bytes, "cannot read the program's counts: %s.",
-                 source->failure ? strerror(source->failure) : "it is not there");
-        return BASE_IO;
-    }
-    if (!source->window.data || !instrumented_source_read(source, 0, &header, sizeof header) ||
-        !list_pieces(source)) {
-        snprintf(error, error_bytes, "cannot read the program's counts: %s.",
-                 source->failure ? strerror(source->failure) : "out of memory");
+                 status == BASE_NO_MEMORY ? "out of memory"
+                 : source->failure        ? strerror(source->failure)
+                                          : "it is not there");
         instrumented_source_close(source);
-        return BASE_NO_MEMORY;
+        return status;
     }
     source->damaged_header =
         header.magic != INSTRUMENTED_MAGIC || header.version != INSTRUMENTED_VERSION;

@@ -2,7 +2,7 @@
 /*
  * Between the files of import: reading the log (log.c), adding it up (gather.c by way of tables.c and samples.c; exact.c what
  * the exact engine counted; reuse_samples.c, reuse.c live reuse), naming what was found
- * (names.c), telling about the run (run.c). Paths come another way: instrumented.c reads what instrumented programs
+ * (names.c), describing the run (run.c). Paths are imported apart from that: instrumented.c reads what instrumented programs
  * left, paths.c puts what any engine counted in the profile's order.
  */
 #ifndef HEADROOM_IMPORT_INTERNAL_H
@@ -206,7 +206,7 @@ void import_gather_free(struct import_gather *gather);
 /* False, for the callers' use: memory ran out. */
 bool import_no_memory(struct import_gather *gather);
 
-/* ---- what every recording tells of (tables.c); false: no memory ---- */
+/* ---- what every recording has (tables.c); false: no memory ---- */
 
 bool import_enter_process(struct import_gather *gather, const struct wire_process *record);
 bool import_enter_module(struct import_gather *gather, const struct wire_module *record);
@@ -251,6 +251,17 @@ bool import_pair(struct import_gather *gather, const struct profile_pair *key, u
 /* Item of profile->reuse_pairs, entered if new; use and reuse are nodes. False: no memory. */
 bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item);
 
+/* A row of `bins` for each weight, times scale, that is not 0. weights: by distance_bin; 0 in the last bin, which has no
+   end. False: no memory. */
+bool import_add_bins(struct profile *profile, uint32_t process, uint32_t which,
+                     const double weights[DISTANCE_BINS], double scale);
+
+/* Has it a PROCESS record? */
+bool import_knows_process(const struct import_gather *gather, uint32_t process);
+
+/* Module `module` of the image, or of the parent that it was forked from, in the profile; 0: none. */
+uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
+
 /* Was that kind recorded? */
 bool import_known_kind(const struct import_gather *gather, unsigned kind);
 
@@ -294,12 +305,6 @@ bool import_exact_paths_visit(struct import_gather *gather, uint32_t process,
 bool import_exact_paths_finish(struct import_gather *gather, const struct binary_options *symbols,
                                struct import_teller *teller);
 void import_exact_paths_free(struct import_exact_paths *paths); /* NULL does nothing */
-
-/* Has it a PROCESS record? */
-bool import_knows_process(const struct import_gather *gather, uint32_t process);
-
-/* Module `module` of the image, in the profile; 0: none. */
-uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module);
 
 /* What the engine could not do. */
 bool import_exact_tell(struct import_gather *gather);

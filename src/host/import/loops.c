@@ -25,7 +25,6 @@ enum {
     BLOCKS_MAX = 1 << 13,  /* before and after the head, looked through for such         */
     STEP_BYTES = 3,        /* between samples: less than most instructions               */
     INSTANCE_PERCENT = 70, /* see choose_instance                                        */
-    LONGEST_TEXT_BYTES = 16384,
 };
 
 #define CODE_BYTES_MAX (UINT64_C(24) << 20) /* of all functions: about a second */
@@ -303,18 +302,6 @@ static bool enter_function(struct import_loops *loops, uint64_t address)
     return read_function(loops);
 }
 
-static bool keep(struct import_loops *loops, const char *text, const char **kept)
-{
-    char cut[LONGEST_TEXT_BYTES];
-    *kept = NULL;
-    if (!text)
-        return true;
-    strncpy(cut, text, sizeof cut - 1);
-    cut[sizeof cut - 1] = 0;
-    *kept = profile_keep(loops->profile, cut);
-    return *kept != NULL;
-}
-
 /* Back edges that are all jumps through tables. */
 static bool is_dispatch(const struct cfg *flow, uint32_t loop)
 {
@@ -353,9 +340,11 @@ static bool enter_loop(struct import_loops *loops, uint32_t loop)
     while (depth) {
         loop = chain[--depth];
         struct binary_frame place = place_of(loops, loop);
-        const char *function, *file;
-        struct profile_loop *added = profile_add_loops(loops->profile);
-        if (!added || !keep(loops, place.function, &function) || !keep(loops, place.file, &file))
+        bool good = true;
+        const char *function = import_keep(loops->profile, place.function, &good);
+        const char *file = import_keep(loops->profile, place.file, &good);
+        struct profile_loop *added = good ? profile_add_loops(loops->profile) : NULL;
+        if (!added)
             return false;
         *added =
             (struct profile_loop){.parent = loops->ids[visible(flow, flow->loops[loop].parent)],

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Private to import: loops around the frames of a recording, only for a verb that asks for them (struct analysis), whose
-   findings are told by them. */
+/* Private to import: loops around the frames of a recording, only for a verb that asks for them (struct analysis): its
+   findings name them. */
 #ifndef HEADROOM_IMPORT_LOOPS_H
 #define HEADROOM_IMPORT_LOOPS_H
 

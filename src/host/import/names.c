@@ -37,11 +37,6 @@ struct namer {
     bool *refused; /* module is there and could not be read */
 };
 
-static const char *keep(struct namer *namer, const char *text, bool *good)
-{
-    return import_keep(namer->profile, text, good);
-}
-
 /* ---- queries -------------------------------------------------------------------------------- */
 
 static uint32_t frame_flags(uint32_t node_flags)
@@ -143,8 +138,8 @@ static bool add_frame(struct namer *namer, const struct query *query,
                       const struct binary_frame *source, bool innermost, bool outermost)
 {
     bool good = true;
-    const char *function = keep(namer, source->function, &good);
-    const char *file = keep(namer, source->file, &good);
+    const char *function = import_keep(namer->profile, source->function, &good);
+    const char *file = import_keep(namer->profile, source->file, &good);
     struct profile_frame *frame = good ? profile_add_frames(namer->profile) : NULL;
     if (!frame)
         return false;
@@ -369,16 +364,16 @@ static size_t list_modules(const struct namer *namer, const bool *chosen, char *
 /* Only modules that stand in findings: nobody misses the lines of others. */
 static bool tell_details(struct namer *namer, uint64_t start_ns)
 {
-    enum { NO_LINES, NO_SYMBOLS, CHANGED, TELLINGS };
-    static const char *const before[TELLINGS] = {
+    enum { NO_LINES, NO_SYMBOLS, CHANGED, NOTES };
+    static const char *const before[NOTES] = {
         [NO_LINES] = "no line information for ", [NO_SYMBOLS] = "", [CHANGED] = ""};
-    static const char *const after[TELLINGS] = {
+    static const char *const after[NOTES] = {
         [NO_LINES] = (": functions are named, lines are not (compile with -g, or install the debug "
                       "symbols)"),
         [NO_SYMBOLS] = " could not be read or carries no symbols: shown as module and offset",
         [CHANGED] = " changed after the recording began: names and lines may be wrong",
     };
-    bool *chosen = calloc(namer->profile->modules_count * TELLINGS, sizeof *chosen), good = true;
+    bool *chosen = calloc(namer->profile->modules_count * NOTES, sizeof *chosen), good = true;
     if (!chosen)
         return false;
     for (size_t i = 1; i < namer->profile->modules_count; i++) {
@@ -394,12 +389,12 @@ static bool tell_details(struct namer *namer, uint64_t start_ns)
             start_ns && stat(module->path, &info) == 0 &&
             (uint64_t)info.st_mtim.tv_sec > start_ns / 1000000000 + 1;
     }
-    for (int telling = 0; telling < TELLINGS && good; telling++) {
+    for (int note = 0; note < NOTES && good; note++) {
         char list[512];
-        if (!list_modules(namer, chosen + (size_t)telling * namer->profile->modules_count, list,
+        if (!list_modules(namer, chosen + (size_t)note * namer->profile->modules_count, list,
                           sizeof list))
             continue;
-        good = import_degraded(namer->profile, "%s%s%s", before[telling], list, after[telling]);
+        good = import_degraded(namer->profile, "%s%s%s", before[note], list, after[note]);
     }
     free(chosen);
     return good;

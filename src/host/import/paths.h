@@ -64,7 +64,7 @@ bool import_paths_function(struct import_paths *paths, const struct import_paths
 bool import_paths_vertex(struct import_paths *paths, uint32_t parent, uint32_t function,
                          uint32_t site, uint32_t *vertex);
 
-/* Activations of a vertex; bytes: of its record. cost: its own, where no paths tell it. */
+/* Activations of a vertex; bytes: of its record. cost: its own, where no paths have it. */
 void import_paths_activate(struct import_paths *paths, uint32_t vertex, uint64_t count,
                            uint64_t bytes, const struct import_paths_cost *cost);
 

@@ -70,27 +70,6 @@ static uint32_t unit_shift(const struct import_log *log)
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
-static bool add_bins(struct finishing *finishing, uint32_t which, const double *weights,
-                     double scale)
-{
-    const struct estimate *estimate = &finishing->estimate;
-    for (uint32_t bin = 0; bin < DISTANCE_BINS - 1; bin++) {
-        double weight = weights[bin] * scale;
-        struct profile_bin *added =
-            weight > 0 ? profile_add_bins(finishing->gather->profile) : NULL;
-        if (weight > 0 && !added)
-            return false;
-        if (added)
-            *added = (struct profile_bin){.process = estimate->process,
-                                          .which = which,
-                                          .bin = bin,
-                                          .lo = distance_bin_low(bin),
-                                          .hi = distance_bin_low(bin + 1),
-                                          .weight = weight};
-    }
-    return true;
-}
-
 static bool add_row(struct finishing *finishing)
 {
     const struct estimate *estimate = &finishing->estimate;
@@ -158,15 +137,17 @@ static bool add_pairs(struct finishing *finishing)
 static bool finish_process(struct finishing *finishing)
 {
     struct estimate *estimate = &finishing->estimate;
+    struct profile *profile = finishing->gather->profile;
     estimate->program_ns = program_ns(finishing);
     estimate->ticked_accesses = ticked_accesses(finishing);
     if (!estimate_process(estimate))
         return false;
-    return !(estimate->sampled > 0) ||
-           (add_row(finishing) &&
-            add_bins(finishing, PROFILE_TIME, estimate->time, estimate->bin_scale) &&
-            add_bins(finishing, PROFILE_ELAPSED, estimate->elapsed, estimate->bin_scale) &&
-            add_pairs(finishing));
+    return !(estimate->sampled > 0) || (add_row(finishing) &&
+                                        import_add_bins(profile, estimate->process, PROFILE_TIME,
+                                                        estimate->time, estimate->bin_scale) &&
+                                        import_add_bins(profile, estimate->process, PROFILE_ELAPSED,
+                                                        estimate->elapsed, estimate->bin_scale) &&
+                                        add_pairs(finishing));
 }
 
 /* ---- all processes --------------------------------------------------------------------------- */

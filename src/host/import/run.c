@@ -361,7 +361,7 @@ static const char *left_by(const struct import_gather *gather)
                                      .paths = gather->paths,
                                      .kinds = gather->log->config.kinds};
     const struct analysis *const *at = analyses;
-    while (at[1] && !((*at)->left && (*at)->left(&log)))
+    while (at[1] && !(*at)->left(&log))
         at++;
     return (*at)->name;
 }
@@ -403,8 +403,7 @@ bool import_describe(struct import_gather *gather, const struct import_run *run)
         describe_from_log(profile);
     profile->run.corrupt_records = gather->corrupt + gather->log->damaged + gather->log->torn +
                                    (run ? plausible(run->corrupt_records) : 0);
-    /* The exact engine takes no samples that threads could account for. */
-    /* Nor does timing blocks. */
+    /* Neither the exact engine nor timing spans takes samples that threads could account for. */
     bool samples = !gather->exact && !gather->spans;
     return import_caches(profile) && (!samples || account_threads(gather, &accounts)) &&
            store_accounts(gather, &accounts) && tell_damage(gather, &accounts) &&

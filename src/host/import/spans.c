@@ -223,7 +223,7 @@ static bool add_function(struct spans_import *import, uint32_t number)
 static bool add_functions(struct spans_import *import)
 {
     bool used[SPANS_FUNCTIONS] = {false};
-    for (size_t i = 0; i < import->blocks_count; i++) {
+    for (size_t i = 0; i < import->spans_count; i++) {
         const struct spans_merged *span = &import->spans[i];
         used[span->function] = true;
         for (uint32_t c = 0; c < span->children_count; c++)
@@ -344,7 +344,7 @@ static bool finish_threads(struct spans_import *import)
 
 /* ---- spans ---------------------------------------------------------------------------------- */
 
-static bool add_block(struct spans_import *import, const struct spans_merged *merged)
+static bool add_span(struct spans_import *import, const struct spans_merged *merged)
 {
     uint64_t start = import->region->ticks_start;
     struct profile_block *span = profile_add_timed_blocks(import->profile);
@@ -399,10 +399,10 @@ static bool add_children(struct spans_import *import, uint32_t id,
     return true;
 }
 
-static bool add_blocks(struct spans_import *import)
+static bool add_spans(struct spans_import *import)
 {
-    for (uint32_t i = 0; i < import->blocks_count; i++)
-        if (!add_block(import, &import->spans[i]) || !add_bins(import, i, &import->spans[i]) ||
+    for (uint32_t i = 0; i < import->spans_count; i++)
+        if (!add_span(import, &import->spans[i]) || !add_bins(import, i, &import->spans[i]) ||
             !add_children(import, i, &import->spans[i]))
             return false;
     return true;
@@ -451,19 +451,6 @@ static int compare_stacks(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
-/* By span, most lost first. */
-static int compare_lost(const void *left, const void *right)
-{
-    const struct profile_block_stack *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
-    if (a->lost_ns != b->lost_ns)
-        return a->lost_ns > b->lost_ns ? -1 : 1;
-    if (a->taken != b->taken)
-        return a->taken > b->taken ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
 static bool add_stacks(struct spans_import *import)
 {
     struct profile *profile = import->profile;
@@ -492,14 +479,6 @@ static bool add_stacks(struct spans_import *import)
         stacks[to - 1].taken = limited(stacks[to - 1].taken + stacks[i].taken);
         stacks[to - 1].lost_ns += stacks[i].lost_ns;
     }
-    qsort(stacks, to, sizeof *stacks, compare_lost);
-    count = to;
-    to = 0;
-    for (size_t i = 0, in_span = 0; i < count; i++) {
-        in_span = i && stacks[i].block == stacks[to - 1].block ? in_span + 1 : 0;
-        if (in_span < STACKS_MAX)
-            stacks[to++] = stacks[i];
-    }
     profile->block_stacks_count = to;
     return true;
 }
@@ -509,16 +488,6 @@ static int compare_holders(const void *left, const void *right)
     const struct profile_block_holder *a = left, *b = right;
     if (a->block != b->block)
         return a->block < b->block ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
-static int compare_waited(const void *left, const void *right)
-{
-    const struct profile_block_holder *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
-    if (a->waited_ns != b->waited_ns)
-        return a->waited_ns > b->waited_ns ? -1 : 1;
     return (a->context > b->context) - (a->context < b->context);
 }
 
@@ -549,16 +518,30 @@ static bool add_holders(struct spans_import *import)
         holders[to - 1].times = limited(holders[to - 1].times + holders[i].times);
         holders[to - 1].waited_ns += holders[i].waited_ns;
     }
-    qsort(holders, to, sizeof *holders, compare_waited);
-    count = to;
-    to = 0;
-    for (size_t i = 0, in_span = 0; i < count; i++) {
-        in_span = i && holders[i].block == holders[to - 1].block ? in_span + 1 : 0;
-        if (in_span < HOLDERS_MAX)
-            holders[to++] = holders[i];
-    }
     profile->block_holders_count = to;
     return true;
+}
+
+/* Of each span the stacks where most was lost, the holders that were waited for longest. */
+static void keep_largest(struct profile *profile)
+{
+    struct profile_block_stack *stacks = profile->block_stacks;
+    struct profile_block_holder *holders = profile->block_holders;
+    size_t kept = 0;
+    profile_order_spans(profile);
+    for (size_t i = 0, in_span = 0; i < profile->block_stacks_count; i++) {
+        in_span = i && stacks[i].block == stacks[kept - 1].block ? in_span + 1 : 0;
+        if (in_span < STACKS_MAX)
+            stacks[kept++] = stacks[i];
+    }
+    profile->block_stacks_count = kept;
+    kept = 0;
+    for (size_t i = 0, in_span = 0; i < profile->block_holders_count; i++) {
+        in_span = i && holders[i].block == holders[kept - 1].block ? in_span + 1 : 0;
+        if (in_span < HOLDERS_MAX)
+            holders[kept++] = holders[i];
+    }
+    profile->block_holders_count = kept;
 }
 
 static int compare_samples(const void *left, const void *right)
@@ -612,7 +595,7 @@ static bool add_samples(struct spans_import *import)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static bool describe_blocks(struct spans_import *import)
+static bool describe_timing(struct spans_import *import)
 {
     const struct spans_region *region = import->region;
     struct profile_block_run *row = profile_add_block_runs(import->profile);
@@ -690,10 +673,12 @@ static bool import_region(struct spans_import *import, const struct import_run *
     bool rate_known = import->ns_per_tick > 0;
     if (!rate_known)
         import->ns_per_tick = 1;
-    return finish_threads(import) && add_functions(import) &&
-           add_skips(import, skips, skips_count) && add_blocks(import) && add_parts(import) &&
-           add_stacks(import) && add_holders(import) && add_samples(import) &&
-           describe_blocks(import) && tell_limits(import, rate_known);
+    if (!finish_threads(import) || !add_functions(import) ||
+        !add_skips(import, skips, skips_count) || !add_spans(import) || !add_parts(import) ||
+        !add_stacks(import) || !add_holders(import) || !add_samples(import))
+        return false;
+    keep_largest(gather->profile);
+    return describe_timing(import) && tell_limits(import, rate_known);
 }
 
 static void free_import(struct spans_import *import)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files that import what spans took (wire/spans.h): reading the region that the programs had in
- * their memory (spans_region.c), adding up over threads and processes (spans_merge.c), the way into the profile
+ * their memory (spans_region.c), adding up over threads and processes (spans_merge.c), and what goes into the profile
  * (spans.c). Everything in the region may be anything, and may still change: each thing is read once, into a copy.
  */
 #ifndef HEADROOM_IMPORT_SPANS_H
@@ -59,7 +59,7 @@ struct spans_import {
     uint32_t places[SPANS_FUNCTIONS]; /* by number: index into gather->places; UINT32_MAX */
     double ns_per_tick;
     struct spans_merged *spans;
-    size_t blocks_count, blocks_capacity;
+    size_t spans_count, spans_capacity;
     struct util_index by_key;
     struct spans_part *parts;
     size_t parts_count, parts_capacity;

@@ -72,7 +72,7 @@ static void make_consistent(struct spans_span *span)
 
 /* ---- one of all ------------------------------------------------------------------------------ */
 
-static bool equal_block(const void *items, uint32_t item, const void *key)
+static bool equal_span(const void *items, uint32_t item, const void *key)
 {
     const struct spans_merged *merged = &((const struct spans_merged *)items)[item];
     const struct spans_span *wanted = key;
@@ -85,13 +85,13 @@ static bool find_merged(struct spans_import *import, const struct spans_span *sp
     bool found;
     uint64_t hash =
         import_hash(span->key, span->shape, (uint64_t)span->function << 8 | (span->flags & KIND));
-    if (!UTIL_GROW_ZEROED(import->spans, import->blocks_capacity, import->blocks_count) ||
-        !util_index_enter(&import->by_key, hash, equal_block, import->spans, span,
-                          (uint32_t)import->blocks_count, item, &found))
+    if (!UTIL_GROW_ZEROED(import->spans, import->spans_capacity, import->spans_count) ||
+        !util_index_enter(&import->by_key, hash, equal_span, import->spans, span,
+                          (uint32_t)import->spans_count, item, &found))
         return false;
     if (found)
         return true;
-    import->spans[import->blocks_count++] = (struct spans_merged){
+    import->spans[import->spans_count++] = (struct spans_merged){
         .function = span->function,
         .flags = span->flags,
         .key = span->key,

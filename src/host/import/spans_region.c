@@ -20,8 +20,7 @@ bool spans_function_ok(const struct spans_import *import, uint32_t number)
            import->region->function[number].state == SPANS_READY;
 }
 
-/* ---- the head ---------------------------------------------------------------------------------
- */
+/* ---- the head -------------------------------------------------------------------------------- */
 
 static double rate_of(uint64_t ticks_start, uint64_t ns_start, uint64_t ticks_end, uint64_t ns_end)
 {
@@ -59,8 +58,7 @@ enum base_status spans_region_open(struct spans_import *import, int file, char *
     return BASE_OK;
 }
 
-/* ---- pieces -----------------------------------------------------------------------------------
- */
+/* ---- pieces ---------------------------------------------------------------------------------- */
 
 static uint64_t plausible(struct spans_import *import, uint64_t value, uint64_t most)
 {

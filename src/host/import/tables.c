@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What every kind of recording tells of, each entered once: processes, files of modules, mappings,
+ * What every kind of recording has, each entered once: processes, files of modules, mappings,
  * threads, calling contexts, pairs of them.
  */
 #include "import/internal.h"
@@ -11,8 +11,10 @@
 /* Ids are dense. The exact engine may have some for every access in every context. */
 enum { NODES_PER_THREAD_MAX = 1 << 24, EXACT_NODES_MAX = IMPORT_IDS_MAX + 1 };
 
-/* ---- processes, modules, threads --------------------------------------------------------------
- */
+/* Damaged records may make images each other's parents. */
+enum { GENERATIONS_MAX = 64 };
+
+/* ---- processes, modules, threads ------------------------------------------------------------- */
 
 bool import_no_memory(struct import_gather *gather)
 {
@@ -59,7 +61,7 @@ bool import_enter_process(struct import_gather *gather, const struct wire_proces
         return import_no_memory(gather);
     gather->parent_pids[item] = record->ppid;
     /* The first image was started with what the user typed. The exact engine's ids
-     * tell no order. */
+     * are in no order. */
     if (item > 0 && !(gather->exact && process->start_ns < gather->first_start_ns))
         return true;
     gather->first_start_ns = process->start_ns;
@@ -193,8 +195,7 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind)
     return kind < PROFILE_KINDS && (gather->log->config.kinds >> kind & 1);
 }
 
-/* ---- contexts ----------------------------------------------------------------------------------
- */
+/* ---- contexts -------------------------------------------------------------------------------- */
 
 bool import_knows_process(const struct import_gather *gather, uint32_t process)
 {
@@ -203,22 +204,30 @@ bool import_knows_process(const struct import_gather *gather, uint32_t process)
                            gather->profile->processes, &process, &item);
 }
 
-/* A forked child that logged no module of that id has its parent's. */
+/* What a forked child has no record of is its parent's. False: the image began with nothing. */
+static bool go_to_parent(const struct import_gather *gather, uint32_t *process)
+{
+    uint32_t item;
+    if (!util_index_find(&gather->processes_by_id, import_hash(*process, 0, 0), equal_process,
+                         gather->profile->processes, process, &item))
+        return false;
+    const struct profile_process *image = &gather->profile->processes[item];
+    if (!image->forked || image->parent == *process)
+        return false;
+    *process = image->parent;
+    return true;
+}
+
 uint32_t import_module_of(const struct import_gather *gather, uint32_t process, uint32_t module)
 {
-    for (unsigned generations = 0; generations < 64; generations++) {
+    for (unsigned generations = 0; generations < GENERATIONS_MAX; generations++) {
         struct import_mapping key = {.process = process, .module = module};
         uint32_t item;
         if (util_index_find(&gather->mappings_by_key, import_hash(process, module, 1),
                             equal_mapping, gather->mappings, &key, &item))
             return gather->mappings[item].id;
-        if (!util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                             gather->profile->processes, &process, &item))
+        if (!go_to_parent(gather, &process))
             return 0;
-        const struct profile_process *image = &gather->profile->processes[item];
-        if (!image->forked || image->parent == process)
-            return 0;
-        process = image->parent;
     }
     return 0;
 }
@@ -226,20 +235,14 @@ uint32_t import_module_of(const struct import_gather *gather, uint32_t process, 
 const struct import_mapping *import_mapping_at(const struct import_gather *gather, uint32_t process,
                                                uint64_t address)
 {
-    for (unsigned generations = 0; generations < 64; generations++) {
-        uint32_t item;
+    for (unsigned generations = 0; generations < GENERATIONS_MAX; generations++) {
         for (size_t i = 0; i < gather->mappings_count; i++) {
             const struct import_mapping *mapping = &gather->mappings[i];
             if (mapping->process == process && address >= mapping->start && address < mapping->end)
                 return mapping;
         }
-        if (!util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                             gather->profile->processes, &process, &item))
+        if (!go_to_parent(gather, &process))
             return NULL;
-        const struct profile_process *image = &gather->profile->processes[item];
-        if (!image->forked || image->parent == process)
-            return NULL;
-        process = image->parent;
     }
     return NULL;
 }
@@ -317,8 +320,7 @@ bool import_enter_node(struct import_gather *gather, const struct import_frame *
     return true;
 }
 
-/* ---- pairs of contexts
- * --------------------------------------------------------------------------- */
+/* ---- pairs of contexts ----------------------------------------------------------------------- */
 
 static bool equal_pair(const void *items, uint32_t item, const void *key)
 {
@@ -343,5 +345,51 @@ bool import_pair(struct import_gather *gather, const struct profile_pair *key, u
     if (!added)
         return import_no_memory(gather);
     *added = *key;
+    return true;
+}
+
+static bool equal_reuse_pair(const void *items, uint32_t item, const void *key)
+{
+    const struct profile_reuse_pair *pair = &((const struct profile_reuse_pair *)items)[item];
+    const struct profile_reuse_pair *wanted = key;
+    return pair->use == wanted->use && pair->reuse == wanted->reuse;
+}
+
+bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reuse, uint32_t *item)
+{
+    struct profile *profile = gather->profile;
+    struct profile_reuse_pair key = {.use = use, .reuse = reuse};
+    bool found;
+    if (!util_index_enter(&gather->reuse_pairs_by_key, import_hash(use, reuse, 8), equal_reuse_pair,
+                          profile->reuse_pairs, &key, (uint32_t)profile->reuse_pairs_count, item,
+                          &found))
+        return import_no_memory(gather);
+    if (found)
+        return true;
+    struct profile_reuse_pair *added = profile_add_reuse_pairs(profile);
+    if (!added)
+        return import_no_memory(gather);
+    *added = key;
+    return true;
+}
+
+/* ---- histograms of reuse ------------------------------------------------------------------------ */
+
+bool import_add_bins(struct profile *profile, uint32_t process, uint32_t which,
+                     const double weights[DISTANCE_BINS], double scale)
+{
+    for (uint32_t bin = 0; bin < DISTANCE_BINS - 1; bin++) {
+        double weight = weights[bin] * scale;
+        struct profile_bin *added = weight > 0 ? profile_add_bins(profile) : NULL;
+        if (weight > 0 && !added)
+            return false;
+        if (added)
+            *added = (struct profile_bin){.process = process,
+                                          .which = which,
+                                          .bin = bin,
+                                          .lo = distance_bin_low(bin),
+                                          .hi = distance_bin_low(bin + 1),
+                                          .weight = weight};
+    }
     return true;
 }

@@ -36,6 +36,7 @@
  */
 #include "mrc/mrc.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -246,6 +247,7 @@ void mrc_stack_expected(const double *time, double first_touches, double *stack)
 double mrc_miss_ratio(const double *stack, double first_touches, uint64_t units)
 {
     double far = 0, sum = mrc_sum(stack);
+    assert(units && !(units & (units - 1)));
     for (unsigned bin = distance_bin(units); bin < DISTANCE_BINS; bin++)
         far += stack[bin];
     double accesses = sum + first_touches;
@@ -266,6 +268,7 @@ double mrc_weight(const double *histogram, double low, double end)
 
 double mrc_quantile(const double *histogram, double share)
 {
+    assert(share >= 0 && share <= 1);
     double wanted = mrc_sum(histogram) * share, below = 0;
     unsigned last = 0;
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
@@ -316,6 +319,7 @@ static void put_range(double *histogram, double low, double end, double weight)
 
 void mrc_stretch(const double *time, double from, double factor, double *scaled)
 {
+    assert(scaled != time);
     memset(scaled, 0, DISTANCE_BINS * sizeof *scaled);
     for (unsigned bin = 0; bin < DISTANCE_BINS; bin++) {
         double low = bin_low(bin), end = bin_low(bin + 1);
@@ -329,7 +333,7 @@ void mrc_stretch(const double *time, double from, double factor, double *scaled)
 }
 
 /* A pace that is twice as high means twice the accesses, reuses and locations, too: all of them
-   were told from the run's time. */
+   were reckoned from the run's time. */
 static void add_variant(struct mrc_band *band, unsigned which, const double *time,
                         double first_touches, double locations, double from, double factor)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * reuse: what a histogram of reuse distances implies. Stack distances derived from time
+ * mrc: what a histogram of reuse distances implies. Stack distances derived from time
  * distances, miss ratios, quantiles. Pure functions over arrays of DISTANCE_BINS weights
  * (distance/distance.h); no allocation, no state.
  *
@@ -21,7 +21,7 @@
  * Stack distances from time distances by the model of Shen, Shaw, Meeker and Ding (POPL 2007): accesses
  * are taken as independent of each other, so how many others are met between use and
  * reuse follows from how far all of them are apart. Where that holds the result is right to
- * sampling noise; reuse.c names the refinements that it takes. Popularity that is very uneven (a
+ * sampling noise; mrc.c names the refinements that it takes. Popularity that is very uneven (a
  * location with a tenth of all accesses) shows as an error of a per cent or so: the histogram
  * does not say which distances are the popular one's.
  *
@@ -36,7 +36,7 @@ void mrc_stack_from_time(const double *time, double first_touches, double locati
 void mrc_stack_expected(const double *time, double first_touches, double *stack);
 
 /*
- * The number of others met between use and reuse, as a function of the time distance: reuse.c
+ * The number of others met between use and reuse, as a function of the time distance: mrc.c
  * has the formula. Prepared once from a histogram of time distances and its first touches (as
  * above), asked as often as there are pairs.
  */

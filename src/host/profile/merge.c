@@ -10,6 +10,7 @@
 
 #include "analysis/analysis.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -17,6 +18,9 @@ enum { COMMAND_BYTES = 4096, SENTENCE_BYTES = 256, AT_ONCE_MAX = 64 };
 
 static const char *const machines_differ =
     "the recordings were made on machines with different caches, which are left out here";
+
+static const char *const too_much =
+    "together they hold more than a profile can, or one is inconsistent";
 
 /* ---- one behind the other -------------------------------------------------------------------- */
 
@@ -99,7 +103,7 @@ static bool append(struct profile *into, const struct profile *from)
 {
     size_t firsts[SCHEMA_TABLES];
     uint32_t processes = count_processes(into);
-    bool good = UINT32_MAX - 1 - processes > count_processes(from);
+    bool good = true;
     for (size_t t = 0; t < SCHEMA_TABLES; t++)
         firsts[t] = schema_items(into, schema_tables[t]).count;
     for (size_t t = 0; good && t < SCHEMA_TABLES; t++)
@@ -109,8 +113,7 @@ static bool append(struct profile *into, const struct profile *from)
     return good;
 }
 
-/* ---- a recording's processes ------------------------------------------------------------------
- */
+/* ---- a recording's processes ----------------------------------------------------------------- */
 
 static int compare_ids(const void *left, const void *right)
 {
@@ -197,8 +200,7 @@ static bool add_origin(struct profile *profile, const char *file)
     return merged->file && (merged->command || profile->arguments_count == 0);
 }
 
-/* ---- what cannot be added ---------------------------------------------------------------------
- */
+/* ---- what cannot be added -------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static bool differ(char why[SENTENCE_BYTES],
                                                          const char *format, ...)
@@ -248,11 +250,12 @@ static bool profiles_differ(const struct profile *a, const struct profile *b,
     for (const struct analysis *const *at = analyses; *at; at++)
         if ((*at)->clashes && (*at)->clashes(a, b, clause, sizeof clause))
             return differ(why, "%s", clause);
+    if (UINT32_MAX - 1 - count_processes(a) <= count_processes(b))
+        return differ(why, "%s", too_much);
     return false;
 }
 
-/* ---- what stays if it is the same --------------------------------------------------------------
- */
+/* ---- what stays if it is the same ------------------------------------------------------------ */
 
 static bool keep_if_same(struct profile *into, const struct profile *from,
                          const struct schema_table *table)
@@ -276,8 +279,7 @@ static bool note(struct profile *profile, const char *sentence)
     return degraded != NULL;
 }
 
-/* ---- twice the same ---------------------------------------------------------------------------
- */
+/* ---- twice the same -------------------------------------------------------------------------- */
 
 const char *const profile_counted_twice =
     "a recording was merged more than once, and counts as often";
@@ -315,8 +317,7 @@ static void find_exit(struct profile *profile)
     profile->run.exit_signal = found->exit_signal;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------
- */
+/* ---- the whole ------------------------------------------------------------------------------- */
 
 /* In order, and still what readers rely upon. */
 static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES])
@@ -331,7 +332,7 @@ static enum base_status settle(struct profile *profile, char why[SENTENCE_BYTES]
     profile_total(profile);
     if (profile_check(profile))
         return BASE_OK;
-    differ(why, "together they hold more than a profile can, or one is inconsistent");
+    differ(why, "%s", too_much);
     return BASE_MALFORMED;
 }
 
@@ -355,6 +356,7 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
 {
     char why[SENTENCE_BYTES] = "out of memory";
     enum base_status status = BASE_NO_MEMORY;
+    assert(into->merged_count && from->merged_count);
     if (profiles_differ(into, from, why)) {
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);
         return BASE_UNSUPPORTED;

@@ -4,7 +4,7 @@
  *
  * Shapes are hashes of what was called, by numbers that the recording gave to functions: they are
  * made anew from names. Those that cannot be, because not all that was called is known, stay as
- * they are; at worst equal work is then told apart.
+ * they are; at worst equal work then stays apart.
  *
  * Bins of durations are in ticks of the recording's clock. Where ticks differ they are put into
  * bins of nanoseconds, each by its middle.

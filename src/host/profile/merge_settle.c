@@ -151,8 +151,7 @@ static bool move_processes(struct settling *self)
     return good;
 }
 
-/* ---- rows that belong to others, in an order of their own -------------------------------------
- */
+/* ---- rows that belong to others, in an order of their own ------------------------------------ */
 
 struct range {
     uint32_t first, count;
@@ -327,27 +326,6 @@ static enum base_status settle(struct profile *profile, const struct schema_tabl
     return !good ? BASE_NO_MEMORY : self.disagree ? BASE_MALFORMED : BASE_OK;
 }
 
-/* Reports take a block's first stack for that where most was lost. */
-static int compare_lost(const void *left, const void *right)
-{
-    const struct profile_block_stack *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
-    if (a->lost_ns != b->lost_ns)
-        return a->lost_ns > b->lost_ns ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
-static int compare_waited(const void *left, const void *right)
-{
-    const struct profile_block_holder *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
-    if (a->waited_ns != b->waited_ns)
-        return a->waited_ns > b->waited_ns ? -1 : 1;
-    return (a->context > b->context) - (a->context < b->context);
-}
-
 static bool has_own_order(const struct schema_table *table)
 {
     return table->merging == SCHEMA_JOIN || table->merging == SCHEMA_TREE ||
@@ -361,13 +339,7 @@ enum base_status merge_settle(struct profile *profile, const char **disagree)
     for (size_t t = 0; status == BASE_OK && t < SCHEMA_TABLES; t++)
         if (has_own_order(schema_tables[t]) && schema_tables[t] != &schema_merged)
             status = settle(profile, schema_tables[t], disagree);
-    if (status != BASE_OK)
-        return status;
-    if (profile->block_stacks_count)
-        qsort(profile->block_stacks, profile->block_stacks_count, sizeof *profile->block_stacks,
-              compare_lost);
-    if (profile->block_holders_count)
-        qsort(profile->block_holders, profile->block_holders_count, sizeof *profile->block_holders,
-              compare_waited);
-    return BASE_OK;
+    if (status == BASE_OK)
+        profile_order_spans(profile);
+    return status;
 }

@@ -92,6 +92,38 @@ void profile_total(struct profile *profile)
     }
 }
 
+static int compare_lost(const void *left, const void *right)
+{
+    const struct profile_block_stack *a = left, *b = right;
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    if (a->lost_ns != b->lost_ns)
+        return a->lost_ns > b->lost_ns ? -1 : 1;
+    if (a->taken != b->taken)
+        return a->taken > b->taken ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+static int compare_waited(const void *left, const void *right)
+{
+    const struct profile_block_holder *a = left, *b = right;
+    if (a->block != b->block)
+        return a->block < b->block ? -1 : 1;
+    if (a->waited_ns != b->waited_ns)
+        return a->waited_ns > b->waited_ns ? -1 : 1;
+    return (a->context > b->context) - (a->context < b->context);
+}
+
+void profile_order_spans(struct profile *profile)
+{
+    if (profile->block_stacks_count)
+        qsort(profile->block_stacks, profile->block_stacks_count, sizeof *profile->block_stacks,
+              compare_lost);
+    if (profile->block_holders_count)
+        qsort(profile->block_holders, profile->block_holders_count, sizeof *profile->block_holders,
+              compare_waited);
+}
+
 struct profile_exact profile_exact_total(const struct profile *profile)
 {
     struct profile_exact total = {0};

@@ -148,7 +148,7 @@ struct profile_exact {
 /*
  * Reuse of one process image. Counts of locations and accesses stand for all, whatever share of
  * the locations was kept. Since version 2. In live recordings all of them are estimates from samples;
- * docs/formats/profile.md tells how good. There kept_accesses are the stored samples and kept_locations their
+ * docs/formats/profile.md says how good. There kept_accesses are the stored samples and kept_locations their
  * effective number: late traps stand for many, so it is what intervals have to go by.
  */
 struct profile_reuse {
@@ -194,7 +194,7 @@ struct profile_pace {
     double accesses_per_ns;  /* > 0 */
     double low, high;        /* interval meant to hold the truth for nine programs of ten */
     double trap_ns;          /* what one trap adds to a measured time; taken off already */
-    double floor_ns;         /* times below cannot be told apart */
+    double floor_ns;         /* times below are not distinguished */
     const char *calibration; /* how accesses_per_ns was found, for people; never NULL */
 };
 
@@ -247,7 +247,7 @@ enum profile_path_table {                     /* same values as enum instrumente
                           PROFILE_TABLES
 };
 
-/* Beginning of enum instrumented_reason; larger numbers: not instrumented, and `why` tells. */
+/* Beginning of enum instrumented_reason; larger numbers: not instrumented, and `why` says why. */
 enum profile_path_reason { PROFILE_PATH_WHOLE, PROFILE_PATH_TRUNCATED, PROFILE_PATH_REASONS = 256 };
 
 /*
@@ -378,7 +378,7 @@ struct profile_block_thread {
     uint64_t preemptions, sleeps;
     uint64_t events;        /* executions recorded */
     uint64_t skipped;       /* executions let pass */
-    uint64_t unhooked;      /* executions not seen for want of room */
+    uint64_t unhooked;      /* executions not seen, as there was no room */
     uint64_t switches_lost; /* context switches overwritten before they were read */
 };
 
@@ -560,6 +560,10 @@ uint32_t profile_depth(const struct profile *profile);
 
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
+
+/* Puts the stacks and the holders of each span in order: reports take the first for that where most
+   was lost. */
+void profile_order_spans(struct profile *profile);
 
 /* Sums over the processes. reuse: unit_bytes and stack are the processes' own, share_first is the
    largest and share_last the smallest of theirs; all zero if there are none. */

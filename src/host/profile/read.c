@@ -398,9 +398,9 @@ static bool read_table(struct reader *reader, const struct schema_table *table)
     size_t position = table->first;
     bool good = prepare_select(reader, table, &statement);
     while (good && (result = sqlite3_step(statement)) == SQLITE_ROW) {
-        void *item = too_many(reader, position - table->first + 1)
-                         ? NULL
-                         : schema_add(reader->profile, table);
+        bool fits = !too_many(reader, position - table->first + 1);
+        void *item = fits ? schema_add(reader->profile, table) : NULL;
+        reader->out_of_memory |= fits && !item;
         good = item != NULL;
         for (size_t c = 0; good && c < table->columns_count; c++)
             good = read_value(reader, statement, (int)c, &table->columns[c], item, position);

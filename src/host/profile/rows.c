@@ -5,6 +5,8 @@
 #include "profile/schema.h"
 #include "util/util.h"
 
+#include <assert.h>
+
 /* As PROFILE_MEMBER lays it out. */
 struct list {
     void *items;
@@ -42,6 +44,7 @@ void *schema_add(struct profile *profile, const struct schema_table *table)
 void schema_cut(struct profile *profile, const struct schema_table *table, size_t count)
 {
     struct list list = list_of(profile, table);
+    assert(count <= list.count);
     list.count = count;
     set_list(profile, table, list);
 }

@@ -299,7 +299,8 @@ const struct verb check_verb = {
         "appeared or grew. Use recordings made with --exact: they are the same on every run. "
         "File names in annotations and SARIF are relative to the current directory.",
     .exit_status = "0 within the limits, 1 if a file cannot be read or written, 2 for wrong "
-                   "options, 3 if a limit is exceeded, 4 if the profiles cannot be compared.",
+                   "options and for limits on figures that the profile does not have, 3 if a limit "
+                   "is exceeded, 4 if the profiles cannot be compared.",
     .options = check_options,
     .usage_code = 2,
     .operands = OPERANDS_PROFILES,
