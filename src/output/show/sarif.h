@@ -10,7 +10,7 @@
 void sarif_begin(struct json *json);
 void sarif_end(struct json *json);
 
-/* The run's tool, with a rule for each kind of result; version NULL or "": not told. */
+/* The run's tool, with a rule for each kind of result; version NULL or "": not stated. */
 void sarif_tool_begin(struct json *json, const char *version);
 void sarif_rule(struct json *json, const char *id, const char *description);
 void sarif_tool_end(struct json *json);

@@ -20,7 +20,7 @@
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
  *               one around it makes the calls.
  *
- * Interchange cannot be told from what is measured: that a column is walked shows as reuses some
+ * Whether to interchange does not follow from what is measured: that a column is walked shows as reuses some
  * lines away that are missing at distance 0, but a pair has sums of distances only, and those of
  * the next pass, much longer, are all that is seen in them. So the loop's line and the access's
  * must show it: the inner loop's variable selects the row and the variable of the loop around it
