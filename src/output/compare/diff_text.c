@@ -141,12 +141,13 @@ static void print_figure(struct page *page, const struct diff_figure figures[2])
     else
         diff_number(figures[0].unit, change, true, number);
     print_cell(page, change == 0 ? "=" : number);
+    const char *verdict = change != 0 ? figure_verdict(page->diff, figures) : "";
+    number[0] = 0;
     if (figures[0].value > 0 && change != 0)
         snprintf(number, sizeof number, "%+.1f %%", 100 * change / figures[0].value);
-    if (!page->narrow)
-        print_cell(page, figures[0].value > 0 && change != 0 ? number : "");
-    print_tail(page->printer, PLAIN, figures_columns(page), 4,
-               change != 0 ? figure_verdict(page->diff, figures) : "");
+    if (!page->narrow && (number[0] || verdict[0]))
+        print_cell(page, number);
+    print_tail(page->printer, PLAIN, figures_columns(page), 4, verdict);
 }
 
 static void print_figures(struct page *page)
