@@ -136,7 +136,7 @@ static int view_file(const char *path, const char *output, const struct settings
     if (good && !settings->quiet)
         print_written(output, files);
     if (good && shown != asked)
-        say("the page would be too large: it holds only the %u largest findings of each kind",
+        say("the page would be too large: it holds only the %u largest findings of each kind.",
             shown);
     return good ? 0 : VIEW_FAILED;
 }

@@ -52,8 +52,20 @@ static void print_results(struct printer *printer, const struct check *check)
         print_result(printer, check, &check->results[i]);
 }
 
+/* Miss ratios and times lost are no sums over findings from which one could be taken. */
+static bool is_unsummed(const struct check *check)
+{
+    for (size_t i = 0; i < check->side->parts_count; i++) {
+        const struct diff_part *part = &check->side->parts[i];
+        if (part->compare->is_unsummed && part->compare->is_unsummed(part))
+            return true;
+    }
+    return false;
+}
+
 static bool print_items(struct printer *printer, const struct check *check)
 {
+    const char *made_of = is_unsummed(check) ? "the largest findings" : "what it is made of";
     struct chain *chains = calloc(2, sizeof *chains);
     if (!chains)
         return false;
@@ -63,7 +75,7 @@ static bool print_items(struct printer *printer, const struct check *check)
         if (i == 0 || item->result != check->items[i - 1].result)
             fprintf(printer->out, "\n%s%s%s  %s\n", print_on(printer, STRONG),
                     item->result->figure.name, print_off(printer),
-                    item->change ? "what appeared or grew" : "what it is made of");
+                    item->change ? "what appeared or grew" : made_of);
         check_amount(item, line);
         fprintf(printer->out, "\n  %s#%zu%s  ", print_on(printer, BOLD), i + 1, print_off(printer));
         print_wrap(printer, PLAIN, 6, 6, line);
@@ -77,16 +89,11 @@ static bool print_items(struct printer *printer, const struct check *check)
 static void print_suppressions(struct printer *printer, const struct check *check)
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
-    /* Miss ratios and times lost are no sums over findings from which one could be taken. */
-    bool whole = false;
-    for (size_t i = 0; i < check->side->parts_count && !whole; i++) {
-        const struct diff_part *part = &check->side->parts[i];
-        whole = part->compare->is_unsummed && part->compare->is_unsummed(part);
-    }
     if (check->suppressed)
         fprintf(printer->out, "\n  %zu finding%s suppressed, and not %s.\n", check->suppressed,
                 check->suppressed == 1 ? " is" : "s are",
-                whole ? "listed; the figures are those of all" : "part of these figures");
+                is_unsummed(check) ? "listed; the figures are those of all"
+                                   : "part of these figures");
     for (size_t i = 0; suppressions && i < suppressions->count; i++) {
         const struct compare_suppression *one = &suppressions->items[i];
         char first[NAME_BYTES], line[NAME_BYTES + 64];
