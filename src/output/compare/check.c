@@ -3,7 +3,6 @@
 #include "compare/internal.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 /* What changed between two profiles, for people. */
 #include "compare/internal.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What all that is written as SARIF 2.1.0 (OASIS) has in common: findings of a profile (`export`),
    and a check's (check_sarif.c). One run a file. */
-#ifndef HEADROOM_REPORT_SARIF_H
-#define HEADROOM_REPORT_SARIF_H
+#ifndef HEADROOM_SHOW_SARIF_H
+#define HEADROOM_SHOW_SARIF_H
 
 #include "show/json.h"
 

@@ -7,7 +7,6 @@
 #include "interference/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { LABEL = 12, COLUMNS_MAX = 136, LEAST_COLUMNS = 8 };
 

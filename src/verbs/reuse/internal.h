@@ -133,9 +133,6 @@ struct shape {
 
 void shape_find(const struct places *places, const struct reuse_pair *pair, struct shape *shape);
 
-/* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
-bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b);
-
 /* ---- transformations --------------------------------------------------------------------------
  */
 

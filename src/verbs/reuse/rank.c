@@ -2,7 +2,6 @@
 /* Reuses merged by place and ranked by how far they lie beyond the caches. */
 #include "reuse/internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /*
