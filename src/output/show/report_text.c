@@ -25,10 +25,11 @@ static void print_command(struct printer *printer)
                   i ? " " : "", word);
     }
     name_clean(profile->run.verb, verb, sizeof verb);
-    fprintf(printer->out, "%sheadroom %s%s  ", print_on(printer, STRONG), verb, print_off(printer));
     line[name_fitting(line, 2 * printer->width)] = 0;
     char clean[sizeof line];
     name_clean(line, clean, sizeof clean);
+    fprintf(printer->out, "%sheadroom %s%s%s", print_on(printer, STRONG), verb, print_off(printer),
+            clean[0] ? "  " : "");
     print_wrap(printer, BOLD, 11 + name_columns(verb), 4, clean);
 }
 
