@@ -379,24 +379,15 @@ static bool print_findings(struct printer *printer, void *state)
 
 static bool begin(const struct printer *printer, void **state)
 {
-    struct waste_ranking *ranking = malloc(sizeof *ranking);
-    if (!ranking || !waste_rank(&printer->places, printer->options->kinds, ranking)) {
-        free(ranking);
-        return false;
-    }
-    *state = ranking;
-    return true;
-}
-
-static void end(void *state)
-{
-    waste_rank_free(state);
-    free(state);
+    struct waste_ranking *ranking = waste_rank(&printer->places, printer->options->kinds);
+    if (ranking)
+        *state = ranking;
+    return ranking;
 }
 
 const struct analysis_text waste_text = {
     .begin = begin,
-    .end = end,
+    .end = waste_rank_free,
     .narrow = narrow,
     .summary = print_summary,
     .findings = print_findings,
