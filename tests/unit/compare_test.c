@@ -7,6 +7,7 @@
 #include "compare/check.h"
 #include "compare/diff.h"
 #include "profile/profile.h"
+#include "show/names.h"
 #include "show/report.h"
 
 #include <setjmp.h>
@@ -518,7 +519,7 @@ static struct profile *new_profile(uint32_t shift, double waste, const char *fun
 
 static json_t *diff_of(struct profile *before, struct profile *after, size_t *text_bytes)
 {
-    const struct diff_options options = {.level = 0.01, .names = {"a", "b"}};
+    const struct diff_options options = {.width = 80, .level = 0.01, .names = {"a", "b"}};
     char *text = NULL;
     size_t bytes = 0;
     FILE *out = open_memstream(&text, &bytes);
@@ -526,6 +527,9 @@ static json_t *diff_of(struct profile *before, struct profile *after, size_t *te
     fclose(out);
     assert_null(strchr(text, '\033'));
     *text_bytes = bytes;
+    for (char *save, *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (name_columns(line) > 80)
+            fail_msg("more than 80 columns: %s", line);
     free(text);
     out = open_memstream(&text, &bytes);
     assert_int_equal(diff_json(before, after, &options, out), BASE_OK);

@@ -563,6 +563,16 @@ static void lines_stay_within_the_width(void **state)
     profile_add_degraded(profile)->text =
         "a long sentence that says at some length what could not be done and why and what would "
         "have to be changed for it to be done and who might do so if asked nicely enough";
+    /* A frame, and a finding with every remark, that do not fit into one line of 80 columns. */
+    for (size_t i = 0; i < profile->frames_count; i++)
+        if (profile->frames[i].flags & PROFILE_FRAME_INLINED)
+            profile->frames[i].file = "/home/u/demo/a/folder/in/a/folder/in/a/folder/in/folders.c";
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        struct profile_pair *pair = &profile->pairs[i];
+        pair->likely_traps = pair->float_traps = pair->waste_traps;
+    }
+    profile->run.exit_code = -1;
+    profile->run.exit_signal = 11;
     for (unsigned w = 1; w < 4; w++) {
         struct report_options options = {.width = widths[w]};
         char *text = render(profile, &options, false);
@@ -1753,6 +1763,15 @@ static void transformations_need_their_evidence(void **state)
          TRANSFORM_REORDERING},
         {FACTS(.shared = 2, .shared_here = 2, .use_source = "x[index[i] + 1] = 0;"),
          TRANSFORM_REORDERING},
+        {FACTS(.shared = 2, .shared_here = 2, .use_source = "entry = entry->next;"),
+         TRANSFORM_REORDERING},
+        {FACTS(.shared = 2, .shared_here = 2,
+               .reuse_source = "for (node=head; node != NULL; node=node->next)"),
+         TRANSFORM_REORDERING},
+        {FACTS(.shared = 2, .shared_here = 2, .use_source = "last_entry = entry->next;"),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, .use_source = "if (entry == entry->next)"),
+         TRANSFORM_TILING},
         {FACTS(.reuse_source = "sum += rank[column[e]];"), TRANSFORM_NONE},
         {FACTS(.shared = 1, .shared_here = 1, .reuse_source = "sum += rank[e] + column[e];"),
          TRANSFORM_NONE},

@@ -278,7 +278,7 @@ struct spans_region {
     /* time stamp counter and CLOCK_MONOTONIC_RAW, by headroom before the program begins */
     uint64_t ticks_start, ns_start;
     uint64_t ticks_end, ns_end; /* and after it */
-    uint64_t step; /* ticks: the least difference that two readings one after the other show */
+    uint64_t step; /* ticks: the usual difference of two readings one after the other that differ */
     _Atomic uint32_t functions; /* entries claimed: numbers 1 .. functions - 1; starts at 1 */
     struct spans_function function[SPANS_FUNCTIONS];
 };

@@ -11,12 +11,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <x86intrin.h>
 
-enum { STACK_PERIOD = 10000 };
+enum { STACK_PERIOD = 10000, STEPS = 1000 };
 
 struct spans {
     const struct launch_spans_request *request;
@@ -43,17 +44,28 @@ void launch_spans_clocks(uint64_t *ticks, uint64_t *ns)
     }
 }
 
-/* Some processors count in large steps: what differs by one of these may not differ at all. */
-static uint64_t least_step(void)
+static int compare_steps(const void *left, const void *right)
 {
-    uint64_t least = UINT64_MAX, before = __rdtsc();
-    for (int i = 0; i < 20000; i++) {
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/*
+ * Some processors count in large steps: what differs by one of these may not differ at all. The
+ * median, not the least: a step of 26 ticks is one of 25 and one of 1 now and then, where the
+ * counter is scaled.
+ */
+static uint64_t usual_step(void)
+{
+    uint64_t steps[STEPS], before = __rdtsc();
+    for (size_t i = 0; i < STEPS;) {
         uint64_t now = __rdtsc();
-        if (now != before && now - before < least)
-            least = now - before;
+        if (now != before)
+            steps[i++] = now - before;
         before = now;
     }
-    return least;
+    qsort(steps, STEPS, sizeof *steps, compare_steps);
+    return steps[STEPS / 2];
 }
 
 static void fill_region(struct spans_region *region, const struct launch_spans_request *request)
@@ -65,7 +77,7 @@ static void fill_region(struct spans_region *region, const struct launch_spans_r
     region->automatic = request->hooks.every == 0;
     atomic_store(&region->next, (sizeof *region + SPANS_PAGE - 1) & ~(uint64_t)(SPANS_PAGE - 1));
     atomic_store(&region->functions, 1);
-    region->step = least_step();
+    region->step = usual_step();
     launch_spans_clocks(&region->ticks_start, &region->ns_start);
     region->magic = SPANS_MAGIC;
 }

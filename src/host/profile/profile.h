@@ -440,7 +440,7 @@ struct profile_block_skip { /* functions that were to be hooked and are not */
 /* How it was recorded. At most one row. */
 struct profile_block_run {
     double ns_per_tick; /* of the time stamp counter */
-    double step_ns;     /* least difference that it shows */
+    double step_ns;     /* by which it usually advances */
     double wall_ns;     /* from before the program began to after it ended */
     uint32_t stack_period, switches, automatic; /* as in struct spans_region */
     uint64_t lost_pieces;                       /* of memory that could not be had */

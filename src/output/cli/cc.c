@@ -24,7 +24,7 @@ static void note(const char *sentence)
     say("%s.", sentence);
 }
 
-static int tell_failure(int code, const char *error)
+static int report(int code, const char *error)
 {
     if (*error)
         say("%s.", error);
@@ -58,7 +58,7 @@ static int compile(const struct settings *settings, const char *verb, const char
     if (own(settings)->cycles && !(request.modes & (INSTRUMENTED_PATHS | INSTRUMENTED_CONTEXTS)))
         return say_usage(verb, "--cycles measures paths or contexts: add --paths or --contexts");
     int code = compile_run(&request, error);
-    return tell_failure(code, error);
+    return report(code, error);
 }
 
 static int cc_run(const struct settings *settings, int count, char **operands)
@@ -85,7 +85,7 @@ int compile_step_run(char **words)
 {
     char error[COMPILE_ERROR_BYTES];
     int code = compile_step(words, note, error);
-    return tell_failure(code, error);
+    return report(code, error);
 }
 
 /* ---- the command line --------------------------------------------------------------------------
@@ -127,10 +127,15 @@ static const struct option_spec compile_options[] = {
     OPTION_END,
 };
 
+/* What does not depend on the language. */
+#define COMPILES(function)                                                                         \
+    .arguments = "[--] [COMPILER] ARGUMENT...", .exit_status = COMPILE_STATUS,                     \
+    .options = compile_options, .usage_code = 2, .operands = OPERANDS_COMPILER, .run = (function), \
+    .own_bytes = sizeof(struct compile_settings)
+
 const struct verb cc_verb = {
     .name = "cc",
     .summary = "compile C with counters",
-    .arguments = "[--] [COMPILER] ARGUMENT...",
     .description =
         "Runs COMPILER (gcc, g++, gfortran, clang, clang++, by whatever name; default: cc) and "
         "adds counters to the assembly that it generates, for 'headroom paths'. In builds, set "
@@ -147,38 +152,21 @@ const struct verb cc_verb = {
         "Compilation to assembly (-S) gives the compiler's own output.\n\n"
         "Without --paths, --contexts, --count or --functions the assembly is only parsed and "
         "written again: the objects are those that COMPILER makes by itself.",
-    .exit_status = COMPILE_STATUS,
-    .options = compile_options,
-    .usage_code = 2,
-    .operands = OPERANDS_COMPILER,
-    .run = cc_run,
-    .own_bytes = sizeof(struct compile_settings),
+    COMPILES(cc_run),
 };
 
 const struct verb cxx_verb = {
     .name = "c++",
     .summary = "compile C++ with counters",
-    .arguments = "[--] [COMPILER] ARGUMENT...",
     .description = "The same as 'headroom cc', where the default for COMPILER is c++. "
                    "'headroom help cc' describes what is done.",
-    .exit_status = COMPILE_STATUS,
-    .options = compile_options,
-    .usage_code = 2,
-    .operands = OPERANDS_COMPILER,
-    .run = cxx_run,
-    .own_bytes = sizeof(struct compile_settings),
+    COMPILES(cxx_run),
 };
 
 const struct verb fortran_verb = {
     .name = "fortran",
     .summary = "compile Fortran with counters",
-    .arguments = "[--] [COMPILER] ARGUMENT...",
     .description = "The same as 'headroom cc', where the default for COMPILER is gfortran. "
                    "'headroom help cc' describes what is done.",
-    .exit_status = COMPILE_STATUS,
-    .options = compile_options,
-    .usage_code = 2,
-    .operands = OPERANDS_COMPILER,
-    .run = fortran_run,
-    .own_bytes = sizeof(struct compile_settings),
+    COMPILES(fortran_run),
 };

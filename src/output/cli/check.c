@@ -76,7 +76,7 @@ static bool read_suppressions(const char *path, struct compare_suppressions *sup
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
-struct telling {
+struct printing {
     const struct settings *settings;
     const struct check *check;
     uint64_t word[2]; /* print_for_github */
@@ -86,33 +86,33 @@ struct telling {
 
 static enum base_status print_file(void *context, FILE *out)
 {
-    const struct telling *telling = context;
-    return telling->print(telling->check, out);
+    const struct printing *printing = context;
+    return printing->print(printing->check, out);
 }
 
 static enum base_status print_text(void *context, FILE *out)
 {
-    const struct telling *telling = context;
-    return check_text(telling->check, use_color(telling->settings->color, STDOUT_FILENO),
+    const struct printing *printing = context;
+    return check_text(printing->check, use_color(printing->settings->color, STDOUT_FILENO),
                       is_ascii_terminal(STDOUT_FILENO), terminal_width(STDOUT_FILENO), out);
 }
 
 /* Nothing of it, if it is too large. */
-static bool write_bounded(struct telling *telling, output_writer *write, const char *name,
+static bool write_bounded(struct printing *printing, output_writer *write, const char *name,
                           FILE *out)
 {
-    enum base_status status = output_whole(write, telling, out, telling->most_bytes);
+    enum base_status status = output_whole(write, printing, out, printing->most_bytes);
     if (status == BASE_TOO_LARGE)
         say("cannot write %s: it would be larger than %" PRIu64
             " MiB, more than for any recording of this size.",
-            name, telling->most_bytes >> 20);
+            name, printing->most_bytes >> 20);
     else if (status != BASE_OK)
         say("cannot write %s: %s.", name,
             status == BASE_IO ? strerror(errno) : base_status_text(status));
     return status == BASE_OK;
 }
 
-static bool write_file(struct telling *telling, const char *path,
+static bool write_file(struct printing *printing, const char *path,
                        enum base_status (*print)(const struct check *, FILE *))
 {
     char name[4200];
@@ -120,9 +120,9 @@ static bool write_file(struct telling *telling, const char *path,
         return true;
     struct replacement file;
     snprintf(name, sizeof name, "'%.4096s'", path);
-    telling->print = print;
+    printing->print = print;
     bool begun = replace_begin(&file, path);
-    if (begun && !write_bounded(telling, print_file, name, file.out)) {
+    if (begun && !write_bounded(printing, print_file, name, file.out)) {
         replace_end(&file, false);
         return false;
     }
@@ -134,32 +134,34 @@ static bool write_file(struct telling *telling, const char *path,
 
 /*
  * GitHub takes a line that begins with "::", after blanks too, for a command, and a long name may
- * be wrapped before one. So it is told to take none until a word comes back that nobody could have
- * put into a name.
+ * be wrapped before one. So commands are stopped until a word comes back that nobody could have put
+ * into a name.
  */
 static enum base_status print_for_github(void *context, FILE *out)
 {
-    const struct telling *telling = context;
-    fprintf(out, "::stop-commands::headroom-%016" PRIx64 "%016" PRIx64 "\n", telling->word[0],
-            telling->word[1]);
+    const struct printing *printing = context;
+    fprintf(out, "::stop-commands::headroom-%016" PRIx64 "%016" PRIx64 "\n", printing->word[0],
+            printing->word[1]);
     enum base_status status = print_text(context, out);
     if (status != BASE_OK)
         return status;
-    fprintf(out, "::headroom-%016" PRIx64 "%016" PRIx64 "::\n", telling->word[0], telling->word[1]);
-    return check_github(telling->check, out);
+    fprintf(out, "::headroom-%016" PRIx64 "%016" PRIx64 "::\n", printing->word[0],
+            printing->word[1]);
+    return check_github(printing->check, out);
 }
 
-static int tell(const struct settings *settings, const struct check *check, uint64_t most_bytes)
+static int print_check(const struct settings *settings, const struct check *check,
+                       uint64_t most_bytes)
 {
-    struct telling telling = {.settings = settings, .check = check, .most_bytes = most_bytes};
-    if (own(settings)->github && getentropy(telling.word, sizeof telling.word) != 0) {
+    struct printing printing = {.settings = settings, .check = check, .most_bytes = most_bytes};
+    if (own(settings)->github && getentropy(printing.word, sizeof printing.word) != 0) {
         say("cannot write to standard output: %s.", strerror(errno));
         return CHECK_FAILED;
     }
-    if (!write_bounded(&telling, own(settings)->github ? print_for_github : print_text,
+    if (!write_bounded(&printing, own(settings)->github ? print_for_github : print_text,
                        "to standard output", stdout) ||
-        !write_file(&telling, own(settings)->markdown, check_markdown) ||
-        !write_file(&telling, own(settings)->sarif, check_sarif))
+        !write_file(&printing, own(settings)->markdown, check_markdown) ||
+        !write_file(&printing, own(settings)->sarif, check_sarif))
         return CHECK_FAILED;
     return check_exceeded(check) && !own(settings)->warn_only ? CHECK_OVER : 0;
 }
@@ -179,7 +181,7 @@ static int hold(const struct settings *settings, struct profile *profiles[2],
         return status == BASE_UNSUPPORTED ? CHECK_NOT_COMPARABLE : CHECK_FAILED;
     }
     uint64_t bytes = profiles[1]->file_bytes + (profiles[0] ? profiles[0]->file_bytes : 0);
-    int code = tell(settings, check, output_most_bytes(bytes));
+    int code = print_check(settings, check, output_most_bytes(bytes));
     check_free(check);
     return code;
 }

@@ -23,7 +23,7 @@ static const struct help_settings *own(const struct settings *settings)
  * Closed standard descriptors would be given to the first files headroom opens, and its
  * words would end up in them. The stand-ins are close-on-exec: the program finds the
  * descriptors closed, as it would without headroom. That of standard output is for reading
- * only: what headroom writes there is lost, and is to be told as such.
+ * only: what headroom writes there is lost, and is reported as lost.
  */
 static void occupy_standard_descriptors(void)
 {

@@ -27,7 +27,7 @@ struct exporting {
     struct export_options options;
     char *error;
     size_t error_bytes;
-    bool told; /* error is the limit that export itself met */
+    bool explained; /* error holds the limit that export itself met */
 };
 
 static enum base_status write_all(void *context, FILE *out)
@@ -35,7 +35,7 @@ static enum base_status write_all(void *context, FILE *out)
     struct exporting *exporting = context;
     enum base_status status = export_write(exporting->profile, &exporting->options, out,
                                            exporting->error, exporting->error_bytes);
-    exporting->told = status == BASE_TOO_LARGE;
+    exporting->explained = status == BASE_TOO_LARGE;
     return status;
 }
 
@@ -53,7 +53,7 @@ static enum base_status write_format(const struct profile *profile, const struct
     uint64_t most_bytes = output_most_bytes(profile->file_bytes);
     snprintf(error, error_bytes, "not enough memory to export the profile.");
     enum base_status status = output_whole(write_all, &exporting, out, most_bytes);
-    if (status == BASE_TOO_LARGE && !exporting.told)
+    if (status == BASE_TOO_LARGE && !exporting.explained)
         snprintf(error, error_bytes,
                  "the export would be larger than %" PRIu64
                  " MiB, more than for any recording of this size.",

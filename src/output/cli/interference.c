@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * `headroom interference`: a live recording in which executions of functions are timed instead of
- * accesses sampled. What cannot be had for it (other processes' memory, context switches) is
+ * accesses sampled. What cannot be observed (other processes' memory, context switches) is
  * missing from the report, which says so; only the agent itself must work.
  */
 #include "cli/common.h"
 #include "cli/recording.h"
+
+#include "inject/inject.h"
 
 #include <errno.h>
 #include <stdlib.h>

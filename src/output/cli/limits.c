@@ -78,8 +78,8 @@ static void give_up(int number)
     for (size_t i = 0; i < BASE_COUNT(left_behind); i++)
         if (left_behind[i] && unlink(left_behind[i]) != 0)
             rmdir(left_behind[i]);
-    ssize_t told = write(STDERR_FILENO, out_of_time, strlen(out_of_time));
-    (void)told; /* there may be nobody to tell */
+    ssize_t written = write(STDERR_FILENO, out_of_time, strlen(out_of_time));
+    (void)written; /* nobody may be there to read it */
     _exit(READER_FAILED);
 }
 

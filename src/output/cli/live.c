@@ -223,7 +223,7 @@ static void collect_degraded(struct recording *recording)
             "child processes outlived the command; they were observed only until it ended");
 }
 
-/* The program ran, the agent did not: probable reasons, most telling first. */
+/* The program ran, the agent did not: probable reasons, most likely first. */
 static const char *why_no_agent(const struct launch_result *result)
 {
     for (size_t i = 0; i < BASE_COUNT(process_degraded); i++)

@@ -259,7 +259,7 @@ static void make_syntax(const struct option_spec *options, struct syntax *syntax
     size_t used = 0;
     memset(syntax, 0, sizeof *syntax);
     syntax->letters[used++] = '+'; /* stop at the first non-option */
-    syntax->letters[used++] = ':'; /* tell missing values from unknown options */
+    syntax->letters[used++] = ':'; /* missing values differ from unknown options */
     for (size_t i = 0; options[i].name && i < OPTIONS_MAX; i++) {
         bool valued = options[i].type != OPTION_FLAG;
         syntax->long_options[i] = (struct option){

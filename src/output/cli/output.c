@@ -26,7 +26,7 @@ static void write_all(const char *text, size_t bytes)
         if (written < 0 && errno == EINTR)
             continue;
         if (written <= 0)
-            return; /* nobody to tell */
+            return; /* nowhere to report it */
         text += written;
         bytes -= (size_t)written;
     }

@@ -83,7 +83,7 @@ static bool write_page(struct profile *profile, const struct view_options *optio
     return true;
 }
 
-/* before: may be NULL, else the profile there is to be told from. Says what is wrong. */
+/* before: may be NULL, else the profile to compare with. Prints what is wrong. */
 static bool read_profiles(const char *path, const char *before, struct profile *profiles[2])
 {
     char error[ERROR_BYTES] = "unknown failure.";
@@ -96,7 +96,7 @@ static bool read_profiles(const char *path, const char *before, struct profile *
     return good;
 }
 
-static void tell(const char *output, size_t files)
+static void print_written(const char *output, size_t files)
 {
     if (files)
         say("wrote '%s', with lines of %zu source file%s; --no-sources leaves them out.", output,
@@ -134,9 +134,9 @@ static int view_file(const char *path, const char *output, const struct settings
     profile_free(profiles[0]);
     profile_free(profiles[1]);
     if (good && !settings->quiet)
-        tell(output, files);
+        print_written(output, files);
     if (good && shown != asked)
-        say("the page would be too large: it holds only the %u largest findings of each kind",
+        say("the page would be too large: it holds only the %u largest findings of each kind.",
             shown);
     return good ? 0 : VIEW_FAILED;
 }

@@ -3,7 +3,6 @@
 #include "compare/internal.h"
 
 #include <fnmatch.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -207,7 +206,7 @@ static void consider(const struct check *check, const struct profile_frame *fram
 {
     const char *root = check->options->root;
     bool below = frame->file && below_root(root, frame->file);
-    /* As compilers are told to write paths where builds are to be repeatable. */
+    /* Repeatable builds make compilers write relative paths (-ffile-prefix-map). */
     bool relative =
         below || (frame->file && root && frame->file[0] != '/' && access(frame->file, F_OK) == 0);
     if (!frame->file || !frame->line || place->relative || (place->file && !relative))

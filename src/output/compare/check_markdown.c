@@ -2,7 +2,6 @@
 /* A check against limits as Markdown, for the summary of a continuous-integration run. */
 #include "compare/internal.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 /* Names from the profile must stay inside their line, cell and paragraph, and be no markup. */

@@ -22,8 +22,9 @@ static const char *state_word(const struct check *check, const struct check_resu
 static void print_result(struct printer *printer, const struct check *check,
                          const struct check_result *result)
 {
-    char number[48];
+    char number[48], verdict[128] = "";
     enum diff_unit unit = result->figure.unit;
+    unsigned columns = 2 + FIGURE_COLUMNS + (check->has_baseline ? 3 : 2) * NUMBER_COLUMNS;
     bool bad = result->state == CHECK_EXCEEDED;
     fprintf(printer->out, "  %-*s", FIGURE_COLUMNS, result->figure.name);
     if (check->has_baseline)
@@ -32,12 +33,11 @@ static void print_result(struct printer *printer, const struct check *check,
     print_pad(printer, diff_number(unit, result->figure.value, false, number), NUMBER_COLUMNS,
               true);
     print_pad(printer, diff_number(unit, result->allowed, false, number), NUMBER_COLUMNS, true);
-    fprintf(printer->out, "  %s%s%s", print_on(printer, bad ? BOLD : PLAIN),
-            state_word(check, result), print_off(printer));
+    print_add(verdict, sizeof verdict, "%s", state_word(check, result));
     if (result->figure.band)
-        fprintf(printer->out, ", an estimate: %.1f – %.1f %%", 100 * result->figure.low,
-                100 * result->figure.high);
-    putc('\n', printer->out);
+        print_add(verdict, sizeof verdict, ", an estimate: %.1f – %.1f %%",
+                  100 * result->figure.low, 100 * result->figure.high);
+    print_tail(printer, bad ? BOLD : PLAIN, columns, 4, verdict);
 }
 
 static void print_results(struct printer *printer, const struct check *check)
@@ -52,8 +52,20 @@ static void print_results(struct printer *printer, const struct check *check)
         print_result(printer, check, &check->results[i]);
 }
 
+/* Miss ratios and times lost are no sums over findings from which one could be taken. */
+static bool is_unsummed(const struct check *check)
+{
+    for (size_t i = 0; i < check->side->parts_count; i++) {
+        const struct diff_part *part = &check->side->parts[i];
+        if (part->compare->is_unsummed && part->compare->is_unsummed(part))
+            return true;
+    }
+    return false;
+}
+
 static bool print_items(struct printer *printer, const struct check *check)
 {
+    const char *made_of = is_unsummed(check) ? "the largest findings" : "what it is made of";
     struct chain *chains = calloc(2, sizeof *chains);
     if (!chains)
         return false;
@@ -63,7 +75,7 @@ static bool print_items(struct printer *printer, const struct check *check)
         if (i == 0 || item->result != check->items[i - 1].result)
             fprintf(printer->out, "\n%s%s%s  %s\n", print_on(printer, STRONG),
                     item->result->figure.name, print_off(printer),
-                    item->change ? "what appeared or grew" : "what it is made of");
+                    item->change ? "what appeared or grew" : made_of);
         check_amount(item, line);
         fprintf(printer->out, "\n  %s#%zu%s  ", print_on(printer, BOLD), i + 1, print_off(printer));
         print_wrap(printer, PLAIN, 6, 6, line);
@@ -77,24 +89,21 @@ static bool print_items(struct printer *printer, const struct check *check)
 static void print_suppressions(struct printer *printer, const struct check *check)
 {
     const struct compare_suppressions *suppressions = check->options->suppressions;
-    /* Miss ratios and times lost are no sums over findings from which one could be taken. */
-    bool whole = false;
-    for (size_t i = 0; i < check->side->parts_count && !whole; i++) {
-        const struct diff_part *part = &check->side->parts[i];
-        whole = part->compare->is_unsummed && part->compare->is_unsummed(part);
-    }
     if (check->suppressed)
         fprintf(printer->out, "\n  %zu finding%s suppressed, and not %s.\n", check->suppressed,
                 check->suppressed == 1 ? " is" : "s are",
-                whole ? "listed; the figures are those of all" : "part of these figures");
+                is_unsummed(check) ? "listed; the figures are those of all"
+                                   : "part of these figures");
     for (size_t i = 0; suppressions && i < suppressions->count; i++) {
         const struct compare_suppression *one = &suppressions->items[i];
-        char first[NAME_BYTES];
+        char first[NAME_BYTES], line[NAME_BYTES + 64];
         if (one->uses)
             continue;
         name_clean(one->first, first, sizeof first);
-        fprintf(printer->out, "\n  The suppression in line %u (%s) matches nothing.\n", one->line,
-                first);
+        snprintf(line, sizeof line, "The suppression in line %u (%s) matches nothing.", one->line,
+                 first);
+        fputs("\n  ", printer->out);
+        print_wrap(printer, PLAIN, 2, 2, line);
     }
 }
 
@@ -136,17 +145,18 @@ static enum base_status write_job(const void *context, FILE *out)
                               .options = &plain,
                               .places = check->side->places,
                               .width = print_width(job->width)};
-    char name[TEXT_BYTES];
+    char name[TEXT_BYTES], line[TEXT_BYTES * 2 + 16];
     printer.sources = (struct source_cache){
         .enabled = true, .not_newer_than_ns = check->side->profile->run.start_ns};
     narrow(&printer, check);
     print_quote(check->options->names[1], name, sizeof name);
-    fprintf(out, "%sheadroom check%s  %s", print_on(&printer, BOLD), print_off(&printer), name);
+    snprintf(line, sizeof line, "%s", name);
     if (check->has_baseline) {
         print_quote(check->options->names[0], name, sizeof name);
-        fprintf(out, " against %s", name);
+        print_add(line, sizeof line, " against %s", name);
     }
-    putc('\n', out);
+    fprintf(out, "%sheadroom check%s  ", print_on(&printer, BOLD), print_off(&printer));
+    print_wrap(&printer, PLAIN, 16, 4, line);
     print_results(&printer, check);
     bool good = print_items(&printer, check);
     print_suppressions(&printer, check);

@@ -134,7 +134,7 @@ struct compare_suppressions {
     size_t count, capacity;
 };
 
-/* BASE_MALFORMED with one clause in error, which tells the line; BASE_NO_MEMORY. Outputs are then
+/* BASE_MALFORMED with one clause in error, which names the line; BASE_NO_MEMORY. Outputs are then
  * untouched. */
 enum base_status compare_suppressions_parse(const char *text,
                                             struct compare_suppressions *suppressions,

@@ -6,12 +6,12 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- comparable? ----------------------------------------------------------------------------- */
 
-bool diff_texts_differ(const char *what, const char *before, const char *after, char *error,
-                       size_t error_bytes)
+/* Both may be NULL. */
+static bool texts_differ(const char *what, const char *before, const char *after, char *error,
+                         size_t error_bytes)
 {
     char a[64], b[64];
     if (profile_same_text(before, after))
@@ -32,17 +32,16 @@ bool diff_numbers_differ(const char *what, double before, double after, char *er
     char a[32], b[32];
     snprintf(a, sizeof a, "%.9g", before);
     snprintf(b, sizeof b, "%.9g", after);
-    return diff_texts_differ(what, a, b, error, error_bytes);
+    return texts_differ(what, a, b, error, error_bytes);
 }
 
 enum base_status diff_comparable(const struct profile *before, const struct profile *after,
                                  char *error, size_t error_bytes)
 {
     const struct profile_run *a = &before->run, *b = &after->run;
-    bool differ =
-        diff_texts_differ("the verb", a->verb, b->verb, error, error_bytes) ||
-        diff_texts_differ("the engine", a->engine, b->engine, error, error_bytes) ||
-        diff_texts_differ("the weighting", a->weighting, b->weighting, error, error_bytes);
+    bool differ = texts_differ("the verb", a->verb, b->verb, error, error_bytes) ||
+                  texts_differ("the engine", a->engine, b->engine, error, error_bytes) ||
+                  texts_differ("the weighting", a->weighting, b->weighting, error, error_bytes);
     for (const struct analysis *const *at = analyses; *at && !differ; at++)
         differ = (*at)->compare && (*at)->compare->differ &&
                  (*at)->compare->differ(before, after, error, error_bytes);

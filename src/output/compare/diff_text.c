@@ -2,12 +2,16 @@
 /* What changed between two profiles, for people. */
 #include "compare/internal.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIGURE_COLUMNS = 22, NUMBER_COLUMNS = 14, UNTESTED_SHOWN = 5 };
+enum {
+    FIGURE_COLUMNS = 22,
+    NUMBER_COLUMNS = 14,
+    NARROW_COLUMNS = 13,
+    VERDICT_COLUMNS = 17, /* "  not significant" */
+};
 
 /* Of blocks, whose times vary from run to run by nobody knows how much: a smaller one is not shown.
  */
@@ -23,6 +27,7 @@ struct page {
     struct printer printers[2]; /* one a side: contexts belong to a profile */
     struct printer *printer;    /* the later side's                         */
     struct chain *chains;       /* two                                      */
+    bool narrow; /* no room for verdicts beside four numbers: the relative change is left out */
 };
 
 static bool is_change(const struct diff *diff, const struct compare_change *change)
@@ -96,9 +101,14 @@ static const char *figure_verdict(const struct diff *diff, const struct diff_fig
     return figures[0].band ? "not significant" : "";
 }
 
+static unsigned figures_columns(const struct page *page)
+{
+    return 2 + FIGURE_COLUMNS + (page->narrow ? 3 * NARROW_COLUMNS : 4 * NUMBER_COLUMNS);
+}
+
 static void print_cell(struct page *page, const char *text)
 {
-    print_pad(page->printer, text, NUMBER_COLUMNS, true);
+    print_pad(page->printer, text, page->narrow ? NARROW_COLUMNS : NUMBER_COLUMNS, true);
 }
 
 /* One of them is of too few samples: the other's digits alone. */
@@ -130,19 +140,27 @@ static void print_figure(struct page *page, const struct diff_figure figures[2])
     else
         diff_number(figures[0].unit, change, true, number);
     print_cell(page, change == 0 ? "=" : number);
+    const char *verdict = change != 0 ? figure_verdict(page->diff, figures) : "";
+    number[0] = 0;
     if (figures[0].value > 0 && change != 0)
         snprintf(number, sizeof number, "%+.1f %%", 100 * change / figures[0].value);
-    print_cell(page, figures[0].value > 0 && change != 0 ? number : "");
-    const char *verdict = figure_verdict(page->diff, figures);
-    fprintf(out, "%s%s\n", verdict[0] && change != 0 ? "  " : "", change != 0 ? verdict : "");
+    if (!page->narrow && (number[0] || verdict[0]))
+        print_cell(page, number);
+    print_tail(page->printer, PLAIN, figures_columns(page), 4, verdict);
 }
 
 static void print_figures(struct page *page)
 {
     const struct diff_side *before = &page->diff->sides[0], *after = &page->diff->sides[1];
     static const char *const heads[] = {"before", "after", "change", "relative"};
+    for (size_t i = 0; i < before->figures_count && !page->narrow; i++) {
+        struct diff_figure figures[2] = {before->figures[i]};
+        page->narrow = diff_side_figure(after, figures[0].name, &figures[1]) &&
+                       figure_verdict(page->diff, figures)[0] &&
+                       figures_columns(page) + VERDICT_COLUMNS > page->printer->width;
+    }
     fprintf(page->printer->out, "\n  %s%-*s", print_on(page->printer, DIM), FIGURE_COLUMNS, "");
-    for (size_t i = 0; i < BASE_COUNT(heads); i++)
+    for (size_t i = 0; i < BASE_COUNT(heads) - page->narrow; i++)
         print_cell(page, heads[i]);
     fprintf(page->printer->out, "%s\n", print_off(page->printer));
     for (size_t i = 0; i < before->figures_count; i++) {
@@ -167,11 +185,12 @@ void diff_print_finding(struct printer *printer, const struct diff_side *side,
         return;
     }
     struct diff_subject subject;
-    char place[TEXT_BYTES];
+    char place[TEXT_BYTES], remark[TEXT_BYTES + 4];
     diff_subject_of(side, finding, &subject);
     print_place(printer, subject.file, subject.line, place);
-    fprintf(printer->out, "      %s%s%s%s\n", subject.name, place[0] ? "  (" : "", place,
-            place[0] ? ")" : "");
+    snprintf(remark, sizeof remark, place[0] ? "(%s)" : "", place);
+    fprintf(printer->out, "      %s", subject.name);
+    print_tail(printer, PLAIN, 6 + name_columns(subject.name), 8, remark);
 }
 
 static void add_remark(const struct page *page, const struct compare_change *change, char *line,

@@ -144,9 +144,7 @@ uint64_t diff_hash_text(uint64_t hash, const char *text);
 /* By base name; of the program itself "": it may be built under another one. */
 const char *diff_module_name(const struct profile *profile, uint32_t module);
 
-/* Do the texts differ (both may be NULL)? Then error says that the profiles' `what` does. */
-bool diff_texts_differ(const char *what, const char *before, const char *after, char *error,
-                       size_t error_bytes);
+/* Do the numbers differ? Then error says that the profiles' `what` does. */
 bool diff_numbers_differ(const char *what, double before, double after, char *error,
                          size_t error_bytes);
 

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *const compare_verdict_names[COMPARE_VERDICTS] = {"same", "appeared", "vanished", "grew",
                                                              "shrank"};

@@ -26,7 +26,8 @@ static char substitute(const char *sign, size_t bytes)
     return '?';
 }
 
-void ascii_write(const char *text, FILE *out)
+/* The text with a sign of ASCII for each that is not. */
+static void write_ascii(const char *text, FILE *out)
 {
     while (*text) {
         size_t bytes = name_utf8(text);
@@ -49,7 +50,7 @@ enum base_status ascii_wrap(bool ascii, enum base_status (*write)(const void *co
     if (fclose(memory) != 0 && status == BASE_OK)
         status = BASE_NO_MEMORY;
     if (status == BASE_OK) {
-        ascii_write(text, out);
+        write_ascii(text, out);
         status = fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
     }
     free(text);

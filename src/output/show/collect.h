@@ -7,8 +7,8 @@
  * Rejected: to foresee the size of what each format will write. It would have to be kept true for
  * every one of them; counting what they write cannot be wrong.
  */
-#ifndef HEADROOM_REPORT_COLLECT_H
-#define HEADROOM_REPORT_COLLECT_H
+#ifndef HEADROOM_SHOW_COLLECT_H
+#define HEADROOM_SHOW_COLLECT_H
 
 #include "base/base.h"
 

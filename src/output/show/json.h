@@ -4,8 +4,8 @@
  * may hold any bytes, which JSON libraries refuse. No name may be one of jansson's, by which
  * tests read it: a program's own functions come before those of shared libraries.
  */
-#ifndef HEADROOM_REPORT_JSON_H
-#define HEADROOM_REPORT_JSON_H
+#ifndef HEADROOM_SHOW_JSON_H
+#define HEADROOM_SHOW_JSON_H
 
 #include "show/report.h"
 

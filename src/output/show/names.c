@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "show/names.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t name_utf8(const char *text)

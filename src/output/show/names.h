@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Names and texts as people are shown them, whatever bytes they are made of (names.c, ascii.c). */
-#ifndef HEADROOM_REPORT_NAMES_H
-#define HEADROOM_REPORT_NAMES_H
+/* Names and texts as people are shown them, whatever bytes they are made of. */
+#ifndef HEADROOM_SHOW_NAMES_H
+#define HEADROOM_SHOW_NAMES_H
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 enum { NAME_BYTES = 256 };
 
@@ -44,8 +43,5 @@ bool name_is_libc(const char *function, const char *plain);
  * these. */
 extern const char *const names_clear[], *const names_copy[], *const names_compare[];
 bool name_walks_memory(const char *function);
-
-/* The text with a sign of ASCII for each that is not. */
-void ascii_write(const char *text, FILE *out);
 
 #endif

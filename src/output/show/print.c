@@ -66,6 +66,15 @@ void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned
     fprintf(printer->out, "%s\n", tone == PLAIN ? "" : print_off(printer));
 }
 
+void print_tail(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
+                const char *text)
+{
+    bool fits = used + 2 + name_columns(text) <= printer->width;
+    if (text[0])
+        fprintf(printer->out, "%s%*s", fits ? "" : "\n", fits ? 2 : (int)indent, "");
+    print_wrap(printer, tone, fits ? used + 2 : indent, indent, text);
+}
+
 void print_add(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text);
@@ -325,20 +334,27 @@ static const char *access_words(uint32_t flags)
 static void print_frame(struct printer *printer, const struct profile_frame *frame,
                         const char *label, bool caller)
 {
-    char name[NAME_BYTES], place[TEXT_BYTES], module[64] = "";
+    char name[NAME_BYTES], remarks[128] = "", place[TEXT_BYTES + 64], module[64];
+    const char *access = caller ? "" : access_words(frame->flags);
     print_function(printer, frame, name);
     place_name(printer, frame, place);
-    if (!place[0] && frame->function && frame->module)
+    if (place[0] && !frame->line) {
+        print_add(place, sizeof place, " (line unknown)");
+    } else if (!place[0] && frame->function && frame->module) {
         name_clean(name_base(printer->profile->modules[frame->module].path), module, sizeof module);
-    fprintf(printer->out, "      %-*s%s%s%s%s%s%s%s%s%s%s%s\n", LABEL_COLUMNS, label,
-            caller ? "← " : "", print_on(printer, caller ? PLAIN : BOLD), name, print_off(printer),
-            frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "",
-            frame->flags & PROFILE_FRAME_KERNEL ? " (by the kernel, in this system call)" : "",
-            place[0]    ? "  "
-            : module[0] ? "  in "
-                        : "",
-            place, module, place[0] && !frame->line ? " (line unknown)" : "",
-            caller ? "" : access_words(frame->flags));
+        print_add(place, sizeof place, "in %s", module);
+    }
+    print_add(remarks, sizeof remarks, "%s%s%s",
+              frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "",
+              frame->flags & PROFILE_FRAME_KERNEL ? " (by the kernel, in this system call)" : "",
+              place[0] ? "" : access);
+    if (place[0])
+        print_add(place, sizeof place, "%s", access);
+    fprintf(printer->out, "      %-*s%s%s%s%s%s", LABEL_COLUMNS, label, caller ? "← " : "",
+            print_on(printer, caller ? PLAIN : BOLD), name, print_off(printer), remarks);
+    print_tail(printer, PLAIN,
+               6 + LABEL_COLUMNS + (caller ? 2 : 0) + name_columns(name) + name_columns(remarks),
+               6 + LABEL_COLUMNS + 2, place);
 }
 
 static void print_source(struct printer *printer, const struct profile_frame *frame)

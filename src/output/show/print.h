@@ -66,6 +66,11 @@ const char *print_off(const struct printer *printer);
 void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
                 const char *text);
 
+/* Ends a line of which that many columns are used: the text goes two blanks behind them if it fits
+   there, else onto lines of its own. */
+void print_tail(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
+                const char *text);
+
 /* Appends to a text of that many bytes, cut to fit. */
 __attribute__((format(printf, 3, 4))) void print_add(char *text, size_t bytes, const char *format,
                                                      ...);

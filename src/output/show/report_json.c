@@ -7,7 +7,6 @@
 #include "show/places.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* ---- the run -------------------------------------------------------------------------------- */
 

@@ -25,11 +25,12 @@ static void print_command(struct printer *printer)
                   i ? " " : "", word);
     }
     name_clean(profile->run.verb, verb, sizeof verb);
-    fprintf(printer->out, "%sheadroom %s%s  ", print_on(printer, STRONG), verb, print_off(printer));
     line[name_fitting(line, 2 * printer->width)] = 0;
     char clean[sizeof line];
     name_clean(line, clean, sizeof clean);
-    print_wrap(printer, BOLD, 17, 4, clean);
+    fprintf(printer->out, "%sheadroom %s%s%s", print_on(printer, STRONG), verb, print_off(printer),
+            clean[0] ? "  " : "");
+    print_wrap(printer, BOLD, 11 + name_columns(verb), 4, clean);
 }
 
 static void print_rate(const struct profile_run *run, char *line, size_t bytes)
@@ -79,7 +80,7 @@ static void describe(const struct printer *printer, char *line, size_t bytes)
 static void print_run(struct printer *printer)
 {
     const struct profile_run *run = &printer->profile->run;
-    char line[TEXT_BYTES] = "  ", clean[TEXT_BYTES];
+    char line[TEXT_BYTES] = "", clean[TEXT_BYTES];
     if (run->wall_s >= 0)
         print_add(line, sizeof line, "%.2f s, ", run->wall_s);
     if (run->cpu_s >= 0)
@@ -90,7 +91,9 @@ static void print_run(struct printer *printer)
         print_add(line, sizeof line, ", killed by signal %" PRId64, run->exit_signal);
     else if (run->exit_code > 0)
         print_add(line, sizeof line, ", exit status %" PRId64, run->exit_code);
-    fprintf(printer->out, "%s\n  ", line);
+    fputs("  ", printer->out);
+    print_wrap(printer, PLAIN, 2, 2, line);
+    fputs("  ", printer->out);
     describe(printer, line, sizeof line);
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, DIM, 2, 2, clean);

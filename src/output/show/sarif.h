@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What all that is written as SARIF 2.1.0 (OASIS) has in common: findings of a profile (`export`),
    and a check's (check_sarif.c). One run a file. */
-#ifndef HEADROOM_REPORT_SARIF_H
-#define HEADROOM_REPORT_SARIF_H
+#ifndef HEADROOM_SHOW_SARIF_H
+#define HEADROOM_SHOW_SARIF_H
 
 #include "show/json.h"
 
@@ -10,7 +10,7 @@
 void sarif_begin(struct json *json);
 void sarif_end(struct json *json);
 
-/* The run's tool, with a rule for each kind of result; version NULL or "": not told. */
+/* The run's tool, with a rule for each kind of result; version NULL or "": not stated. */
 void sarif_tool_begin(struct json *json, const char *version);
 void sarif_rule(struct json *json, const char *id, const char *description);
 void sarif_tool_end(struct json *json);

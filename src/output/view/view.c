@@ -12,7 +12,6 @@
 #include "show/report.h"
 #include "view/tree.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

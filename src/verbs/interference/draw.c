@@ -7,7 +7,6 @@
 #include "interference/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { LABEL = 12, COLUMNS_MAX = 136, LEAST_COLUMNS = 8 };
 
@@ -70,7 +69,7 @@ static void draw_row(struct printer *printer, const char *label, const double *v
 
 /* Marks at powers of ten, as far as there is room: "╵100 ns". */
 static void draw_axis(struct printer *printer, const struct axis *axis,
-                      const struct interference_score *score, unsigned indent)
+                      const struct interference_score *score, unsigned indent, unsigned room)
 {
     char label[48], number[32];
     unsigned at = 0;
@@ -83,6 +82,8 @@ static void draw_axis(struct printer *printer, const struct axis *axis,
         if (decade <= score->min_ns || column <= at)
             continue;
         snprintf(label, sizeof label, "╵%s", print_time(decade, number));
+        if (column + name_columns(label) > room)
+            break;
         fprintf(printer->out, "%*s%s", (int)(column - at), "", label);
         at = column + name_columns(label);
     }
@@ -110,5 +111,5 @@ void interference_draw(struct printer *printer, const struct interference_block 
     }
     draw_row(printer, "executions", executions, axis.columns, indent);
     draw_row(printer, "time lost", lost, axis.columns, indent);
-    draw_axis(printer, &axis, score, indent);
+    draw_axis(printer, &axis, score, indent, room);
 }

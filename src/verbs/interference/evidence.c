@@ -12,8 +12,8 @@ struct writer {
     size_t room, count;
 };
 
-__attribute__((format(printf, 2, 3))) static void tell(struct writer *writer, const char *format,
-                                                       ...)
+__attribute__((format(printf, 2, 3))) static void add(struct writer *writer, const char *format,
+                                                      ...)
 {
     va_list arguments;
     if (writer->count == writer->room)
@@ -29,63 +29,63 @@ static double percent(double share)
 }
 
 /* Asleep the kernel knows what for; on the CPU it spins, or the line of the lock is under way. */
-static void tell_sleep(const struct interference_result *result,
-                       const struct interference_score *score, struct writer *writer,
-                       const char *awake)
+static void add_sleep(const struct interference_result *result,
+                      const struct interference_score *score, struct writer *writer,
+                      const char *awake)
 {
     if (!result->input->switches)
-        tell(writer,
-             "Whether it slept or ran meanwhile is unknown: context switches were not recorded.");
+        add(writer,
+            "Whether it slept or ran meanwhile is unknown: context switches were not recorded.");
     else if (score->asleep_share >= 0.95)
-        tell(writer, "The thread was asleep nearly all of that time.");
+        add(writer, "The thread was asleep nearly all of that time.");
     else if (score->asleep_share < 0.05)
-        tell(writer, "The thread hardly ever slept: it %s.", awake);
+        add(writer, "The thread hardly ever slept: it %s.", awake);
     else
-        tell(writer, "The thread was asleep %.0f %% of that time; otherwise it %s.",
-             percent(score->asleep_share), awake);
+        add(writer, "The thread was asleep %.0f %% of that time; otherwise it %s.",
+            percent(score->asleep_share), awake);
 }
 
-static void tell_spread(const struct interference_score *score, struct writer *writer)
+static void add_spread(const struct interference_score *score, struct writer *writer)
 {
     if (score->threads < 2)
         return;
     if (score->most_share > 1.5 * score->least_share &&
         score->most_share - score->least_share > 0.02)
-        tell(writer,
-             "Thread %" PRIu32 " spends %.0f %% of its time here, thread %" PRIu32
-             " %.0f %%: the one that waits least has the most to do.",
-             score->most_thread + 1, percent(score->most_share), score->least_thread + 1,
-             percent(score->least_share));
+        add(writer,
+            "Thread %" PRIu32 " spends %.0f %% of its time here, thread %" PRIu32
+            " %.0f %%: the one that waits least has the most to do.",
+            score->most_thread + 1, percent(score->most_share), score->least_thread + 1,
+            percent(score->least_share));
     else
-        tell(writer,
-             "All threads spend about the same share of their time here (%.0f to %.0f %%): which "
-             "of them is late varies.",
-             percent(score->least_share), percent(score->most_share));
+        add(writer,
+            "All threads spend about the same share of their time here (%.0f to %.0f %%): which "
+            "of them is late varies.",
+            percent(score->least_share), percent(score->most_share));
 }
 
-static void tell_preempted(const struct interference_result *result,
-                           const struct interference_score *score, struct writer *writer)
+static void add_preempted(const struct interference_result *result,
+                          const struct interference_score *score, struct writer *writer)
 {
     if (!result->input->switches || score->preempted_ns < 0.1 * score->lost_ns)
         return;
-    tell(writer,
-         "It was preempted for %.1f %% of its threads' time as well, which is not counted here: "
-         "more threads are ready than there are processors.",
-         percent(share_of(score->preempted_ns, score->threads_ns)));
+    add(writer,
+        "It was preempted for %.1f %% of its threads' time as well, which is not counted here: "
+        "more threads are ready than there are processors.",
+        percent(share_of(score->preempted_ns, score->threads_ns)));
 }
 
 /* Who waits for a thread that is not running waits for the scheduler. */
-static void tell_oversubscribed(const struct interference_result *result, struct writer *writer)
+static void add_oversubscribed(const struct interference_result *result, struct writer *writer)
 {
     double share = share_of(result->preempted_ns, result->threads_ns);
     if (result->input->switches && share >= 0.1)
-        tell(writer,
-             "Threads of the program were preempted %.0f %% of their time: the one that it waited "
-             "for may have been among them.",
-             percent(share));
+        add(writer,
+            "Threads of the program were preempted %.0f %% of their time: the one that it waited "
+            "for may have been among them.",
+            percent(share));
 }
 
-static void tell_relation(const struct interference_score *score, struct writer *writer)
+static void add_relation(const struct interference_score *score, struct writer *writer)
 {
     const struct interference_relation *relation = &score->relation;
     char value[32] = "the result", left[64];
@@ -97,51 +97,50 @@ static void tell_relation(const struct interference_score *score, struct writer 
              relation->equal ? "calls with different values" : "different values",
              percent(relation->explained));
     if (fabs(relation->spearman) >= 0.5)
-        tell(writer, "Its duration %s with %s (Spearman %+.2f over %" PRIu32 " samples); %s.",
-             relation->spearman > 0 ? "grows" : "shrinks", value, relation->spearman,
-             relation->samples, left);
+        add(writer, "Its duration %s with %s (Spearman %+.2f over %" PRIu32 " samples); %s.",
+            relation->spearman > 0 ? "grows" : "shrinks", value, relation->spearman,
+            relation->samples, left);
     else if (relation->explained >= 0.25)
-        tell(writer,
-             "Calls with the same value of %s take similar times: %s (%" PRIu32 " samples).", value,
-             left, relation->samples);
+        add(writer, "Calls with the same value of %s take similar times: %s (%" PRIu32 " samples).",
+            value, left, relation->samples);
 }
 
-static void tell_nested(const struct interference_block *block,
-                        const struct interference_score *score, struct writer *writer)
+static void add_nested(const struct interference_block *block,
+                       const struct interference_score *score, struct writer *writer)
 {
     if (score->lost_ns - score->own_ns < 0.1 * score->lost_ns)
         return;
-    tell(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
-         percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
-         block->flags & SPANS_SEQUENCE ? "consists of" : "calls");
+    add(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
+        percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
+        block->flags & SPANS_SEQUENCE ? "consists of" : "calls");
 }
 
 const char interference_shared_sentence[] =
     "It runs slower at times, on the CPU, with no wait in it: shared data (true or false sharing), "
     "memory bandwidth or varying work. Without hardware counters these are not distinguished.";
 
-static void tell_code(const struct interference_score *score, struct writer *writer)
+static void add_code(const struct interference_score *score, struct writer *writer)
 {
     if (score->cause == INTERFERENCE_SHARED) {
-        tell(writer, "%s", interference_shared_sentence);
+        add(writer, "%s", interference_shared_sentence);
         if (!score->related)
-            tell(writer, "Its duration depends on no sampled argument or result.");
+            add(writer, "Its duration depends on no sampled argument or result.");
     } else if (score->asleep_share >= 0.5) {
-        tell(writer,
-             "The thread was asleep %.0f %% of that time, in nothing that is hooked: page faults "
-             "or its own system calls.",
-             percent(score->asleep_share));
+        add(writer,
+            "The thread was asleep %.0f %% of that time, in nothing that is hooked: page faults "
+            "or its own system calls.",
+            percent(score->asleep_share));
     } else if (score->cause == INTERFERENCE_UNKNOWN) {
-        tell(writer, "The program had one thread, so no other thread of it is to blame: varying "
-                     "work, caches, or other programs.");
+        add(writer, "The program had one thread, so no other thread of it is to blame: varying "
+                    "work, caches, or other programs.");
     }
 }
 
-static void tell_flags(const struct interference_block *block, struct writer *writer)
+static void add_flags(const struct interference_block *block, struct writer *writer)
 {
     if (block->flags & SPANS_REST)
-        tell(writer, "It has more keys and shapes than are kept apart: different work may be "
-                     "compared here.");
+        add(writer, "It has more keys and shapes than are kept apart: different work may be "
+                    "compared here.");
 }
 
 size_t interference_evidence(const struct interference_result *result, uint32_t index,
@@ -154,38 +153,38 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
         return 0;
     switch (score->cause) {
     case INTERFERENCE_LOCK:
-        tell_sleep(result, score, &writer, "spun, or waited for the lock's cache line");
-        tell_oversubscribed(result, &writer);
+        add_sleep(result, score, &writer, "spun, or waited for the lock's cache line");
+        add_oversubscribed(result, &writer);
         break;
     case INTERFERENCE_CONDITION:
-        tell_spread(score, &writer);
-        tell(&writer, "A thread that has nothing to do waits like that as well.");
-        tell_oversubscribed(result, &writer);
+        add_spread(score, &writer);
+        add(&writer, "A thread that has nothing to do waits like that as well.");
+        add_oversubscribed(result, &writer);
         break;
     case INTERFERENCE_IMBALANCE:
-        tell_spread(score, &writer);
-        tell_sleep(result, score, &writer, "spun");
-        tell_oversubscribed(result, &writer);
+        add_spread(score, &writer);
+        add_sleep(result, score, &writer, "spun");
+        add_oversubscribed(result, &writer);
         break;
     case INTERFERENCE_IO:
-        tell_sleep(result, score, &writer, "was in the kernel, copying or taking its locks");
-        tell_relation(score, &writer);
+        add_sleep(result, score, &writer, "was in the kernel, copying or taking its locks");
+        add_relation(score, &writer);
         break;
     case INTERFERENCE_ALLOCATOR:
-        tell_sleep(result, score, &writer, "worked, or waited for cache lines of the allocator's");
-        tell_relation(score, &writer);
+        add_sleep(result, score, &writer, "worked, or waited for cache lines of the allocator's");
+        add_relation(score, &writer);
         break;
-    case INTERFERENCE_VARYING: tell_relation(score, &writer); break;
+    case INTERFERENCE_VARYING: add_relation(score, &writer); break;
     case INTERFERENCE_PREEMPTION:
-        tell(&writer, "It is slow around preemptions: it comes back to cold caches, or waits for "
-                      "threads that were preempted.");
+        add(&writer, "It is slow around preemptions: it comes back to cold caches, or waits for "
+                     "threads that were preempted.");
         break;
     default:
-        tell_nested(block, score, &writer);
-        tell_code(score, &writer);
-        tell_relation(score, &writer);
+        add_nested(block, score, &writer);
+        add_code(score, &writer);
+        add_relation(score, &writer);
     }
-    tell_preempted(result, score, &writer);
-    tell_flags(block, &writer);
+    add_preempted(result, score, &writer);
+    add_flags(block, &writer);
     return writer.count;
 }

@@ -186,7 +186,7 @@ enum base_status interference_analyse(const struct interference_input *input,
 void interference_free(struct interference_result *result); /* NULL does nothing */
 
 /*
- * What speaks for the block's cause, as sentences for people, most telling first; threads are
+ * What speaks for the block's cause, in sentences, strongest first; threads are
  * called by their index + 1. Returns how many were written.
  */
 size_t interference_evidence(const struct interference_result *result, uint32_t block,

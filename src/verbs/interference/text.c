@@ -113,7 +113,8 @@ static void print_causes(struct printer *printer, const struct interference_figu
         fprintf(printer->out, "  %6.1f %%  ",
                 100 * share(result->lost_ns[most], result->threads_ns));
         print_pad(printer, print_time(result->lost_ns[most], time), 8, true);
-        fprintf(printer->out, "  %s\n", cause_phrases[most]);
+        fputs("  ", printer->out);
+        print_wrap(printer, PLAIN, 22, 22, cause_phrases[most]);
     }
 }
 
@@ -247,9 +248,9 @@ static void print_thread(struct printer *printer, const struct interference_figu
     thread_name(thread, name);
     snprintf(number, sizeof number, "%" PRIu32, index + 1);
     fputs("  ", printer->out);
-    print_pad(printer, number, 4, true);
+    print_pad(printer, number, 3, true);
     fputs("  ", printer->out);
-    print_pad(printer, name, 22, false);
+    print_pad(printer, name, 23, false);
     print_pad(printer, print_time(thread->duration_ns, number), 8, true);
     for (size_t i = 0; i < BASE_COUNT(shares); i++)
         print_pad(printer,
@@ -465,10 +466,11 @@ static void print_block(struct printer *printer, const struct interference_figur
         snprintf(nested, sizeof nested, ", %.1f %% excluding what it calls",
                  100 * share(score->own_ns, score->threads_ns));
     print_place(printer, function->file, function->line, place);
-    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n      %s%s%s%s%s\n",
+    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n%*s%s%s%s",
             print_on(printer, BOLD), number, 100 * score->sci, print_off(printer),
-            print_time(score->lost_ns, time), nested, print_on(printer, BOLD), title,
-            print_off(printer), place[0] ? "  " : "", place);
+            print_time(score->lost_ns, time), nested, INDENT, "", print_on(printer, BOLD), title,
+            print_off(printer));
+    print_tail(printer, PLAIN, INDENT + name_columns(title), INDENT + 2, place);
     print_durations(printer, score);
     interference_draw(printer, &figures->blocks[block], score, INDENT);
     print_stacks(printer, figures, block, chain);

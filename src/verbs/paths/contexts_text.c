@@ -4,7 +4,6 @@
 #include "show/print.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 enum { SHOWN_MAX = 6, CHAIN_NAME = 36, LABEL = 24 };
 

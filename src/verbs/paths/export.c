@@ -15,7 +15,7 @@ static const struct walk_kind *const kinds[] = {&paths, &contexts, NULL};
 
 enum { PATH_NAME_BYTES = 160 };
 
-/* "path 3: lines 12 15 17"; of a long path the beginning, as its number tells it apart. */
+/* "path 3: lines 12 15 17"; of a long path the beginning, as its number identifies it. */
 static void path_name(const struct profile *profile, const struct profile_path *path,
                       char out[PATH_NAME_BYTES])
 {

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 const char *const paths_class_names[PATHS_CLASSES] = {"hot-dense", "hot-sparse", "cold"};
 const char *const paths_metric_names[REPORT_METRICS] = {"count",  "instructions", "loads", "stores",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of the report on paths: which paths, procedures and calling contexts are hot
- * (paths_figures.c), for people (paths_text.c, paths_source.c, contexts_text.c) and as JSON
- * (paths_json.c).
+ * (figures.c), for people (text.c, source.c, contexts_text.c) and as JSON (json.c).
  */
 #ifndef HEADROOM_PATHS_INTERNAL_H
 #define HEADROOM_PATHS_INTERNAL_H

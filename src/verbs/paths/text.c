@@ -242,26 +242,31 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
     const struct profile_path *path = &figures->profile->paths[id];
     const struct profile_path_function *function =
         &figures->profile->path_functions[path->function];
-    char name[NAME_BYTES], place[TEXT_BYTES], word[NAME_BYTES];
+    char name[NAME_BYTES], place[TEXT_BYTES], word[NAME_BYTES], here[32], average[32];
+    char share[48], of[NAME_BYTES + 16], density[128] = "", number[32];
     double metric = paths_metric(path, figures->metric);
+    snprintf(number, sizeof number, "path %" PRIu64, path->number);
     paths_name(printer, path->function, 44, name);
     print_place(printer, function->file, function->line, place);
-    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of the %s", print_on(printer, BOLD), rank + 1,
-            100 * paths_share(metric, figures->totals[figures->metric]), print_off(printer),
-            metric_word(printer, figures->metric, word));
-    if (figures->density) {
-        char here[32], average[32];
-        fprintf(printer->out, "%s, %s%s", print_on(printer, DIM), classes[figures->classes[id]],
-                print_off(printer));
-        if (path->instructions)
-            fprintf(printer->out, " %s(%s per instruction, %s on average)%s",
-                    print_on(printer, DIM),
-                    print_quantity(metric / (double)path->instructions, here),
-                    print_quantity(figures->average, average), print_off(printer));
+    snprintf(share, sizeof share, "#%zu  %.1f %%", rank + 1,
+             100 * paths_share(metric, figures->totals[figures->metric]));
+    snprintf(of, sizeof of, " of the %s%s", metric_word(printer, figures->metric, word),
+             figures->density ? ", " : "");
+    if (figures->density)
+        print_add(density, sizeof density, "%s", classes[figures->classes[id]]);
+    if (figures->density && path->instructions)
+        print_add(density, sizeof density, " (%s per instruction, %s on average)",
+                  print_quantity(metric / (double)path->instructions, here),
+                  print_quantity(figures->average, average));
+    fprintf(printer->out, "\n  %s%s%s%s", print_on(printer, BOLD), share, print_off(printer), of);
+    print_wrap(printer, DIM, 2 + (unsigned)strlen(share) + name_columns(of), 6, density);
+    fprintf(printer->out, "      %s%s%s", print_on(printer, BOLD), name, print_off(printer));
+    unsigned used = 6 + name_columns(name);
+    if (place[0]) {
+        bool fits = used + 2 + name_columns(place) + 2 + strlen(number) <= printer->width;
+        fprintf(printer->out, "%s  %s", fits ? "" : "\n      ", place);
     }
-    fprintf(printer->out, "\n      %s%s%s%s%s  %spath %" PRIu64 "%s\n", print_on(printer, BOLD),
-            name, print_off(printer), place[0] ? "  " : "", place, print_on(printer, DIM),
-            path->number, print_off(printer));
+    fprintf(printer->out, "  %s%s%s\n", print_on(printer, DIM), number, print_off(printer));
     print_each(printer, figures, path);
     paths_print_source(printer, path);
 }

@@ -3,7 +3,6 @@
 #include "compare/findings.h"
 #include "reuse/internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { FIRST_CACHE_BYTES = 4 << 10 };
@@ -29,24 +28,10 @@ static bool differ(const struct profile *before, const struct profile *after, ch
            diff_numbers_differ("stack distances", a.stack, b.stack, error, error_bytes);
 }
 
-static void end(void *state)
-{
-    struct reuse_report *report = state;
-    reuse_rank_free(&report->ranking);
-    free(report);
-}
-
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
-    struct reuse_report *report = malloc(sizeof *report);
-    if (!report || !reuse_rank(&side->places, &report->ranking)) {
-        free(report);
-        return false;
-    }
-    if (side->profile->reuses_count)
-        figures_reuse(side->profile, &report->figures);
-    part->state = report;
-    return true;
+    part->state = reuse_report_make(&side->places);
+    return part->state;
 }
 
 static bool has_figures(const struct diff_part *part)
@@ -186,7 +171,7 @@ const struct analysis_compare reuse_compare = {
     .kinds_count = BASE_COUNT(kinds),
     .differ = differ,
     .begin = begin,
-    .end = end,
+    .end = reuse_report_free,
     .findings = add_findings,
     .figures = add_figures,
     .figure = find_figure,

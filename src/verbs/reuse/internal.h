@@ -44,10 +44,6 @@ struct reuse_ranking {
     size_t near_cache; /* index into caches: far is what lies beyond it */
 };
 
-/* places must outlive the ranking. False: no memory; *ranking is then untouched. */
-bool reuse_rank(const struct places *places, struct reuse_ranking *ranking);
-void reuse_rank_free(struct reuse_ranking *ranking);
-
 /* ---- figures --------------------------------------------------------------------------------- */
 
 /* Histograms of all processes together. The model runs on each process by itself: a process's
@@ -133,9 +129,6 @@ struct shape {
 
 void shape_find(const struct places *places, const struct reuse_pair *pair, struct shape *shape);
 
-/* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
-bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b);
-
 /* ---- transformations --------------------------------------------------------------------------
  */
 
@@ -184,10 +177,15 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
 
 /* ---- reports --------------------------------------------------------------------------------- */
 
-struct reuse_report { /* at work on a report for people */
+struct reuse_report {
     struct reuse_ranking ranking;
     struct reuse_figures figures; /* if any process has reuses */
 };
+
+/* NULL: no memory. places must outlive it. */
+struct reuse_report *reuse_report_make(const struct places *places);
+/* Of struct reuse_report, as `end` of the slots has it; never NULL. */
+void reuse_report_free(void *report);
 
 extern const struct analysis_text reuse_text;
 
@@ -202,7 +200,7 @@ bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *rank
 /* "lines" of 64 bytes, "words", "bytes" */
 const char *reuse_unit(const struct profile_reuse *totals, double count);
 
-/* "L1 (32 KiB)", or "a cache of 32 KiB" if the level is 0 */
+/* "L1 (32 KiB)", or "32 KiB" if the level is 0 */
 const char *reuse_cache(const struct profile_cache *cache, char out[64]);
 
 extern const struct analysis_compare reuse_compare;

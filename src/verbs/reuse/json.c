@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Many readers of JSON have integers of 63 bits. */
@@ -325,16 +324,12 @@ static void members(struct json *json, const struct reuse_ranking *ranking,
 bool reuse_json(struct json *json, const struct places *places,
                 const struct report_options *options)
 {
-    struct reuse_ranking ranking;
     if (places->profile->reuses_count == 0)
         return true;
-    struct reuse_figures *figures = malloc(sizeof *figures);
-    bool good = figures && reuse_rank(places, &ranking);
-    if (good) {
-        figures_reuse(places->profile, figures);
-        members(json, &ranking, figures, options);
-        reuse_rank_free(&ranking);
-    }
-    free(figures);
-    return good;
+    struct reuse_report *report = reuse_report_make(places);
+    if (!report)
+        return false;
+    members(json, &report->ranking, &report->figures, options);
+    reuse_report_free(report);
+    return true;
 }

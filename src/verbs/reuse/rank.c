@@ -2,7 +2,6 @@
 /* Reuses merged by place and ranked by how far they lie beyond the caches. */
 #include "reuse/internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /*
@@ -153,12 +152,13 @@ static void share_out(struct reuse_ranking *ranking)
     }
 }
 
-bool reuse_rank(const struct places *places, struct reuse_ranking *ranking)
+/* False: no memory; *ranking is then untouched. */
+static bool rank(const struct places *places, struct reuse_ranking *ranking)
 {
     struct reuse_ranking made = {.places = places};
     find_caches(&made);
     if (!merge_reuse(&made)) {
-        reuse_rank_free(&made);
+        free(made.pairs);
         return false;
     }
     measure_far(&made);
@@ -168,7 +168,21 @@ bool reuse_rank(const struct places *places, struct reuse_ranking *ranking)
     return true;
 }
 
-void reuse_rank_free(struct reuse_ranking *ranking)
+struct reuse_report *reuse_report_make(const struct places *places)
 {
-    free(ranking->pairs);
+    struct reuse_report *report = malloc(sizeof *report);
+    if (!report || !rank(places, &report->ranking)) {
+        free(report);
+        return NULL;
+    }
+    if (places->profile->reuses_count)
+        figures_reuse(places->profile, &report->figures);
+    return report;
+}
+
+void reuse_report_free(void *report)
+{
+    struct reuse_report *made = report;
+    free(made->ranking.pairs);
+    free(made);
 }

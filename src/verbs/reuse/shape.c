@@ -46,7 +46,8 @@ static uint32_t loop_of(const struct profile *profile, uint32_t frame)
     return known ? profile->frame_loops[found].loop : 0;
 }
 
-bool shape_same_loop(const struct profile *profile, uint32_t a, uint32_t b)
+/* Do both loops read the same in the source? (The parts of one that was vectorised or unrolled.) */
+static bool same_loop(const struct profile *profile, uint32_t a, uint32_t b)
 {
     const struct profile_loop *one = &profile->loops[a], *other = &profile->loops[b];
     if (a == b)
@@ -76,7 +77,7 @@ static struct shape_loops nest(const struct profile *profile, uint32_t frame)
     struct shape_loops inside = {.count = 0}, result = {.count = 0};
     for (uint32_t loop = loop_of(profile, frame); loop && inside.count < SHAPE_LOOPS;
          loop = profile->loops[loop].parent)
-        if (!inside.count || !shape_same_loop(profile, inside.loops[inside.count - 1], loop))
+        if (!inside.count || !same_loop(profile, inside.loops[inside.count - 1], loop))
             inside.loops[inside.count++] = loop;
     while (inside.count > 0)
         push(&result, inside.loops[--inside.count]);
@@ -111,7 +112,7 @@ static bool share(const struct profile *profile, const struct shape_loops *use,
 {
     unsigned same = 0;
     while (same < use->count && same < reuse->count &&
-           shape_same_loop(profile, use->loops[same], reuse->loops[same]))
+           same_loop(profile, use->loops[same], reuse->loops[same]))
         push(&shape->shared, use->loops[same++]);
     if (same)
         shape->shared_here = same < SHAPE_LOOPS ? same : SHAPE_LOOPS;

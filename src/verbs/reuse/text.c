@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -486,22 +485,10 @@ static bool print_findings(struct printer *printer, void *state)
 
 static bool begin(const struct printer *printer, void **state)
 {
-    struct reuse_report *report = malloc(sizeof *report);
-    if (!report || !reuse_rank(&printer->places, &report->ranking)) {
-        free(report);
-        return false;
-    }
-    if (printer->profile->reuses_count)
-        figures_reuse(printer->profile, &report->figures);
-    *state = report;
-    return true;
-}
-
-static void end(void *state)
-{
-    struct reuse_report *report = state;
-    reuse_rank_free(&report->ranking);
-    free(report);
+    struct reuse_report *report = reuse_report_make(&printer->places);
+    if (report)
+        *state = report;
+    return report;
 }
 
 static void narrow(struct printer *printer, const void *state)
@@ -512,7 +499,7 @@ static void narrow(struct printer *printer, const void *state)
 
 const struct analysis_text reuse_text = {
     .begin = begin,
-    .end = end,
+    .end = reuse_report_free,
     .narrow = narrow,
     .findings = print_findings,
 };

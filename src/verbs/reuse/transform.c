@@ -12,19 +12,19 @@
  *               data at a time.
  * time tiling:  the same, the reuse's first in the source and a loop around both: the reuse
  *               happens in its next round.
- * reordering:   both ends in the same loops, at a subscript within a subscript: the addresses come
- *               from data, which loops cannot be cut up by.
+ * reordering:   both ends in the same loops, at a subscript within a subscript or a step along a
+ *               list: the addresses come from data, which loops cannot be cut up by.
  * interchange:  both ends in the same loops, two or more of one function, and the source says that
  *               the inner one steps over rows.
  * tiling:       both ends in the same loops, two or more of one function, otherwise.
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
  *               one around it makes the calls.
  *
- * Interchange cannot be told from what is measured: that a column is walked shows as reuses some
- * lines away that are missing at distance 0, but a pair has sums of distances only, and those of
- * the next pass, much longer, are all that is seen in them. So the loop's line and the access's
- * must show it: the inner loop's variable selects the row and the variable of the loop around it
- * the element, and no other array would change for the worse.
+ * What is measured does not show interchange: that a column is walked shows as reuses some lines
+ * away that are missing at distance 0, but a pair has sums of distances only, and those of the next
+ * pass, much longer, are all that is seen in them. So the loop's line and the access's must show
+ * it: the inner loop's variable selects the row and the variable of the loop around it the element,
+ * and no other array would change for the worse.
  *
  * One loop alone around both ends gives no hint: what it comes back to hangs on the data. Nor is
  * there one about layout: that a line is used in part only is not among what a profile holds.
@@ -176,9 +176,30 @@ static bool interchanges(const struct transform_facts *facts)
     return false;
 }
 
+/* p = p->next */
+static bool follows_list(const char *source)
+{
+    char name[NAME_LENGTH_MAX];
+    for (const char *at = source; at && (at = strchr(at, '=')) != NULL; at++) {
+        const char *to = at, *from = at + 1 + strspn(at + 1, " ");
+        if (!copy_word(from, from + strlen(from), name))
+            continue;
+        size_t bytes = strlen(name);
+        while (to > source && to[-1] == ' ')
+            to--;
+        if (strncmp(from + bytes, "->", 2) == 0 && (size_t)(to - source) >= bytes &&
+            memcmp(to - bytes, name, bytes) == 0 &&
+            (to == source + bytes || !word_char(*(to - bytes - 1))))
+            return true;
+    }
+    return false;
+}
+
 /* x[index[i]] */
 static bool is_indirect(const char *source)
 {
+    if (follows_list(source))
+        return true;
     for (const char *at = source; at && (at = strchr(at, '[')) != NULL; at++) {
         struct span inside = subscript(at);
         if (memchr(inside.text, '[', inside.bytes))

@@ -4,7 +4,6 @@
 #include "waste/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 /* In the order of enum profile_kind_id. */
 static const struct diff_kind kinds[] = {
@@ -61,19 +60,8 @@ static bool looked_for(const struct profile *profile, uint32_t kind)
 
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
-    struct waste_ranking *ranking = malloc(sizeof *ranking);
-    if (!ranking || !waste_rank(&side->places, 0, ranking)) {
-        free(ranking);
-        return false;
-    }
-    part->state = ranking;
-    return true;
-}
-
-static void end(void *state)
-{
-    waste_rank_free(state);
-    free(state);
+    part->state = waste_rank(&side->places, 0);
+    return part->state;
 }
 
 /* ---- findings -------------------------------------------------------------------------------- */
@@ -176,7 +164,7 @@ const struct analysis_compare waste_compare = {
     .differ = differ,
     .looked_for = looked_for,
     .begin = begin,
-    .end = end,
+    .end = waste_rank_free,
     .findings = add_findings,
     .figures = add_figures,
     .ends = find_ends,

@@ -43,10 +43,11 @@ struct waste_ranking {
     size_t kinds_count;
 };
 
-/* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. False:
-   no memory; *ranking is then untouched. */
-bool waste_rank(const struct places *places, uint8_t kinds, struct waste_ranking *ranking);
-void waste_rank_free(struct waste_ranking *ranking);
+/* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. NULL:
+   no memory. */
+struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds);
+/* Of struct waste_ranking, as `end` of the slots has it; never NULL. */
+void waste_rank_free(void *ranking);
 
 /* ---- advice --------------------------------------------------------------------------------- */
 

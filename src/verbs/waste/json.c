@@ -63,15 +63,15 @@ bool waste_json(struct json *json, const struct places *places,
                 const struct report_options *options)
 {
     const struct profile *profile = places->profile;
-    struct waste_ranking ranking;
     if (!waste_is_in(profile) && analysis_find(profile->run.verb) != &waste_analysis)
         return true;
-    if (!waste_rank(places, options->kinds, &ranking))
+    struct waste_ranking *ranking = waste_rank(places, options->kinds);
+    if (!ranking)
         return false;
     json_begin(json, "waste", '{');
-    for (size_t i = 0; i < ranking.kinds_count; i++)
-        kind_object(json, profile, &ranking.kinds[i], places->exact, options->limit);
+    for (size_t i = 0; i < ranking->kinds_count; i++)
+        kind_object(json, profile, &ranking->kinds[i], places->exact, options->limit);
     json_close(json, '}');
-    waste_rank_free(&ranking);
+    waste_rank_free(ranking);
     return true;
 }

@@ -107,27 +107,31 @@ static bool rank_kind(const struct places *places, struct waste_kind *kind)
     return true;
 }
 
-bool waste_rank(const struct places *places, uint8_t kinds, struct waste_ranking *ranking)
+struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds)
 {
     const struct profile *profile = places->profile;
-    struct waste_ranking made = {.places = places};
+    struct waste_ranking *ranking = calloc(1, sizeof *ranking);
     bool good = true;
+    if (!ranking)
+        return NULL;
+    ranking->places = places;
     for (size_t i = 0; i < profile->kinds_count && good; i++) {
         uint32_t kind = profile->kinds[i].kind;
         if (kind == PROFILE_REUSE || (kinds && !(kinds >> kind & 1)))
             continue;
-        made.kinds[made.kinds_count].totals = &profile->kinds[i];
-        good = rank_kind(places, &made.kinds[made.kinds_count++]);
+        ranking->kinds[ranking->kinds_count].totals = &profile->kinds[i];
+        good = rank_kind(places, &ranking->kinds[ranking->kinds_count++]);
     }
     if (good)
-        *ranking = made;
-    else
-        waste_rank_free(&made);
-    return good;
+        return ranking;
+    waste_rank_free(ranking);
+    return NULL;
 }
 
-void waste_rank_free(struct waste_ranking *ranking)
+void waste_rank_free(void *ranking)
 {
-    for (size_t i = 0; i < ranking->kinds_count; i++)
-        free(ranking->kinds[i].pairs);
+    struct waste_ranking *made = ranking;
+    for (size_t i = 0; i < made->kinds_count; i++)
+        free(made->kinds[i].pairs);
+    free(made);
 }

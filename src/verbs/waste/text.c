@@ -194,31 +194,31 @@ static void print_advice(struct printer *printer, const struct waste_kind *kind,
 static void print_pair_head(struct printer *printer, const struct waste_kind *kind,
                             const struct waste_pair *pair, size_t number)
 {
-    char remarks[TEXT_BYTES] = "", waste[32];
+    char head[96], line[TEXT_BYTES] = "", waste[32];
     uint64_t traps = pair->waste_traps + pair->use_traps;
-    fprintf(printer->out, "\n  %s#%zu  ", print_on(printer, BOLD), number);
     if (kind->too_few)
-        fprintf(printer->out, "%" PRIu64 " of %" PRIu64 " decided as waste%s", pair->waste_traps,
-                kind->totals->waste_traps, print_off(printer));
+        snprintf(head, sizeof head, "#%zu  %" PRIu64 " of %" PRIu64 " decided as waste", number,
+                 pair->waste_traps, kind->totals->waste_traps);
     else
-        fprintf(printer->out, "%.1f %%%s of the %s", 100 * pair->share.share, print_off(printer),
-                kind_words[kind->totals->kind].wasted);
+        snprintf(head, sizeof head, "#%zu  %.1f %%", number, 100 * pair->share.share);
+    if (!kind->too_few)
+        print_add(line, sizeof line, " of the %s", kind_words[kind->totals->kind].wasted);
     if (printer->places.exact)
-        fprintf(printer->out, ": %s", print_bytes(pair->waste_bytes, waste));
+        print_add(line, sizeof line, ": %s", print_bytes(pair->waste_bytes, waste));
     else if (!kind->too_few)
-        fprintf(printer->out, " (%.0f – %.0f %%)", 100 * pair->share.low, 100 * pair->share.high);
+        print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->share.low,
+                  100 * pair->share.high);
     if (!kind->too_few && !printer->places.exact && pair->waste_traps < FEW_TRAPS)
-        print_add(remarks, sizeof remarks, "; weak evidence: seen %" PRIu64 " time%s",
-                  pair->waste_traps, print_plural(pair->waste_traps));
+        print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->waste_traps,
+                  print_plural(pair->waste_traps));
     /* Where both places agree the likely one is as good as certain. */
     if (pair->likely_traps * 4 > traps && pair->first_place != pair->second_place)
-        print_add(remarks, sizeof remarks, "; second line approximate");
+        print_add(line, sizeof line, "; second line approximate");
     if (pair->float_traps * 2 > traps)
-        print_add(remarks, sizeof remarks, "; values equal within %.3g %%",
+        print_add(line, sizeof line, "; values equal within %.3g %%",
                   100 * printer->profile->run.fp_tolerance);
-    if (remarks[0])
-        fprintf(printer->out, "%s%s%s", print_on(printer, DIM), remarks, print_off(printer));
-    putc('\n', printer->out);
+    fprintf(printer->out, "\n  %s%s%s", print_on(printer, BOLD), head, print_off(printer));
+    print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
 }
 
 static void print_pair(struct printer *printer, const struct waste_kind *kind,
@@ -253,17 +253,18 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
     const struct words *words = &kind_words[kind->totals->kind];
     size_t shown = pairs_shown(printer, kind);
     struct chain *chains;
+    char line[TEXT_BYTES];
     printer->given_count = 0;
-    fprintf(printer->out, "\n%s%s%s", print_on(printer, STRONG), words->heading,
+    if (kind->too_few)
+        snprintf(line, sizeof line, "too few samples for figures (%" PRIu64 " decided)",
+                 kind->totals->waste_traps + kind->totals->use_traps);
+    else if (!kind->fraction.known)
+        snprintf(line, sizeof line, "nothing to decide: no byte was accessed twice in this way");
+    else
+        snprintf(line, sizeof line, "%.1f %% %s", 100 * kind->fraction.share, words->meaning);
+    fprintf(printer->out, "\n%s%s%s  ", print_on(printer, STRONG), words->heading,
             print_off(printer));
-    if (kind->too_few) {
-        uint64_t traps = kind->totals->waste_traps + kind->totals->use_traps;
-        fprintf(printer->out, "  too few samples for figures (%" PRIu64 " decided)\n", traps);
-    } else if (!kind->fraction.known) {
-        fprintf(printer->out, "  nothing to decide: no byte was accessed twice in this way\n");
-    } else {
-        fprintf(printer->out, "  %.1f %% %s\n", 100 * kind->fraction.share, words->meaning);
-    }
+    print_wrap(printer, PLAIN, 2 + (unsigned)strlen(words->heading), 2, line);
     chains = malloc(2 * sizeof *chains);
     if (!chains)
         return false;
@@ -378,24 +379,15 @@ static bool print_findings(struct printer *printer, void *state)
 
 static bool begin(const struct printer *printer, void **state)
 {
-    struct waste_ranking *ranking = malloc(sizeof *ranking);
-    if (!ranking || !waste_rank(&printer->places, printer->options->kinds, ranking)) {
-        free(ranking);
-        return false;
-    }
-    *state = ranking;
-    return true;
-}
-
-static void end(void *state)
-{
-    waste_rank_free(state);
-    free(state);
+    struct waste_ranking *ranking = waste_rank(&printer->places, printer->options->kinds);
+    if (ranking)
+        *state = ranking;
+    return ranking;
 }
 
 const struct analysis_text waste_text = {
     .begin = begin,
-    .end = end,
+    .end = waste_rank_free,
     .narrow = narrow,
     .summary = print_summary,
     .findings = print_findings,
