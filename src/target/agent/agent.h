@@ -95,6 +95,7 @@ enum { MEMORY_BOUNDARIES = 1024 };
 struct agent_memory {
     struct base_memory base;
     uint64_t text_start, text_end;
+    uint32_t unloads; /* modules_unloads() that these are good for */
     uint64_t boundaries[MEMORY_BOUNDARIES]; /* first instruction met in a block of code */
 };
 void memory_init(struct agent_memory *memory);
