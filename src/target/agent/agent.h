@@ -177,7 +177,8 @@ struct agent_thread {
     uint64_t last_virtual_ns; /* thread_virtual_ns of the one before */
     struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched */
     struct wire_thread_slot *slot;                    /* claimed at the first tick */
-    struct wire_counters *counters;
+    bool identified;                                  /* the log has its THREAD record */
+    struct wire_counters *counters;                   /* the slot's; meaningless without one */
     struct wire_writer writer;
     struct base_random random;
     struct detect detect;

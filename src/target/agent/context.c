@@ -61,10 +61,8 @@ static bool log_identity(struct agent_thread *self)
     return log_thread(self);
 }
 
-bool thread_claim(struct agent_thread *self)
+static bool claim_slot(struct agent_thread *self)
 {
-    if (self->slot)
-        return true;
     self->slot = wire_thread_begin(agent.region, agent.process, agent.pid, self->tid);
     if (!self->slot) {
         agent_degrade(WIRE_DEGRADED_THREADS);
@@ -77,7 +75,18 @@ bool thread_claim(struct agent_thread *self)
                                         .process = agent.process,
                                         .thread = self->slot->thread,
                                         .pid = agent.pid};
-    return log_identity(self);
+    self->identified = false;
+    return true;
+}
+
+/* Where the log was full the thread has a slot, but headroom does not know whose it is: once more. */
+bool thread_claim(struct agent_thread *self)
+{
+    if (!self->slot && !claim_slot(self))
+        return false;
+    if (!self->identified)
+        self->identified = log_identity(self);
+    return self->identified;
 }
 
 static bool log_module(struct agent_thread *self, struct agent_module *module)
