@@ -95,6 +95,7 @@ enum { MEMORY_BOUNDARIES = 1024 };
 struct agent_memory {
     struct base_memory base;
     uint64_t text_start, text_end;
+    uint32_t unloads;                       /* modules_unloads() that these are good for */
     uint64_t boundaries[MEMORY_BOUNDARIES]; /* first instruction met in a block of code */
 };
 void memory_init(struct agent_memory *memory);
@@ -176,7 +177,8 @@ struct agent_thread {
     uint64_t last_virtual_ns; /* thread_virtual_ns of the one before */
     struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched */
     struct wire_thread_slot *slot;                    /* claimed at the first tick */
-    struct wire_counters *counters;
+    bool identified;                                  /* the log has its THREAD record */
+    struct wire_counters *counters;                   /* the slot's; meaningless without one */
     struct wire_writer writer;
     struct base_random random;
     struct detect detect;
@@ -353,7 +355,12 @@ enum context_leaf {
 uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
                        uint64_t leaf, enum context_leaf where, uint32_t flags,
                        enum wire_drop *drop);
-/* The same with another view of memory: of a state foreseen. */
+/* The same for the touch of a watched location; where it is not known which instruction it was, the
+   leaf is where ip is now. */
+uint32_t context_enter_touch(struct agent_thread *self, const struct base_registers *registers,
+                             const struct isa_blame *blame, enum isa_blame_result result,
+                             enum wire_drop *drop);
+/* The same as context_enter with another view of memory: of a state foreseen. */
 uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
                             const struct base_memory *memory, uint64_t leaf, uint32_t flags,
                             enum wire_drop *drop);

@@ -61,10 +61,8 @@ static bool log_identity(struct agent_thread *self)
     return log_thread(self);
 }
 
-bool thread_claim(struct agent_thread *self)
+static bool claim_slot(struct agent_thread *self)
 {
-    if (self->slot)
-        return true;
     self->slot = wire_thread_begin(agent.region, agent.process, agent.pid, self->tid);
     if (!self->slot) {
         agent_degrade(WIRE_DEGRADED_THREADS);
@@ -77,7 +75,18 @@ bool thread_claim(struct agent_thread *self)
                                         .process = agent.process,
                                         .thread = self->slot->thread,
                                         .pid = agent.pid};
-    return log_identity(self);
+    self->identified = false;
+    return true;
+}
+
+/* Where the log was full the thread has a slot, but headroom does not know whose it is: once more. */
+bool thread_claim(struct agent_thread *self)
+{
+    if (!self->slot && !claim_slot(self))
+        return false;
+    if (!self->identified)
+        self->identified = log_identity(self);
+    return self->identified;
 }
 
 static bool log_module(struct agent_thread *self, struct agent_module *module)
@@ -151,37 +160,71 @@ enum context_leaf context_place(const struct isa_insn *insn)
                                       : CONTEXT_HERE;
 }
 
-static uint32_t enter_walk(struct agent_thread *self, const struct base_registers *registers,
-                           const struct base_memory *memory, uint64_t leaf, enum context_leaf where,
-                           uint32_t flags, enum wire_drop *drop)
+/*
+ * The frames of a walk, outermost first, without the first `inner`. *node: the innermost one's, 0 if
+ * there is none. *missing: flags for what is entered below, if nothing was entered here. False: tree
+ * or log full.
+ */
+static bool enter_frames(struct agent_thread *self, const struct base_registers *registers,
+                         const struct base_memory *memory, size_t inner, uint32_t *node,
+                         uint32_t *missing, enum wire_drop *drop)
 {
     size_t count = 0;
     enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
                                       self->frames, AGENT_FRAMES, &count);
-    /* First caller of the leaf: frames[0] is the function that ip is in now. */
-    size_t first = where == CONTEXT_CALLER ? 2 : where == CONTEXT_CALLEE ? 0 : 1;
-    uint32_t node = 0;
-    uint32_t missing = 0;
+    *node = *missing = 0;
     if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
         self->counters->broken_stacks++;
-        missing = WIRE_NODE_BROKEN;
+        *missing = WIRE_NODE_BROKEN;
     }
-    for (size_t i = count; i > first; i--) {
+    for (size_t i = count; i > inner; i--) {
         uint64_t ip = self->frames[i - 1].ip;
         if (ip >= agent.image_start && ip < agent.image_end)
             continue; /* our thread start routine: not the program's */
-        node = enter(self, node, ip, missing, drop);
-        if (!node)
-            return 0;
-        missing = 0;
+        *node = enter(self, *node, ip, *missing, drop);
+        if (!*node)
+            return false;
+        *missing = 0;
     }
-    return enter(self, node, leaf, flags | WIRE_NODE_LEAF | missing, drop);
+    return true;
+}
+
+static uint32_t enter_walk(struct agent_thread *self, const struct base_registers *registers,
+                           const struct base_memory *memory, uint64_t leaf, enum context_leaf where,
+                           uint32_t flags, enum wire_drop *drop)
+{
+    /* frames[0] is the function that ip is in now: how many come before the leaf's caller. */
+    size_t inner = where == CONTEXT_CALLER ? 2 : where == CONTEXT_CALLEE ? 0 : 1;
+    uint32_t node, missing;
+    return enter_frames(self, registers, memory, inner, &node, &missing, drop)
+               ? enter(self, node, leaf, flags | WIRE_NODE_LEAF | missing, drop)
+               : 0;
 }
 
 uint32_t context_enter(struct agent_thread *self, const struct base_registers *registers,
                        uint64_t leaf, enum context_leaf where, uint32_t flags, enum wire_drop *drop)
 {
     return enter_walk(self, registers, &self->memory.base, leaf, where, flags, drop);
+}
+
+uint32_t context_enter_touch(struct agent_thread *self, const struct base_registers *registers,
+                             const struct isa_blame *blame, enum isa_blame_result result,
+                             enum wire_drop *drop)
+{
+    switch (result) {
+    case ISA_BLAME_RETURN:
+        return context_enter(self, registers, registers->ip, CONTEXT_HERE,
+                             WIRE_NODE_IMPRECISE | WIRE_NODE_RETURN, drop);
+    case ISA_BLAME_KERNEL:
+        return context_enter(self, registers, blame->address, CONTEXT_HERE, WIRE_NODE_KERNEL, drop);
+    case ISA_BLAME_AMBIGUOUS:
+        return context_enter(self, registers, registers->ip, CONTEXT_HERE, WIRE_NODE_IMPRECISE,
+                             drop);
+    default:
+        return context_enter(self, registers, blame->address, context_place(&blame->insn),
+                             context_flags(&blame->insn, &blame->insn.accesses[blame->access]),
+                             drop);
+    }
 }
 
 uint32_t context_enter_then(struct agent_thread *self, const struct base_registers *registers,
@@ -194,22 +237,6 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop)
 {
-    size_t count = 0;
-    uint32_t node = 0, missing = 0;
-    enum unwind_end end = unwind_walk(registers, modules_find_for_unwind, NULL, memory,
-                                      self->frames, AGENT_FRAMES, &count);
-    if (end == UNWIND_BROKEN || end == UNWIND_TRUNCATED) {
-        self->counters->broken_stacks++;
-        missing = WIRE_NODE_BROKEN;
-    }
-    for (size_t i = count; i > 0; i--) {
-        uint64_t ip = self->frames[i - 1].ip;
-        if (ip >= agent.image_start && ip < agent.image_end)
-            continue;
-        node = enter(self, node, ip, missing, drop);
-        if (!node)
-            return 0;
-        missing = 0;
-    }
-    return node;
+    uint32_t node, missing;
+    return enter_frames(self, registers, memory, 0, &node, &missing, drop) ? node : 0;
 }

@@ -20,6 +20,7 @@
 #include <string.h>
 
 enum { AHEAD_MAX = 1024, SHARE_TICK_NS = 10000000 };
+
 static struct instrumented_accesses *thread_accesses(void)
 {
     return agent.counted == AGENT_NOWHERE

@@ -38,8 +38,10 @@ void memory_init(struct agent_memory *memory)
 
 void memory_enter(struct agent_memory *memory, uint64_t ip)
 {
-    if (ip >= memory->text_start && ip < memory->text_end)
+    uint32_t unloads = modules_unloads();
+    if (memory->unloads == unloads && ip >= memory->text_start && ip < memory->text_end)
         return;
+    memory->unloads = unloads;
     const struct agent_module *module = ip ? modules_find(ip) : NULL;
     bool known = module && ip >= module->text_start && ip < module->text_end;
     memory->text_start = known ? module->text_start : 0;

@@ -221,8 +221,9 @@ static struct agent_module *find_known(uint64_t ip)
 {
     for (uint32_t i = 0; i < known_modules(); i++) {
         struct agent_module *module = &modules[i];
-        if (ip >= module->start && ip < module->end &&
-            atomic_load_explicit(&module->state, memory_order_acquire) == AGENT_MODULE_LIVE)
+        /* The state first: it says that the rest has been written. */
+        if (atomic_load_explicit(&module->state, memory_order_acquire) == AGENT_MODULE_LIVE &&
+            ip >= module->start && ip < module->end)
             return module;
     }
     return NULL;

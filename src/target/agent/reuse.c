@@ -131,11 +131,10 @@ static bool foresee(struct agent_thread *self, const struct base_registers *regi
                                  .range_start = sample->watched & -unit,
                                  .range_bytes = unit};
     struct forecast_outcome found = {0};
-    struct base_registers start = *registers, then;
+    struct base_registers then;
     struct base_memory memory;
-    start.gs_base = agent_gs_base();
     count_ignore(self, &goal);
-    forecast_begin(&self->forecast, &start, &self->memory.base);
+    sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &found);
     self->use.seen = found.accesses_passed;
     if (result != FORECAST_HIT || !forecast_then(&self->forecast, &then, &memory))
@@ -166,28 +165,6 @@ void reuse_take(struct agent_thread *self, const struct base_registers *register
 
 /* ---- the reuse --------------------------------------------------------------------------- */
 
-/* Where the reuse was made; where that is unknown, the function that ip is in now. */
-static uint32_t reuse_context(struct agent_thread *self, const struct base_registers *registers,
-                              const struct isa_blame *blame, enum isa_blame_result result)
-{
-    enum wire_drop drop;
-    switch (result) {
-    case ISA_BLAME_RETURN:
-        return context_enter(self, registers, registers->ip, CONTEXT_HERE,
-                             WIRE_NODE_IMPRECISE | WIRE_NODE_RETURN, &drop);
-    case ISA_BLAME_KERNEL:
-        return context_enter(self, registers, blame->address, CONTEXT_HERE, WIRE_NODE_KERNEL,
-                             &drop);
-    case ISA_BLAME_AMBIGUOUS:
-        return context_enter(self, registers, registers->ip, CONTEXT_HERE, WIRE_NODE_IMPRECISE,
-                             &drop);
-    default:
-        return context_enter(self, registers, blame->address, context_place(&blame->insn),
-                             context_flags(&blame->insn, &blame->insn.accesses[blame->access]),
-                             &drop);
-    }
-}
-
 void reuse_resolve(struct agent_thread *self, unsigned index,
                    const struct base_registers *registers, const struct isa_blame *blame,
                    enum isa_blame_result result)
@@ -196,7 +173,8 @@ void reuse_resolve(struct agent_thread *self, unsigned index,
     struct detect_finding finding;
     struct detect_touch touch = {.direction = DETECT_LOADS};
     float weight = self->detect.registers[index].sample.weight;
-    uint32_t node = reuse_context(self, registers, blame, result);
+    enum wire_drop drop;
+    uint32_t node = context_enter_touch(self, registers, blame, result, &drop);
     self->counters->ambiguous_traps += result == ISA_BLAME_AMBIGUOUS;
     if (!node || !wire_reserve(&self->writer, sizeof(struct wire_reuse))) {
         detect_abandon(&self->detect, index);

@@ -74,8 +74,8 @@ bool sample_cookie(uint64_t cookie)
     return cookie >> 32 == SAMPLE_COOKIE_MAGIC;
 }
 
-static enum base_status arm(struct agent_thread *self, struct agent_watch *watch,
-                            enum os_watch_type type, uint64_t address)
+bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_watch_type type,
+                uint64_t address)
 {
     if (self->generation < PMU_GENERATIONS)
         self->generation = PMU_GENERATIONS;
@@ -91,7 +91,7 @@ static enum base_status arm(struct agent_thread *self, struct agent_watch *watch
     }
     if (error)
         agent_degrade(error == -ENOSPC ? 0 : WIRE_DEGRADED_NO_WATCHPOINT);
-    return error ? BASE_DENIED : BASE_OK;
+    return !error;
 }
 
 /* ---- detect's machine --------------------------------------------------------------- */
@@ -185,20 +185,14 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address)
            (address >= agent.image_start && address < agent.image_end);
 }
 
-bool sample_arm(struct agent_thread *self, struct agent_watch *watch, enum os_watch_type type,
-                uint64_t address)
-{
-    return arm(self, watch, type, address) == BASE_OK;
-}
-
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
 {
     /* A location of reuse larger than a byte is watched as far as one register reaches. */
     if (kind == DETECT_REUSE && agent.region->config.unit_shift)
-        return arm(self, &self->scout, OS_WATCH_WORD, watched & ~UINT64_C(7)) == BASE_OK;
+        return sample_arm(self, &self->scout, OS_WATCH_WORD, watched & ~UINT64_C(7));
     bool stores_only = detect_kinds[kind].watches == DETECT_STORES;
     enum os_watch_type type = stores_only ? OS_WATCH_STORES : OS_WATCH_ACCESSES;
-    return arm(self, &self->scout, type, watched) == BASE_OK;
+    return sample_arm(self, &self->scout, type, watched);
 }
 
 void sample_watch(struct agent_thread *self)
@@ -223,7 +217,6 @@ void sample_watch(struct agent_thread *self)
     base_read(&self->memory.base, hit->address, attempt->before, hit->bytes);
 }
 
-/* Stops the thread where the forecast could not go on; `block` says where. */
 void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
 {
     struct agent_attempt *attempt = &self->attempt;
@@ -239,7 +232,7 @@ void sample_hop(struct agent_thread *self, const struct forecast_outcome *block)
     if (attempt->visits && attempt->hops > 1 && attempt->stop == block->resume)
         attempt->visits--;
     attempt->stop = block->resume;
-    if (arm(self, &self->scout, OS_WATCH_EXECUTION, block->resume) != BASE_OK) {
+    if (!sample_arm(self, &self->scout, OS_WATCH_EXECUTION, block->resume)) {
         sample_finish(self, WIRE_DROP_WATCHPOINT);
         return;
     }
@@ -561,23 +554,6 @@ static bool describe_touch(const struct detect_sample *sample, const struct isa_
     return touch->direction != 0 && result != ISA_BLAME_AMBIGUOUS;
 }
 
-static uint32_t touch_context(struct agent_thread *self, const struct base_registers *registers,
-                              const struct isa_blame *blame, enum isa_blame_result result,
-                              enum wire_drop *drop)
-{
-    switch (result) {
-    case ISA_BLAME_RETURN:
-        return context_enter(self, registers, registers->ip, CONTEXT_HERE,
-                             WIRE_NODE_IMPRECISE | WIRE_NODE_RETURN, drop);
-    case ISA_BLAME_KERNEL:
-        return context_enter(self, registers, blame->address, CONTEXT_HERE, WIRE_NODE_KERNEL, drop);
-    default:
-        return context_enter(self, registers, blame->address, context_place(&blame->insn),
-                             context_flags(&blame->insn, &blame->insn.accesses[blame->access]),
-                             drop);
-    }
-}
-
 /* The byte of register `index` was touched by what `blame` says. */
 static void resolve(struct agent_thread *self, unsigned index,
                     const struct base_registers *registers, const struct isa_blame *blame,
@@ -599,7 +575,7 @@ static void resolve(struct agent_thread *self, unsigned index,
     /* The context first: detect frees the register, and a finding without its place is lost. */
     bool said_nothing = sample->kind == DETECT_LOAD && !(touch.direction & DETECT_LOADS);
     enum wire_drop drop = WIRE_DROP_UNWIND;
-    uint32_t node = said_nothing ? 0 : touch_context(self, registers, blame, result, &drop);
+    uint32_t node = said_nothing ? 0 : context_enter_touch(self, registers, blame, result, &drop);
     bool is_float = sample->element_is_float;
     if (!said_nothing && (!node || !wire_reserve(&self->writer, sizeof(struct wire_trap)))) {
         detect_abandon(&self->detect, index);
@@ -732,9 +708,8 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
         sample_stop(self);
         return;
     }
-    if (!thread_claim(self)) {
+    if (!thread_claim(self))
         return;
-    }
     agent_registers(context, &registers);
     if (generation == 0 && agent.source == WIRE_SOURCE_COUNT) {
         count_tick(registers.ip);

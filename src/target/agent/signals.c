@@ -205,6 +205,6 @@ void agent_handle(int number, siginfo_t *info, void *context)
     self->spent_ns += spent;
     self->last_virtual_ns = thread_virtual_ns(self);
     self->own_ns += spent;
-    if (self->counters)
+    if (self->slot)
         self->counters->handler_ns += spent;
 }
