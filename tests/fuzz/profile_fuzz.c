@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzzes the reader of profile files and all that is made of profiles. The input is either a whole
- * file or a list of overwrites of a sound one, so that the fuzzer gets past the header at once.
+ * file or a list of overwrites of a sound one, so that the fuzzer gets past the header.
  * What is read must hold profile_check's promises, and with them reports, exports, pages,
  * differences, limits and merging must do.
  */
