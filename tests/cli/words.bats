@@ -121,7 +121,7 @@ verbs()
     one_sentence "LD_PRELOAD"
 }
 
-@test "an agent that does not start is told, and the program runs" {
+@test "an agent that does not start is reported, and the program runs" {
     need_watchpoints
     cp "$HEADROOM" headroom
     printf 'int nothing;\n' >nothing.c
