@@ -237,7 +237,7 @@ static void histogram_of(const struct sampler *sampler, enum method method, doub
 }
 
 /*
- * What share of the touches is never reused a sampler can tell from its samples that never
+ * What share of the touches is never reused a sampler can infer from its samples that never
  * trapped. For comparison the true number of locations: the program's memory in use is a
  * good guess at it.
  */

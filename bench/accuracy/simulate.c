@@ -67,7 +67,7 @@ static size_t list_settings(const struct options *options, struct sampler_settin
         common.policy = DETECT_RESERVOIR;
         count += list_watched(options, common, &list[count]);
         common.policy = DETECT_RENEWAL;
-        /* The others tell nothing new. */
+        /* The others add nothing. */
         if (registers == 1 || registers >= DETECT_REUSE)
             count += list_watched(options, common, &list[count]);
     }

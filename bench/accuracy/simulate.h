@@ -245,7 +245,7 @@ struct sampler {
     struct base_random random;
     struct simulation *simulation;
     struct context *contexts;         /* by node, touched as needed */
-    struct slot *slots;               /* one, or as many as were ever needed at once */
+    struct slot *slots;               /* one, or as many as were ever needed together */
     struct slot *idle;                /* of the UNLIMITED: those without a watch */
     struct tally pairs[DETECT_REUSE]; /* reuse: [0], amounts in waste */
     struct tally bins;                /* reuse: (use node, distance bin) */

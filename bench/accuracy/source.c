@@ -241,7 +241,7 @@ static void figure2(struct pattern *pattern, uint64_t step)
 }
 
 /*
- * One context whose stores fare in two ways: every other one is overwritten at once by the next but
+ * One context whose stores fare in two ways: every other one is overwritten immediately by the next but
  * one, the others are loaded 100 K accesses later.
  */
 static void late(struct pattern *pattern, uint64_t step)
@@ -351,7 +351,7 @@ static const struct pattern_type types[] = {
       {8, 8, false}},
      figure2},
     {"late",
-     "dead 1/2 in one context: the dead ones at once, the used ones late",
+     "dead 1/2 in one context: the dead ones soon, the used ones late",
      {{8, 8, true}, {8, 8, false}},
      late},
     {"library",
@@ -387,7 +387,7 @@ void source_list_patterns(FILE *out)
         fprintf(out, "    %-12s %s\n", types[i].name, types[i].what);
 }
 
-/* Of a site; 0: none is told. */
+/* Of a site; 0: none is given. */
 static uint8_t module_of(const struct pattern_type *type, size_t number)
 {
     if (type->go_on != library)

@@ -145,7 +145,7 @@ for (const verb of CHANGED)
       assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
       if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-changes-${theme}.png`) });
     }
-    if (verb !== "interference") { // a key is not told apart there, so that there may be no way
+    if (verb !== "interference") { // keys are not distinguished there, so that there may be no link
       const leads = page.locator(".left tbody tr.leads").first();
       await leads.click();
       assert.equal(await view(page), verb === "paths" ? "paths" : "pairs");

@@ -103,7 +103,7 @@ static void to_registers(const struct user_regs_struct *from, struct base_regist
     to->gs_base = from->gs_base;
 }
 
-/* Was it inserted? Then it accesses the count, or what tells where that is. */
+/* Was it inserted? Then it accesses the count, or what points to it. */
 static bool is_inserted(const struct isa_insn *insn, const struct base_registers *registers)
 {
     uint64_t address;

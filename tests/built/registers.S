@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls each stub as inserted code does, with every register filled, and compares: an exit status that tells
+ * Calls each stub as inserted code does, with every register filled, and compares: the exit status shows
  * what was changed. Without the C library, so that nothing else can have done it. Also as a program
  * that has no `environ`.
  */

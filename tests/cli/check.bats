@@ -78,7 +78,7 @@ setup()
     one_sentence "--baseline"
 }
 
-@test "a minimum below which nothing is told" {
+@test "a minimum below which nothing is listed" {
     try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+1' --minimum 100000
     try 0 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.bytes=+1' --minimum 1000000
     grep -q "by less than the minimum" out
@@ -112,7 +112,7 @@ with sqlite3.connect(sys.argv[1]) as db:
 END
 }
 
-@test "what was degraded is told again in every output" {
+@test "what was degraded is stated in every output" {
     cp bad.headroom limited.headroom
     cp good.headroom base.headroom
     degrade limited.headroom "half of it | was lost"
@@ -183,7 +183,7 @@ END
     rm -f copy rules.copy
 }
 
-@test "suppressions need reasons, take findings out, and are told when unused" {
+@test "suppressions need reasons, take findings out, and are listed when unused" {
     printf '# accepted\nmain -> fill -- both are wanted\nno_such_* -- old\n' >rules
     try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --suppressions rules --markdown s.md
     grep -q "suppressed, and not part of these figures" out

@@ -47,7 +47,7 @@ lacks()
     return 1
 }
 
-# The failure was told in one sentence that contains $1, and in nothing else.
+# The failure was reported in one sentence that contains $1, and in nothing else.
 one_sentence()
 {
     [ ! -s out ]

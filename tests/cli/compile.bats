@@ -277,7 +277,7 @@ same_sections()
         (cd m && make -s -j4 CC=$cc CFLAGS=-O2 && mkdir $cc && mv ./*.o $cc)
         (cd m && make -s -j4 CC="$HEADROOM cc -- $cc" CFLAGS=-O2 && mkdir $cc.ours && mv ./*.o $cc.ours)
         diff -r m/$cc m/$cc.ours
-        # many sources at once need no more descriptors than few
+        # many sources in one command need no more descriptors than few
         (cd m && ulimit -n 16 && "$HEADROOM" cc --paths $cc -O1 -c f*.c && rm ./*.o)
         [ "$(ls m/$cc | wc -l)" -ge 20 ]
     done
@@ -360,7 +360,7 @@ same_sections()
     one_sentence "headroom cc"
 }
 
-@test "a path that gcc cannot be told" {
+@test "a path that cannot be passed to gcc" {
     need gcc
     mkdir 'a,b'
     cp "$HEADROOM" 'a,b/headroom'

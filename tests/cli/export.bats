@@ -120,7 +120,7 @@ END
     cmp copy good.headroom
 }
 
-@test "a full disk is told, and devices stay" {
+@test "a full disk is reported, and devices stay" {
     need_profile
     for format in $FORMATS; do
         try 1 "$HEADROOM" export --to "$format" -o /dev/full good.headroom
@@ -175,7 +175,7 @@ END
     done
 }
 
-@test "standard output that is closed is told" {
+@test "standard output that is closed is reported" {
     need_profile
     for words in "export --to csv" report "report --format json"; do
         code=0

@@ -4,7 +4,7 @@
  *
  *     make_profile FILE DEPTH FINDINGS [NAME_BYTES [VERB [CHAINS]]]
  *
- * Chains of calls that deep, one unless told, whose functions' names have that many bytes. The verb
+ * Chains of calls that deep, one by default, whose functions' names have that many bytes. The verb
  * is waste or reuse. Findings name different pairs of the innermost contexts; of several chains,
  * all contexts together with the innermost one.
  */

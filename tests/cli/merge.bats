@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
-# headroom merge from outside: totals are sums, origins are told, order and groups do not matter, misuse is refused.
+# headroom merge from outside: totals are sums, origins are listed, order and groups do not matter, misuse is refused.
 
 load common
 
@@ -166,7 +166,7 @@ assert len([b for b in blocks if b["function"] == "work"]) == 1
 END
 }
 
-@test "merge: where it comes from is told, and how the first that failed ended" {
+@test "merge: its origins are listed, and how the first that failed ended" {
     try 0 "$HEADROOM" waste --exact -q -o good.headroom -- "$PROGRAM" 100
     try 3 "$HEADROOM" waste --exact -q -o bad.headroom -- "$PROGRAM" 100 3
     try 0 "$HEADROOM" merge bad.headroom good.headroom
@@ -188,7 +188,7 @@ END
     grep -q 'merged from 3 profiles' out
 }
 
-@test "merge: a recording that counts twice is told, now and in reports" {
+@test "merge: a recording that counts twice is reported, now and in reports" {
     try 0 "$HEADROOM" waste --exact -q -o one -- "$PROGRAM"
     try 0 "$HEADROOM" waste --exact -q -o two -- "$PROGRAM"
     cp one other

@@ -119,7 +119,7 @@ has()
         abs(r['what_if'][0]['ratio'] - r['what_if'][0]['curve_ratio']) < 0.005"
 }
 
-@test "this machine's caches are marked, if it tells them" {
+@test "this machine's caches are marked, if they are known" {
     needs_engine
     [ -e /sys/devices/system/cpu/cpu0/cache/index0/size ] || skip "no caches in /sys"
     try 0 "$HEADROOM" report "$BATS_FILE_TMPDIR/sweeps.headroom"

@@ -162,7 +162,7 @@ END
     try 0 "$HEADROOM" report
 }
 
-@test "a hard file-size limit that nobody may raise is told before the start" {
+@test "a hard file-size limit that nobody may raise is reported before the start" {
     code=0
     (ulimit -f 1; "$HEADROOM" waste -q -- sh -c 'echo works; exit 6') >out 2>err || code=$?
     if (ulimit -f 1; ulimit -f 2) 2>/dev/null; then

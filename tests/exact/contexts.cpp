@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calling contexts. Every case calls touch() from one place after the other, and each call of it
- * overwrites what the one before stored: so the pairs of dead stores tell, touch by touch,
+ * overwrites what the one before stored: so the pairs of dead stores show, touch by touch,
  * which calling context the engine took each to be in. The comment of a case lists them in order:
  * the functions of this program, the innermost first, up to main or to the function
  * that a thread or a coroutine begins with. read_cell stands for a store by the kernel; what comes

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which system calls may be made to fail, and how: errors that the manual allows for a call that
- * was made correctly, of those that come from outside, want of something, permission, interruption.
+ * was made correctly, of those that come from outside: shortage, permission, interruption.
  * Calls that are not here cannot fail in that sense (close, rt_sigaction with valid arguments,
  * getpid), or nothing can be done about it.
  */

@@ -140,7 +140,7 @@ static int install_filter(void)
                         &program);
 }
 
-/* The child tells the number of its listener through memory: any write could be filtered. */
+/* The child passes the number of its listener through memory: any write could be filtered. */
 static pid_t start(char **command, int *listener)
 {
     volatile int *number =

@@ -3,12 +3,6 @@
  * Fuzzer (libFuzzer) of everything that reads program files: arbitrary bytes
  * must give a status or an answer, and every table that compiles must pass the
  * reader's thorough check.
- *
- *   clang-14 -g -O1 -fsanitize=fuzzer,address,undefined -D_GNU_SOURCE -Isrc/common -Isrc/code \
- *       tests/fuzz/binary_fuzz.c src/code/{binary,unwind}/[a-z]*.c src/common/base/[a-z]*.c \
- *       -ldw -lelf -liberty -ldl -o /tmp/binary_fuzz
- *   mkdir /tmp/corpus && cp small-elf-files /tmp/corpus
- *   /tmp/binary_fuzz -max_len=65536 /tmp/corpus
  */
 #include "binary/binary.h"
 #include "unwind/unwind.h"

@@ -2,9 +2,6 @@
 /*
  * Fuzzes the folding of symbols: a byte is a symbol, or the end of the list. Aborts if what fold
  * keeps does not agree with itself afterwards.
- *
- * clang -fsanitize=fuzzer,address,undefined -Isrc/common -Isrc/target -Isrc/engine tests/fuzz/fold_fuzz.c src/target/fold/fold.c
- * src/target/fold/read.c src/common/base/base.c
  */
 #include "fold/fold.h"
 

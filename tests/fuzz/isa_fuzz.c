@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Fuzzes isa and forecast: registers from the input, then code and data that repeat through all
    readable addresses. */
-#include <Zydis/Zydis.h>
-#include <stdlib.h>
-#include <string.h>
 #include "forecast/forecast.h"
+
+#include "require.h"
+
+#include <Zydis/Zydis.h>
+#include <string.h>
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -23,12 +25,6 @@ static bool read_input(void *context, uint64_t address, void *out, size_t bytes)
     for (size_t i = 0; i < bytes; i++)
         ((uint8_t *)out)[i] = input->bytes[(address + i) % input->count];
     return true;
-}
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
 }
 
 static void decode_everywhere(const struct input *input)

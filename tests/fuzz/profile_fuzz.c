@@ -2,7 +2,7 @@
 /*
  * Fuzzes the reader of profile files and all that is made of profiles. The input is either a whole
  * file or a list of overwrites of a sound one, a recording's or a merged one, so that the fuzzer
- * gets past the header at once.
+ * gets past the header.
  * What is read must hold profile_check's promises, and with them reports, exports, pages,
  * differences, limits and merging must do.
  */

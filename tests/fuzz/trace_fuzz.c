@@ -4,11 +4,9 @@
  * or as payloads of frames with right headers and checksums, which no fuzzer guesses. Aborts if an
  * event breaks what trace.h promises, or if a trace that was read does not come back after writing
  * it.
- *
- * clang -fsanitize=fuzzer,address,undefined -Isrc/common -Isrc/target -Isrc/engine tests/fuzz/trace_fuzz.c src/common/wire/trace.c
- * src/common/wire/trace_read.c src/common/base/base.c
  */
 #include "wire/trace.h"
+#include "require.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,12 +20,6 @@ struct stream {
     uint8_t bytes[STREAM_MAX];
     size_t count, at;
 };
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 static bool sink(void *context, const void *bytes, size_t count)
 {

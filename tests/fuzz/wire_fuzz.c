@@ -4,23 +4,15 @@
  * raw log. The input is used three ways: as a record, as frames of a log, and as a list
  * of overwrites of a region. Aborts if a record or frame that passed its check is not what the
  * check promises.
- *
- * clang -fsanitize=fuzzer,address,undefined -Isrc/common -Isrc/target -Isrc/engine tests/fuzz/wire_fuzz.c src/common/wire/wire.c
- * src/common/base/base.c
  */
 #include "wire/wire.h"
+#include "require.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
 
 /* Text members as import will read them; the sanitizer sees reads past the end. */
 static size_t read_text(const struct wire_record *record)

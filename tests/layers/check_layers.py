@@ -90,14 +90,13 @@ def includes(path):
             yield number, directive.group(1).strip()
 
 
+def is_of(header, library):
+    return any(fnmatch.fnmatchcase(name, library) for name in (header.split("/")[0], pathlib.PurePath(header).stem))
+
+
 def library_of(header, rooms):
     """The declared library a header belongs to, by its directory or its name."""
-    names = {header.split("/")[0], pathlib.PurePath(header).stem}
-    for room in rooms.values():
-        for library in room.libraries:
-            if any(fnmatch.fnmatchcase(name, library) for name in names):
-                return library
-    return None
+    return next((library for room in rooms.values() for library in room.libraries if is_of(header, library)), None)
 
 
 def check_system(room, header, rooms):
@@ -130,6 +129,22 @@ def check_project(room, path, header, rooms, src):
     return None
 
 
+def check_unused(rooms, included):
+    """What layers.txt permits and nothing needs. `included` has what the files of each room include, as it is in "" or <>."""
+    problems = []
+    for room in rooms.values():
+        own = included[room.name]
+        others = set().union(*(headers for name, headers in included.items() if name != room.name))
+        problems += [f"{room.name} may include {other}, and does not" for other in room.may
+                     if not any(header.startswith(other + "/") for header in own)]
+        problems += [f"{room.name} has lib:{library}, and includes nothing of it" for library in sorted(room.libraries)
+                     if not any(is_of(header, library) for header in own)]
+        problems += [f"{room.name} is allowed <{header}>, and does not include it" for header in sorted(room.libc - own)]
+        problems += [f"{room.name} has public:{file}, and no other room includes it" for file in sorted(room.public - {room.name + ".h"})
+                     if f"{room.name}/{file}" not in others]
+    return ["layers.txt: " + problem for problem in problems]
+
+
 def check_tree(src):
     problems = []
     rooms = parse((src / "layers.txt").read_text(), problems)
@@ -140,6 +155,7 @@ def check_tree(src):
     problems += [f"{name}: folder is not listed in layers.txt" for name in sorted(folders - listed)]
     problems += [f"{name}: listed in layers.txt, but no folder" for name in sorted(listed - folders)]
     problems += [f"{p.relative_to(src)}: code outside of any room" for p in [*src.glob("*.[chS]"), *src.glob("*/*.[chS]")]]
+    included = {name: set() for name in rooms}
     for path in sorted(src.glob("*/*/**/*.[chS]")):
         wing, name = path.relative_to(src).parts[:2]
         room = rooms.get(name)
@@ -148,6 +164,7 @@ def check_tree(src):
         for number, what in includes(path):
             quoted = re.match(r'"([^"]+)"', what)
             angled = re.match(r"<([^>]+)>", what)
+            included[name].update(match.group(1) for match in (quoted, angled) if match)
             if quoted:
                 problem = check_project(room, path, quoted.group(1), rooms, src)
             elif angled:
@@ -156,7 +173,7 @@ def check_tree(src):
                 problem = f"cannot tell what is included: {what}"
             if problem:
                 problems.append(f"{path.relative_to(src)}:{number}: {problem}")
-    return problems
+    return problems + check_unused(rooms, included)
 
 
 # ---- planted faults ---------------------------------------------------------------------
@@ -170,12 +187,13 @@ SOUND = {
     "low/mid/mid.h": '#include "base/base.h"\n',
     "low/mid/inner.h": "#include <stddef.h>\n",
     "low/mid/mid.c": '#include "mid/mid.h"\n#include "mid/inner.h"\n#include <Fancy/Fancy.h>\n',
-    "low/agent/agent.c": '#include "mid/mid.h"\n#include <dlfcn.h>\n',
+    "low/agent/agent.c": '#include "base/base.h"\n#include "mid/mid.h"\n#include <dlfcn.h>\n',
     "high/host/host.h": "#include <stdio.h>\n",
     "high/host/extra.h": "#include <stdio.h>\n",
     "high/host/host.c": '#include "base/base.h"\n#include <sqlite3.h>\n'
                    '/* #include "mid/mid.h" */ // #include <Fancy/Fancy.h>\n',
-    "high/top/top.c": '#include "host/host.h"\n#include "host/extra.h"\n#include <sys/wait.h>\n',
+    "high/top/top.c": '#include "base/base.h"\n#include "host/host.h"\n#include "host/extra.h"\n#include "mid/mid.h"\n'
+                      '#include <sys/wait.h>\n',
 }
 
 # name, file, what is appended to it (or, for layers.txt, what replaces it), expected complaint
@@ -219,6 +237,14 @@ FAULTS = [
     ("a room without a wing", "layers.txt", SOUND["layers.txt"].replace("wing low\n", ""), "base belongs to no wing"),
     ("a wing that uses a later one", "layers.txt", SOUND["layers.txt"].replace("mid F lib:Fancy : base", "mid F lib:Fancy : base host"),
      "mid may include host, not listed above"),
+    ("a room that is not included", "layers.txt", SOUND["layers.txt"].replace("top entry : base host", "late : base\ntop entry : base late host"),
+     "top may include late, and does not"),
+    ("a library that is not included", "layers.txt", SOUND["layers.txt"].replace("lib:Fancy", "lib:Fancy lib:plain"),
+     "mid has lib:plain, and includes nothing"),
+    ("an allowance without use", "layers.txt", SOUND["layers.txt"].replace("dlfcn.h", "dlfcn.h time.h"),
+     "agent is allowed <time.h>, and does not"),
+    ("a public header for nobody", "layers.txt", SOUND["layers.txt"].replace("mid F lib", "mid F public:inner.h lib"),
+     "mid has public:inner.h, and no other room"),
 ]
 
 

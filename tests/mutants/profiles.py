@@ -48,7 +48,7 @@ def some(random, database):
 
 
 def key_of(database, table):
-    """What tells rows apart: the primary key's columns."""
+    """What distinguishes rows: the primary key's columns."""
     return [row[1] for row in database.execute(f'PRAGMA table_info("{table}")') if row[5]]
 
 

@@ -291,7 +291,7 @@ struct bounds {
     unsigned long memory_bytes, output_bytes, cpu_s, wall_s;
 };
 
-/* Beyond the soft one there is a signal that tells which it was. */
+/* Beyond the soft one there is a signal that shows which it was. */
 static void limit(int resource, rlim_t most)
 {
     struct rlimit limits = {most, resource == RLIMIT_CPU ? most + 5 : most};

@@ -99,7 +99,7 @@ def settled_environment(home):
 
 
 def wait_until(pid, deadline_s, outputs):
-    """(wait status, rusage), or None at the deadline or when it writes without end. A pidfd tells of the end at once."""
+    """(wait status, rusage), or None at the deadline or when it writes without end. A pidfd reports the end immediately."""
     handle = os.pidfd_open(pid)
     try:
         poll = select.poll()

@@ -564,7 +564,7 @@ static const char c_source[] =
     "  case 4: s %= 5; break; case 5: s += s / 3; break; default: die(s); } break; case 7: "
     "use(&s); break; } }\n";
 
-/* A call that others are not told does not return: the stack is elsewhere behind it, says the
+/* A call that, unknown to others, does not return: the stack is elsewhere behind it, says the
  * unwind table. */
 static void calls_that_do_not_return(void **state)
 {
@@ -1112,7 +1112,7 @@ static void read_labels(struct library *library, uint32_t statements)
 }
 
 /* What the two see differently on purpose: jumps to the function's own entry are tail calls to asm;
-   flow is not told which calls return, of landing pads or of what is taken the address of. */
+   flow does not know which calls return, of landing pads or of what is taken the address of. */
 static bool is_comparable(const struct taken *taken, const struct asm_function *function)
 {
     if (function->problem != ASM_FINE || function->cold_first != ASM_NONE ||

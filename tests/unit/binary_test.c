@@ -978,7 +978,7 @@ static void compare_saved(Dwarf_Frame *frame, const struct unwind_row *row, int 
     assert_int_equal(dwarf_frame_register(frame, columns[saved], memory, &ops, &count), 0);
     if (count == 0) {
         /* ops is NULL for the same value; else undefined or never mentioned, which the ABI
-           makes the same value: libdw does not tell them apart. */
+           makes the same value: libdw does not distinguish them. */
         if (!ops)
             assert_int_equal(UNWIND_PLACE_RULE(place), UNWIND_SAME);
         else

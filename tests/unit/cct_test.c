@@ -38,7 +38,7 @@ static void same_context_same_node(void **state)
     assert_true(made);
     assert_int_equal(cct_enter(&cct, main_node, 1, 0x2000, &made), child);
     assert_false(made);
-    /* Each part of the key tells contexts apart. */
+    /* Each part of the key distinguishes contexts. */
     assert_int_not_equal(cct_enter(&cct, main_node, 2, 0x2000, &made), child);
     assert_true(made);
     assert_int_not_equal(cct_enter(&cct, main_node, 1, 0x2001, &made), child);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two profiles set against each other: what is matched with what, whether luck is told from change
+ * Two profiles set against each other: what is matched with what, whether chance is distinguished from change
  * (a simulation of recordings of one program, and of a program that changed), limits, suppressions;
  * and hostile names in everything that is printed.
  */
@@ -241,7 +241,7 @@ struct simulation {
     double moved[2];   /* before, after: part of all samples that goes there instead      */
     bool equal;        /* squares as if all samples weighed the same                      */
     unsigned burst;    /* so many samples in a row are of one place                       */
-    double dispersion; /* that is told                                                    */
+    double dispersion; /* that is given                                                   */
 };
 
 /* Only one half of the samples is waste. */

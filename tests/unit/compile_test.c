@@ -116,7 +116,7 @@ static void test_scan_notes(void **state)
     assert_false(scanned("-static a.c").shared);
     assert_true(scanned("-wrapper valgrind,-q a.c").wrapped);
     assert_false(scanned("-o -wrapper a.c").wrapped);
-    assert_true(scanned("a.c -o").untouched == false); /* a value is missing: gcc will tell */
+    assert_true(scanned("a.c -o").untouched == false); /* a value is missing: gcc reports it */
 }
 
 static void split(const char *text, const char *const *expected)

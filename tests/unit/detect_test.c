@@ -471,7 +471,7 @@ static void chances_are_those_of_the_reservoir(void **state)
     }
 }
 
-/* In one context half of the stores are dead at once, half are loaded much later. Waste share by
+/* In one context half of the stores are dead immediately, half are loaded much later. Waste share by
    attribution and by inverse chances. */
 static void two_fates(unsigned registers, double *by_attribution, double *by_chance)
 {
@@ -1206,7 +1206,7 @@ static void settled_by_hand(void **state)
     assert_near(all.waiting[4], 7.5); /* one, and half of the one that is lost there */
     assert_near(all.trapped[4], 5);
 
-    /* Of 40 samples its three watches, against one, say that two thirds trap at once, and all
+    /* Of 40 samples its three watches, against one, say that two thirds trap immediately, and all
        watches that half do: 20 and 5. Of the other 15 two thirds trap at age 4, but only the
        fourth has seen it: its own half a watch knows of no trap, against one. */
     double amounts[3], assumed[ESTIMATE_AGES];
@@ -1321,7 +1321,7 @@ static struct lives *lives_new(unsigned registers, enum detect_policy policy, ui
     return lives;
 }
 
-/* A sample traps at once or, with the chance of its context's parity, 100 to 200 samples later. */
+/* A sample traps immediately or, with the chance of its context's parity, 100 to 200 samples later. */
 static struct lives *live(unsigned registers, const unsigned *late_percent)
 {
     struct lives *lives = lives_new(registers, DETECT_RESERVOIR, registers);
@@ -1376,7 +1376,7 @@ static void attribute_lives(const struct lives *lives, bool odd, double sums[2])
 }
 
 /* Half of the samples are late. With few late traps a context, attribution gives theirs to what
-   traps at once. */
+   traps immediately. */
 static void lost_watches_tell_what_is_late(void **state)
 {
     for (unsigned registers = 1; registers <= 4; registers += 3) {
@@ -1408,7 +1408,7 @@ static void lost_watches_speak_for_their_contexts(void **state)
 
 enum { NEVER = 1 << 30 };
 
-/* Traps of 200 samples that trap at once, after 2000 that never do. Mean of many runs. */
+/* Traps of 200 samples that trap immediately, after 2000 that never do. Mean of many runs. */
 static double traps_after_silence(unsigned registers, enum detect_policy policy)
 {
     enum { RUNS = 200 };

@@ -22,7 +22,7 @@ struct supply {
     int64_t mapped;  /* bytes now */
     uint64_t maps;   /* asked for so far */
     uint64_t refuse; /* from this one on; 0: never */
-    uint64_t most;   /* bytes of tables ever held at once, reservations aside */
+    uint64_t most;   /* bytes of tables ever held together, reservations aside */
     int64_t tables;
 };
 

@@ -474,7 +474,7 @@ static void noise(struct pair *pair, uint32_t alphabet)
         add_both(pair, any(pair, alphabet));
 }
 
-/* Loops that differ in their counts, some beyond what is told apart. */
+/* Loops that differ in their counts, some beyond what is distinguished. */
 static void counted(struct pair *pair, uint32_t alphabet)
 {
     uint32_t bound = 2 + any(pair, 40);

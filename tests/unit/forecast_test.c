@@ -17,7 +17,7 @@
 #include "forecast/forecast.h"
 #include "stepped.h"
 
-/* ---- what is foreseen ------------------------------------------------------------------------ */
+/* ---- what is predicted ----------------------------------------------------------------------- */
 
 enum { TRACE_MAX = 900, MATCHES_MAX = 1 << 17, FORECASTS = 16, STACK_WORDS = 24 };
 
@@ -113,7 +113,7 @@ static void note_accesses(struct truth *truth, const struct isa_insn *insn,
     }
 }
 
-/* The thread is about to execute an instruction: is that how it was foreseen? Of repeated string
+/* The thread is about to execute an instruction: is that how it was predicted? Of repeated string
    instructions the hit may be any iteration. */
 static void check_then(pid_t child, const struct base_registers *now, bool repeated,
                        unsigned instruction, struct prediction *predictions)
@@ -376,8 +376,8 @@ static void planted_faults_are_seen(void **state)
 /* ---- against debug registers ----------------------------------------------------------------- */
 
 /*
- * The truth above relies on isa, as forecasts do. The processor tells in its own way where a
- * word is touched next: right behind the instruction that was foreseen.
+ * The truth above relies on isa, as forecasts do. The processor reports in its own way where a
+ * word is touched next: right behind the instruction that was predicted.
  */
 static bool strikes_where_foreseen(pid_t child, const struct isa_insn *insn)
 {
@@ -399,7 +399,7 @@ static bool strikes_where_foreseen(pid_t child, const struct isa_insn *insn)
 /* How often conditional accesses, which forecasts pass over, may come first. */
 enum { WATCHES = 300, UNFORESEEN_MAX = WATCHES / 50 };
 
-/* 1: struck where foreseen, 0: elsewhere, -1: nothing was foreseen. */
+/* 1: struck where predicted, 0: elsewhere, -1: nothing was predicted. */
 static int one_watch(pid_t child, struct forecast *forecast, struct base_random *random,
                      uint64_t shift)
 {
@@ -477,7 +477,7 @@ static void watchpoints_strike_where_foreseen(void **state)
     }
     assert_true(run_watches(&foreseen, 0) <= UNFORESEEN_MAX);
     assert_true(foreseen > WATCHES / 4);
-    /* A word beside the one foreseen must be told apart. */
+    /* A word beside the one predicted must be distinguished. */
     assert_true(run_watches(&foreseen, 8) > UNFORESEEN_MAX);
 }
 
@@ -800,7 +800,7 @@ static void instructions_compute_what_the_processor_does(void **state)
 /* ---- known answers --------------------------------------------------------------------------- */
 
 /*
- * Code that is not run, only foreseen; `7:` stands before the instruction that is to be hit, or to
+ * Code that is not run, only predicted; `7:` stands before the instruction that is to be hit, or to
  * be blocked at. At its start rdi points to 4096 bytes aligned to 64 (LOW), rsi behind them to as
  * many (HIGH), rsp to the end of a stack; rax is 5, rcx 3, rdx 64, and memory is 0.
  */
@@ -1195,7 +1195,7 @@ static void state_at_a_string_hit(void **state)
 
 /* ---- programs that count their accesses ---------------------------------------------------- */
 
-/* LOW: the program's data; HIGH: its count; counted_word: tells where that is. */
+/* LOW: the program's data; HIGH: its count; counted_word: points to it. */
 __asm__(".pushsection .rodata\n"
         "counted: addq $3,8(%rsi); mov (%rdi),%eax; mov %eax,8(%rdi); mov counted_word(%rip),%r8; "
         "incl (%rsi)\n"
@@ -1256,7 +1256,7 @@ static void what_libraries_access_is_passed_over(void **state)
     assert_int_equal(out.accesses_passed, 2); /* the load and the call's store */
     assert_int_equal(asked, 5); /* at the start, the call, the callee's start, its return, behind */
     free(scene);
-    scene = set_scene(counted_blocked); /* where it is not foreseen, behind the call */
+    scene = set_scene(counted_blocked); /* where it is not predicted, behind the call */
     assert_int_equal(forecast_run(&scene->forecast, &goal, &out), FORECAST_BLOCKED);
     assert_int_equal(out.resume, (uint64_t)(uintptr_t)counted_behind);
     assert_int_equal(out.matching_passed, 2);

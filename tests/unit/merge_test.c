@@ -561,7 +561,7 @@ static void single_rows_become_one(void **state)
     profile_free(sum);
 }
 
-/* ---- files and what is told of them ------------------------------------------------------------
+/* ---- files and reports on them ----------------------------------------------------------------
  */
 
 static void origins_are_kept_in_files(void **state)

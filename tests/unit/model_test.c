@@ -77,7 +77,7 @@ static double three_classes(uint32_t i)
 
 /*
  * 1 and more deviations: that is a bias that shows. Of locations that have a tenth of all accesses
- * (zipf) the histogram does not tell which distances are theirs, and of 64 locations the number
+ * (zipf) the histogram does not show which distances are theirs, and of 64 locations the number
  * met is not normally distributed (src/host/mrc/mrc.c).
  */
 static struct source sources[] = {

@@ -152,7 +152,7 @@ static bool traps_come(void)
     struct os_watch watch = {0};
     volatile unsigned char *byte = bytes_to_watch();
     if (os_watch_arm(&watch, OS_WATCH_STORES, (uint64_t)byte, 0, false) < 0)
-        return true; /* told by what comes next */
+        return true; /* what comes next shows it */
     *byte = 1;
     os_watch_disarm(&watch);
     bool came = traps > 0;

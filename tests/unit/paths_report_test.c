@@ -256,7 +256,7 @@ static void metrics_are_chosen(void **state)
     struct paths_figures figures;
     assert_true(paths_figures(profile, &options, &figures));
     assert_true(figures.metric == REPORT_INSTRUCTIONS && !figures.density);
-    /* Without density what is hot is not told apart. */
+    /* Without density what is hot is not divided. */
     assert_int_equal(figures.sums[PATHS_HOT_DENSE].paths, 4);
     assert_int_equal(figures.ranked[0], 2);
     paths_figures_free(&figures);

@@ -793,7 +793,7 @@ static void add_bin(struct profile *profile, uint32_t process, uint32_t which, u
 }
 
 /* Two processes go round and round over 4000 lines, with three touches of each; one pair of places
-   touches a line again at once, the other a round later. */
+   touches a line again immediately, the other a round later. */
 static struct profile *reuse_profile(bool stack)
 {
     struct profile *profile = exact_profile();
@@ -1351,7 +1351,7 @@ static void simulated_caches_stand_beside_the_curve(void **state)
 }
 
 /* One process whose accesses were not counted. A third of the reuses come 10 µs later, the others
-   at once. */
+   immediately. */
 static struct profile *live_profile(void)
 {
     struct profile *profile = new_profile();
@@ -1455,7 +1455,7 @@ static void estimates_have_bands(void **state)
     assert_non_null(strstr(TEXT(root, "reuse.pace.calibration"), "from 25 programs"));
     assert_int_equal(json_array_size(at(root, "reuse.elapsed_ns")), 1);
     assert_int_equal(NUMBER(root, "reuse.elapsed_ns.0.lo"), 9216);
-    /* Of all reuses: those that were foreseen have no time. */
+    /* Of all reuses: those that were predicted have no time. */
     assert_float_equal(NUMBER(root, "reuse.elapsed_ns.0.share"), 1.0 / 3, 1e-8);
     json_t *ratios = at(root, "reuse.miss_ratio");
     double narrowest = 1, widest = 0;

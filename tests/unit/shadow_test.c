@@ -206,7 +206,7 @@ static void random_float(struct maker *maker, uint8_t *at, uint32_t bytes)
         memcpy(at, &wide, X87);
 }
 
-/* Mostly what is there, or nearly: equal and almost equal values are what is to be told apart. */
+/* Mostly what is there, or nearly: equal and almost equal values are what is to be distinguished. */
 static void change_memory(struct maker *maker, uint32_t byte, uint32_t bytes, uint8_t element)
 {
     uint8_t *at = &maker->memory[byte];
@@ -249,7 +249,7 @@ static void make_access(struct maker *maker, uint32_t id, uint32_t byte, uint32_
     memcpy(event->value, &maker->memory[byte], bytes);
 }
 
-/* A read-modify-write instruction: a load and a store at once, of one element. */
+/* A read-modify-write instruction: a load and a store in one, of one element. */
 static void make_modify(struct maker *maker, uint32_t byte, uint32_t bytes, uint32_t load)
 {
     struct trace *trace = maker->trace;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What changed since another profile: the figures of both, and the findings that changed, as
-// `headroom diff` tells them.
+// `headroom diff` identifies them.
 import { contextList, KINDS as PAIRS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { amount, bytes, count, functionName, percent, place, several, time } from "./format.js";
@@ -68,7 +68,7 @@ const shares = (change, changes) => `${percent(change.share[0])} → ${percent(c
 
 const keyOf = (kind, left, right) => JSON.stringify([kind, left, right]);
 
-// Two that read the same cannot be told apart by what the page knows: then there is no way there.
+// What the page knows does not distinguish two that read the same: then there is no link.
 function add(known, key, target) {
   known.set(key, known.has(key) ? null : target);
 }

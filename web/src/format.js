@@ -54,7 +54,7 @@ function closing(name, at) {
   return -1;
 }
 
-// A long C++ or Rust name without what is between its angle brackets: what tells functions apart is mostly behind it.
+// A long C++ or Rust name without what is between its angle brackets: what distinguishes functions is mostly behind it.
 export function shortName(name) {
   if (name.length <= LONG) return name;
   let short = "", at = 0;

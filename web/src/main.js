@@ -109,7 +109,7 @@ class App {
     this.render();
   }
 
-  // What was degraded is told in the summary; every other view points there.
+  // What was degraded is listed in the summary; every other view points there.
   limits() {
     const degraded = Array.from(this.summary.querySelectorAll(".degraded li"), (item) => item.textContent);
     return degraded.length ? h("button", { class: "limits", title: degraded.join("\n"), onclick: () => this.go("summary") }, `⚠ ${several(degraded.length, "limit")}`) : null;
@@ -229,7 +229,7 @@ async function start() {
     performance.mark("interactive");
     const idle = window.requestIdleCallback ?? ((work) => setTimeout(work));
     idle(async () => {
-      for (const id of ["data", "tree"]) await app.need(id).catch(() => {}); // the views made of it tell
+      for (const id of ["data", "tree"]) await app.need(id).catch(() => {}); // the views made of it report it
       document.body.classList.add("whole");
     }, { timeout: 500 });
   } catch (error) {
