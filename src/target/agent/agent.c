@@ -297,8 +297,8 @@ static int64_t static_storage(const void *place)
 
 /*
  * libc has an rseq(2) area in each thread's control block; programs that want their own (tcmalloc)
- * go by a thread-local variable of that name. A program built to count its accesses
- * has a function that tells where the calling thread's counter is. What this thread has at
+ * go by a thread-local variable of that name. A program that counts its accesses itself
+ * exports a function that returns the address of the calling thread's counter. What this thread has at
  * such a distance from its control block all threads have: these are variables of what was loaded
  * at start.
  */
@@ -428,8 +428,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (!mapped)
         return;
     exec_counted(-1);
-    bool blocks = agent.region->config.spans != 0;
-    if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
+    bool spans = agent.region->config.spans != 0;
+    if (is_go_program() || being_traced() || (!spans && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
         agent.region = NULL;
         return;
@@ -438,7 +438,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
     find_static_storage();
-    if (blocks)
+    if (spans)
         agent.counted = AGENT_NOWHERE;
     else
         choose_source();
@@ -450,7 +450,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
-    if (blocks) {
+    if (spans) {
         modules_wait(); /* while a call is timed is not the time to wait */
         spans_start();
     }
