@@ -4,11 +4,12 @@
  * sections, functions with their split-off parts, control flow, liveness of registers and flags, the
  * stack pointer's place; edits; printing.
  *
- * Structure comes from the text, meaning from the bytes: the caller assembles the text that asm_print_labelled gives and
+ * The text gives the structure, the bytes the meaning: the caller assembles what asm_print_labelled prints and
  * hands over the object; every instruction is then decoded by isa. What was not edited prints as it
  * was read, byte for byte.
  *
- * Host side, pure but for memory. Text is hostile input: anything parses, into functions with a `problem` if
+ * Host side, pure but for memory; one thread at a time for a file. The text stays the caller's, all else is the file's
+ * until asm_free. Statements, blocks, edges and the like are indices into its arrays. Text is hostile input: anything parses, into functions with a `problem` if
  * need be.
  */
 #ifndef HEADROOM_ASM_H
@@ -222,7 +223,7 @@ struct asm_stack {
 };
 
 /* Joins must agree, else unknown. Landing pads and blocks that only exceptions reach have what the calls that lead
-   there have: rsp by .cfi or, with rbp known, by it. */
+   there have: rsp by .cfi or, with rbp known, by it. BASE_NO_MEMORY. Free with free(). */
 enum base_status asm_stack_depths(const struct asm_file *file, uint32_t function,
                                   struct asm_stack **stack);
 

@@ -75,7 +75,7 @@ typedef bool util_equal(const void *items, uint32_t item, const void *key);
 /*
  * *item: the number of the item with that key; if there is none, `next`, which then is in the
  * index: the caller appends that item before the next search. *found: was there one? next: in no
- * item of the index, below UTIL_NONE. hash: of the key; any of its 64 bits may distinguish keys
+ * item of the index, below UTIL_NONE. hash: of the key; keys may differ in any of its 64 bits
  * (base_mix64, base_hash_bytes). False: no memory.
  *
  * Memory for the item is best made before, so that nothing can fail once its number is entered.

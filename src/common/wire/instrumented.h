@@ -162,11 +162,11 @@ struct instrumented_record {
  * = before + the sum of left. At calls, at function entries, behind calls and returns, and where loops go round, that is
  * exact; in between it may run ahead. Each addition goes to one of a few lanes, so that those that follow one another need
  * not wait for each other: through one word in memory each takes some five cycles. When a lane is no longer negative,
- * inserted code lets the agent know by a SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
+ * inserted code notifies the agent by a SIGTRAP to the thread (SI_QUEUE, value `agent`), unless agent is 0.
  */
 enum { INSTRUMENTED_LANES = 4 };
 struct instrumented_accesses {
-    /* < 0: so many more are counted there until the agent is told */
+    /* < 0: so many more are counted there until the agent is signalled */
     int64_t left[INSTRUMENTED_LANES];
     int64_t before;
     uint64_t agent;

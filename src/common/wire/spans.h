@@ -4,7 +4,7 @@
  * how, and what their executions took. A sparse memfd beside the region of wire.h; wire_config.spans has its descriptor.
  * What is in it when a process dies is complete, however it dies.
  *
- * A *span* is a function (or a marked part of one, or a sequence of such) executed by a thread, told apart by the value of
+ * A *span* is a function (or a marked part of one, or a sequence of such) executed by a thread, distinguished by the value of
  * its key argument and by what it called (its *shape*). Of each span there is a count, a sum, a minimum and a histogram of
  * durations, never a trace (ispot §2: SCI needs no more).
  *
@@ -42,7 +42,7 @@ enum {
 
 /* ---- functions ------------------------------------------------------------------------------- */
 
-/* What kind of function it is, as far as its name tells: evidence for the cause. */
+/* What kind of function it is, as far as its name shows: evidence for the cause. */
 enum spans_class {
     SPANS_CODE, /* of the program, or unknown */
     SPANS_LOCK, /* takes a lock */
@@ -175,7 +175,7 @@ struct spans_process {
 /* ---- spans ------------------------------------------------------------------------------------ */
 
 enum spans_flags {
-    /* of its function all that has no span of its own: key and shape are not told apart */
+    /* of its function all that has no span of its own: key and shape are not distinguished */
     SPANS_REST = 1,
     /* sibling executions one after the other: `children` says which, function is 0 */
     SPANS_SEQUENCE = 2,
@@ -247,7 +247,7 @@ struct spans_thread {
     uint64_t events;         /* executions recorded, counted by the hundreds */
     uint64_t cost_ticks;     /* estimated, of recording them */
     uint64_t skipped;        /* executions let pass: sampling */
-    uint64_t unhooked;       /* executions not recorded for want of a slot or of a span */
+    uint64_t unhooked;       /* executions not recorded for lack of a slot or of a span */
     uint64_t nested_signals; /* the same, in signal handlers that interrupted the recording */
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, whole thread, as far as looked at */
     uint64_t switches_lost; /* context switches that were overwritten before they were read */

@@ -349,7 +349,7 @@ static inline bool may_define_module(const struct predictor *predictor,
 
 /* ---- numbers ----------------------------------------------------------------------------------- */
 
-/* One to nine bytes, little-endian; the zeros below the lowest set bit of the first tell how many follow. */
+/* One to nine bytes, little-endian; as many follow the first as it has zeros below its lowest set bit. */
 static inline uint8_t *put_number(uint8_t *at, uint64_t number)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(number | 1);

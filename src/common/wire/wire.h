@@ -14,7 +14,11 @@
  * Everything in the region may have been scribbled over by a broken program:
  * the host side trusts no index, length or string before wire_* checked it.
  *
- * Freestanding, lock-free, signal-safe (agent side); host byte order.
+ * Members end in their unit; addresses are those of the observed process; host byte order. The
+ * memory of a region belongs to whoever mapped it; nothing here allocates or frees. All functions are
+ * freestanding, lock-free and async-signal-safe. Any number of processes and threads may call those
+ * of the agent side at a time, each with a writer of its own; those of headroom's side are for one
+ * thread.
  */
 #ifndef HEADROOM_WIRE_H
 #define HEADROOM_WIRE_H
@@ -36,7 +40,7 @@ enum {
     WIRE_NONE = 0xffffffff,
 };
 
-/* The environment variable that tells the agent where the region is:
+/* The environment variable by which the agent finds the region:
    "VERSION:PID:FD" (headroom's pid and descriptor, opened as /proc/PID/fd/FD). */
 #define WIRE_ENVIRONMENT "HEADROOM_REGION"
 
@@ -93,7 +97,7 @@ enum wire_drop {
 extern const char *const wire_drop_names[WIRE_DROPS];     /* "kernel", "no_access", ... */
 extern const char *const wire_drop_sentences[WIRE_DROPS]; /* for people */
 
-/* What the agent could not do; bits of wire_process_slot/wire thread `degraded`. */
+/* What the agent could not do; bits of wire_region.degraded. */
 enum wire_degraded {
     WIRE_DEGRADED_SECCOMP = 1 << 0,        /* the program restricted its system calls: stopped */
     WIRE_DEGRADED_SMALL_ALTSTACK = 1 << 1, /* alternate stack too small: thread not observed */
@@ -109,9 +113,8 @@ enum wire_degraded {
     WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen */
 };
 
-/* Counters of one thread, written only by it (relaxed atomics), read by headroom.
-   Invariant when the thread is not inside a sample:
-   attempted == stored + sum(dropped). */
+/* Counters of one thread, written only by it, in handlers; read by headroom, while the thread lives without
+   synchronisation. Invariant when the thread is not inside a sample: attempted == stored + sum(dropped). */
 struct wire_counters {
     uint64_t attempted;
     uint64_t stored;
@@ -124,7 +127,7 @@ struct wire_counters {
     uint64_t broken_stacks;   /* contexts that do not reach the outermost frame */
     uint64_t handler_ns;      /* time spent in the agent's handlers */
     uint64_t hops;            /* execution breakpoints used to look further ahead */
-    uint64_t degraded;        /* enum wire_degraded */
+    uint64_t degraded;        /* 0: nothing is said of single threads, see wire_region */
 };
 
 enum wire_slot_state { WIRE_SLOT_FREE, WIRE_SLOT_LIVE, WIRE_SLOT_ENDED };
@@ -459,7 +462,7 @@ struct wire_path_vertex {
     struct wire_record record;
     uint32_t vertex, parent; /* ids are per process; parent 0 is the root */
     uint32_t module;
-    uint32_t has_site; /* 1: call sites are told apart */
+    uint32_t has_site; /* 1: call sites are distinguished */
     uint64_t entry;    /* of the function: ELF virtual address */
     uint64_t site;     /* return address of the call, likewise, in site_module */
     uint32_t site_module;
@@ -491,7 +494,7 @@ enum wire_path_kind {
 
 struct wire_path_totals {
     struct wire_record record;
-    uint32_t contexts, sites; /* 1: told apart */
+    uint32_t contexts, sites; /* 1: distinguished */
     uint64_t cache_bytes;     /* the simulated cache; 0: none */
     uint32_t cache_ways, line_bytes;
     uint64_t misses; /* all of the program */
@@ -519,15 +522,18 @@ struct wire_writer {
     uint32_t process, thread, pid;
 };
 
-/* Fills in the checksum and commits; opens chunks as needed. False: no free chunk. */
+/* Copies the record, which gets its checksum, and commits it; opens chunks as needed. False: no free
+   chunk, nothing was written. */
 bool wire_write(struct wire_writer *writer, struct wire_record *record);
 
-/* Room for `bytes` more, closing and opening chunks now: a group that must not be torn. */
+/* Room for `bytes` more in one chunk, closing and opening chunks now: a group that must not be torn.
+   False: no free chunk. */
 bool wire_reserve(struct wire_writer *writer, uint32_t bytes);
 
+/* Hands the open chunk, if any, to headroom; the writer may go on. */
 void wire_close(struct wire_writer *writer);
 
-/* A slot for a thread, or NULL. Fills identity and zeroes counters. */
+/* A slot for a thread, its own until it sets WIRE_SLOT_ENDED; NULL: none is free. Fills identity and zeroes counters. */
 struct wire_thread_slot *wire_thread_begin(struct wire_region *region, uint32_t process,
                                            uint32_t pid, uint32_t tid);
 

@@ -5,7 +5,7 @@
  * short programs have something and long ones the right things. Later there are samples only while
  * something is patched; old ones count half then.
  *
- * Being sampled makes switching between threads several times as dear (the clock is set each time,
+ * Being sampled makes switching between threads several times as expensive (the clock is set each time,
  * in a virtual machine by the host). So after the first look there are samples in short windows
  * only.
  */

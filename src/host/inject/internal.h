@@ -191,7 +191,7 @@ struct inject_choice {
     uint64_t due_ns;            /* cpu_ns of the next judgement */
     bool settled;               /* the first choice has been made */
     bool watches;               /* a window, else a pause; it */
-    uint64_t begun_ns, turn_ns; /* began, and ends: as inject_choice_watches was told */
+    uint64_t begun_ns, turn_ns; /* began, and ends; CLOCK_MONOTONIC */
     uint64_t begun_cpu_ns;      /* cpu_ns when it began */
     uint64_t watched_ns;        /* in windows that saw something */
 };
@@ -243,7 +243,7 @@ struct inject_modules {
 
 /* Library functions that every recording times. */
 void inject_modules_known(struct inject_modules *modules);
-/* Never NULL but for want of memory. What is asked for in it becomes hooks when it is met first. */
+/* Never NULL unless memory runs out. What is asked for in it becomes hooks when it is met first. */
 struct inject_module *inject_modules_get(struct inject_modules *modules,
                                          const struct inject_mapping *mapping);
 /* Imports of modules met since the last call. */

@@ -500,7 +500,7 @@ static bool add_loaded(struct inject_process *process, const struct inject_loade
 }
 
 /* The agent hooks what a module that was loaded later imports. */
-static void tell_agent(struct inject_process *process, uint64_t address)
+static void announce_module(struct inject_process *process, uint64_t address)
 {
     struct spans_process *piece = process->code.piece;
     uint32_t count = atomic_load(&piece->new_modules);
@@ -523,7 +523,7 @@ static void meet(struct inject_service *service, struct inject_process *process,
         struct inject_loaded new = {module, bias, mapping->start, mapping->end,
                                     process->generation};
         if (add_loaded(process, &new))
-            tell_agent(process, mapping->start);
+            announce_module(process, mapping->start);
         return;
     }
     if (loaded->seen != process->generation)

@@ -3,7 +3,7 @@
  * Samples of all threads of a program, taken from outside: the clock events of perf, which every
  * kernel has. Events that children inherit can be read from rings only if there is one for each
  * processor. They run while functions are chosen or patched only: they make switching between
- * threads dearer.
+ * threads more expensive.
  *
  * Rings are small: what a user may lock for them is shared with the program.
  */

@@ -19,8 +19,8 @@
 
 /*
  * Valgrind's tables for threads are of a fixed size, 500 by default, and it dies when they are
- * full: as many as the live engine. Its stack for the main thread is 16 MiB at most unless told
- * otherwise.
+ * full: as many as the live engine. Its stack for the main thread is 16 MiB at most by
+ * default.
  */
 enum { THREADS_MAX = WIRE_THREADS };
 #define STACK_BY_DEFAULT (UINT64_C(16) << 20)

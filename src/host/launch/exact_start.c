@@ -124,7 +124,7 @@ static struct options take_options(int argc, char **argv)
     return options;
 }
 
-static void tell(int messages, const char *what, const char *program)
+static void report(int messages, const char *what, const char *program)
 {
     char line[LAUNCH_PATH_BYTES];
     int printed = snprintf(line, sizeof line, "headroom: %s: %.1024s\n", what, program);
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
         unsetenv("VALGRIND_LAUNCHER");
     }
     if (options.recording)
-        tell(options.messages, EXACT_UNOBSERVED, program[0]);
+        report(options.messages, EXACT_UNOBSERVED, program[0]);
     unsetenv("VALGRIND_LIB");
     execve(program[0], program, environ);
     return errno == ENOENT ? LAUNCH_NOT_FOUND : LAUNCH_NOT_EXECUTABLE;

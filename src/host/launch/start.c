@@ -120,18 +120,18 @@ static _Noreturn void become(const struct launch_request *request, char *const *
 }
 
 /* The errno that the child reports, or 0: it runs the program. */
-static int hear_news(int news, pid_t child)
+static int read_news(int news, pid_t child)
 {
-    int told;
+    int reason;
     ssize_t got;
     do
-        got = read(news, &told, sizeof told);
+        got = read(news, &reason, sizeof reason);
     while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof told)
+    if (got != (ssize_t)sizeof reason)
         return 0;
     while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
-    return told;
+    return reason;
 }
 
 static pid_t fork_and_become(const struct launch_request *request, char *const *environment,
@@ -169,7 +169,7 @@ bool launch_start(const struct launch_request *request, char *const *environment
         close(gate[1]);
     }
     if (started > 0)
-        failure = hear_news(news[0], started);
+        failure = read_news(news[0], started);
     close(news[0]);
     if (failure)
         *reason = failure;

@@ -27,7 +27,7 @@ struct machine_cache {
  * the scheduler puts what is busy. Not the largest second level: slow cores share one that is
  * larger than a fast core's own.
  *
- * Only with root "": if the kernel tells nothing (some containers and hypervisors), what the C
+ * Only with root "": if the kernel reports nothing (some containers and hypervisors), what the C
  * library finds by CPUID; sharers is then 1. 0: nothing is known.
  */
 size_t machine_caches(const char *root, struct machine_cache *caches, size_t most);

@@ -67,20 +67,20 @@ static bool starts_with(const char *text, const char *prefix)
  * alone. Done in place, because main's envp is this very array. Where two
  * entries vanish, the two freed words before the auxiliary vector become an
  * AT_IGNORE entry, for code that walks past envp to find it.
+ *
+ * preload_rest: in the value of LD_PRELOAD, what the program's own begins with; NULL: nothing.
  */
-static void restore_environment(char **environment, const char *preload_rest)
+static void restore_environment(char **environment, char *preload_rest)
 {
-    static char preload[4096];
     size_t kept = 0, count = 0;
     for (; environment[count]; count++) {
         if (starts_with(environment[count], WIRE_ENVIRONMENT "="))
             continue;
         if (starts_with(environment[count], "LD_PRELOAD=")) {
-            if (!preload_rest || strlen(preload_rest) + 12 > sizeof preload)
+            if (!preload_rest)
                 continue;
-            memcpy(preload, "LD_PRELOAD=", 11);
-            memcpy(preload + 11, preload_rest, strlen(preload_rest) + 1);
-            environment[count] = preload;
+            environment[count] = preload_rest - 11;
+            memcpy(environment[count], "LD_PRELOAD=", 11);
         }
         environment[kept++] = environment[count];
     }
@@ -93,7 +93,7 @@ static void restore_environment(char **environment, const char *preload_rest)
 }
 
 /* "AGENT" -> NULL, the program had no LD_PRELOAD; "AGENT:REST" -> REST, maybe empty. */
-static const char *after_agent(const char *preload, const char *agent_path)
+static char *after_agent(char *preload, const char *agent_path)
 {
     size_t length = strlen(agent_path);
     if (!preload || strncmp(preload, agent_path, length) != 0)
@@ -114,7 +114,7 @@ static const char *find_own_image(void)
     return info.dli_fname;
 }
 
-static const char *find_variable(char **environment, const char *name)
+static char *find_variable(char **environment, const char *name)
 {
     size_t length = strlen(name);
     for (; *environment; environment++)
@@ -297,8 +297,8 @@ static int64_t static_storage(const void *place)
 
 /*
  * libc has an rseq(2) area in each thread's control block; programs that want their own (tcmalloc)
- * go by a thread-local variable of that name. A program built to count its accesses
- * has a function that tells where the calling thread's counter is. What this thread has at
+ * go by a thread-local variable of that name. A program that counts its accesses itself
+ * exports a function that returns the address of the calling thread's counter. What this thread has at
  * such a distance from its control block all threads have: these are variables of what was loaded
  * at start.
  */
@@ -428,8 +428,8 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (!mapped)
         return;
     exec_counted(-1);
-    bool blocks = agent.region->config.spans != 0;
-    if (is_go_program() || being_traced() || (!blocks && !load_decoder())) {
+    bool spans = agent.region->config.spans != 0;
+    if (is_go_program() || being_traced() || (!spans && !load_decoder())) {
         atomic_fetch_add(&agent.region->lost_processes, 1);
         agent.region = NULL;
         return;
@@ -438,7 +438,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     begin_process(false);
     wire_supersede(agent.region, agent.pid, agent.process);
     find_static_storage();
-    if (blocks)
+    if (spans)
         agent.counted = AGENT_NOWHERE;
     else
         choose_source();
@@ -450,7 +450,7 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
     if (thread_introduce())
         os_futex_wake(&agent.region->doorbell);
     adopt_threads();
-    if (blocks) {
+    if (spans) {
         modules_wait(); /* while a call is timed is not the time to wait */
         spans_start();
     }

@@ -6,8 +6,14 @@
  * Signal rule: one signal is used, SIGTRAP, for ticks of each thread's CPU time
  * and for watchpoint traps, both perf events; its handler runs on a stack of ours with all
  * signals blocked. Everything called from it is freestanding, lock-free and
- * allocation-free. Code that runs in the program's normal context (start,
+ * allocation-free; but to begin in a thread maps memory and takes a lock (threads.c), which is
+ * only ever held with signals blocked. Code that runs in the program's normal context (start,
  * wrappers) may use the few libc functions that are on the layer test's allow-list.
+ *
+ * A struct agent_thread belongs to its thread and to the handlers that interrupt it there: what is not
+ * called from a handler blocks all signals before it changes one. agent and the modules are shared:
+ * what changes in them after the start is atomic, or published by what is; program_trap changes
+ * when the program says so. Times are in nanoseconds, sizes in bytes.
  *
  * Manners: nothing here ever ends the program, prints, or leaves a descriptor
  * open. What cannot be done is counted in the region and left undone.
@@ -331,7 +337,7 @@ void count_stop(struct agent_thread *self);
 void count_due(struct agent_thread *self);
 /* The attempt under way looks on from here. */
 void count_look_ahead(struct agent_thread *self, const struct base_registers *registers);
-/* A tick of the clock, which only tells what share of time goes to code that does not count. */
+/* A tick of the clock, which only measures what share of time goes to code that does not count. */
 void count_tick(uint64_t ip);
 /* A module with this note segment counts its accesses. */
 bool count_has_note(const unsigned char *segment, size_t bytes);
@@ -367,7 +373,7 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
 /* Node of the calling context of a function that was entered with these registers, ip being its return address. */
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);
-/* Leaf flags of an access: return addresses are told apart; what to do about them is another matter. */
+/* Leaf flags of an access: is it to a return address, pushed or popped? */
 uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access);
 /* Where its instruction is, once it has executed. */
 enum context_leaf context_place(const struct isa_insn *insn);

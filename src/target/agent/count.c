@@ -7,7 +7,7 @@
  *
  * Every access that is counted is as likely to be taken. Nothing depends on time: with the same
  * seed a deterministic program gives the same samples. So the cost of samples does not stretch the
- * time between them either; the period is the user's word.
+ * time between them either; the period is what the user asked for.
  *
  * What is not built so is not counted. A slow clock measures how much time goes there; it takes no
  * samples.

@@ -15,12 +15,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -311,17 +311,22 @@ EXPORT int execle(const char *path, const char *first, ...)
 
 /* ---- spawn, system, popen -------------------------------------------------------------------- */
 
+static int after_spawn(int error, char *const *following, char *const *environment)
+{
+    if (error)
+        take_back(following, environment);
+    reveal_signals(false);
+    return error;
+}
+
 EXPORT int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
                        const posix_spawnattr_t *attributes, char *const argv[],
                        char *const environment[])
 {
     char *const *following = FOLLOWING_ENVIRONMENT(path, environment);
     reveal_signals(true);
-    int error = WRAP_REAL(posix_spawn)(pid, path, actions, attributes, argv, following);
-    if (error)
-        take_back(following, environment);
-    reveal_signals(false);
-    return error;
+    return after_spawn(WRAP_REAL(posix_spawn)(pid, path, actions, attributes, argv, following),
+                       following, environment);
 }
 
 EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
@@ -332,24 +337,33 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
     char *const *following =
         FOLLOWING_ENVIRONMENT(find_on_path(file, found, sizeof found), environment);
     reveal_signals(true);
-    int error = WRAP_REAL(posix_spawnp)(pid, file, actions, attributes, argv, following);
-    if (error)
-        take_back(following, environment);
-    reveal_signals(false);
-    return error;
+    return after_spawn(WRAP_REAL(posix_spawnp)(pid, file, actions, attributes, argv, following),
+                       following, environment);
 }
 
-/* These take `environ` inside libc: lend it ours for the moment. */
+/* These take `environ` inside libc, which is lent ours for the moment. */
+static void end_loan(void *own)
+{
+    reveal_signals(false);
+    environ = own;
+}
+
+/*
+ * The shell has been executed also where the result is -1 (somebody else waited for it) and where
+ * command is NULL (glibc tries one). That it could not be started looks like a command that was not
+ * found, and counts as a program that could not be observed.
+ */
 EXPORT int system(const char *command)
 {
     char **own = environ;
+    int result;
     environ = (char **)(uintptr_t)FOLLOWING_ENVIRONMENT("/bin/sh", own);
     reveal_signals(true);
-    int result = WRAP_REAL(system)(command);
-    if (result == -1 || !command)
+    pthread_cleanup_push(end_loan, own); /* threads are cancelled in here */
+    result = WRAP_REAL(system)(command);
+    if (!command && !result)
         take_back(environ, own);
-    reveal_signals(false);
-    environ = own;
+    pthread_cleanup_pop(1);
     return result;
 }
 
@@ -361,7 +375,6 @@ EXPORT FILE *popen(const char *command, const char *mode)
     FILE *stream = WRAP_REAL(popen)(command, mode);
     if (!stream)
         take_back(environ, own);
-    reveal_signals(false);
-    environ = own;
+    end_loan(own);
     return stream;
 }

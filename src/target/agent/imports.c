@@ -209,7 +209,7 @@ static void hook_entry(const struct spans_region *region, const struct agent_mod
     lead(dynamic, word, hook_stub(k));
 }
 
-/* libc and its kind, whose inner affairs are nobody's interference. */
+/* libc and its kind: what they call among themselves is not timed. */
 static bool left_alone(const struct agent_module *module)
 {
     static const char *const names_of[] = {"/libc.so.6",  "/libc-2.", "/ld-linux", "/libgcc_s.so",

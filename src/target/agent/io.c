@@ -45,6 +45,8 @@ static __attribute__((noinline)) void touched(struct agent_thread *self, const v
     uint64_t all = ~UINT64_C(0), mask;
     struct base_registers registers;
     int error = errno;
+    if (self->tid != os_tid()) /* the child of a vfork: the state is its parent's */
+        return;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
     capture(&registers);
     sample_kernel_touch(self, (uint64_t)buffer, bytes, number, (uint64_t)function, &registers);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Reuse: what becomes of a sampled access's location. After it has executed, the instructions
- * ahead are looked over for the next access to the same location: most reuses are that near,
+ * ahead are searched for the next access to the same location: most reuses are that near,
  * and near ones are counted exactly this way, for less than a trap costs. Only if there is
  * none the location stays under watch, and its trap shows how much CPU time has passed since.
  *

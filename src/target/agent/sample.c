@@ -334,7 +334,7 @@ static uint64_t affordable_interval(const struct agent_thread *self)
 }
 
 /*
- * Every tick is a sample: ticks are dear (15-20 us in a guest), so thinning out finer
+ * Every tick is a sample: ticks are expensive (15-20 us in a guest), so thinning out finer
  * ones at random was too. Instead the period is drawn anew every few ticks: that
  * cannot stay in step with a loop for long.
  */
@@ -347,7 +347,7 @@ static bool start_ticks(struct agent_thread *self, uint64_t period)
 
 /*
  * What samples cost lately stretches the time between them. Smoothed: a single
- * dear one must not give the next a weight that drowns the rest.
+ * expensive one must not give the next a weight that drowns the rest.
  */
 static void schedule(struct agent_thread *self)
 {

@@ -248,7 +248,7 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, 
 {
     sigset_t stripped, current;
     bool was_blocked = agent_trap_blocked;
-    bool valid = how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
+    bool valid = !set || how == SIG_BLOCK || how == SIG_UNBLOCK || how == SIG_SETMASK;
     if (!agent.region || !valid)
         return real(how, set, old);
     real(SIG_BLOCK, NULL, &current);

@@ -9,7 +9,10 @@
  * three detectors); rdx §4 (one replacement probability per register; the order
  * of visiting them is ours, see detect.c).
  *
- * Freestanding, signal-safe. One struct detect belongs to one thread.
+ * Freestanding, async-signal-safe; no function allocates or fails but by its result. One struct detect
+ * belongs to one thread; hooks are called in that thread, from detect_take, detect_touched and
+ * detect_abandon, and must call none of these. Widths are in bytes, weights and attributions in
+ * samples, chances are probabilities.
  */
 #ifndef HEADROOM_DETECT_H
 #define HEADROOM_DETECT_H
@@ -79,7 +82,7 @@ enum detect_verdict { DETECT_IGNORED, DETECT_USE, DETECT_WASTE };
  * What a trap stands for; add it to the pair (watch context, trap context).
  *
  * samples is the paper's attribution. It is right where all accesses of a context
- * fare alike; where some are touched again soon and others late, the late ones
+ * behave alike; where some are touched again soon and others late, the late ones
  * are replaced more often, and their share goes to the soon ones. Summing 1 / chance instead
  * (Horvitz and Thompson 1952) is right for any mix but scatters more; best of
  * both is to share the sum of samples of a watch context among its traps in
@@ -96,7 +99,7 @@ struct detect_finding {
     uint32_t waited;     /* samples of all kinds taken since then */
 };
 
-/* A watch that ended without a verdict, because it was replaced or given up. It tells how long
+/* A watch that ended without a verdict, because it was replaced or given up. It shows how long
    samples of its context wait at least: see estimate/estimate.h. */
 struct detect_lost {
     uint8_t kind;

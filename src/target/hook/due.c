@@ -29,7 +29,7 @@ static void read_clocks(struct hook_clocks *now)
 
 /* Of one kind, to all activations that it fell into; to the one that is being ended only if it came
  * before its end. */
-static void tell_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
+static void charge_slots(struct hook_thread *self, bool preempted, uint64_t ticks, bool late)
 {
     struct slot *slot = self->top;
     for (int depth = 0; slot && depth < SWITCHED_MAX; depth++, slot = slot->parent) {
@@ -63,7 +63,7 @@ static void read_switches(struct hook_thread *self)
             uint64_t ticks = (interval->on_ns - interval->off_ns) * clocks->rate >> 10;
             self->switches[interval->preempted] += ticks;
             self->switches[2 + interval->preempted]++;
-            tell_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
+            charge_slots(self, interval->preempted, ticks, interval->off_ns > end_ns);
         }
     } while (count == BASE_COUNT(intervals));
     self->ring_seen = seen;

@@ -114,9 +114,9 @@ struct hook_thread {
     struct base_registers caller; /* DUE_STACK: the caller's */
     struct hook_thread *next;     /* free ones */
     struct fold *fold;
-    uint32_t sequence_block[FOLD_SEQUENCES]; /* index + 1 */
-    uint16_t index[INDEX_CELLS];             /* span + 1 by hash */
-    int32_t countdown[SPANS_FUNCTIONS];      /* hook_countdown */
+    uint32_t sequence_span[FOLD_SEQUENCES]; /* index + 1 */
+    uint16_t index[INDEX_CELLS];            /* span + 1 by hash */
+    int32_t countdown[SPANS_FUNCTIONS];     /* hook_countdown */
     struct hook_function function[SPANS_FUNCTIONS];
     _Alignas(64) unsigned char stack[HOOK_STACK_BYTES];
 };
@@ -189,7 +189,7 @@ void slots_after_fork(void);
 /* span.c */
 SLOW struct spans_span *span_find(struct hook_thread *self, uint32_t function, uint64_t key,
                                   uint64_t shape, const struct slot *slot);
-void block_sequence(void *self, uint32_t sequence, uint64_t start, uint64_t end);
+void span_sequence(void *self, uint32_t sequence, uint64_t start, uint64_t end);
 SLOW void span_child(struct slot *parent, uint32_t function, uint64_t shape);
 SLOW uint64_t span_shape(struct slot *slot);
 

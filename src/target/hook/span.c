@@ -113,7 +113,7 @@ SLOW void span_child(struct slot *parent, uint32_t function, uint64_t shape)
 }
 
 /*
- * What called much is told apart by how much, in powers of two, or each way through a loop would be
+ * What called much is distinguished by how much, in powers of two, or each way through a loop would be
  * a span of its own with nothing to compare it with.
  */
 SLOW uint64_t span_shape(struct slot *slot)
@@ -153,15 +153,15 @@ static struct spans_span *make_sequence(struct hook_thread *self, uint32_t seque
     return span;
 }
 
-void block_sequence(void *context, uint32_t sequence, uint64_t start, uint64_t end)
+void span_sequence(void *context, uint32_t sequence, uint64_t start, uint64_t end)
 {
     struct hook_thread *self = context;
     uint64_t ticks = end - start;
-    uint32_t known = self->sequence_block[sequence];
+    uint32_t known = self->sequence_span[sequence];
     if (!known) {
         struct spans_span *made = make_sequence(self, sequence);
         known = made ? (uint32_t)(made - self->piece->span) + 1 : UINT32_MAX;
-        self->sequence_block[sequence] = known;
+        self->sequence_span[sequence] = known;
     }
     if (known == UINT32_MAX) {
         self->piece->sequences_full = 1;

@@ -193,7 +193,7 @@ static struct hook_thread *make_state(void)
         return NULL;
     self->stack_top = self->stack + sizeof self->stack;
     self->fold = (struct fold *)(self + 1);
-    fold_init(self->fold, block_sequence, self);
+    fold_init(self->fold, span_sequence, self);
     return self;
 }
 
@@ -262,11 +262,11 @@ static void forget_piece(struct hook_thread *self)
     for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
         self->function[i] = (struct hook_function){0};
     for (uint32_t i = 0; i < FOLD_SEQUENCES; i++)
-        self->sequence_block[i] = 0;
+        self->sequence_span[i] = 0;
     unsigned char *fold = (unsigned char *)self->fold;
     for (size_t i = 0; i < fold_bytes(); i++)
         fold[i] = 0;
-    fold_init(self->fold, block_sequence, self);
+    fold_init(self->fold, span_sequence, self);
 }
 
 void hook_after_fork(uint32_t pid, uint32_t process)

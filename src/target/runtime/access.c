@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Access counters. Without an agent the count is so far from the access waited for that it never
- * gets there. The agent is told by a signal, in whose frame all registers are safe, and which it
+ * gets there. The agent is notified by a signal, in whose frame all registers are safe, and which it
  * has on its own stack; if the program blocks the signal, nothing happens but that this access is
  * missed. Rejected: int3, which ends programs that block SIGTRAP.
  */
@@ -25,7 +25,7 @@ struct signal {
     uint64_t rest[12];
 };
 
-static void tell_agent(struct instrumented_accesses *accesses)
+static void notify_agent(struct instrumented_accesses *accesses)
 {
     long pid = RUNTIME_CALL(__NR_getpid);
     struct signal signal = {
@@ -48,7 +48,7 @@ void runtime_access_due(const uint64_t *general, uint64_t ip, int64_t what)
         due.general[i] = general[i];
     if (accesses->agent) {
         *(const struct instrumented_due *volatile *)&accesses->now = &due;
-        tell_agent(accesses);
+        notify_agent(accesses);
         *(const struct instrumented_due *volatile *)&accesses->now = NULL;
     }
     int64_t *left = &accesses->left[lane];

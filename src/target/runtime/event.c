@@ -158,7 +158,7 @@ uint64_t runtime_read_event(void)
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* A thread that counts with another for want of memory has no event. Until it is opened, handlers
+/* A thread that shares another's counters because there was no memory has no event. Until it is opened, handlers
    of signals that come in between measure nothing. */
 void runtime_event_thread(struct runtime_module *module, struct runtime_thread *thread, bool own)
 {

@@ -46,6 +46,25 @@ static void *work(void *mode)
     return NULL;
 }
 
+static void *in_shell(void *unused)
+{
+    system("sleep 100");
+    return unused;
+}
+
+/* The environment is the same afterwards. */
+static void cancel_shell(void)
+{
+    extern char **environ;
+    char **before = environ;
+    pthread_t thread;
+    void *result;
+    must(pthread_create(&thread, NULL, in_shell, NULL) == 0);
+    usleep(300000);
+    must(pthread_cancel(thread) == 0 && pthread_join(thread, &result) == 0);
+    say("cancelled in system %d, environ %d\n", result == PTHREAD_CANCELED, environ == before);
+}
+
 static void *detached(void *unused)
 {
     busy(2);
@@ -69,6 +88,7 @@ int main(void)
         cancelled += result == PTHREAD_CANCELED;
     }
     say("cancelled %d, cleaned %d, destroyed %d\n", cancelled, cleaned, destroyed);
+    cancel_shell();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

@@ -19,5 +19,8 @@ int main(void)
         say("pclose %d\n", pclose(pipe));
     }
     say("killed %d\n", system("kill -9 $$"));
+    say("a shell: %d\n", system(NULL));
+    signal(SIGCHLD, SIG_IGN);
+    say("nobody to wait for: %d\n", system("exit 7"));
     return 0;
 }
