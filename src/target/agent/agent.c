@@ -186,7 +186,7 @@ void *agent_map_from_headroom(uint32_t descriptor, uint64_t offset, size_t bytes
         return NULL;
     long memory = os_syscall(__NR_mmap, 0, bytes, protection, MAP_SHARED, file, offset);
     os_syscall(__NR_close, file);
-    return (unsigned long)memory > -4096UL ? NULL : (void *)memory;
+    return os_failed(memory) ? NULL : (void *)memory;
 }
 
 static bool map_region(const char *value)
@@ -248,19 +248,11 @@ static int has_go_note(struct dl_phdr_info *info, size_t size, void *found)
     (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type != PT_NOTE)
-            continue;
-        const char *at = (const char *)(info->dlpi_addr + segment->p_vaddr);
-        const char *end = at + segment->p_memsz;
-        while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
-            const ElfW(Nhdr) *note = (const ElfW(Nhdr) *)at;
-            size_t name = (note->n_namesz + 3u) & ~3u, data = (note->n_descsz + 3u) & ~3u;
-            if (note->n_namesz == 4 && memcmp(note + 1, "Go\0", 4) == 0)
-                *(bool *)found = true;
-            if (name + data > (size_t)(end - at) - sizeof *note)
-                break;
-            at += sizeof *note + name + data;
-        }
+        /* Notes need not be in a LOAD segment: there may be nothing. */
+        if (segment->p_type == PT_NOTE &&
+            modules_has_note(info->dlpi_addr + segment->p_vaddr, segment->p_memsz, os_read_self,
+                             "Go\0", 4, 0))
+            *(bool *)found = true;
     }
     return 1; /* the first object is the program: enough */
 }

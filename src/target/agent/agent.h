@@ -72,6 +72,14 @@ enum agent_table_state { AGENT_TABLE_NONE, AGENT_TABLE_MAPPING, AGENT_TABLE_MAPP
 void modules_scan(void);
 /* The module of that index, whatever its state; NULL: no more. Any context. */
 struct agent_module *modules_get(uint32_t index);
+/*
+ * How memory of the program is read: in handlers without faulting, by system calls (os_read_self).
+ * While dl_iterate_phdr holds the loader's lock, what it names cannot go away and is read directly.
+ */
+typedef bool modules_read(void *context, uint64_t address, void *out, size_t bytes);
+/* Is there a note of that name and type (0: of any) among the first of a segment of notes? Any context. */
+bool modules_has_note(uint64_t address, uint64_t bytes, modules_read *read, const char *name,
+                      size_t name_bytes, uint32_t type);
 /* Program header `index` of the module, read without faulting. Any context. False: no more. */
 bool modules_segment(const struct agent_module *module, uint32_t index, ElfW(Phdr) * segment);
 /* Normal context, after dlclose: forgets what is gone. */
@@ -339,8 +347,6 @@ void count_due(struct agent_thread *self);
 void count_look_ahead(struct agent_thread *self, const struct base_registers *registers);
 /* A tick of the clock, which only measures what share of time goes to code that does not count. */
 void count_tick(uint64_t ip);
-/* A module with this note segment counts its accesses. */
-bool count_has_note(const unsigned char *segment, size_t bytes);
 /* The calling thread's accesses so far, if they are counted: within a function up to the rest of a loop's pass
    more or less. */
 bool count_read(uint64_t *count);

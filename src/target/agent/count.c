@@ -16,7 +16,6 @@
 
 #include "wire/instrumented.h"
 
-#include <link.h>
 #include <string.h>
 
 enum { AHEAD_MAX = 1024, SHARE_TICK_NS = 10000000 };
@@ -124,24 +123,6 @@ void count_stop(struct agent_thread *self)
 }
 
 /* ---- what goes elsewhere --------------------------------------------------------------------- */
-
-bool count_has_note(const unsigned char *at, size_t bytes)
-{
-    const unsigned char *end = at + bytes;
-    while ((size_t)(end - at) >= sizeof(ElfW(Nhdr))) {
-        ElfW(Nhdr) note;
-        memcpy(&note, at, sizeof note);
-        size_t name = (note.n_namesz + 3u) & ~3u, data = (note.n_descsz + 3u) & ~3u;
-        if (name + data > (size_t)(end - at) - sizeof note)
-            return false;
-        if (note.n_namesz == sizeof INSTRUMENTED_NOTE_NAME &&
-            note.n_type == INSTRUMENTED_NOTE_COUNT &&
-            memcmp(at + sizeof note, INSTRUMENTED_NOTE_NAME, sizeof INSTRUMENTED_NOTE_NAME) == 0)
-            return true;
-        at += sizeof note + name + data;
-    }
-    return false;
-}
 
 void count_tick(uint64_t ip)
 {

@@ -9,6 +9,8 @@
  */
 #include "agent/agent.h"
 
+#include "wire/instrumented.h"
+
 #include <asm/unistd.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -30,12 +32,6 @@ enum {
 static struct agent_module modules[AGENT_MODULES];
 static _Atomic uint32_t module_count, unloads;
 static _Atomic(bool) impatient; /* tables are not waited for any more */
-
-/*
- * How memory of the program is read: in handlers without faulting, by system calls (os_read_self).
- * While dl_iterate_phdr holds the loader's lock, what it names cannot go away and is read directly.
- */
-typedef bool read_function(void *context, uint64_t address, void *out, size_t bytes);
 
 static bool read_directly(void *context, uint64_t address, void *out, size_t bytes)
 {
@@ -85,18 +81,41 @@ static void name_module(struct agent_module *module, const char *name)
     module->path[length] = 0;
 }
 
-static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segment,
-                     read_function *read)
+bool modules_has_note(uint64_t address, uint64_t bytes, modules_read *read, const char *name,
+                      size_t name_bytes, uint32_t type)
 {
     unsigned char notes[NOTES_BYTES];
-    size_t bytes = segment->p_memsz < sizeof notes ? segment->p_memsz : sizeof notes;
-    return read(NULL, module->bias + segment->p_vaddr, notes, bytes) &&
-           count_has_note(notes, bytes);
+    size_t left = bytes < sizeof notes ? bytes : sizeof notes;
+    if (!read(NULL, address, notes, left))
+        return false;
+    for (const unsigned char *at = notes; left >= sizeof(ElfW(Nhdr));) {
+        ElfW(Nhdr) note;
+        memcpy(&note, at, sizeof note);
+        size_t whole = sizeof note + ((note.n_namesz + UINT64_C(3)) & ~UINT64_C(3)) +
+                       ((note.n_descsz + UINT64_C(3)) & ~UINT64_C(3));
+        if (whole > left)
+            return false;
+        if (note.n_namesz == name_bytes && (!type || note.n_type == type) &&
+            memcmp(at + sizeof note, name, name_bytes) == 0)
+            return true;
+        at += whole;
+        left -= whole;
+    }
+    return false;
+}
+
+/* Built so that its accesses are counted? */
+static bool is_built(const struct agent_module *module, const ElfW(Phdr) * segment,
+                     modules_read *read)
+{
+    return modules_has_note(module->bias + segment->p_vaddr, segment->p_memsz, read,
+                            INSTRUMENTED_NOTE_NAME, sizeof INSTRUMENTED_NOTE_NAME,
+                            INSTRUMENTED_NOTE_COUNT);
 }
 
 /* ---- program headers --------------------------------------------------------------- */
 
-static bool read_segment(const struct agent_module *module, uint32_t index, read_function *read,
+static bool read_segment(const struct agent_module *module, uint32_t index, modules_read *read,
                          ElfW(Phdr) * segment)
 {
     return index < module->headers_count &&
@@ -159,7 +178,7 @@ static bool take_headers(struct agent_module *module, const struct dl_phdr_info 
 }
 
 static bool is_loaded(const struct agent_module *module, const ElfW(Phdr) * part,
-                      read_function *read)
+                      modules_read *read)
 {
     ElfW(Phdr) segment;
     for (uint32_t i = 0; read_segment(module, i, read, &segment); i++)
@@ -171,7 +190,7 @@ static bool is_loaded(const struct agent_module *module, const ElfW(Phdr) * part
     return false;
 }
 
-static void find_text(struct agent_module *module, read_function *read)
+static void find_text(struct agent_module *module, modules_read *read)
 {
     ElfW(Phdr) segment;
     for (uint32_t i = 0; read_segment(module, i, read, &segment); i++) {

@@ -31,8 +31,7 @@ static bool start_event(struct agent_thread *self, unsigned which, uint64_t conf
         return false;
     long ring = os_syscall(__NR_mmap, 0, PAGE + RING, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     os_syscall(__NR_close, file);
-    return (unsigned long)ring < -4096UL &&
-           pmu_ring_init(&self->rings[which], (void *)ring, RING) == BASE_OK;
+    return !os_failed(ring) && pmu_ring_init(&self->rings[which], (void *)ring, RING) == BASE_OK;
 }
 
 bool pmu_start(struct agent_thread *self)

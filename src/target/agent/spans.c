@@ -82,7 +82,7 @@ static uint64_t map_code(uint64_t address, int flags)
 {
     long at = os_syscall(__NR_mmap, address, AREA_BYTES, PROT_READ | PROT_EXEC,
                          MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
-    return (unsigned long)at > -4096UL ? 0 : (uint64_t)at;
+    return os_failed(at) ? 0 : (uint64_t)at;
 }
 
 /* Below the module: above the program its heap grows. */

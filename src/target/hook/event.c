@@ -317,8 +317,8 @@ static inline void add(struct spans_span *span, const struct slot *slot, uint64_
     }
 }
 
-static SLOW void tell_trunk(struct hook_thread *self, const struct slot *slot,
-                            const struct spans_span *span, uint64_t ticks)
+static SLOW void add_to_trunk(struct hook_thread *self, const struct slot *slot,
+                              const struct spans_span *span, uint64_t ticks)
 {
     /* On a clock that stands still while the thread is preempted. */
     uint64_t start = slot->start - self->switches[1];
@@ -333,8 +333,8 @@ static SLOW void change_trunk(struct hook_thread *self, struct slot *trunk)
     self->trunk = trunk;
 }
 
-static inline void tell_parent(struct hook_thread *self, const struct slot *slot,
-                               const struct spans_span *span, uint64_t shape, uint64_t ticks)
+static inline void add_to_parent(struct hook_thread *self, const struct slot *slot,
+                                 const struct spans_span *span, uint64_t shape, uint64_t ticks)
 {
     struct slot *parent = slot->parent;
     if (parent) {
@@ -344,7 +344,7 @@ static inline void tell_parent(struct hook_thread *self, const struct slot *slot
             change_trunk(self, parent);
     }
     if (unlikely(self->folding) && parent == self->trunk)
-        tell_trunk(self, slot, span, ticks);
+        add_to_trunk(self, slot, span, ticks);
 }
 
 /* What is looked at now and then. Sequences of siblings cost more to find than all the rest: a part
@@ -416,7 +416,7 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
     if (function->class == SPANS_LOCK && slot->key)
         took_lock(span, slot, ticks);
     if (likely(function->every == 1))
-        tell_parent(self, slot, span, shape, ticks);
+        add_to_parent(self, slot, span, shape, ticks);
     else if (slot->parent) /* only some are seen: no sequences of them, but their time, in the sum
                               of executions */
         slot->parent->within += function->every * ticks;

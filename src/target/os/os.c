@@ -21,20 +21,15 @@ long os_syscall6(long number, long a, long b, long c, long d, long e, long f)
     return base_syscall6(number, a, b, c, d, e, f);
 }
 
-static bool failed(long result)
-{
-    return (unsigned long)result > -4096UL;
-}
-
 /* Opens the event, keeps it alive by a mapping and gives the descriptor back at once. */
 static long hold(struct os_watch *watch, struct perf_event_attr *attr, enum os_watch_type type)
 {
     long descriptor = os_syscall(__NR_perf_event_open, attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (failed(descriptor))
+    if (os_failed(descriptor))
         return descriptor;
     long page = os_syscall(__NR_mmap, 0, PAGE_BYTES, PROT_READ, MAP_SHARED, descriptor, 0);
     os_syscall(__NR_close, descriptor);
-    if (failed(page))
+    if (os_failed(page))
         return page;
     *watch = (struct os_watch){.page = (void *)page, .address = attr->bp_addr, .type = type};
     return 0;
@@ -118,7 +113,7 @@ void *os_map(size_t bytes)
 {
     long memory = os_syscall(__NR_mmap, 0, bytes, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return failed(memory) ? NULL : (void *)memory;
+    return os_failed(memory) ? NULL : (void *)memory;
 }
 
 void os_unmap(void *memory, size_t bytes)

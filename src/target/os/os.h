@@ -14,6 +14,12 @@ long os_syscall6(long number, long a, long b, long c, long d, long e, long f);
 #define OS_SYSCALL_PICK(number, a, b, c, d, e, f, ...)                                             \
     os_syscall6((number), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
+/* Is it -errno? */
+static inline bool os_failed(long result)
+{
+    return (unsigned long)result > -4096UL;
+}
+
 /* STORES and ACCESSES watch one byte, WORD all accesses to eight aligned ones. */
 enum os_watch_type {
     OS_WATCH_STORES,

@@ -22,11 +22,6 @@ struct record {
 _Static_assert(2 * sizeof(struct record) * SWITCHES_KEPT == DATA_BYTES,
                "what the ring has room for");
 
-static bool failed(long result)
-{
-    return (unsigned long)result > -4096UL;
-}
-
 long switches_open(struct switches *switches)
 {
     struct perf_event_attr attr = {
@@ -43,12 +38,12 @@ long switches_open(struct switches *switches)
     };
     switches->page = NULL;
     long descriptor = os_syscall(__NR_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (failed(descriptor))
+    if (os_failed(descriptor))
         return descriptor;
     long page =
         os_syscall(__NR_mmap, 0, PAGE_BYTES + DATA_BYTES, PROT_READ, MAP_SHARED, descriptor, 0);
     os_syscall(__NR_close, descriptor);
-    if (failed(page))
+    if (os_failed(page))
         return page;
     switches->page = (const void *)page;
     return 0;
