@@ -95,7 +95,7 @@ static inline bool finish(struct wire_trace_writer *writer, uint8_t *at)
     return at < writer->full ? !writer->failed : send_frame(writer);
 }
 
-static bool tell_run(struct wire_trace_writer *writer)
+static bool write_run(struct wire_trace_writer *writer)
 {
     return writer->run == 0 || finish(writer, put_other(writer, OTHER_RUN));
 }
@@ -104,7 +104,7 @@ static inline bool count_predicted(struct wire_trace_writer *writer)
 {
     if (__builtin_expect(++writer->run < RUN_MAX, 1))
         return !writer->failed;
-    return tell_run(writer);
+    return write_run(writer);
 }
 
 /* What was learnt of one access before the predictor is taught its outcome. */
@@ -360,7 +360,7 @@ bool wire_trace_write(struct wire_trace_writer *writer, const struct wire_trace_
 
 bool wire_trace_flush(struct wire_trace_writer *writer)
 {
-    return !writer->failed && tell_run(writer) && send_frame(writer);
+    return !writer->failed && write_run(writer) && send_frame(writer);
 }
 
 bool wire_trace_end(struct wire_trace_writer *writer)

@@ -16,7 +16,7 @@ enum { IDS_MAX = 1 << 26, MODULE_BITS = 65536 };
 static struct wire_trace_writer *writer;
 static Int file = -1;
 static UInt *context_nodes, nodes_count;
-static UChar modules_told[MODULE_BITS];
+static UChar modules_written[MODULE_BITS];
 
 static bool put(void *context, const void *bytes, size_t count)
 {
@@ -46,11 +46,11 @@ void exact_trace_init(void)
     wire_trace_begin(writer, predictor, IDS_MAX, exact_options.trace_values, put, NULL);
 }
 
-static UInt tell_node(UInt parent, UInt module, UInt flags, Addr address)
+static UInt write_node(UInt parent, UInt module, UInt flags, Addr address)
 {
     const struct exact_module *from = module ? exact_module_number(module) : NULL;
-    if (from && !modules_told[module]) {
-        modules_told[module] = 1;
+    if (from && !modules_written[module]) {
+        modules_written[module] = 1;
         wire_trace_write(writer, &(struct wire_trace_event){.type = WIRE_TRACE_MODULE,
                                                             .id = module,
                                                             .address = from->start,
@@ -72,12 +72,12 @@ void exact_trace_ids(UInt base, UInt context, const struct exact_block *block)
 {
     if (!writer)
         return;
-    UInt above = exact_context_node(context, context_nodes, tell_node);
+    UInt above = exact_context_node(context, context_nodes, write_node);
     for (UInt i = 0; i < block->count; i++) {
         const struct exact_access *access = &block->accesses[i];
         UInt lost = context == EXACT_LOST ? WIRE_NODE_BROKEN : 0;
         UInt leaf =
-            tell_node(above, block->module, WIRE_NODE_LEAF | access->flags | lost, access->ip);
+            write_node(above, block->module, WIRE_NODE_LEAF | access->flags | lost, access->ip);
         wire_trace_write(writer, &(struct wire_trace_event){.type = WIRE_TRACE_ACCESS,
                                                             .id = base + i,
                                                             .node = leaf,

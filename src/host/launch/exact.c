@@ -32,15 +32,15 @@ struct run {
     char **command;
     struct exact_words words;
     int messages[2]; /* pipe: ours, Valgrind's */
-    bool told_failure;
+    bool failure_noted;
     struct exact_graphs graphs;
 };
 
-static void tell_log_failure(struct run *run)
+static void note_log_failure(struct run *run)
 {
     char sentence[LAUNCH_MESSAGE_BYTES + 128];
     const struct launch_request *program = &run->request->program;
-    if (run->told_failure || !run->words.log_failure[0])
+    if (run->failure_noted || !run->words.log_failure[0])
         return;
     snprintf(sentence, sizeof sentence,
              "the raw log cannot be written any further (%s); the program goes on, and the profile "
@@ -48,7 +48,7 @@ static void tell_log_failure(struct run *run)
              run->words.log_failure);
     if (program->note)
         program->note(program->context, sentence);
-    run->told_failure = true;
+    run->failure_noted = true;
 }
 
 static void take_messages(void *context)
@@ -58,7 +58,7 @@ static void take_messages(void *context)
     ssize_t got;
     while ((got = read(run->messages[0], text, sizeof text)) > 0)
         exact_words_take(&run->words, text, (size_t)got);
-    tell_log_failure(run);
+    note_log_failure(run);
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */

@@ -121,13 +121,13 @@ struct recording {
     struct inject_calls calls;
     uint64_t begun_ns, reaped_ns;
     uint64_t corrupt;
-    bool told_failure;
+    bool failure_noted;
 };
 
 static void drain(struct recording *recording)
 {
     wire_drain(recording->region, launch_log_sink, &recording->log, &recording->corrupt);
-    if (recording->log.failure && !recording->told_failure) {
+    if (recording->log.failure && !recording->failure_noted) {
         char sentence[256];
         snprintf(sentence, sizeof sentence,
                  "the raw log cannot be written any further (%s); the program goes on, and the "
@@ -135,7 +135,7 @@ static void drain(struct recording *recording)
                  strerror(recording->log.failure));
         if (recording->request->note)
             recording->request->note(recording->request->context, sentence);
-        recording->told_failure = true;
+        recording->failure_noted = true;
     }
 }
 

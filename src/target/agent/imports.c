@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { NAMES = 4 * SPANS_FUNCTIONS };
+enum { NAMES = 4 * SPANS_FUNCTIONS, BUSY_MS = 2000 };
 #define PAGE UINT64_C(4096)
 
 /* Numbers of functions by the hash of their names; filled once and again when there are more. */
@@ -223,13 +223,28 @@ static bool left_alone(const struct agent_module *module)
     return false;
 }
 
+/*
+ * Another thread may be at another module. It calls the loader, whose lock this thread holds if it
+ * is in a constructor; then neither could go on, so that this module's imports are not timed.
+ */
+static bool become_busy(void)
+{
+    struct {
+        int64_t seconds, nanoseconds;
+    } pause = {0, 1000000};
+    for (int ms = 0; ms < BUSY_MS; ms++) {
+        if (!atomic_exchange(&busy, true))
+            return true;
+        os_syscall(__NR_nanosleep, &pause, NULL);
+    }
+    return false;
+}
+
 void imports_hook(const struct spans_region *region, const struct agent_module *module)
 {
     struct dynamic dynamic;
-    if (left_alone(module))
+    if (left_alone(module) || !become_busy())
         return;
-    while (atomic_exchange(&busy, true)) /* another thread is at another module */
-        os_syscall(__NR_sched_yield);
     learn_names(region);
     if (read_dynamic(module->link_map, &dynamic)) {
         find_relro(module, &dynamic);

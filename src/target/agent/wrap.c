@@ -145,11 +145,19 @@ static bool change_trap(struct sigaction *action)
     return true;
 }
 
+static void note_mask(int number, bool changed)
+{
+    uint64_t bit = UINT64_C(1) << (number & 63);
+    if (changed)
+        atomic_fetch_or(&changed_masks, bit);
+    else
+        atomic_fetch_and(&changed_masks, ~bit);
+}
+
 static int other_action(int number, const struct sigaction *action, struct sigaction *old)
 {
     struct sigaction ours;
-    uint64_t bit = UINT64_C(1) << (number & 63);
-    bool was_changed = atomic_load(&changed_masks) & bit, change = false;
+    bool was_changed = atomic_load(&changed_masks) >> (number & 63) & 1, change = false;
     if (action) {
         ours = *action;
         change = change_trap(&ours);
@@ -161,10 +169,8 @@ static int other_action(int number, const struct sigaction *action, struct sigac
         sigaddset(&old->sa_mask, SIGTRAP);
     else if (old && was_changed)
         sigdelset(&old->sa_mask, SIGTRAP);
-    if (action && change)
-        atomic_fetch_or(&changed_masks, bit);
-    else if (action)
-        atomic_fetch_and(&changed_masks, ~bit);
+    if (action)
+        note_mask(number, change);
     return 0;
 }
 
@@ -182,11 +188,21 @@ static sighandler_t trap_signal(sighandler_t handler, int flags)
     return old.sa_handler;
 }
 
+/* Their masks are libc's, which SIGTRAP is not in. */
+static sighandler_t other_signal(sighandler_t (*real)(int, sighandler_t), int number,
+                                 sighandler_t handler)
+{
+    sighandler_t old = real(number, handler);
+    if (agent.region && old != SIG_ERR)
+        note_mask(number, false);
+    return old;
+}
+
 EXPORT sighandler_t signal(int number, sighandler_t handler)
 {
     if (agent.region && number == SIGTRAP && handler != SIG_ERR)
         return trap_signal(handler, SA_RESTART);
-    return WRAP_REAL(signal)(number, handler);
+    return other_signal(WRAP_REAL(signal), number, handler);
 }
 
 EXPORT sighandler_t ssignal(int number, sighandler_t handler)
@@ -204,7 +220,7 @@ EXPORT sighandler_t sysv_signal(int number, sighandler_t handler)
 {
     if (agent.region && number == SIGTRAP && handler != SIG_ERR)
         return trap_signal(handler, (int)(SA_RESETHAND | SA_NODEFER));
-    return WRAP_REAL(sysv_signal)(number, handler);
+    return other_signal(WRAP_REAL(sysv_signal), number, handler);
 }
 
 sighandler_t __sysv_signal(int number, sighandler_t handler);
@@ -370,9 +386,12 @@ EXPORT int prctl(int option, ...)
 }
 
 /* A program that wants debug registers itself gets them all. */
-static void before_perf_event(const struct perf_event_attr *attr)
+static void before_perf_event(long attr)
 {
-    if (agent.region && attr && attr->type == PERF_TYPE_BREAKPOINT)
+    uint32_t type;
+    if (os_read_self(NULL, (uint64_t)attr + offsetof(struct perf_event_attr, type), &type,
+                     sizeof type) &&
+        type == PERF_TYPE_BREAKPOINT)
         agent_stop(WIRE_DEGRADED_NO_WATCHPOINT);
 }
 
@@ -387,7 +406,7 @@ EXPORT long syscall(long number, ...)
         if (number == __NR_seccomp && a != SECCOMP_GET_ACTION_AVAIL && a != SECCOMP_GET_NOTIF_SIZES)
             before_filter(a == SECCOMP_SET_MODE_FILTER && b & SECCOMP_FILTER_FLAG_TSYNC);
         else if (number == __NR_perf_event_open)
-            before_perf_event((const struct perf_event_attr *)a);
+            before_perf_event(a);
         else if (number == __NR_rt_sigaction && a == SIGTRAP && b)
             agent_stop(WIRE_DEGRADED_SIGTRAP);
     }
