@@ -255,7 +255,7 @@ EXPORT int execveat(int directory, const char *path, char *const argv[], char *c
 {
     char full[PATH_MAX];
     const char *file = path;
-    if (path && *path != '/' && directory != AT_FDCWD) {
+    if (*path != '/' && directory != AT_FDCWD) {
         snprintf(full, sizeof full, "/proc/self/fd/%d%s%s", directory, *path ? "/" : "", path);
         file = full;
     }
