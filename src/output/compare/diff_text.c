@@ -188,7 +188,7 @@ void diff_print_finding(struct printer *printer, const struct diff_side *side,
     char place[TEXT_BYTES], remark[TEXT_BYTES + 4];
     diff_subject_of(side, finding, &subject);
     print_place(printer, subject.file, subject.line, place);
-    snprintf(remark, sizeof remark, place[0] ? "(%s)" : "", place);
+    snprintf(remark, sizeof remark, place[0] ? "(%s)" : "%s", place);
     fprintf(printer->out, "      %s", subject.name);
     print_tail(printer, PLAIN, 6 + name_columns(subject.name), 8, remark);
 }
