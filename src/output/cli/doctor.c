@@ -9,8 +9,10 @@
 #include "launch/launch.h"
 #include "machine/tryout.h"
 #include "show/json.h"
+#include "show/print.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,10 +306,13 @@ static const char *const state_names[] = {"ok", "limited", "failed"};
 static void print_text(const struct examination *examination, bool works, bool color)
 {
     static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
+    unsigned columns = terminal_width(STDOUT_FILENO);
+    struct printer printer = {.out = stdout, .width = columns ? print_width(columns) : UINT_MAX};
     for (size_t i = 0; i < examination->count; i++) {
         const struct check *check = &examination->checks[i];
-        printf("%s%-8s%s%-20s %s\n", color ? colors[check->state] : "", state_names[check->state],
-               color ? "\033[0m" : "", check->name, check->finding);
+        printf("%s%-8s%s%-20s ", color ? colors[check->state] : "", state_names[check->state],
+               color ? "\033[0m" : "", check->name);
+        print_wrap(&printer, PLAIN, 29, 29, check->finding);
         if (check->remedy[0])
             printf("%-28s to change it: %s\n", "", check->remedy);
     }
