@@ -77,11 +77,11 @@ static inline void took_lock(struct spans_span *span, const struct slot *slot, u
 
 /* ---- begin ---------------------------------------------------------------------- */
 
-_Atomic bool hook_stopped;
+union hook_observing hook_observing;
 
 static inline bool observing(void)
 {
-    return !atomic_load_explicit(&hook_stopped, memory_order_relaxed);
+    return atomic_load_explicit(&hook_observing.on, memory_order_relaxed);
 }
 
 /*
@@ -501,7 +501,8 @@ uint64_t hook_leave_c(struct hook_frame *frame)
     begin_work(self, sp);
     if (unlikely(slot->kind.state == SLOT_ENDING)) {
         now = slot->end; /* once more, after due work */
-    } else if (unlikely(now - slot->start > LONG_TICKS) && self->piece && switched(self)) {
+    } else if (unlikely(now - slot->start > LONG_TICKS) && self->piece && observing() &&
+               switched(self)) {
         slot->end = now;
         slot->kind.state = SLOT_ENDING;
         self->ending = slot;

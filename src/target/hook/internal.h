@@ -140,10 +140,22 @@ struct hook_state {
     uint32_t pid, number;
     uint64_t cost;                 /* ticks that recording one execution takes */
     _Atomic uint32_t modules_seen; /* of spans_process.new_modules */
+    _Atomic bool stopped;          /* by hook_stop */
+};
+
+/*
+ * Are executions looked at? Zero in the child of any fork until hook_after_fork, for what other
+ * libraries call before that, and for good where it is not called (_Fork, a bare system call):
+ * the thread's figures are its parent's there, and its ring of switches is not mapped. A page of its
+ * own, which the kernel clears (MADV_WIPEONFORK).
+ */
+union hook_observing {
+    _Atomic bool on;
+    _Alignas(SPANS_PAGE) unsigned char page[SPANS_PAGE];
 };
 #pragma GCC visibility push(hidden) /* reached directly, not through a table of addresses */
 extern struct hook_state hook;
-extern _Atomic bool hook_stopped;
+extern union hook_observing hook_observing;
 extern __thread struct hook_thread *hook_self;
 /* Of each function, how many executions pass until the next one that is looked at: the thread's own, or what all threads
    share that are not observed. A pointer, because room for static thread-local storage is scarce: a few hundred bytes

@@ -14,6 +14,7 @@ enum {
     PATCHING_MS = 1500,
     CALIBRATION_CALLS = 64,
     CALIBRATION_ROUNDS = 8,
+    WIPE_ON_FORK = 18, /* MADV_WIPEONFORK */
 };
 
 static struct hook_thread *spare;
@@ -107,7 +108,22 @@ static bool process_piece(enum spans_phase phase)
 
 void hook_stop(void)
 {
-    atomic_store_explicit(&hook_stopped, true, memory_order_relaxed);
+    atomic_store_explicit(&hook.stopped, true, memory_order_relaxed);
+    atomic_store_explicit(&hook_observing.on, false, memory_order_relaxed);
+}
+
+static void observe(void)
+{
+    atomic_store_explicit(&hook_observing.on,
+                          !atomic_load_explicit(&hook.stopped, memory_order_relaxed),
+                          memory_order_relaxed);
+}
+
+/* Are we in the child of a fork that nobody has announced? */
+static bool is_copy(void)
+{
+    return !atomic_load_explicit(&hook_observing.on, memory_order_relaxed) &&
+           !atomic_load_explicit(&hook.stopped, memory_order_relaxed);
 }
 
 void hook_publish(void)
@@ -199,7 +215,7 @@ static struct hook_thread *make_state(void)
 
 void hook_thread_begin(uint32_t tid)
 {
-    if (!hook.region || hook_self)
+    if (!hook.region || hook_self || is_copy())
         return;
     lock_spare();
     struct hook_thread *self = spare;
@@ -229,6 +245,8 @@ void hook_thread_end(void)
         return;
     hook_self = NULL;
     hook_countdown = hook_unobserved;
+    if (is_copy())
+        return; /* all of it is the parent's */
     fold_end(self->fold);
     self->trunk = NULL;
     slots_release(self);
@@ -261,6 +279,8 @@ static void forget_piece(struct hook_thread *self)
         self->index[i] = 0;
     for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
         self->function[i] = (struct hook_function){0};
+    for (uint32_t i = 0; i < SPANS_FUNCTIONS; i++)
+        self->countdown[i] = 0;
     for (uint32_t i = 0; i < FOLD_SEQUENCES; i++)
         self->sequence_span[i] = 0;
     unsigned char *fold = (unsigned char *)self->fold;
@@ -282,6 +302,7 @@ void hook_after_fork(uint32_t pid, uint32_t process)
         forget_piece(hook_self);
         hook_self->tid = pid;
     }
+    observe();
     if (process_piece(SPANS_PATCHED_UP))
         hook_publish();
 }
@@ -362,7 +383,10 @@ bool hook_begin(struct spans_region *region, const struct hook_agent *agent, uin
     if (!has_xsave())
         return false;
     hook.agent = *agent;
-    atomic_store(&hook_stopped, false);
+    /* Refused, the child of a fork that nobody announces goes on being timed. */
+    os_syscall(__NR_madvise, &hook_observing, sizeof hook_observing, WIPE_ON_FORK);
+    atomic_store(&hook.stopped, false);
+    observe();
     hook.pid = pid;
     hook.number = process;
     hook.region = region;
