@@ -267,7 +267,7 @@ static void callees_are_not_counted_twice(void **state)
     equal(score->lost_ns, 950000);
     equal(score->own_ns, 50000);
     assert_int_equal(score->cause, INTERFERENCE_NESTED);
-    assert_true(says(&world, work, "95 % of it is lost in blocks that it calls"));
+    assert_true(says(&world, work, "95 % of it is lost in spans that it calls"));
     assert_int_equal(world.result->ranked[0], lock);
     equal(world.result->interference_ns, 950000);
     equal(world.result->threads[0].lost_ns[INTERFERENCE_LOCK], 900000);
@@ -317,7 +317,7 @@ static void sequences_do_not_add_to_totals(void **state)
     score = analyse(&world, sequence);
     equal(score->own_ns, 0);
     assert_int_equal(score->cause, INTERFERENCE_NESTED);
-    assert_true(says(&world, sequence, "in blocks that it consists of"));
+    assert_true(says(&world, sequence, "in spans that it consists of"));
     interference_free(world.result);
 }
 

@@ -538,7 +538,7 @@ static void files_are_analysed_anew(void **state)
     equal(number(json_array_get(rekeyed, 1), "groups"), 1);
     json_decref(root);
     char *text = report(profile, &options, false);
-    assert_non_null(strstr(text, "No block with a score has the key 'nothing:0'"));
+    assert_non_null(strstr(text, "No span with a score has the key 'nothing:0'"));
     assert_null(strstr(text, "has the key 'leaf"));
     free(text);
     profile_free(profile);
@@ -559,7 +559,7 @@ static void people_are_told_first_what_matters(void **state)
         "The threads lost 11.1 % of their time to interference: 2 s of 18 s.",
         "locks",
         "#1  11.1 %",
-        "Blocks that lose time",
+        "Spans that lose time",
         "pthread_mutex_lock, lock 0x7f0012345678",
         "40,000 executions in 2 threads",
         "executions  ",

@@ -644,9 +644,8 @@ static bool tell_limits(struct spans_import *import, bool rate_known)
                import_degraded(profile,
                                "context switches were not recorded: preemption counts as slowness");
     if (import->sequences_full)
-        good =
-            good && import_degraded(profile, "there were more different sequences of blocks than "
-                                             "are kept");
+        good = good && import_degraded(profile, "there were more different sequences of spans than "
+                                                "are kept");
     good = good && instrumented_source_tell(&import->source, profile);
     if (import->gather->log->failure)
         good = good && import_degraded(profile, "some calling contexts could not be read: %s",

@@ -110,7 +110,7 @@ static void add_nested(const struct interference_block *block,
 {
     if (score->lost_ns - score->own_ns < 0.1 * score->lost_ns)
         return;
-    add(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
+    add(writer, "%.0f %% of it is lost in spans that it %s, which have scores of their own.",
         percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
         block->flags & SPANS_SEQUENCE ? "consists of" : "calls");
 }

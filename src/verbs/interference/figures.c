@@ -16,7 +16,7 @@ const char *const interference_cause_words[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_PREEMPTION] = "preemption",
     [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work",
     [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "in blocks that it calls",
+    [INTERFERENCE_NESTED] = "in spans that it calls",
     [INTERFERENCE_WAITING] = "idle wait",
 };
 

@@ -38,7 +38,7 @@ static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_PREEMPTION] = "code that is slow around preemptions",
     [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work (not distinguished)",
     [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "blocks that call other blocks, without what those lose",
+    [INTERFERENCE_NESTED] = "spans that call other spans, without what those lose",
     [INTERFERENCE_WAITING] = "idle waits",
 };
 
@@ -535,7 +535,7 @@ static bool print_findings(struct printer *printer, const struct interference_fi
     struct chain *chain = malloc(sizeof *chain);
     if (!chain)
         return false;
-    print_heading(printer, "Blocks that lose time");
+    print_heading(printer, "Spans that lose time");
     printer->given_count = 0;
     if (shown == 0)
         fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
@@ -562,7 +562,7 @@ static bool print_sequences(struct printer *printer, const struct interference_f
         count--;
     shown = printer->options->limit && count > SEQUENCES_MAX ? SEQUENCES_MAX : count;
     if (shown)
-        print_heading(printer, "Sequences that lose more than their blocks do");
+        print_heading(printer, "Sequences that lose more than their spans do");
     for (size_t i = 0; i < shown; i++)
         print_block(printer, figures, result->sequences[i], i + 1, chain);
     free(chain);
@@ -731,7 +731,7 @@ static void print_keys(struct printer *printer, const struct interference_figure
             continue;
         name_clean(printer->options->keys[k], clean, sizeof clean);
         snprintf(line, sizeof line,
-                 "No block with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
+                 "No span with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
                  "or result, and FUNCTION a name as shown here.",
                  clean);
         fprintf(printer->out, "\n  ");
@@ -790,7 +790,7 @@ static bool describe(const struct printer *printer, char *line, size_t bytes)
         *(profile->block_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
     snprintf(line, bytes,
              "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
-             " of libraries were timed: %" PRIu64 " block%s",
+             " of libraries were timed: %" PRIu64 " span%s",
              profile->run.engine, program, print_plural(program), library, blocks,
              print_plural(blocks));
     return true;
