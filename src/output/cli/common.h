@@ -140,7 +140,7 @@ extern const char *const kind_names[];
             .low = 1, .high = 1e15, .argument = "N",                                               \
             .help = "Score spans of which at least N executions were timed. Default: 1000."        \
     }
-#define OPTIONS_BLOCKS                                                                             \
+#define OPTIONS_SPANS                                                                              \
     {"key",                                                                                        \
      0,                                                                                            \
      OPTION_LIST,                                                                                  \

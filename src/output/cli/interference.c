@@ -225,7 +225,7 @@ static const struct option_spec interference_options[] = {
              "thread slept is unknown."},
     OPTION_FOLLOW,
     OPTIONS_REPORT,
-    OPTIONS_BLOCKS,
+    OPTIONS_SPANS,
     OPTIONS_LAST,
 };
 
