@@ -165,23 +165,22 @@ static void hostile_interference(const char *directory, const char *name, unsign
 {
     struct profile *profile = begin("interference", "live");
     uint32_t last = hostile_contexts(profile);
-    *profile_add_block_threads(profile) = (struct profile_block_thread){
+    *profile_add_span_threads(profile) = (struct profile_span_thread){
         .tid = 7, .name = text(0), .duration_ns = 1e9, .events = 9, .cost_ns = 5, .owners = 1};
     for (uint32_t i = 0; i < BASE_COUNT(hostile); i++) {
-        *profile_add_block_functions(profile) = (struct profile_block_function){
+        *profile_add_span_functions(profile) = (struct profile_span_function){
             .function = text(i), .file = text(i + 1), .line = 3, .class = i % 3, .key = i % 2};
-        *profile_add_timed_blocks(profile) =
-            (struct profile_block){.function = i + 1, .key = i, .max_ns = 5000};
-        *profile_add_block_parts(profile) =
-            (struct profile_block_part){i, 0, 2000, 2000, 4e6 * times, 100, 1e5, 1e4, 1e4};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
-        *profile_add_block_stacks(profile) = (struct profile_block_stack){i, last, 5, 1e4};
-        *profile_add_block_holders(profile) = (struct profile_block_holder){i, last, 5, 1e4};
+        *profile_add_spans(profile) =
+            (struct profile_span){.function = i + 1, .key = i, .max_ns = 5000};
+        *profile_add_span_parts(profile) =
+            (struct profile_span_part){i, 0, 2000, 2000, 4e6 * times, 100, 1e5, 1e4, 1e4};
+        *profile_add_span_bins(profile) = (struct profile_span_bin){i, 96, 112, 1500};
+        *profile_add_span_bins(profile) = (struct profile_span_bin){i, 4096, 5120, 500};
+        *profile_add_span_stacks(profile) = (struct profile_span_stack){i, last, 5, 1e4};
+        *profile_add_span_holders(profile) = (struct profile_span_holder){i, last, 5, 1e4};
     }
-    *profile_add_block_skips(profile) = (struct profile_block_skip){text(0), text(1), text(2)};
-    *profile_add_block_runs(profile) =
-        (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 0, 0, 0};
+    *profile_add_span_skips(profile) = (struct profile_span_skip){text(0), text(1), text(2)};
+    *profile_add_span_runs(profile) = (struct profile_span_run){0.5, 10, 1e9, 10000, 1, 1, 0, 0, 0};
     end(profile, directory, name);
 }
 

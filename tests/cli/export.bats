@@ -74,7 +74,7 @@ need_profile()
     head -n 1 out | grep -q ',detail,taken.$'
 }
 
-@test "blocks of few executions get their loss when asked" {
+@test "spans of few executions get their loss when asked" {
     command -v python3 >/dev/null || skip "no python3 to read JSON"
     need_watchpoints
     cat >work.c <<'END'

@@ -60,7 +60,7 @@ END
 }
 
 @test "interference: a lock is found, and the program is as always" {
-    # All blocks: where others' load preempts the threads, a lock's share of their time is as small as that is long.
+    # All spans: where others' load preempts the threads, a lock's share of their time is as small as that is long.
     try 7 "$HEADROOM" interference --every 1 --limit 0 --functions update -- "$BATS_FILE_TMPDIR/contend"
     [ "$(cat out)" = 4200000 ]
     [ -e interference.headroom ]

@@ -222,7 +222,7 @@ END
     [ ! -e work/text ]
 }
 
-@test "headroom is killed while it times blocks: they are in the report of the raw log" {
+@test "headroom is killed while it times spans: they are in the report of the raw log" {
     cat >spin.c <<'END'
 #include <stdio.h>
 #include <sys/stat.h>

@@ -17,36 +17,36 @@ static inline uint32_t sound_context(struct profile *profile, uint32_t parent, c
     return (uint32_t)profile->contexts_count - 1;
 }
 
-static inline void sound_fill_blocks(struct profile *profile, uint32_t place)
+static inline void sound_fill_spans(struct profile *profile, uint32_t place)
 {
-    *profile_add_block_functions(profile) =
-        (struct profile_block_function){.function = "lock", .class = 1, .key = 1};
-    *profile_add_block_functions(profile) =
-        (struct profile_block_function){.function = "f(int)", .file = "/x/a.c", .line = 3};
+    *profile_add_span_functions(profile) =
+        (struct profile_span_function){.function = "lock", .class = 1, .key = 1};
+    *profile_add_span_functions(profile) =
+        (struct profile_span_function){.function = "f(int)", .file = "/x/a.c", .line = 3};
     for (uint32_t i = 0; i < 2; i++)
-        *profile_add_block_threads(profile) = (struct profile_block_thread){
+        *profile_add_span_threads(profile) = (struct profile_span_thread){
             .tid = i, .duration_ns = 1e9, .events = 9, .cost_ns = 5, .owners = 1};
     for (uint32_t i = 0; i < 3; i++) {
-        *profile_add_timed_blocks(profile) =
-            (struct profile_block){.function = i, .flags = i ? 0 : 2, .max_ns = 5000};
-        *profile_add_block_parts(profile) =
-            (struct profile_block_part){i, i % 2, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 96, 112, 1500};
-        *profile_add_block_bins(profile) = (struct profile_block_bin){i, 4096, 5120, 500};
-        *profile_add_block_children(profile) = (struct profile_block_child){i, 1, 2, 0};
-        *profile_add_block_stacks(profile) = (struct profile_block_stack){i, place, 5, 1e4};
-        *profile_add_block_holders(profile) = (struct profile_block_holder){i, place, 5, 1e4};
+        *profile_add_spans(profile) =
+            (struct profile_span){.function = i, .flags = i ? 0 : 2, .max_ns = 5000};
+        *profile_add_span_parts(profile) =
+            (struct profile_span_part){i, i % 2, 2000, 2000, 4e6, 100, 1e5, 1e4, 1e4};
+        *profile_add_span_bins(profile) = (struct profile_span_bin){i, 96, 112, 1500};
+        *profile_add_span_bins(profile) = (struct profile_span_bin){i, 4096, 5120, 500};
+        *profile_add_span_children(profile) = (struct profile_span_child){i, 1, 2, 0};
+        *profile_add_span_stacks(profile) = (struct profile_span_stack){i, place, 5, 1e4};
+        *profile_add_span_holders(profile) = (struct profile_span_holder){i, place, 5, 1e4};
         for (uint64_t j = 0; j < 24; j++)
-            *profile_add_block_samples(profile) =
-                (struct profile_block_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
+            *profile_add_span_samples(profile) =
+                (struct profile_span_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
     }
-    *profile_add_block_skips(profile) = (struct profile_block_skip){"g", "/x/a", "too odd"};
-    *profile_add_block_runs(profile) = (struct profile_block_run){.ns_per_tick = 0.5,
-                                                                  .step_ns = 1,
-                                                                  .wall_ns = 1e9,
-                                                                  .stack_period = 10000,
-                                                                  .switches = 1,
-                                                                  .automatic = 1};
+    *profile_add_span_skips(profile) = (struct profile_span_skip){"g", "/x/a", "too odd"};
+    *profile_add_span_runs(profile) = (struct profile_span_run){.ns_per_tick = 0.5,
+                                                                .step_ns = 1,
+                                                                .wall_ns = 1e9,
+                                                                .stack_period = 10000,
+                                                                .switches = 1,
+                                                                .automatic = 1};
 }
 
 static inline void sound_fill_paths(struct profile *profile)
@@ -149,7 +149,7 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
     sound_fill_reuse(profile, first, second);
     sound_fill_paths(profile);
-    sound_fill_blocks(profile, first);
+    sound_fill_spans(profile, first);
     profile_add_arguments(profile)->text = "prog";
     profile_add_degraded(profile)->text = "degraded";
     profile->run.verb = "waste";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Fuzzes the import of timed blocks: the input is a list of overwrites of the region that a program
+ * Fuzzes the import of timed spans: the input is a list of overwrites of the region that a program
  * shares with headroom, or of the raw log beside it. Whatever comes out must be a profile that can
  * be read again and reported.
  */
@@ -44,21 +44,21 @@ static void make_region(void)
     uint32_t work = fixture_function(&fixture, "work", SPANS_CODE, SPANS_PATCHED, 0, 0x12000);
     for (uint32_t t = 0; t < 2; t++) {
         struct spans_thread *thread = fixture_thread(&fixture, 1, t ? 0 : 40, FIXTURE_TICKS);
-        struct spans_span *block = fixture_block(thread, lock, 5, 0);
-        fixture_run(block, 1000, 100, t);
-        fixture_run(block, 1000, 5000, t);
-        block->stacks_count = 1;
-        block->stacks[0] = (struct spans_stack){1, 2, 3, 4};
-        block->holders[0] = (struct spans_holder){0x501050, 7, 8};
-        block = fixture_block(thread, work, 0, 9);
-        block->children_count = 1;
-        block->children[0] = (struct spans_child){lock, 2, 0};
+        struct spans_span *span = fixture_span(thread, lock, 5, 0);
+        fixture_run(span, 1000, 100, t);
+        fixture_run(span, 1000, 5000, t);
+        span->stacks_count = 1;
+        span->stacks[0] = (struct spans_stack){1, 2, 3, 4};
+        span->holders[0] = (struct spans_holder){0x501050, 7, 8};
+        span = fixture_span(thread, work, 0, 9);
+        span->children_count = 1;
+        span->children[0] = (struct spans_child){lock, 2, 0};
         for (uint64_t i = 0; i < 40; i++)
-            fixture_run(block, 50, 10000 + 100 * i, i);
-        block->within = block->sum / 2;
-        block = fixture_block(thread, 0, 0, 11);
-        block->flags = SPANS_SEQUENCE;
-        fixture_run(block, 2000, 20000, 0);
+            fixture_run(span, 50, 10000 + 100 * i, i);
+        span->within = span->sum / 2;
+        span = fixture_span(thread, 0, 0, 11);
+        span->flags = SPANS_SEQUENCE;
+        fixture_run(span, 2000, 20000, 0);
     }
     sound_bytes = fixture.region->next;
     sound = malloc(sound_bytes);

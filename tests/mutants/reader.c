@@ -147,7 +147,7 @@ static int finish_import(enum base_status status, const char *error)
 }
 
 /* LOG REGION OUTPUT: what interference does when the program has ended. */
-static int read_blocks(char **words)
+static int read_spans(char **words)
 {
     char *command[] = {(char *)"program", NULL}, error[512] = "";
     struct import_run run = {.verb = "interference", .engine = "live", .command = command};
@@ -269,7 +269,7 @@ static const struct {
     int (*run)(char **words);
 } readers[] = {
     {"program", 2, read_program}, {"binary", 1, read_binary},   {"plans", 1, read_plans},
-    {"graphs", 2, read_graphs},   {"symbols", 1, read_symbols}, {"blocks", 3, read_blocks},
+    {"graphs", 2, read_graphs},   {"symbols", 1, read_symbols}, {"blocks", 3, read_spans},
     {"built", 2, read_built},     {"plant", 1, plant},
 };
 

@@ -78,7 +78,7 @@ static struct spans_thread *piece_of(uint32_t tid)
     return NULL;
 }
 
-static struct spans_span *block_of(uint32_t k, uint64_t key, uint32_t index)
+static struct spans_span *span_of(uint32_t k, uint64_t key, uint32_t index)
 {
     struct spans_thread *piece = piece_of((uint32_t)gettid());
     for (uint32_t i = 0; piece && i < piece->spans; i++)
@@ -158,8 +158,8 @@ static void test_calls(void **state)
     }
     assert_int_equal(count_of(k_many), 3 * STACK_PERIOD);
     assert_int_equal(count_of(k_turned), 3 * STACK_PERIOD);
-    assert_true(block_of(k_many, 0, 0)->stacks_count == 1);
-    assert_int_equal(block_of(k_many, 0, 0)->stacks[0].taken, 3);
+    assert_true(span_of(k_many, 0, 0)->stacks_count == 1);
+    assert_int_equal(span_of(k_many, 0, 0)->stacks[0].taken, 3);
 }
 
 /* Every register that a local function might leave alone must come through, vector registers' upper
@@ -217,7 +217,7 @@ static void test_wide(void **state)
     }
 }
 
-/* ---- blocks -------------------------------------------------------------------- */
+/* ---- spans -------------------------------------------------------------------- */
 
 static __attribute__((noinline)) long keyed(long key, long more)
 {
@@ -230,23 +230,23 @@ static void test_keys(void **state)
     for (long i = 0; i < 500; i++)
         assert_int_equal(via_keyed(i % 5, i), i % 5 * 3 + i);
     for (uint64_t key = 0; key < 5; key++) {
-        struct spans_span *block = block_of(k_keyed, key, 0);
-        assert_non_null(block);
-        assert_int_equal(block->recorded, 100);
-        assert_true(block->min <= block->sum / 100 && block->max >= block->sum / 100);
+        struct spans_span *span = span_of(k_keyed, key, 0);
+        assert_non_null(span);
+        assert_int_equal(span->recorded, 100);
+        assert_true(span->min <= span->sum / 100 && span->max >= span->sum / 100);
         uint64_t binned = 0;
         for (int i = 0; i < SPANS_BINS; i++)
-            binned += block->bins[i];
+            binned += span->bins[i];
         assert_int_equal(binned, 100);
-        for (uint32_t i = 0; i < block->samples_count; i++) {
-            assert_int_equal(block->samples[i].argument[0], key);
-            assert_int_equal(block->samples[i].result, key * 3 + block->samples[i].argument[1]);
+        for (uint32_t i = 0; i < span->samples_count; i++) {
+            assert_int_equal(span->samples[i].argument[0], key);
+            assert_int_equal(span->samples[i].result, key * 3 + span->samples[i].argument[1]);
         }
     }
     for (long i = 0; i < 10000; i++)
         via_keyed(1000 + i, 0);
     assert_int_equal(count_of(k_keyed),
-                     10500); /* those without a block of their own in one for the rest */
+                     10500); /* those without a span of their own in one for the rest */
 }
 
 static uint32_t k_leaf;
@@ -278,18 +278,18 @@ static void test_shapes(void **state)
     for (int i = 0; i < 300; i++)
         via_loop(i % 3 * 2); /* 0, 2, 4 times */
     for (uint32_t i = 0; i < 3; i++) {
-        struct spans_span *block = block_of(k_loop, 0, i);
-        assert_non_null(block);
-        assert_int_equal(block->recorded, 100);
-        assert_int_equal(block->children_count, i > 0);
-        assert_true((block->shape == 0) == (i == 0));
-        assert_true(block->within <= block->sum);
+        struct spans_span *span = span_of(k_loop, 0, i);
+        assert_non_null(span);
+        assert_int_equal(span->recorded, 100);
+        assert_int_equal(span->children_count, i > 0);
+        assert_true((span->shape == 0) == (i == 0));
+        assert_true(span->within <= span->sum);
         if (i) {
-            assert_int_equal(block->children[0].function, k_leaf);
-            assert_int_equal(block->children[0].count, i * 2);
+            assert_int_equal(span->children[0].function, k_leaf);
+            assert_int_equal(span->children[0].count, i * 2);
         }
     }
-    assert_null(block_of(k_loop, 0, 3));
+    assert_null(span_of(k_loop, 0, 3));
     assert_int_equal(count_of(k_leaf), 600);
 }
 
@@ -304,10 +304,10 @@ static void test_sequences(void **state)
     struct spans_thread *piece = piece_of((uint32_t)gettid());
     uint64_t most = 0;
     for (uint32_t i = 0; i < piece->spans; i++) {
-        struct spans_span *block = &piece->span[i];
-        if (block->flags & SPANS_SEQUENCE && block->children_count == 2 &&
-            block->children[0].function == k_leaf && block->children[1].function == k_keyed)
-            most = block->recorded;
+        struct spans_span *span = &piece->span[i];
+        if (span->flags & SPANS_SEQUENCE && span->children_count == 2 &&
+            span->children[0].function == k_leaf && span->children[1].function == k_keyed)
+            most = span->recorded;
     }
     assert_true(most >= 998 && most <= 1000);
 }
@@ -349,9 +349,9 @@ static void test_sampled_callee(void **state)
     region->function[k_slow].every = 8;
     for (long i = 0; i < 40000; i++)
         assert_int_equal(via_around(2000), 2001);
-    struct spans_span *block = block_of(k_around, 0, 0);
-    assert_int_equal(block->recorded, 40000);
-    assert_in_range(block->within, block->sum / 10 * 8, block->sum / 10 * 12);
+    struct spans_span *span = span_of(k_around, 0, 0);
+    assert_int_equal(span->recorded, 40000);
+    assert_in_range(span->within, span->sum / 10 * 8, span->sum / 10 * 12);
 }
 
 static void test_every(void **state)
@@ -360,9 +360,9 @@ static void test_every(void **state)
     region->function[k_keyed].every = 16;
     for (long i = 0; i < 160000; i++)
         assert_int_equal(via_keyed(i, 1), i * 3 + 1);
-    struct spans_span *block = block_of(k_keyed, 0, 0);
-    assert_in_range(block->recorded, 8500, 11500);
-    assert_in_range(block->recorded + block->skipped, 144000, 176000);
+    struct spans_span *span = span_of(k_keyed, 0, 0);
+    assert_in_range(span->recorded, 8500, 11500);
+    assert_in_range(span->recorded + span->skipped, 144000, 176000);
 }
 
 static void test_holders(void **state)
@@ -373,9 +373,9 @@ static void test_holders(void **state)
         if (i % 100 == 0)
             usleep(100); /* what is held is never slow here: waits come from others */
     }
-    struct spans_span *block = block_of(k_keyed, 7777, 0);
-    for (int i = 0; i < SPANS_HOLDERS && block->holders[i].times; i++)
-        assert_true(block->holders[i].place != 0);
+    struct spans_span *span = span_of(k_keyed, 7777, 0);
+    for (int i = 0; i < SPANS_HOLDERS && span->holders[i].times; i++)
+        assert_true(span->holders[i].place != 0);
 }
 
 static __attribute__((noinline)) void doze(long microseconds)
@@ -402,7 +402,7 @@ static void test_sleep(void **state)
     usleep(20000); /* outside: nobody's */
     for (int i = 0; i < 5; i++)
         via_doze_twice(2000);
-    struct spans_span *inner = block_of(k, 0, 0), *outer = block_of(k_doze_twice, 0, 0);
+    struct spans_span *inner = span_of(k, 0, 0), *outer = span_of(k_doze_twice, 0, 0);
     assert_in_range(inner->sleeps, 11, 40);
     assert_true(inner->asleep > inner->sum / 10 * 8 && inner->asleep <= inner->sum);
     assert_in_range(outer->sleeps, 10, 40);
@@ -743,8 +743,8 @@ static void test_markers(void **state)
         mark(0, k, hook_marker_end);
         mark(0, k, hook_marker_end); /* once too often */
     }
-    struct spans_span *with = block_of(k, 5, 1);
-    assert_int_equal(block_of(k, 5, 0)->recorded + (with ? with->recorded : 0), 50);
+    struct spans_span *with = span_of(k, 5, 1);
+    assert_int_equal(span_of(k, 5, 0)->recorded + (with ? with->recorded : 0), 50);
     assert_int_equal(count_of(inner), 25);
 }
 

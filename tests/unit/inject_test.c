@@ -109,7 +109,7 @@ static void map_region(void)
     close(file);
 }
 
-static void map_blocks(void)
+static void map_spans(void)
 {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%u", headroom_pid, region_file);
@@ -470,7 +470,7 @@ static int play(int count, char **arguments)
 {
     if (!getenv("TORTURE") || sscanf(getenv("TORTURE"), "%d:%u", &headroom_pid, &region_file) != 2)
         map_region();
-    map_blocks();
+    map_spans();
     if (strcmp(arguments[2], "refused") == 0)
         prctl(PR_SET_DUMPABLE, 0); /* to others its memory is closed now */
     play_agent();
@@ -502,7 +502,7 @@ static int play(int count, char **arguments)
 /* ---- recordings ---------------------------------------------------------------- */
 
 struct recorded {
-    struct launch_spans_result blocks;
+    struct launch_spans_result spans;
     struct launch_result result;
     struct spans_region *region;
     char said[1024];
@@ -524,20 +524,20 @@ static void record(struct recorded *recorded, struct launch_spans_request *like,
     like->program = (struct launch_request){
         .path = self, .command = command, .log = log, .note = note, .context = recorded};
     snprintf(like->program.config.agent_path, WIRE_PATH_BYTES, HANDLER);
-    if (launch_spans(like, &recorded->blocks, &recorded->result, error) != LAUNCH_OK)
+    if (launch_spans(like, &recorded->spans, &recorded->result, error) != LAUNCH_OK)
         fail_msg("%s", error);
     close(log);
     recorded->region =
-        mmap(NULL, sizeof *recorded->region, PROT_READ, MAP_SHARED, recorded->blocks.region, 0);
+        mmap(NULL, sizeof *recorded->region, PROT_READ, MAP_SHARED, recorded->spans.region, 0);
     assert_ptr_not_equal(recorded->region, MAP_FAILED);
     if (getenv("DBG")) {
         fprintf(stderr, "%s: exited %d code %d signal %d patched %u said %s\n", play,
                 recorded->result.exited, recorded->result.exit_code, recorded->result.signal,
-                recorded->blocks.hooks.patched, recorded->said);
-        for (size_t i = 0; i < recorded->blocks.hooks.unhooked_count; i++)
-            fprintf(stderr, "  %s %s: %s\n", recorded->blocks.hooks.unhooked[i].name,
-                    recorded->blocks.hooks.unhooked[i].module,
-                    recorded->blocks.hooks.unhooked[i].reason);
+                recorded->spans.hooks.patched, recorded->said);
+        for (size_t i = 0; i < recorded->spans.hooks.unhooked_count; i++)
+            fprintf(stderr, "  %s %s: %s\n", recorded->spans.hooks.unhooked[i].name,
+                    recorded->spans.hooks.unhooked[i].module,
+                    recorded->spans.hooks.unhooked[i].reason);
         for (uint32_t i = 1; i < SPANS_FUNCTIONS; i++)
             if (recorded->region->function[i].state && recorded->region->function[i].entry)
                 fprintf(stderr, " k %u %s\n", i, recorded->region->function[i].name);
@@ -547,15 +547,15 @@ static void record(struct recorded *recorded, struct launch_spans_request *like,
 static void forget(struct recorded *recorded)
 {
     munmap(recorded->region, sizeof *recorded->region);
-    close(recorded->blocks.region);
-    launch_spans_free(&recorded->blocks);
+    close(recorded->spans.region);
+    launch_spans_free(&recorded->spans);
 }
 
 static const char *reason_of(const struct recorded *recorded, const char *name)
 {
-    for (size_t i = 0; i < recorded->blocks.hooks.unhooked_count; i++)
-        if (strcmp(recorded->blocks.hooks.unhooked[i].name, name) == 0)
-            return recorded->blocks.hooks.unhooked[i].reason;
+    for (size_t i = 0; i < recorded->spans.hooks.unhooked_count; i++)
+        if (strcmp(recorded->spans.hooks.unhooked[i].name, name) == 0)
+            return recorded->spans.hooks.unhooked[i].reason;
     return NULL;
 }
 
@@ -628,10 +628,10 @@ static void test_keys(void **state)
     assert_int_equal(inject_key(":1", &argument), 0);
     static const char *const keys[] = {"write"};
     struct launch_spans_request request = {.hooks.keys = keys, .hooks.keys_count = 1};
-    struct launch_spans_result blocks;
+    struct launch_spans_result spans;
     struct launch_result result;
     char error[LAUNCH_ERROR_BYTES] = "";
-    assert_int_equal(launch_spans(&request, &blocks, &result, error), LAUNCH_FAILED);
+    assert_int_equal(launch_spans(&request, &spans, &result, error), LAUNCH_FAILED);
     assert_non_null(strstr(error, "'write' is not a key"));
 }
 
@@ -644,7 +644,7 @@ static void test_named_functions_are_hooked_at_start(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
     assert_success(&recorded);
-    assert_int_equal(recorded.blocks.hooks.patched, VICTIMS + 1); /* v_fault too */
+    assert_int_equal(recorded.spans.hooks.patched, VICTIMS + 1); /* v_fault too */
     assert_non_null(reason_of(&recorded, "v_loop"));
     assert_int_equal(function_of(&recorded, "v_data")->entry, SPANS_PATCHED);
     assert_null(function_of(&recorded, "v_loop"));
@@ -661,7 +661,7 @@ static void test_code_is_left_alone_if_asked_to(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"start", NULL);
     assert_int_equal(recorded.result.exit_code, 10); /* nothing was counted */
-    assert_int_equal(recorded.blocks.hooks.patched, 0);
+    assert_int_equal(recorded.spans.hooks.patched, 0);
     assert_string_equal(reason_of(&recorded, "v_frame"),
                         "code that was not built for it is not changed");
     forget(&recorded);
@@ -672,12 +672,12 @@ static void test_hot_functions_are_found(void **state)
     struct launch_spans_request request = {.hooks.every = 0};
     struct recorded recorded;
     record(&recorded, &request, (char *)"hot", NULL);
-    if (recorded.blocks.hooks.sampling_refused) {
+    if (recorded.spans.hooks.sampling_refused) {
         assert_non_null(strstr(recorded.said, "refuses samples"));
         skip();
     }
     assert_success(&recorded);
-    assert_true(recorded.blocks.hooks.patched >= VICTIMS / 2);
+    assert_true(recorded.spans.hooks.patched >= VICTIMS / 2);
     assert_true(recorded.region->automatic);
     forget(&recorded);
 }
@@ -689,7 +689,7 @@ static void test_modules_loaded_later(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"load", (char *)FIXTURE);
     assert_success(&recorded);
-    assert_int_equal(recorded.blocks.hooks.patched, 1);
+    assert_int_equal(recorded.spans.hooks.patched, 1);
     forget(&recorded);
 }
 
@@ -699,8 +699,8 @@ static void test_children_forked_while_functions_are_patched(void **state)
     struct recorded recorded;
     record(&recorded, &request, (char *)"fork", NULL);
     assert_success(&recorded);
-    for (size_t i = 0; i < recorded.blocks.hooks.unhooked_count; i++)
-        assert_null(strstr(recorded.blocks.hooks.unhooked[i].reason, "something else"));
+    for (size_t i = 0; i < recorded.spans.hooks.unhooked_count; i++)
+        assert_null(strstr(recorded.spans.hooks.unhooked[i].reason, "something else"));
     forget(&recorded);
 }
 
@@ -724,7 +724,7 @@ static int record_refused(void)
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         return 2;
     record(&recorded, &request, (char *)"refused", NULL);
-    if (recorded.blocks.hooks.patching_refused != EACCES || recorded.blocks.hooks.patched != 0)
+    if (recorded.spans.hooks.patching_refused != EACCES || recorded.spans.hooks.patched != 0)
         return 3;
     if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
         recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
@@ -790,7 +790,7 @@ static void test_killed_program(void **state)
     record(&recorded, &request, (char *)"dead", NULL);
     assert_false(recorded.result.exited);
     assert_int_equal(recorded.result.signal, SIGKILL);
-    assert_int_equal(recorded.blocks.hooks.patched, VICTIMS + 1);
+    assert_int_equal(recorded.spans.hooks.patched, VICTIMS + 1);
     forget(&recorded);
 }
 

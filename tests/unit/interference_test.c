@@ -12,17 +12,17 @@
 #include <string.h>
 #include <cmocka.h>
 
-enum { THREADS = 4, FUNCTIONS = 12, BLOCKS = 16, PARTS = 4, BINS = 64, SAMPLES = 64 };
+enum { THREADS = 4, FUNCTIONS = 12, SPANS = 16, PARTS = 4, BINS = 64, SAMPLES = 64 };
 
 /* Function f is of class f; the rest is code. */
 struct world {
     struct interference_thread threads[THREADS];
     struct interference_function functions[FUNCTIONS];
-    struct interference_block blocks[BLOCKS];
-    struct interference_part parts[BLOCKS][PARTS];
-    struct interference_bin bins[BLOCKS][BINS];
-    struct interference_sample samples[BLOCKS][SAMPLES];
-    struct interference_child children[BLOCKS][4];
+    struct interference_span spans[SPANS];
+    struct interference_part parts[SPANS][PARTS];
+    struct interference_bin bins[SPANS][BINS];
+    struct interference_sample samples[SPANS][SAMPLES];
+    struct interference_child children[SPANS][4];
     struct interference_input input;
     struct interference_result *result;
 };
@@ -38,57 +38,57 @@ static void begin(struct world *world, size_t threads)
                                                .threads_count = threads,
                                                .functions = world->functions,
                                                .functions_count = FUNCTIONS,
-                                               .blocks = world->blocks,
+                                               .spans = world->spans,
                                                .switches = true};
 }
 
 static uint32_t add(struct world *world, uint32_t function)
 {
-    uint32_t id = (uint32_t)world->input.blocks_count++;
-    world->blocks[id] = (struct interference_block){.function = function,
-                                                    .parts = world->parts[id],
-                                                    .bins = world->bins[id],
-                                                    .samples = world->samples[id],
-                                                    .children = world->children[id]};
+    uint32_t id = (uint32_t)world->input.spans_count++;
+    world->spans[id] = (struct interference_span){.function = function,
+                                                  .parts = world->parts[id],
+                                                  .bins = world->bins[id],
+                                                  .samples = world->samples[id],
+                                                  .children = world->children[id]};
     return id;
 }
 
 /* One part a thread, with executions in two bins: n of `fast` and n of `slow`. */
-static struct interference_part *run(struct world *world, uint32_t block, uint32_t thread,
+static struct interference_part *run(struct world *world, uint32_t span, uint32_t thread,
                                      uint64_t n, double fast, double slow)
 {
-    struct interference_block *figure = &world->blocks[block];
-    struct interference_part *part = &world->parts[block][figure->parts_count++];
+    struct interference_span *figure = &world->spans[span];
+    struct interference_part *part = &world->parts[span][figure->parts_count++];
     *part = (struct interference_part){.thread = thread,
                                        .count = 2 * n,
                                        .recorded = 2 * n,
                                        .sum_ns = (double)n * (fast + slow),
                                        .min_ns = fast};
-    world->bins[block][0] = (struct interference_bin){fast, fast + 1, n};
-    world->bins[block][1] = (struct interference_bin){slow, slow + 1, n};
+    world->bins[span][0] = (struct interference_bin){fast, fast + 1, n};
+    world->bins[span][1] = (struct interference_bin){slow, slow + 1, n};
     figure->bins_count = 2;
     figure->max_ns = fmax(figure->max_ns, slow);
     return part;
 }
 
-static void sample(struct world *world, uint32_t block, double ns, uint64_t argument)
+static void sample(struct world *world, uint32_t span, double ns, uint64_t argument)
 {
-    world->samples[block][world->blocks[block].samples_count++] =
+    world->samples[span][world->spans[span].samples_count++] =
         (struct interference_sample){ns, 10, {argument, 5, 6, 0}};
 }
 
-static const struct interference_score *analyse(struct world *world, uint32_t block)
+static const struct interference_score *analyse(struct world *world, uint32_t span)
 {
     interference_free(world->result);
     world->result = NULL;
     assert_int_equal(interference_analyse(&world->input, &world->result), BASE_OK);
-    return &world->result->blocks[block];
+    return &world->result->spans[span];
 }
 
-static bool says(const struct world *world, uint32_t block, const char *part)
+static bool says(const struct world *world, uint32_t span, const char *part)
 {
     char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
-    size_t count = interference_evidence(world->result, block, sentences, INTERFERENCE_SENTENCES);
+    size_t count = interference_evidence(world->result, span, sentences, INTERFERENCE_SENTENCES);
     for (size_t i = 0; i < count; i++)
         if (strstr(sentences[i], part))
             return true;
@@ -110,16 +110,16 @@ static void scores_follow_the_definition(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, SPANS_LOCK);
-    run(&world, block, 0, 1000, 100, 1000);
-    const struct interference_score *score = analyse(&world, block);
+    uint32_t span = add(&world, SPANS_LOCK);
+    run(&world, span, 0, 1000, 100, 1000);
+    const struct interference_score *score = analyse(&world, span);
     assert_int_equal(score->state, INTERFERENCE_SCORED);
     equal(score->lost_ns, 9e5);
     equal(score->sci, 9e-4);
     equal(score->total_ns, 1.1e6);
     equal(score->mean_ns, 550);
-    run(&world, block, 1, 1000, 200, 1000);
-    score = analyse(&world, block);
+    run(&world, span, 1, 1000, 200, 1000);
+    score = analyse(&world, span);
     /* The minimum is that of both: the other thread loses 1000 × 100 ns with its fastest, too. */
     equal(score->lost_ns, 9e5 + 1e5 + 9e5);
     equal(score->sci, 1.9e6 / 2e9);
@@ -131,11 +131,11 @@ static void sampled_executions_stand_for_all(void **state)
 {
     struct world world;
     begin(&world, 1);
-    uint32_t block = add(&world, SPANS_LOCK);
-    struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
+    uint32_t span = add(&world, SPANS_LOCK);
+    struct interference_part *part = run(&world, span, 0, 1000, 100, 1000);
     part->count = 20000;
     part->asleep_ns = 450000;
-    const struct interference_score *score = analyse(&world, block);
+    const struct interference_score *score = analyse(&world, span);
     equal(score->lost_ns, 9e6);
     equal(score->total_ns, 1.1e7);
     equal(score->asleep_share, 0.5);
@@ -146,21 +146,21 @@ static void few_executions_have_no_score(void **state)
 {
     struct world world;
     begin(&world, 1);
-    uint32_t block = add(&world, SPANS_LOCK);
-    run(&world, block, 0, 499, 100, 1000);
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
+    uint32_t span = add(&world, SPANS_LOCK);
+    run(&world, span, 0, 499, 100, 1000);
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_FEW);
     assert_int_equal(world.result->few_count, 1);
     assert_int_equal(world.result->ranked_count, 0);
     equal(world.result->interference_ns, 0);
-    world.parts[block][0].count = 1000000; /* what was let pass does not help */
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
-    world.blocks[block].parts_count = 0;
-    run(&world, block, 0, 500, 100, 1000);
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_SCORED);
+    world.parts[span][0].count = 1000000; /* what was let pass does not help */
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_FEW);
+    world.spans[span].parts_count = 0;
+    run(&world, span, 0, 500, 100, 1000);
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_SCORED);
     world.input.least = 1001;
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_FEW);
     world.input.least = 1;
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_SCORED);
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_SCORED);
     interference_free(world.result);
 }
 
@@ -170,10 +170,10 @@ static void the_first_percentile_is_robust(void **state)
     struct world world;
     double sum = 0, lost = 0;
     begin(&world, 1);
-    uint32_t block = add(&world, SPANS_CODE);
-    struct interference_block *figure = &world.blocks[block];
+    uint32_t span = add(&world, SPANS_CODE);
+    struct interference_span *figure = &world.spans[span];
     for (int i = 0; i < 50; i++) {
-        world.bins[block][i] = (struct interference_bin){100 + 20.0 * i, 120 + 20.0 * i, 200};
+        world.bins[span][i] = (struct interference_bin){100 + 20.0 * i, 120 + 20.0 * i, 200};
         for (int j = 0; j < 20; j++) {
             double ns = 100 + 20.0 * i + j;
             sum += 10 * ns;
@@ -183,8 +183,8 @@ static void the_first_percentile_is_robust(void **state)
     figure->bins_count = 50;
     figure->max_ns = 1099;
     figure->parts_count = 1;
-    world.parts[block][0] = (struct interference_part){0, 10000, 10000, sum, 100, 0, 0, 0};
-    const struct interference_score *score = analyse(&world, block);
+    world.parts[span][0] = (struct interference_part){0, 10000, 10000, sum, 100, 0, 0, 0};
+    const struct interference_score *score = analyse(&world, span);
     equal(score->p1_ns, 110);
     equal(score->median_ns, 600);
     equal(score->p99_ns, 1089.5); /* the last bin ends at the maximum */
@@ -192,12 +192,12 @@ static void the_first_percentile_is_robust(void **state)
     assert_true(score->sci_p1 < score->sci);
     /* One outlier below changes the score by as much as it is faster, the other one hardly. */
     double before = score->sci, before_p1 = score->sci_p1;
-    world.parts[block][0].min_ns = 1;
-    world.bins[block][50] = world.bins[block][49];
-    memmove(&world.bins[block][1], &world.bins[block][0], 50 * sizeof world.bins[block][0]);
-    world.bins[block][0] = (struct interference_bin){0, 2, 1};
+    world.parts[span][0].min_ns = 1;
+    world.bins[span][50] = world.bins[span][49];
+    memmove(&world.bins[span][1], &world.bins[span][0], 50 * sizeof world.bins[span][0]);
+    world.bins[span][0] = (struct interference_bin){0, 2, 1};
     figure->bins_count = 51;
-    score = analyse(&world, block);
+    score = analyse(&world, span);
     assert_true(score->sci > before * 1.15);
     assert_true(fabs(score->sci_p1 - before_p1) < 0.01 * before_p1);
     interference_free(world.result);
@@ -211,15 +211,15 @@ static void nothing_is_no_loss(void **state)
     equal(world.result->gain, 0);
     interference_free(world.result);
     begin(&world, 1);
-    uint32_t block = add(&world, SPANS_CODE); /* no parts, no bins */
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_FEW);
-    run(&world, block, 0, 1000, 100, 100);
+    uint32_t span = add(&world, SPANS_CODE); /* no parts, no bins */
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_FEW);
+    run(&world, span, 0, 1000, 100, 100);
     world.threads[0].duration_ns = 0; /* not known */
-    assert_int_equal(analyse(&world, block)->state, INTERFERENCE_SCORED);
-    equal(world.result->blocks[block].sci, 0);
+    assert_int_equal(analyse(&world, span)->state, INTERFERENCE_SCORED);
+    equal(world.result->spans[span].sci, 0);
     assert_int_equal(world.result->ranked_count, 0); /* always as fast: nothing lost */
     char sentence[1][INTERFERENCE_SENTENCE_BYTES];
-    assert_int_equal(interference_evidence(world.result, block, sentence, 1), 0);
+    assert_int_equal(interference_evidence(world.result, span, sentence, 1), 0);
     interference_free(world.result);
 }
 
@@ -228,16 +228,16 @@ static void huge_figures_stay_finite(void **state)
     struct world world;
     begin(&world, 2);
     for (uint32_t i = 0; i < 2; i++) {
-        uint32_t block = add(&world, SPANS_CODE);
-        run(&world, block, i, UINT64_C(1) << 49, 1, 1e15);
-        world.parts[block][0].within_ns = 1e30;
-        world.parts[block][0].asleep_ns = world.parts[block][0].preempted_ns = 1e30;
+        uint32_t span = add(&world, SPANS_CODE);
+        run(&world, span, i, UINT64_C(1) << 49, 1, 1e15);
+        world.parts[span][0].within_ns = 1e30;
+        world.parts[span][0].asleep_ns = world.parts[span][0].preempted_ns = 1e30;
         for (int s = 0; s < SAMPLES; s++)
-            sample(&world, block, 1e15 * s, s % 2 ? UINT64_MAX : 0);
+            sample(&world, span, 1e15 * s, s % 2 ? UINT64_MAX : 0);
     }
     analyse(&world, 0);
     for (uint32_t i = 0; i < 2; i++) {
-        const struct interference_score *score = &world.result->blocks[i];
+        const struct interference_score *score = &world.result->spans[i];
         assert_true(isfinite(score->lost_ns) && isfinite(score->own_ns) && score->own_ns >= 0);
         assert_true(score->sci >= 0 && score->sci <= 1 && score->sci_p1 <= 1);
         assert_true(score->gain >= 0 && score->gain <= 1);
@@ -246,7 +246,7 @@ static void huge_figures_stay_finite(void **state)
     interference_free(world.result);
 }
 
-/* ---- blocks in blocks ---------------------------------------------------------------------------
+/* ---- spans in spans ---------------------------------------------------------------------------
  */
 
 /*
@@ -261,13 +261,13 @@ static void callees_are_not_counted_twice(void **state)
     run(&world, lock, 0, 1000, 100, 1000);
     struct interference_part *part = run(&world, work, 0, 1000, 300, 1250);
     part->within_ns = 1000 * 1100.0;
-    world.blocks[work].children_count = 1;
+    world.spans[work].children_count = 1;
     world.children[work][0] = (struct interference_child){SPANS_LOCK, 1, 0};
     const struct interference_score *score = analyse(&world, work);
     equal(score->lost_ns, 950000);
     equal(score->own_ns, 50000);
     assert_int_equal(score->cause, INTERFERENCE_NESTED);
-    assert_true(says(&world, work, "95 % of it is lost in blocks that it calls"));
+    assert_true(says(&world, work, "95 % of it is lost in spans that it calls"));
     assert_int_equal(world.result->ranked[0], lock);
     equal(world.result->interference_ns, 950000);
     equal(world.result->threads[0].lost_ns[INTERFERENCE_LOCK], 900000);
@@ -289,7 +289,7 @@ static void unknown_callees_lose_in_proportion(void **state)
     begin(&world, 2);
     uint32_t work = add(&world, FUNCTIONS - 1);
     run(&world, work, 0, 1000, 300, 700)->within_ns = 250000;
-    world.blocks[work].flags = SPANS_CHILDREN_CUT;
+    world.spans[work].flags = SPANS_CHILDREN_CUT;
     const struct interference_score *score = analyse(&world, work);
     equal(score->lost_ns, 400000);
     equal(score->own_ns, 300000);
@@ -303,25 +303,25 @@ static void sequences_do_not_add_to_totals(void **state)
     uint32_t lock = add(&world, SPANS_LOCK), sequence = add(&world, 0);
     run(&world, lock, 0, 1000, 100, 1000);
     run(&world, sequence, 0, 1000, 200, 2000);
-    world.blocks[sequence].flags = SPANS_SEQUENCE;
+    world.spans[sequence].flags = SPANS_SEQUENCE;
     const struct interference_score *score = analyse(&world, sequence);
     equal(score->sci, 1.8e-3);
     equal(world.result->interference_ns, 900000);
     assert_int_equal(world.result->ranked_count, 1);
     assert_int_equal(world.result->sequences_count, 1);
     /* Of its loss its members account for all but what lies between them. */
-    world.blocks[sequence].children_count = 1;
+    world.spans[sequence].children_count = 1;
     world.children[sequence][0] = (struct interference_child){SPANS_LOCK, 1, 0};
     equal(analyse(&world, sequence)->own_ns, 900000);
     world.children[sequence][0].count = 2;
     score = analyse(&world, sequence);
     equal(score->own_ns, 0);
     assert_int_equal(score->cause, INTERFERENCE_NESTED);
-    assert_true(says(&world, sequence, "in blocks that it consists of"));
+    assert_true(says(&world, sequence, "in spans that it consists of"));
     interference_free(world.result);
 }
 
-static void functions_sum_their_blocks(void **state)
+static void functions_sum_their_spans(void **state)
 {
     struct world world;
     begin(&world, 2);
@@ -353,7 +353,7 @@ static void gains_are_bounded_by_the_slowest_thread(void **state)
     const struct interference_score *score = analyse(&world, lock);
     equal(score->gain, 0.1);
     equal(world.result->gain, 0.1);
-    assert_int_equal(world.result->blocks[join].state, INTERFERENCE_IDLE);
+    assert_int_equal(world.result->spans[join].state, INTERFERENCE_IDLE);
     assert_int_equal(world.result->idle_count, 1);
     equal(world.result->threads[2].lost_ns[INTERFERENCE_WAITING], 9e8);
     equal(world.result->threads[2].interference_ns, 0);
@@ -369,9 +369,9 @@ static enum interference_cause cause_of(uint32_t function, size_t threads)
 {
     struct world world;
     begin(&world, threads);
-    uint32_t block = add(&world, function);
-    run(&world, block, 0, 1000, 100, 1000);
-    enum interference_cause cause = analyse(&world, block)->cause;
+    uint32_t span = add(&world, function);
+    run(&world, span, 0, 1000, 100, 1000);
+    enum interference_cause cause = analyse(&world, span)->cause;
     interference_free(world.result);
     return cause;
 }
@@ -394,20 +394,20 @@ static void locks_tell_whether_one_slept(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, SPANS_LOCK);
-    struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
-    analyse(&world, block);
-    assert_true(says(&world, block, "hardly ever slept: it spun"));
+    uint32_t span = add(&world, SPANS_LOCK);
+    struct interference_part *part = run(&world, span, 0, 1000, 100, 1000);
+    analyse(&world, span);
+    assert_true(says(&world, span, "hardly ever slept: it spun"));
     part->asleep_ns = 600000;
-    analyse(&world, block);
-    assert_true(says(&world, block, "The thread was asleep 67 % of that time; otherwise it spun"));
+    analyse(&world, span);
+    assert_true(says(&world, span, "The thread was asleep 67 % of that time; otherwise it spun"));
     part->asleep_ns = 900000;
-    analyse(&world, block);
-    assert_true(says(&world, block, "asleep nearly all"));
+    analyse(&world, span);
+    assert_true(says(&world, span, "asleep nearly all"));
     world.input.switches = false;
-    analyse(&world, block);
-    assert_true(says(&world, block, "unknown: context switches were not recorded"));
-    assert_false(says(&world, block, "asleep nearly all"));
+    analyse(&world, span);
+    assert_true(says(&world, span, "unknown: context switches were not recorded"));
+    assert_false(says(&world, span, "asleep nearly all"));
     interference_free(world.result);
 }
 
@@ -415,15 +415,15 @@ static void barriers_tell_who_is_late(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, SPANS_BARRIER);
-    run(&world, block, 0, 1000, 100, 400000);
-    run(&world, block, 1, 1000, 100, 10000);
-    analyse(&world, block);
-    assert_true(says(&world, block, "Thread 1 spends 40 % of its time here, thread 2 1 %"));
-    world.parts[block][1] = world.parts[block][0];
-    world.parts[block][1].thread = 1;
-    analyse(&world, block);
-    assert_true(says(&world, block, "All threads spend about the same share"));
+    uint32_t span = add(&world, SPANS_BARRIER);
+    run(&world, span, 0, 1000, 100, 400000);
+    run(&world, span, 1, 1000, 100, 10000);
+    analyse(&world, span);
+    assert_true(says(&world, span, "Thread 1 spends 40 % of its time here, thread 2 1 %"));
+    world.parts[span][1] = world.parts[span][0];
+    world.parts[span][1].thread = 1;
+    analyse(&world, span);
+    assert_true(says(&world, span, "All threads spend about the same share"));
     interference_free(world.result);
 }
 
@@ -432,22 +432,22 @@ static void preemption_is_told_apart(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, SPANS_CODE);
-    struct interference_part *part = run(&world, block, 0, 1000, 100, 1000);
+    uint32_t span = add(&world, SPANS_CODE);
+    struct interference_part *part = run(&world, span, 0, 1000, 100, 1000);
     part->preempted_ns = 899999;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
-    equal(world.result->blocks[block].lost_ns, 900000);
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_SHARED);
+    equal(world.result->spans[span].lost_ns, 900000);
     part->preempted_ns = 900000;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_PREEMPTION);
-    assert_true(says(&world, block, "slow around preemptions"));
-    equal(world.result->blocks[block].lost_ns, 900000);
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_PREEMPTION);
+    assert_true(says(&world, span, "slow around preemptions"));
+    equal(world.result->spans[span].lost_ns, 900000);
     world.input.switches = false;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_SHARED);
     world.input.switches = true;
     world.threads[1].preempted_ns = 0.5e9;
     uint32_t lock = add(&world, SPANS_LOCK);
     run(&world, lock, 0, 1000, 100, 1000);
-    analyse(&world, block);
+    analyse(&world, span);
     equal(world.result->preempted_ns, 0.5e9);
     assert_true(says(&world, lock, "preempted 25 % of their time"));
     interference_free(world.result);
@@ -457,10 +457,10 @@ static void sleep_in_code_is_said(void **state)
 {
     struct world world;
     begin(&world, 2);
-    uint32_t block = add(&world, SPANS_CODE);
-    run(&world, block, 0, 1000, 100, 1000)->asleep_ns = 450001;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_UNKNOWN);
-    assert_true(says(&world, block, "in nothing that is hooked"));
+    uint32_t span = add(&world, SPANS_CODE);
+    run(&world, span, 0, 1000, 100, 1000)->asleep_ns = 450001;
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_UNKNOWN);
+    assert_true(says(&world, span, "in nothing that is hooked"));
     interference_free(world.result);
 }
 
@@ -470,18 +470,18 @@ static void sleep_in_code_is_said(void **state)
 static uint32_t varying(struct world *world, uint32_t function)
 {
     begin(world, 2);
-    uint32_t block = add(world, function);
-    run(world, block, 0, 1000, 100, 1000);
-    return block;
+    uint32_t span = add(world, function);
+    run(world, span, 0, 1000, 100, 1000);
+    return span;
 }
 
 static void work_follows_an_argument(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, SPANS_CODE);
+    uint32_t span = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
-        sample(&world, block, 100 + 900.0 / 47 * (double)i, i);
-    const struct interference_score *score = analyse(&world, block);
+        sample(&world, span, 100 + 900.0 / 47 * (double)i, i);
+    const struct interference_score *score = analyse(&world, span);
     assert_int_equal(score->cause, INTERFERENCE_VARYING);
     equal(score->relation.spearman, 1);
     assert_int_equal(score->relation.value, 0);
@@ -489,28 +489,28 @@ static void work_follows_an_argument(void **state)
     assert_int_equal(world.result->varying_count, 1);
     assert_int_equal(world.result->ranked_count, 0);
     equal(world.result->interference_ns, 0);
-    assert_true(says(&world, block, "grows with argument 0 (Spearman +1.00 over 48 samples)"));
+    assert_true(says(&world, span, "grows with argument 0 (Spearman +1.00 over 48 samples)"));
     /* I/O by its size is no interference either, a lock is one all the same. */
-    world.blocks[block].function = SPANS_IO;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_VARYING);
-    world.blocks[block].function = SPANS_LOCK;
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_LOCK);
+    world.spans[span].function = SPANS_IO;
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_VARYING);
+    world.spans[span].function = SPANS_LOCK;
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_LOCK);
     interference_free(world.result);
 }
 
 static void work_follows_the_result(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, SPANS_IO);
+    uint32_t span = varying(&world, SPANS_IO);
     for (int64_t i = 0; i < 48; i++) {
-        sample(&world, block, 1000 - 900.0 / 47 * (double)i, 7);
-        world.samples[block][i].value[INTERFERENCE_RESULT] = (uint64_t)(i - 24); /* -24 .. 23 */
+        sample(&world, span, 1000 - 900.0 / 47 * (double)i, 7);
+        world.samples[span][i].value[INTERFERENCE_RESULT] = (uint64_t)(i - 24); /* -24 .. 23 */
     }
-    const struct interference_score *score = analyse(&world, block);
+    const struct interference_score *score = analyse(&world, span);
     assert_int_equal(score->cause, INTERFERENCE_VARYING);
     equal(score->relation.spearman, -1);
     assert_int_equal(score->relation.value, INTERFERENCE_RESULT);
-    assert_true(says(&world, block, "shrinks with the result"));
+    assert_true(says(&world, span, "shrinks with the result"));
     interference_free(world.result);
 }
 
@@ -519,10 +519,10 @@ static void work_depends_on_kinds(void **state)
 {
     static const double ns[] = {500, 100, 1000, 300};
     struct world world;
-    uint32_t block = varying(&world, SPANS_CODE);
+    uint32_t span = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
-        sample(&world, block, ns[i % 4] + (double)(i % 5), i % 4);
-    const struct interference_score *score = analyse(&world, block);
+        sample(&world, span, ns[i % 4] + (double)(i % 5), i % 4);
+    const struct interference_score *score = analyse(&world, span);
     assert_int_equal(score->cause, INTERFERENCE_VARYING);
     assert_true(fabs(score->relation.spearman) < 0.7);
     assert_true(score->relation.equal);
@@ -533,12 +533,12 @@ static void work_depends_on_kinds(void **state)
 static void arguments_that_explain_nothing_are_no_work(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, SPANS_CODE);
+    uint32_t span = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
-        sample(&world, block, i * 7 % 48 < 24 ? 100 + (double)(i % 3) : 1000 + (double)(i % 5),
+        sample(&world, span, i * 7 % 48 < 24 ? 100 + (double)(i % 3) : 1000 + (double)(i % 5),
                base_mix64(i + 1));
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
-    assert_true(says(&world, block, "Without hardware counters these are not distinguished"));
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_SHARED);
+    assert_true(says(&world, span, "Without hardware counters these are not distinguished"));
     interference_free(world.result);
 }
 
@@ -547,10 +547,10 @@ static void arguments_that_explain_nothing_are_no_work(void **state)
 static void a_correlation_is_not_enough(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, SPANS_CODE);
+    uint32_t span = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 48; i++)
-        sample(&world, block, 100 + (double)i, i);
-    const struct interference_score *score = analyse(&world, block);
+        sample(&world, span, 100 + (double)i, i);
+    const struct interference_score *score = analyse(&world, span);
     equal(score->relation.spearman, 1);
     assert_true(score->relation.explained < 0.1);
     assert_int_equal(score->cause, INTERFERENCE_SHARED);
@@ -560,17 +560,17 @@ static void a_correlation_is_not_enough(void **state)
 static void few_samples_tell_nothing(void **state)
 {
     struct world world;
-    uint32_t block = varying(&world, SPANS_CODE);
+    uint32_t span = varying(&world, SPANS_CODE);
     for (uint64_t i = 0; i < 23; i++)
-        sample(&world, block, 100 + 900.0 / 22 * (double)i, i);
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_SHARED);
-    assert_false(world.result->blocks[block].related);
-    sample(&world, block, 1000, 23);
-    assert_int_equal(analyse(&world, block)->cause, INTERFERENCE_VARYING);
+        sample(&world, span, 100 + 900.0 / 22 * (double)i, i);
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_SHARED);
+    assert_false(world.result->spans[span].related);
+    sample(&world, span, 1000, 23);
+    assert_int_equal(analyse(&world, span)->cause, INTERFERENCE_VARYING);
     interference_free(world.result);
 }
 
-/* Exponential durations, arguments at random: of many such blocks hardly any is called varying
+/* Exponential durations, arguments at random: of many such spans hardly any is called varying
  * work. */
 static void noise_is_no_work(void **state)
 {
@@ -578,14 +578,14 @@ static void noise_is_no_work(void **state)
     unsigned wrong = 0;
     for (int round = 0; round < 500; round++) {
         struct world world;
-        uint32_t block = varying(&world, SPANS_CODE);
+        uint32_t span = varying(&world, SPANS_CODE);
         for (int i = 0; i < 48; i++) {
             seed = base_mix64(seed + 1);
             double ns = 100 - 450 * log(((double)(seed >> 12) + 1) / 0x1p52);
             seed = base_mix64(seed + 1);
-            sample(&world, block, ns, round % 2 ? seed % 6 : seed);
+            sample(&world, span, ns, round % 2 ? seed % 6 : seed);
         }
-        wrong += analyse(&world, block)->cause == INTERFERENCE_VARYING;
+        wrong += analyse(&world, span)->cause == INTERFERENCE_VARYING;
         interference_free(world.result);
     }
     assert_true(wrong <= 2);
@@ -634,7 +634,7 @@ int main(void)
         cmocka_unit_test(callees_are_not_counted_twice),
         cmocka_unit_test(unknown_callees_lose_in_proportion),
         cmocka_unit_test(sequences_do_not_add_to_totals),
-        cmocka_unit_test(functions_sum_their_blocks),
+        cmocka_unit_test(functions_sum_their_spans),
         cmocka_unit_test(gains_are_bounded_by_the_slowest_thread),
         cmocka_unit_test(classes_tell_causes),
         cmocka_unit_test(locks_tell_whether_one_slept),

@@ -25,7 +25,7 @@ enum {
     CONTEXTS = 20,
     FUNCTIONS = 4,
     PATHS = 5,
-    BLOCKS = 6
+    SPANS = 6
 };
 
 struct world {
@@ -237,40 +237,40 @@ static void add_paths(struct world *world)
 }
 
 /* Functions are numbered by whether they were met, as in recordings, and shapes go by numbers. */
-static void add_blocks(struct world *world)
+static void add_spans(struct world *world)
 {
     struct profile *profile = world->profile;
     for (uint32_t p = world->first; p < world->end; p++)
-        *profile_add_block_threads(profile) =
-            (struct profile_block_thread){.process = p - world->first, .tid = p, .events = p};
+        *profile_add_span_threads(profile) =
+            (struct profile_span_thread){.process = p - world->first, .tid = p, .events = p};
     uint32_t leaf = 0;
-    for (uint32_t b = 0; b < BLOCKS; b++) {
+    for (uint32_t b = 0; b < SPANS; b++) {
         if (b && !amount(world, 12, b, 0))
             continue;
-        *profile_add_block_functions(profile) =
-            (struct profile_block_function){.function = name(profile, "h", b), .every = 1};
-        uint32_t function = (uint32_t)profile->block_functions_count - 1;
-        uint32_t block = (uint32_t)profile->timed_blocks_count;
+        *profile_add_span_functions(profile) =
+            (struct profile_span_function){.function = name(profile, "h", b), .every = 1};
+        uint32_t function = (uint32_t)profile->span_functions_count - 1;
+        uint32_t span = (uint32_t)profile->spans_count;
         leaf = b ? leaf : function;
-        *profile_add_timed_blocks(profile) = (struct profile_block){
+        *profile_add_spans(profile) = (struct profile_span){
             .function = function, .shape = b ? 1000 + leaf * 7 + b * 13 + world->first : 0};
         if (b)
-            *profile_add_block_children(profile) = (struct profile_block_child){block, leaf, b, 0};
+            *profile_add_span_children(profile) = (struct profile_span_child){span, leaf, b, 0};
         for (uint32_t p = world->first; p < world->end; p++)
             if (roll(world, p, 12, b, 0) % 32 >= 24 || !b)
-                *profile_add_block_parts(profile) =
-                    (struct profile_block_part){.block = block,
-                                                .thread = p - world->first,
-                                                .count = 10,
-                                                .recorded = 5,
-                                                .sum_ns = 50,
-                                                .min_ns = p};
+                *profile_add_span_parts(profile) =
+                    (struct profile_span_part){.span = span,
+                                               .thread = p - world->first,
+                                               .count = 10,
+                                               .recorded = 5,
+                                               .sum_ns = 50,
+                                               .min_ns = p};
         for (uint32_t i = 0; i < 3; i++)
             if (amount(world, 12, b, 0))
-                *profile_add_block_bins(profile) =
-                    (struct profile_block_bin){block, i, i + 1, amount(world, 12, b, 0) * (i + 1)};
+                *profile_add_span_bins(profile) =
+                    (struct profile_span_bin){span, i, i + 1, amount(world, 12, b, 0) * (i + 1)};
     }
-    *profile_add_block_runs(profile) = (struct profile_block_run){.ns_per_tick = 0.5};
+    *profile_add_span_runs(profile) = (struct profile_span_run){.ns_per_tick = 0.5};
 }
 
 /* The profile of processes first .. end - 1, as if recorded in one run. */
@@ -295,7 +295,7 @@ static struct profile *build(uint64_t seed, uint32_t first, uint32_t end)
     add_waste(&world);
     add_processes(&world);
     add_paths(&world);
-    add_blocks(&world);
+    add_spans(&world);
     profile_add_arguments(world.profile)->text = "p";
     profile_add_arguments(world.profile)->text = "-x";
     *profile_add_caches(world.profile) = (struct profile_cache){1, 8, 64, 2, 32768};
@@ -450,8 +450,8 @@ static void one_profile_stays_what_it_is(void **state)
     SAME_COUNT(modules, module)
     SAME_COUNT(frames, frame)
     SAME_COUNT(paths, path)
-    SAME_COUNT(timed_blocks, block)
-    SAME_COUNT(block_parts, block_part)
+    SAME_COUNT(spans, span)
+    SAME_COUNT(span_parts, span_part)
 #undef SAME_COUNT
     assert_true(once->kinds[0].waste_bytes == recorded->kinds[0].waste_bytes);
     profile_free(recorded);
@@ -549,15 +549,15 @@ static void single_rows_become_one(void **state)
     struct profile *a = build(2, 0, 1), *b = build(2, 1, 2);
     a->path_runs[0].lost_pieces = 3;
     b->path_runs[0].lost_pieces = 4;
-    a->block_runs[0].wall_ns = 1e6;
-    b->block_runs[0].wall_ns = 1e9;
-    a->block_runs[0].switches = b->block_runs[0].automatic = 1;
+    a->span_runs[0].wall_ns = 1e6;
+    b->span_runs[0].wall_ns = 1e9;
+    a->span_runs[0].switches = b->span_runs[0].automatic = 1;
     struct profile *sum = plus(begin(a, "a"), begin(b, "b"));
     assert_int_equal(sum->path_runs_count, 1);
     assert_int_equal(sum->path_runs[0].lost_pieces, 7);
-    assert_int_equal(sum->block_runs_count, 1);
-    assert_true(sum->block_runs[0].wall_ns == 1e9 && sum->block_runs[0].ns_per_tick == 0.5);
-    assert_true(sum->block_runs[0].switches == 0 && sum->block_runs[0].automatic == 1);
+    assert_int_equal(sum->span_runs_count, 1);
+    assert_true(sum->span_runs[0].wall_ns == 1e9 && sum->span_runs[0].ns_per_tick == 0.5);
+    assert_true(sum->span_runs[0].switches == 0 && sum->span_runs[0].automatic == 1);
     profile_free(sum);
 }
 
@@ -745,11 +745,11 @@ static void measured_cycles_stand_for_all(void **state)
 static struct profile *with_ticks(uint32_t process, double ns_per_tick, uint32_t bins)
 {
     struct profile *profile = build(8, process, process + 1);
-    profile->block_bins_count = 0;
-    profile->block_runs[0].ns_per_tick = ns_per_tick;
+    profile->span_bins_count = 0;
+    profile->span_runs[0].ns_per_tick = ns_per_tick;
     for (uint32_t i = 0; i < bins; i++)
-        *profile_add_block_bins(profile) =
-            (struct profile_block_bin){0, i * ns_per_tick, (i + 1) * ns_per_tick, i + 1};
+        *profile_add_span_bins(profile) =
+            (struct profile_span_bin){0, i * ns_per_tick, (i + 1) * ns_per_tick, i + 1};
     assert_true(profile_check(profile));
     return begin(profile, "x");
 }
@@ -763,23 +763,23 @@ static void bins_of_different_ticks_fit(void **state)
     d = plus(plus(d, f), e);
     assert_same(a, d, true);
     uint64_t count = 0;
-    for (size_t i = 0; i < a->block_bins_count; i++)
-        count += a->block_bins[i].count;
+    for (size_t i = 0; i < a->span_bins_count; i++)
+        count += a->span_bins[i].count;
     assert_int_equal(count, 3 * 300 * 301 / 2);
-    assert_true(a->block_bins_count < 250 && a->block_runs[0].ns_per_tick == 0);
+    assert_true(a->span_bins_count < 250 && a->span_runs[0].ns_per_tick == 0);
     profile_free(a);
     profile_free(d);
 }
 
-/* A block that calls itself, as only a file made by hand says. */
+/* A span that calls itself, as only a file made by hand says. */
 static void circles_of_shapes_end(void **state)
 {
     struct profile *profile = build(9, 0, 1);
-    profile->block_children_count = 0;
-    profile->timed_blocks[0].shape = 77;
+    profile->span_children_count = 0;
+    profile->spans[0].shape = 77;
     for (uint32_t i = 0; i < 40; i++)
-        *profile_add_block_children(profile) = (struct profile_block_child){
-            .block = 0, .function = profile->timed_blocks[0].function, .times = 1, .shape = 77};
+        *profile_add_span_children(profile) = (struct profile_span_child){
+            .span = 0, .function = profile->spans[0].function, .times = 1, .shape = 77};
     assert_true(profile_check(profile));
     begin(profile, "x");
     profile_free(profile);

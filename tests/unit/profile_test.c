@@ -207,35 +207,33 @@ static void add_version_4(struct profile *profile)
         PROFILE_PATHS | PROFILE_CONTEXTS, 32768, 8, 64, 31.5, 2.5, 0, "cache-misses"};
 }
 
-/* What version 5 added: a function with two blocks, one a sequence, in two threads. */
+/* What version 5 added: a function with two spans, one a sequence, in two threads. */
 static void add_version_5(struct profile *profile)
 {
-    *profile_add_block_functions(profile) = (struct profile_block_function){
+    *profile_add_span_functions(profile) = (struct profile_span_function){
         "lock", "/src/lock.c", 7, 1, UINT64_C(0xffffffff80001000), 1, 1, 1, 0, 16};
     for (uint32_t i = 0; i < 2; i++)
-        *profile_add_block_threads(profile) = (struct profile_block_thread){
+        *profile_add_span_threads(profile) = (struct profile_span_thread){
             1, 99 + i, i ? NULL : "prog", 1, 16, 1e9, 2e6, 3e5, 4e4, 5, 6, 7, 8, 9, 10};
-    *profile_add_timed_blocks(profile) =
-        (struct profile_block){1, 0, UINT64_MAX, 5, 1e3, 1, 2e9, 3, 4};
-    *profile_add_timed_blocks(profile) =
-        (struct profile_block){0, PROFILE_BLOCK_SEQUENCE, 0, 9, 2e3, 1, 2e9, 0, 0};
+    *profile_add_spans(profile) = (struct profile_span){1, 0, UINT64_MAX, 5, 1e3, 1, 2e9, 3, 4};
+    *profile_add_spans(profile) =
+        (struct profile_span){0, PROFILE_SPAN_SEQUENCE, 0, 9, 2e3, 1, 2e9, 0, 0};
     for (uint32_t i = 0; i < 3; i++)
-        *profile_add_block_parts(profile) =
-            (struct profile_block_part){i / 2, i % 2, 2000, 1000, 1e6, 0.5, 1e5, 10, 20};
+        *profile_add_span_parts(profile) =
+            (struct profile_span_part){i / 2, i % 2, 2000, 1000, 1e6, 0.5, 1e5, 10, 20};
     for (uint32_t i = 0; i < 3; i++)
-        *profile_add_block_bins(profile) =
-            (struct profile_block_bin){i / 2, 8.5 * i, 8.5 * i + 8.5, 100};
-    *profile_add_block_children(profile) = (struct profile_block_child){1, 1, 3, UINT64_MAX};
-    *profile_add_block_stacks(profile) = (struct profile_block_stack){0, 2, 10, 1e5};
-    *profile_add_block_stacks(profile) = (struct profile_block_stack){1, 2, 10, 1e5};
-    *profile_add_block_holders(profile) = (struct profile_block_holder){0, 0, 10, 1e5};
-    *profile_add_block_holders(profile) = (struct profile_block_holder){1, 2, 10, 1e5};
-    *profile_add_block_samples(profile) =
-        (struct profile_block_sample){0, 16, 12.5, 1, UINT64_MAX, 3, 4};
-    *profile_add_block_samples(profile) = (struct profile_block_sample){1, 16, 12.5, 1, 2, 3, 4};
-    *profile_add_block_skips(profile) = (struct profile_block_skip){"spun", NULL, "a jump"};
-    *profile_add_block_runs(profile) =
-        (struct profile_block_run){0.5, 10, 1e9, 10000, 1, 1, 1, 2, 3};
+        *profile_add_span_bins(profile) =
+            (struct profile_span_bin){i / 2, 8.5 * i, 8.5 * i + 8.5, 100};
+    *profile_add_span_children(profile) = (struct profile_span_child){1, 1, 3, UINT64_MAX};
+    *profile_add_span_stacks(profile) = (struct profile_span_stack){0, 2, 10, 1e5};
+    *profile_add_span_stacks(profile) = (struct profile_span_stack){1, 2, 10, 1e5};
+    *profile_add_span_holders(profile) = (struct profile_span_holder){0, 0, 10, 1e5};
+    *profile_add_span_holders(profile) = (struct profile_span_holder){1, 2, 10, 1e5};
+    *profile_add_span_samples(profile) =
+        (struct profile_span_sample){0, 16, 12.5, 1, UINT64_MAX, 3, 4};
+    *profile_add_span_samples(profile) = (struct profile_span_sample){1, 16, 12.5, 1, 2, 3, 4};
+    *profile_add_span_skips(profile) = (struct profile_span_skip){"spun", NULL, "a jump"};
+    *profile_add_span_runs(profile) = (struct profile_span_run){0.5, 10, 1e9, 10000, 1, 1, 1, 2, 3};
 }
 
 static struct profile *small_profile(void)
@@ -318,25 +316,25 @@ static void same_text(const char *a, const char *b)
 
 static void same_version_5(const struct profile *got, const struct profile *wrote)
 {
-    const struct profile_block_function *function = &got->block_functions[1];
-    const struct profile_block_thread *thread = &got->block_threads[1];
-    assert_int_equal(got->block_functions_count, wrote->block_functions_count);
+    const struct profile_span_function *function = &got->span_functions[1];
+    const struct profile_span_thread *thread = &got->span_threads[1];
+    assert_int_equal(got->span_functions_count, wrote->span_functions_count);
     assert_true(function->address == UINT64_C(0xffffffff80001000) && function->every == 16);
     assert_string_equal(function->function, "lock");
     assert_true(thread->name == NULL && thread->tid == 100 && thread->duration_ns == 1e9);
     assert_true(thread->cost_ns == 2e6 && thread->preempted_ns == 3e5 && thread->asleep_ns == 4e4);
     assert_true(thread->preemptions == 5 && thread->sleeps == 6 && thread->events == 7);
     assert_true(thread->skipped == 8 && thread->unhooked == 9 && thread->switches_lost == 10);
-    assert_int_equal(got->timed_blocks_count, 2);
-    assert_true(got->timed_blocks[0].key == UINT64_MAX && got->timed_blocks[0].last_ns == 2e9);
-    assert_int_equal(got->block_parts_count, 3);
-    assert_true(got->block_parts[2].recorded == 1000 && got->block_parts[2].min_ns == 0.5);
-    assert_true(got->block_bins_count == 3 && got->block_bins[1].high_ns == 17);
-    assert_true(got->block_children[0].shape == UINT64_MAX && got->block_children[0].times == 3);
-    assert_true(got->block_stacks[1].context == 2 && got->block_holders[1].waited_ns == 1e5);
-    assert_true(got->block_samples[0].argument1 == UINT64_MAX && got->block_samples[0].ns == 12.5);
-    assert_string_equal(got->block_skips[0].why, "a jump");
-    assert_true(got->block_runs[0].ns_per_tick == 0.5 && got->block_runs[0].no_areas == 3);
+    assert_int_equal(got->spans_count, 2);
+    assert_true(got->spans[0].key == UINT64_MAX && got->spans[0].last_ns == 2e9);
+    assert_int_equal(got->span_parts_count, 3);
+    assert_true(got->span_parts[2].recorded == 1000 && got->span_parts[2].min_ns == 0.5);
+    assert_true(got->span_bins_count == 3 && got->span_bins[1].high_ns == 17);
+    assert_true(got->span_children[0].shape == UINT64_MAX && got->span_children[0].times == 3);
+    assert_true(got->span_stacks[1].context == 2 && got->span_holders[1].waited_ns == 1e5);
+    assert_true(got->span_samples[0].argument1 == UINT64_MAX && got->span_samples[0].ns == 12.5);
+    assert_string_equal(got->span_skips[0].why, "a jump");
+    assert_true(got->span_runs[0].ns_per_tick == 0.5 && got->span_runs[0].no_areas == 3);
 }
 
 static void same_version_4(const struct profile *got, const struct profile *wrote)
@@ -720,49 +718,49 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->frame_loops[1].frame, 1);
     PLANT(profile->frame_loops[0].loop, 3);
     PLANT(profile->loops_count, 0);
-    PLANT(profile->block_functions_count, 0);
-    PLANT(profile->block_functions[1].function, NULL);
-    PLANT(profile->block_functions[1].module, 2);
-    PLANT(profile->block_functions[1].class, 256);
-    PLANT(profile->block_threads[0].duration_ns, NAN);
-    PLANT(profile->block_threads[1].cost_ns, -1);
-    PLANT(profile->block_threads[1].events, UINT64_MAX);
-    PLANT(profile->block_threads_count, 1);
-    PLANT(profile->timed_blocks[0].function, 2);
-    PLANT(profile->timed_blocks[0].function, 0);
-    PLANT(profile->timed_blocks[1].function, 1);
-    PLANT(profile->timed_blocks[0].max_ns, INFINITY);
-    PLANT(profile->timed_blocks[0].sleeps, UINT64_MAX);
-    PLANT(profile->timed_blocks_count, 1);
-    PLANT(profile->block_parts[0].block, 2);
-    PLANT(profile->block_parts[0].block, 1);
-    PLANT(profile->block_parts[1].thread, 0);
-    PLANT(profile->block_parts[1].thread, 2);
-    PLANT(profile->block_parts[0].recorded, 2001);
-    PLANT(profile->block_parts[0].count, UINT64_MAX);
-    PLANT(profile->block_parts[0].sum_ns, -1);
-    PLANT(profile->block_parts[0].within_ns, NAN);
-    PLANT(profile->block_bins[0].block, 1);
-    PLANT(profile->block_bins[2].block, 2);
-    PLANT(profile->block_bins[1].low_ns, 8);
-    PLANT(profile->block_bins[1].high_ns, 8);
-    PLANT(profile->block_bins[0].count, UINT64_MAX);
-    PLANT(profile->block_children[0].function, 0);
-    PLANT(profile->block_children[0].function, 2);
-    PLANT(profile->block_children[0].block, 2);
-    PLANT(profile->block_stacks[0].block, 2);
-    PLANT(profile->block_stacks[1].block, 3);
-    PLANT(profile->block_stacks[1].context, 1000);
-    PLANT(profile->block_stacks[1].lost_ns, NAN);
-    PLANT(profile->block_holders[0].block, 2);
-    PLANT(profile->block_holders[1].context, 1000);
-    PLANT(profile->block_holders[1].times, UINT64_MAX);
-    PLANT(profile->block_samples[0].block, 2);
-    PLANT(profile->block_samples[1].ns, -1);
-    PLANT(profile->block_skips[0].function, NULL);
-    PLANT(profile->block_skips[0].why, NULL);
-    PLANT(profile->block_runs[0].ns_per_tick, NAN);
-    PLANT(profile->block_runs[0].no_areas, UINT64_MAX);
+    PLANT(profile->span_functions_count, 0);
+    PLANT(profile->span_functions[1].function, NULL);
+    PLANT(profile->span_functions[1].module, 2);
+    PLANT(profile->span_functions[1].class, 256);
+    PLANT(profile->span_threads[0].duration_ns, NAN);
+    PLANT(profile->span_threads[1].cost_ns, -1);
+    PLANT(profile->span_threads[1].events, UINT64_MAX);
+    PLANT(profile->span_threads_count, 1);
+    PLANT(profile->spans[0].function, 2);
+    PLANT(profile->spans[0].function, 0);
+    PLANT(profile->spans[1].function, 1);
+    PLANT(profile->spans[0].max_ns, INFINITY);
+    PLANT(profile->spans[0].sleeps, UINT64_MAX);
+    PLANT(profile->spans_count, 1);
+    PLANT(profile->span_parts[0].span, 2);
+    PLANT(profile->span_parts[0].span, 1);
+    PLANT(profile->span_parts[1].thread, 0);
+    PLANT(profile->span_parts[1].thread, 2);
+    PLANT(profile->span_parts[0].recorded, 2001);
+    PLANT(profile->span_parts[0].count, UINT64_MAX);
+    PLANT(profile->span_parts[0].sum_ns, -1);
+    PLANT(profile->span_parts[0].within_ns, NAN);
+    PLANT(profile->span_bins[0].span, 1);
+    PLANT(profile->span_bins[2].span, 2);
+    PLANT(profile->span_bins[1].low_ns, 8);
+    PLANT(profile->span_bins[1].high_ns, 8);
+    PLANT(profile->span_bins[0].count, UINT64_MAX);
+    PLANT(profile->span_children[0].function, 0);
+    PLANT(profile->span_children[0].function, 2);
+    PLANT(profile->span_children[0].span, 2);
+    PLANT(profile->span_stacks[0].span, 2);
+    PLANT(profile->span_stacks[1].span, 3);
+    PLANT(profile->span_stacks[1].context, 1000);
+    PLANT(profile->span_stacks[1].lost_ns, NAN);
+    PLANT(profile->span_holders[0].span, 2);
+    PLANT(profile->span_holders[1].context, 1000);
+    PLANT(profile->span_holders[1].times, UINT64_MAX);
+    PLANT(profile->span_samples[0].span, 2);
+    PLANT(profile->span_samples[1].ns, -1);
+    PLANT(profile->span_skips[0].function, NULL);
+    PLANT(profile->span_skips[0].why, NULL);
+    PLANT(profile->span_runs[0].ns_per_tick, NAN);
+    PLANT(profile->span_runs[0].no_areas, UINT64_MAX);
     PLANT(profile->path_functions_count, 0);
     PLANT(profile->path_functions[1].module, 2);
     PLANT(profile->path_functions[1].table_kind, PROFILE_TABLES);
@@ -1247,8 +1245,8 @@ static void files_of_version_4_are_read(void **state)
     edit(path, version_4);
     assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
     assert_true(got->path_functions_count == 2 && got->path_runs_count == 1);
-    assert_true(got->block_functions_count == 1 && got->timed_blocks_count == 0);
-    assert_int_equal(got->block_runs_count + got->block_threads_count, 0);
+    assert_true(got->span_functions_count == 1 && got->spans_count == 0);
+    assert_int_equal(got->span_runs_count + got->span_threads_count, 0);
     assert_int_equal(profile_write(got, path, error, sizeof error), BASE_OK);
     profile_free(got);
     assert_int_equal(try_read(path, error), BASE_OK);
@@ -1280,7 +1278,7 @@ static void files_of_version_5_are_read(void **state)
     assert_int_equal(try_read(path, error), BASE_MALFORMED);
     drop_newer(path, 5);
     assert_int_equal(profile_read(path, &got, error, sizeof error), BASE_OK);
-    assert_true(got->block_functions_count == 2 && got->merged_count == 0);
+    assert_true(got->span_functions_count == 2 && got->merged_count == 0);
     profile_free(got);
     edit(path, "PRAGMA user_version = 6");
     assert_int_equal(try_read(path, error), BASE_MALFORMED);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Regions of timed blocks as agents write them, and the raw log beside them, for tests. Two ticks are a nanosecond; a
+ * Regions of timed spans as agents write them, and the raw log beside them, for tests. Two ticks are a nanosecond; a
  * recording lasts 10 s.
  */
-#ifndef HEADROOM_TESTS_BLOCKS_FIXTURE_H
-#define HEADROOM_TESTS_BLOCKS_FIXTURE_H
+#ifndef HEADROOM_TESTS_SPANS_FIXTURE_H
+#define HEADROOM_TESTS_SPANS_FIXTURE_H
 
 #include "wire/spans.h"
 #include "wire/wire.h"
@@ -98,28 +98,28 @@ static inline struct spans_thread *fixture_thread(struct fixture *fixture, uint3
     return thread;
 }
 
-static inline struct spans_span *fixture_block(struct spans_thread *thread, uint32_t function,
-                                               uint64_t key, uint64_t shape)
+static inline struct spans_span *fixture_span(struct spans_thread *thread, uint32_t function,
+                                              uint64_t key, uint64_t shape)
 {
-    struct spans_span *block = &thread->span[thread->spans++];
-    *block = (struct spans_span){
+    struct spans_span *span = &thread->span[thread->spans++];
+    *span = (struct spans_span){
         .function = function, .key = key, .shape = shape, .min = UINT64_MAX, .sample_stride = 1};
-    return block;
+    return span;
 }
 
 /* Executions that took so many ticks each; argument 0 is `argument`. */
-static inline void fixture_run(struct spans_span *block, uint64_t times, uint64_t ticks,
+static inline void fixture_run(struct spans_span *span, uint64_t times, uint64_t ticks,
                                uint64_t argument)
 {
-    block->recorded += times;
-    block->sum += times * ticks;
-    block->min = ticks < block->min ? ticks : block->min;
-    block->max = ticks > block->max ? ticks : block->max;
-    block->bins[spans_bin(ticks)] += (uint32_t)times;
-    block->last = FIXTURE_START + FIXTURE_TICKS / 2;
-    block->first = FIXTURE_START + 1;
-    for (uint64_t i = 0; i < times && i < 4 && block->samples_count < SPANS_SAMPLES; i++)
-        block->samples[block->samples_count++] = (struct spans_sample){ticks, {argument, 5, 6}, 0};
+    span->recorded += times;
+    span->sum += times * ticks;
+    span->min = ticks < span->min ? ticks : span->min;
+    span->max = ticks > span->max ? ticks : span->max;
+    span->bins[spans_bin(ticks)] += (uint32_t)times;
+    span->last = FIXTURE_START + FIXTURE_TICKS / 2;
+    span->first = FIXTURE_START + 1;
+    for (uint64_t i = 0; i < times && i < 4 && span->samples_count < SPANS_SAMPLES; i++)
+        span->samples[span->samples_count++] = (struct spans_sample){ticks, {argument, 5, 6}, 0};
 }
 
 /* ---- the log ---------------------------------------------------------------------------------- */

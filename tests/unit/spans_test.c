@@ -104,13 +104,13 @@ static json_t *report_object(struct profile *profile, const struct report_option
     return root;
 }
 
-static const json_t *block_of(const json_t *root, const char *list, const char *function)
+static const json_t *span_of(const json_t *root, const char *list, const char *function)
 {
-    const json_t *blocks = json_object_get(json_object_get(root, "interference"), list);
-    for (size_t i = 0; i < json_array_size(blocks); i++) {
-        const json_t *block = json_array_get(blocks, i);
-        if (strcmp(json_string_value(json_object_get(block, "function")), function) == 0)
-            return block;
+    const json_t *spans = json_object_get(json_object_get(root, "interference"), list);
+    for (size_t i = 0; i < json_array_size(spans); i++) {
+        const json_t *span = json_array_get(spans, i);
+        if (strcmp(json_string_value(json_object_get(span, "function")), function) == 0)
+            return span;
     }
     return NULL;
 }
@@ -150,15 +150,15 @@ enum { LOCK = 1, WORK, LEAF, POLL, BARRIER };
 
 static void contend(struct fixture *fixture, struct spans_thread *thread, uint32_t log_thread)
 {
-    struct spans_span *block = fixture_block(thread, LOCK, KEY, 0);
-    fixture_run(block, 10000, 100, 1);
-    fixture_run(block, 10000, 200000, 1);
-    block->asleep = 10000 * 180000;
-    block->sleeps = 10000;
-    block->stacks_count = 1;
-    block->stacks[0] = (struct spans_stack){log_thread, 2, 3, 1999000};
-    block->holders[0] = (struct spans_holder){0x500000 + 0x1050, 9000, 1900000000};
-    block->holders[1] = (struct spans_holder){0, 1000, 100000000};
+    struct spans_span *span = fixture_span(thread, LOCK, KEY, 0);
+    fixture_run(span, 10000, 100, 1);
+    fixture_run(span, 10000, 200000, 1);
+    span->asleep = 10000 * 180000;
+    span->sleeps = 10000;
+    span->stacks_count = 1;
+    span->stacks[0] = (struct spans_stack){log_thread, 2, 3, 1999000};
+    span->holders[0] = (struct spans_holder){0x500000 + 0x1050, 9000, 1900000000};
+    span->holders[1] = (struct spans_holder){0, 1000, 100000000};
 }
 
 static void begin(struct fixture *fixture)
@@ -188,12 +188,12 @@ static void two_threads(struct fixture *fixture)
     struct spans_thread *worker = fixture_thread(fixture, 1, 0, FIXTURE_TICKS / 10 * 8);
     contend(fixture, main_thread, writers[0].writer.thread);
     contend(fixture, worker, writers[1].writer.thread);
-    struct spans_span *leaf = fixture_block(worker, LEAF, 0, 0);
+    struct spans_span *leaf = fixture_span(worker, LEAF, 0, 0);
     for (uint64_t i = 0; i < 40; i++)
         fixture_run(leaf, 100, 2000 + 1000 * (i % 10), i % 10);
-    struct spans_span *poll = fixture_block(main_thread, POLL, 0, 0);
+    struct spans_span *poll = fixture_span(main_thread, POLL, 0, 0);
     fixture_run(poll, 5, 800000000, 1);
-    struct spans_span *barrier = fixture_block(worker, BARRIER, 0, 0);
+    struct spans_span *barrier = fixture_span(worker, BARRIER, 0, 0);
     fixture_run(barrier, 999, 100, 1);
     main_thread->events = worker->events = 20000;
     main_thread->cost_ticks = 4000000;
@@ -203,28 +203,28 @@ static void two_threads(struct fixture *fixture)
 /* ---- import -------------------------------------------------------------------------------------
  */
 
-static void blocks_are_merged_over_threads(void **state)
+static void spans_are_merged_over_threads(void **state)
 {
     struct fixture fixture;
     two_threads(&fixture);
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_string_equal(profile->run.verb, "interference");
-    assert_int_equal(profile->timed_blocks_count, 4);
-    assert_int_equal(profile->block_functions_count, 6);
-    assert_int_equal(profile->block_threads_count, 2);
-    equal(profile->block_runs[0].ns_per_tick, 0.5);
-    equal(profile->block_threads[0].duration_ns, 10e9);
-    equal(profile->block_threads[1].duration_ns, 8e9);
-    equal(profile->block_threads[0].cost_ns, 2e6);
-    assert_string_equal(profile->block_threads[0].name, "prog");
-    assert_string_equal(profile->block_threads[1].name, "worker"); /* by its stacks */
-    const struct profile_block *lock = &profile->timed_blocks[0];
-    assert_string_equal(profile->block_functions[lock->function].function, "pthread_mutex_lock");
+    assert_int_equal(profile->spans_count, 4);
+    assert_int_equal(profile->span_functions_count, 6);
+    assert_int_equal(profile->span_threads_count, 2);
+    equal(profile->span_runs[0].ns_per_tick, 0.5);
+    equal(profile->span_threads[0].duration_ns, 10e9);
+    equal(profile->span_threads[1].duration_ns, 8e9);
+    equal(profile->span_threads[0].cost_ns, 2e6);
+    assert_string_equal(profile->span_threads[0].name, "prog");
+    assert_string_equal(profile->span_threads[1].name, "worker"); /* by its stacks */
+    const struct profile_span *lock = &profile->spans[0];
+    assert_string_equal(profile->span_functions[lock->function].function, "pthread_mutex_lock");
     assert_true(lock->key == KEY);
-    assert_int_equal(profile->block_parts_count, 5);
+    assert_int_equal(profile->span_parts_count, 5);
     for (size_t i = 0; i < 2; i++) {
-        const struct profile_block_part *part = &profile->block_parts[i];
-        assert_true(part->block == 0 && part->thread == i && part->recorded == 20000);
+        const struct profile_span_part *part = &profile->span_parts[i];
+        assert_true(part->span == 0 && part->thread == i && part->recorded == 20000);
         equal(part->sum_ns, 10000 * 50.0 + 10000 * 1e5);
         equal(part->min_ns, 50);
     }
@@ -241,27 +241,26 @@ static void places_are_named(void **state)
     const struct import_skip skips[] = {{"_Z4spunv", "/bin/prog", "its entry is a jump"}};
     struct profile *profile = import_and_read(&fixture, skips, 1);
     /* Both threads' stacks are the same context. */
-    assert_int_equal(profile->block_stacks_count, 1);
-    assert_int_equal(profile->block_stacks[0].taken, 6);
-    uint32_t context = profile->block_stacks[0].context;
+    assert_int_equal(profile->span_stacks_count, 1);
+    assert_int_equal(profile->span_stacks[0].taken, 6);
+    uint32_t context = profile->span_stacks[0].context;
     const struct profile_frame *frame = &profile->frames[profile->contexts[context].frame];
     assert_string_equal(frame->function, "work");
     assert_int_equal(frame->line, 0x29); /* of the call, not of the return address */
     frame = &profile->frames[profile->contexts[profile->contexts[context].parent].frame];
     assert_string_equal(frame->function, "main");
-    assert_int_equal(profile->block_holders_count, 2);
-    frame = &profile->frames[profile->contexts[profile->block_holders[0].context].frame];
+    assert_int_equal(profile->span_holders_count, 2);
+    frame = &profile->frames[profile->contexts[profile->span_holders[0].context].frame];
     assert_string_equal(frame->function, "main");
     assert_int_equal(frame->line, 0x4f);
-    equal(profile->block_holders[0].waited_ns, 1.9e9);
-    assert_int_equal(profile->block_holders[0].times, 18000);
-    assert_int_equal(profile->block_holders[1].context, 0);
-    const struct profile_block_function *leaf =
-        &profile->block_functions[profile->timed_blocks[2].function];
+    equal(profile->span_holders[0].waited_ns, 1.9e9);
+    assert_int_equal(profile->span_holders[0].times, 18000);
+    assert_int_equal(profile->span_holders[1].context, 0);
+    const struct profile_span_function *leaf = &profile->span_functions[profile->spans[2].function];
     assert_string_equal(leaf->function, "leaf");
     assert_string_equal(leaf->file, "/no/such/prog.c");
-    assert_string_equal(profile->block_skips[0].function, "spun");
-    assert_string_equal(profile->block_skips[0].why, "its entry is a jump");
+    assert_string_equal(profile->span_skips[0].function, "spun");
+    assert_string_equal(profile->span_skips[0].why, "its entry is a jump");
     profile_free(profile);
     fixture_free(&fixture);
 }
@@ -273,8 +272,8 @@ static bool has_leaf(uint32_t often)
     fixture.region->function[LEAF].often = often;
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     bool found = false;
-    for (size_t i = 0; i < profile->timed_blocks_count; i++)
-        found |= profile->timed_blocks[i].function == LEAF;
+    for (size_t i = 0; i < profile->spans_count; i++)
+        found |= profile->spans[i].function == LEAF;
     profile_free(profile);
     fixture_free(&fixture);
     return found;
@@ -297,14 +296,14 @@ static void processes_are_merged(void **state)
         fixture_process(&writer);
         fixture_end(&fixture, &writer);
         struct spans_thread *thread = fixture_thread(&fixture, process, 0, FIXTURE_TICKS);
-        fixture_run(fixture_block(thread, LOCK, KEY, 0), 1000 * process, 100 * process, 0);
-        fixture_run(fixture_block(thread, LOCK, KEY + process, 0), 7, 100, 0);
-        fixture_run(fixture_block(thread, LOCK, KEY, 5), 8, 100, 0);
+        fixture_run(fixture_span(thread, LOCK, KEY, 0), 1000 * process, 100 * process, 0);
+        fixture_run(fixture_span(thread, LOCK, KEY + process, 0), 7, 100, 0);
+        fixture_run(fixture_span(thread, LOCK, KEY, 5), 8, 100, 0);
     }
     struct profile *profile = import_and_read(&fixture, NULL, 0);
-    assert_int_equal(profile->timed_blocks_count, 4); /* key, two other keys, other shape */
-    assert_int_equal(profile->block_parts_count, 6);
-    assert_int_equal(profile->block_parts[0].count + profile->block_parts[1].count, 3000);
+    assert_int_equal(profile->spans_count, 4); /* key, two other keys, other shape */
+    assert_int_equal(profile->span_parts_count, 6);
+    assert_int_equal(profile->span_parts[0].count + profile->span_parts[1].count, 3000);
     profile_free(profile);
     fixture_free(&fixture);
 }
@@ -314,21 +313,21 @@ static void processes_are_merged(void **state)
 
 /* What a thread leaves that is killed between two stores: out of step by one execution, and that is
  * put right. */
-static void torn_blocks_are_put_right(void **state)
+static void torn_spans_are_put_right(void **state)
 {
     struct fixture fixture;
     two_threads(&fixture);
     struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-    struct spans_span *block = fixture_block(thread, WORK, 0, 0);
-    fixture_run(block, 2000, 100, 0);
-    block->recorded++; /* counted, not added up yet; not in count either */
-    struct spans_span *fresh = fixture_block(thread, WORK, 1, 0);
+    struct spans_span *span = fixture_span(thread, WORK, 0, 0);
+    fixture_run(span, 2000, 100, 0);
+    span->recorded++; /* counted, not added up yet; not in count either */
+    struct spans_span *fresh = fixture_span(thread, WORK, 1, 0);
     fresh->skipped = 3; /* let pass, none recorded: min is still the largest */
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_int_equal(profile->run.corrupt_records, 0);
     bool found = false;
-    for (size_t i = 0; i < profile->block_parts_count; i++) {
-        const struct profile_block_part *part = &profile->block_parts[i];
+    for (size_t i = 0; i < profile->span_parts_count; i++) {
+        const struct profile_span_part *part = &profile->span_parts[i];
         assert_true(part->min_ns * (double)part->recorded <= part->sum_ns * (1 + 1e-9));
         found |= part->recorded == 2001 && part->count == 2001;
     }
@@ -339,7 +338,7 @@ static void torn_blocks_are_put_right(void **state)
     fixture_free(&fixture);
 }
 
-/* Each must be noticed, leave the other thread's blocks alone, and go through the reports. */
+/* Each must be noticed, leave the other thread's spans alone, and go through the reports. */
 static void nonsense_is_left_out(void **state)
 {
     static const struct {
@@ -368,13 +367,13 @@ static void nonsense_is_left_out(void **state)
         struct fixture fixture;
         two_threads(&fixture);
         struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-        struct spans_span *block = fixture_block(thread, WORK, 0, 0);
-        fixture_run(block, 2000, 100, 0);
-        memcpy((char *)block + plants[i].offset, &plants[i].value, plants[i].bytes);
+        struct spans_span *span = fixture_span(thread, WORK, 0, 0);
+        fixture_run(span, 2000, 100, 0);
+        memcpy((char *)span + plants[i].offset, &plants[i].value, plants[i].bytes);
         struct profile *profile = import_and_read(&fixture, NULL, 0);
-        if (profile->timed_blocks_count != 4 || !is_degraded(profile, "make no sense"))
+        if (profile->spans_count != 4 || !is_degraded(profile, "make no sense"))
             print_error("plant %zu was not noticed\n", i);
-        assert_int_equal(profile->timed_blocks_count, 4);
+        assert_int_equal(profile->spans_count, 4);
         assert_true(is_degraded(profile, "make no sense"));
         struct report_options options = {0};
         json_decref(report_object(profile, &options));
@@ -385,28 +384,28 @@ static void nonsense_is_left_out(void **state)
 }
 
 /* Counts of parts that do not fit, addresses and contexts that are not there. */
-static void parts_of_blocks_are_bounded(void **state)
+static void parts_of_spans_are_bounded(void **state)
 {
     struct fixture fixture;
     two_threads(&fixture);
     struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
-    struct spans_span *block = fixture_block(thread, WORK, 0, 77);
-    fixture_run(block, 2000, 100, 0);
-    block->children_count = block->stacks_count = block->samples_count = UINT32_MAX;
-    block->children[0] = (struct spans_child){LEAF, 3, 0};
-    block->children[1] = (struct spans_child){1023, 3, 0};
-    block->stacks[0] = (struct spans_stack){99, 99, 1, 1};
-    block->stacks[1] = (struct spans_stack){1, 2, UINT64_MAX, 1};
-    block->holders[0] = (struct spans_holder){UINT64_MAX, 1, 1};
-    block->holders[1] = (struct spans_holder){1, UINT64_MAX, 1};
-    block->samples[5].ticks = UINT64_MAX;
+    struct spans_span *span = fixture_span(thread, WORK, 0, 77);
+    fixture_run(span, 2000, 100, 0);
+    span->children_count = span->stacks_count = span->samples_count = UINT32_MAX;
+    span->children[0] = (struct spans_child){LEAF, 3, 0};
+    span->children[1] = (struct spans_child){1023, 3, 0};
+    span->stacks[0] = (struct spans_stack){99, 99, 1, 1};
+    span->stacks[1] = (struct spans_stack){1, 2, UINT64_MAX, 1};
+    span->holders[0] = (struct spans_holder){UINT64_MAX, 1, 1};
+    span->holders[1] = (struct spans_holder){1, UINT64_MAX, 1};
+    span->samples[5].ticks = UINT64_MAX;
     thread->spans = UINT32_MAX;
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     assert_true(is_degraded(profile, "make no sense"));
-    assert_int_equal(profile->timed_blocks_count, 5);
-    assert_int_equal(profile->block_children_count, 1);
-    assert_int_equal(profile->block_stacks_count, 1);
-    assert_int_equal(profile->block_samples_count, 2 * 8 + 48 + SPANS_SAMPLES - 1 + 4 + 4);
+    assert_int_equal(profile->spans_count, 5);
+    assert_int_equal(profile->span_children_count, 1);
+    assert_int_equal(profile->span_stacks_count, 1);
+    assert_int_equal(profile->span_samples_count, 2 * 8 + 48 + SPANS_SAMPLES - 1 + 4 + 4);
     struct report_options options = {0};
     json_decref(report_object(profile, &options));
     profile_free(profile);
@@ -434,7 +433,7 @@ static void damaged_heads_are_survived(void **state)
                 ->bytes = 100;
         }
         struct profile *profile = import_and_read(&fixture, NULL, 0);
-        assert_int_equal(profile->timed_blocks_count, i == 5 ? 3 : 4);
+        assert_int_equal(profile->spans_count, i == 5 ? 3 : 4);
         assert_int_equal(is_degraded(profile, "make no sense"), i < 2);
         assert_int_equal(is_degraded(profile, "times are in ticks"), i == 2 || i == 3);
         struct report_options options = {0};
@@ -476,7 +475,7 @@ static void scores_are_those_worked_out_by_hand(void **state)
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     struct report_options options = {0};
     json_t *root = report_object(profile, &options);
-    const json_t *lock = block_of(root, "blocks", "pthread_mutex_lock");
+    const json_t *lock = span_of(root, "blocks", "pthread_mutex_lock");
     assert_non_null(lock);
     equal(number(lock, "sci"), 1.999 / 18);
     equal(number(lock, "lost_ns"), 1.999e9);
@@ -494,16 +493,16 @@ static void scores_are_those_worked_out_by_hand(void **state)
     assert_int_equal(json_array_size(json_object_get(lock, "stacks")), 1);
     assert_int_equal(json_array_size(json_object_get(lock, "histogram")), 2);
     /* 4000 executions, 1 to 5.5 µs: 9 ms of the worker's 8 s, that follow the argument. */
-    const json_t *leaf = block_of(root, "blocks", "leaf");
+    const json_t *leaf = span_of(root, "blocks", "leaf");
     assert_non_null(leaf);
     equal(number(leaf, "sci"), 0.009 / 8);
     assert_string_equal(json_string_value(json_object_get(leaf, "cause")), "varying-work");
-    const json_t *idle = block_of(root, "idle", "epoll_wait");
+    const json_t *idle = span_of(root, "idle", "epoll_wait");
     assert_non_null(idle);
     equal(number(idle, "total_ns"), 2e9);
-    assert_non_null(block_of(root, "unscored", "pthread_barrier_wait"));
-    assert_null(block_of(root, "blocks", "epoll_wait"));
-    assert_null(block_of(root, "blocks", "pthread_barrier_wait"));
+    assert_non_null(span_of(root, "unscored", "pthread_barrier_wait"));
+    assert_null(span_of(root, "blocks", "epoll_wait"));
+    assert_null(span_of(root, "blocks", "pthread_barrier_wait"));
     const json_t *whole = json_object_get(root, "interference");
     equal(number(whole, "threads_ns"), 18e9);
     equal(number(whole, "lost_ns"), 1.999e9);
@@ -522,23 +521,23 @@ static void files_are_analysed_anew(void **state)
     struct profile *profile = import_and_read(&fixture, NULL, 0);
     struct report_options options = {.least_executions = 999};
     json_t *root = report_object(profile, &options);
-    assert_null(block_of(root, "unscored", "pthread_barrier_wait"));
+    assert_null(span_of(root, "unscored", "pthread_barrier_wait"));
     json_decref(root);
     options = (struct report_options){.least_executions = 4001};
     root = report_object(profile, &options);
-    assert_non_null(block_of(root, "unscored", "leaf"));
+    assert_non_null(span_of(root, "unscored", "leaf"));
     json_decref(root);
     const char *keys[] = {"leaf:0", "leaf:1", "nothing:0"};
     options = (struct report_options){.keys = keys, .keys_count = 3};
     root = report_object(profile, &options);
-    const json_t *rekeyed = json_object_get(block_of(root, "blocks", "leaf"), "rekeyed");
+    const json_t *rekeyed = json_object_get(span_of(root, "blocks", "leaf"), "rekeyed");
     assert_int_equal(json_array_size(rekeyed), 2);
     equal(number(json_array_get(rekeyed, 0), "sci"), 0);
     equal(number(json_array_get(rekeyed, 1), "sci"), 0.009 / 8); /* always 5: nothing changes */
     equal(number(json_array_get(rekeyed, 1), "groups"), 1);
     json_decref(root);
     char *text = report(profile, &options, false);
-    assert_non_null(strstr(text, "No block with a score has the key 'nothing:0'"));
+    assert_non_null(strstr(text, "No span with a score has the key 'nothing:0'"));
     assert_null(strstr(text, "has the key 'leaf"));
     free(text);
     profile_free(profile);
@@ -559,7 +558,7 @@ static void people_are_told_first_what_matters(void **state)
         "The threads lost 11.1 % of their time to interference: 2 s of 18 s.",
         "locks",
         "#1  11.1 %",
-        "Blocks that lose time",
+        "Spans that lose time",
         "pthread_mutex_lock, lock 0x7f0012345678",
         "40,000 executions in 2 threads",
         "executions  ",
@@ -615,13 +614,13 @@ static void nothing_is_reported_as_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(blocks_are_merged_over_threads),
+        cmocka_unit_test(spans_are_merged_over_threads),
         cmocka_unit_test(places_are_named),
         cmocka_unit_test(what_was_unhooked_is_left_out),
         cmocka_unit_test(processes_are_merged),
-        cmocka_unit_test(torn_blocks_are_put_right),
+        cmocka_unit_test(torn_spans_are_put_right),
         cmocka_unit_test(nonsense_is_left_out),
-        cmocka_unit_test(parts_of_blocks_are_bounded),
+        cmocka_unit_test(parts_of_spans_are_bounded),
         cmocka_unit_test(damaged_heads_are_survived),
         cmocka_unit_test(missing_regions_are_told),
         cmocka_unit_test(scores_are_those_worked_out_by_hand),

@@ -28,7 +28,7 @@ function points(difference) {
 
 const contextsOf = (change) => [change.first ?? change.use, change.second ?? change.reuse];
 
-// What the row says of each end: of a path or a block there is one, and of a whole kind none.
+// What the row says of each end: of a path or a span there is one, and of a whole kind none.
 function endsOf(change) {
   if (change.all) return [null, null];
   const contexts = contextsOf(change);
@@ -80,7 +80,7 @@ function targetsOf(report) {
   (report.reuse?.pairs ?? []).forEach((pair, index) => add(known, keyOf("reuse", pair.use, pair.reuse), { view: "pairs", kind: "reuse", pair: index }));
   (report.paths?.paths ?? []).forEach((path, index) => add(known, keyOf("path", `${path.function}, path ${path.number}`), { view: "paths", path: index }));
   for (const kind of ["blocks", "idle", "unscored"])
-    (report.interference?.[kind] ?? []).forEach((block, index) => add(known, keyOf("block", block.key ? `${block.function}, ${block.key}` : block.function), { view: "blocks", kind, block: index }));
+    (report.interference?.[kind] ?? []).forEach((span, index) => add(known, keyOf("block", span.key ? `${span.function}, ${span.key}` : span.function), { view: "blocks", kind, block: index }));
   return known;
 }
 
@@ -94,7 +94,7 @@ function targetOf(change, report) {
   return known.get(left ? keyOf(change.kind, left, right) : keyOf(change.kind, change.name)) ?? null;
 }
 
-const WORDS = { pairs: "pair", paths: "path", blocks: "block" };
+const WORDS = { pairs: "pair", paths: "path", blocks: "span" };
 
 // ---- drawing --------------------------------------------------------------------------------------
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // The page: its views, the state that links carry, keys, search and colours.
-import { renderBlocks } from "./blocks.js";
 import { renderChanges } from "./changes.js";
 import { part, Tree } from "./data.js";
 import { clean, h } from "./dom.js";
@@ -10,6 +9,7 @@ import { groupsOf, renderPairs } from "./pairs.js";
 import { renderPaths } from "./paths.js";
 import { renderReuse } from "./reuse.js";
 import { addSources } from "./source.js";
+import { renderSpans } from "./spans.js";
 import { reveal } from "./table.js";
 import { renderTree } from "./trees.js";
 
@@ -28,7 +28,7 @@ const VIEWS = [
   { id: "pairs", label: "Pairs", key: "p", part: "data", render: renderPairs },
   { id: "reuse", label: "Caches", part: "data", render: renderReuse },
   { id: "paths", label: "Paths", part: "data", render: renderPaths },
-  { id: "blocks", label: "Blocks", part: "data", render: renderBlocks },
+  { id: "blocks", label: "Spans", part: "data", render: renderSpans },
   { id: "top", label: "Top-down", key: "t", part: "tree", render: (root, app) => renderTree(root, app, false) },
   { id: "bottom", label: "Bottom-up", key: "b", part: "tree", render: (root, app) => renderTree(root, app, true) },
   { id: "icicle", label: "Icicle", key: "i", part: "tree", render: renderIcicle },

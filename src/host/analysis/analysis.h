@@ -32,7 +32,7 @@ struct report_options;
 /* What a raw log that was left over says about the recording that wrote it. */
 struct analysis_log {
     bool exact;     /* written by the exact engine */
-    bool blocks;    /* timed blocks are saved beside it */
+    bool spans;     /* spans are saved beside it */
     bool paths;     /* it holds path records */
     uint32_t kinds; /* enum wire_kind_bits, from its configuration */
 };

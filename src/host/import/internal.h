@@ -126,7 +126,7 @@ struct import_thread { /* beside profile->threads */
     uint64_t seen_samples[PROFILE_KINDS], seen_armed[PROFILE_KINDS], seen_traps[PROFILE_KINDS];
 };
 
-/* A node of the log that something outside of it names: a stack of a block. */
+/* A node of the log that something outside of it names: a stack of a span. */
 struct import_wanted {
     uint32_t process, thread, id; /* as in the log */
     uint32_t node;                /* IMPORT_UNKNOWN_NODE if there is no record of it */

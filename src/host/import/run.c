@@ -357,7 +357,7 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
 static const char *left_by(const struct import_gather *gather)
 {
     const struct analysis_log log = {.exact = gather->exact,
-                                     .blocks = gather->spans,
+                                     .spans = gather->spans,
                                      .paths = gather->paths,
                                      .kinds = gather->log->config.kinds};
     const struct analysis *const *at = analyses;

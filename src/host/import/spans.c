@@ -197,11 +197,11 @@ static bool add_function(struct spans_import *import, uint32_t number)
 {
     const struct spans_function *function = &import->region->function[number];
     const struct profile_frame *frame = entry_frame(import, number);
-    struct profile_block_function *added = profile_add_block_functions(import->profile);
+    struct profile_span_function *added = profile_add_span_functions(import->profile);
     if (!added)
         return false;
-    import->ids[number] = (uint32_t)import->profile->block_functions_count - 1;
-    *added = (struct profile_block_function){
+    import->ids[number] = (uint32_t)import->profile->span_functions_count - 1;
+    *added = (struct profile_span_function){
         .class = function->class < SPANS_CLASSES ? function->class : SPANS_CODE,
         .entry = function->entry < SPANS_ENTRIES ? function->entry : SPANS_IMPORT,
         .key = function->key <= SPANS_KEY_SIZE ? function->key : SPANS_KEY_NONE,
@@ -240,7 +240,7 @@ static bool add_functions(struct spans_import *import)
 static bool add_skips(struct spans_import *import, const struct import_skip *skips, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct profile_block_skip *skip = profile_add_block_skips(import->profile);
+        struct profile_span_skip *skip = profile_add_span_skips(import->profile);
         if (!skip)
             return false;
         skip->function = keep_name(import, skips[i].function ? skips[i].function : "");
@@ -280,7 +280,7 @@ static int compare_heard(const void *left, const void *right)
 /* By process, of which the first row counts. NULL: no memory. */
 static struct heard *list_heard(const struct spans_import *import)
 {
-    size_t count = import->profile->block_threads_count;
+    size_t count = import->profile->span_threads_count;
     struct heard *heard = calloc(count + 1, sizeof *heard);
     for (size_t i = 0; heard && i < count; i++)
         heard[i] = (struct heard){import->owners[i].process, import->owners[i].latest};
@@ -296,7 +296,7 @@ static uint64_t end_of(const struct spans_import *import, const struct heard *he
     uint32_t process = import->owners[thread].process;
     if (is_root(import->profile, process))
         return import->region->ticks_end;
-    return heard[BASE_FIRST(i, import->profile->block_threads_count, heard[i].process >= process)]
+    return heard[BASE_FIRST(i, import->profile->span_threads_count, heard[i].process >= process)]
         .latest;
 }
 
@@ -304,7 +304,7 @@ static void name_thread(struct spans_import *import, size_t index)
 {
     struct profile *profile = import->profile;
     const struct spans_owner *owner = &import->owners[index];
-    struct profile_block_thread *thread = &profile->block_threads[index];
+    struct profile_span_thread *thread = &profile->span_threads[index];
     if (thread->owners > 1)
         return;
     for (size_t i = 0; i < profile->threads_count; i++) {
@@ -326,8 +326,8 @@ static bool finish_threads(struct spans_import *import)
     uint64_t span = region->ticks_end > region->ticks_start
                         ? region->ticks_end - region->ticks_start
                         : UINT64_MAX;
-    for (size_t i = 0; heard && i < import->profile->block_threads_count; i++) {
-        struct profile_block_thread *thread = &import->profile->block_threads[i];
+    for (size_t i = 0; heard && i < import->profile->span_threads_count; i++) {
+        struct profile_span_thread *thread = &import->profile->span_threads[i];
         const struct spans_owner *owner = &import->owners[i];
         uint64_t end = owner->live ? end_of(import, heard, i) : 0;
         uint64_t ticks = owner->ticks + (end > owner->begun ? end - owner->begun : 0);
@@ -342,15 +342,15 @@ static bool finish_threads(struct spans_import *import)
     return good;
 }
 
-/* ---- spans ---------------------------------------------------------------------------------- */
+/* ---- spans ----------------------------------------------------------------------------------- */
 
 static bool add_span(struct spans_import *import, const struct spans_merged *merged)
 {
     uint64_t start = import->region->ticks_start;
-    struct profile_block *span = profile_add_timed_blocks(import->profile);
+    struct profile_span *span = profile_add_spans(import->profile);
     if (!span)
         return false;
-    *span = (struct profile_block){
+    *span = (struct profile_span){
         .function = import->ids[merged->function],
         .flags = merged->flags,
         .key = merged->key,
@@ -371,13 +371,13 @@ static bool add_bins(struct spans_import *import, uint32_t id, const struct span
     for (uint32_t i = 0; i < SPANS_BINS; i++) {
         if (merged->bins[i] == 0)
             continue;
-        struct profile_block_bin *bin = profile_add_block_bins(import->profile);
+        struct profile_span_bin *bin = profile_add_span_bins(import->profile);
         if (!bin)
             return false;
-        *bin = (struct profile_block_bin){.block = id,
-                                          .low_ns = ns_of(import, spans_bin_start(i)),
-                                          .high_ns = ns_of(import, spans_bin_start(i + 1)),
-                                          .count = limited(merged->bins[i])};
+        *bin = (struct profile_span_bin){.span = id,
+                                         .low_ns = ns_of(import, spans_bin_start(i)),
+                                         .high_ns = ns_of(import, spans_bin_start(i + 1)),
+                                         .count = limited(merged->bins[i])};
         if (i + 1 == SPANS_BINS)
             bin->high_ns = fmax(bin->low_ns, ns_of(import, merged->max));
     }
@@ -388,13 +388,13 @@ static bool add_children(struct spans_import *import, uint32_t id,
                          const struct spans_merged *merged)
 {
     for (uint32_t i = 0; i < merged->children_count; i++) {
-        struct profile_block_child *child = profile_add_block_children(import->profile);
+        struct profile_span_child *child = profile_add_span_children(import->profile);
         if (!child)
             return false;
-        *child = (struct profile_block_child){.block = id,
-                                              .function = import->ids[merged->children[i].function],
-                                              .times = merged->children[i].count,
-                                              .shape = merged->children[i].shape};
+        *child = (struct profile_span_child){.span = id,
+                                             .function = import->ids[merged->children[i].function],
+                                             .times = merged->children[i].count,
+                                             .shape = merged->children[i].shape};
     }
     return true;
 }
@@ -422,11 +422,11 @@ static bool add_parts(struct spans_import *import)
         qsort(import->parts, import->parts_count, sizeof *import->parts, compare_parts);
     for (size_t i = 0; i < import->parts_count; i++) {
         const struct spans_part *part = &import->parts[i];
-        struct profile_block_part *added = profile_add_block_parts(import->profile);
+        struct profile_span_part *added = profile_add_span_parts(import->profile);
         if (!added)
             return false;
-        *added = (struct profile_block_part){
-            .block = part->span,
+        *added = (struct profile_span_part){
+            .span = part->span,
             .thread = part->thread,
             .count = limited(part->count),
             .recorded = limited(part->recorded),
@@ -445,9 +445,9 @@ static bool add_parts(struct spans_import *import)
 /* By span, context. */
 static int compare_stacks(const void *left, const void *right)
 {
-    const struct profile_block_stack *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct profile_span_stack *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     return (a->context > b->context) - (a->context < b->context);
 }
 
@@ -458,16 +458,16 @@ static bool add_stacks(struct spans_import *import)
         const struct spans_stack_row *row = &import->stacks[i];
         if (row->place == UINT32_MAX)
             continue;
-        struct profile_block_stack *stack = profile_add_block_stacks(profile);
+        struct profile_span_stack *stack = profile_add_span_stacks(profile);
         if (!stack)
             return false;
-        *stack = (struct profile_block_stack){.block = row->span,
-                                              .context = import->gather->places[row->place].context,
-                                              .taken = row->taken,
-                                              .lost_ns = ns_of(import, row->lost)};
+        *stack = (struct profile_span_stack){.span = row->span,
+                                             .context = import->gather->places[row->place].context,
+                                             .taken = row->taken,
+                                             .lost_ns = ns_of(import, row->lost)};
     }
-    struct profile_block_stack *stacks = profile->block_stacks;
-    size_t count = profile->block_stacks_count, to = 0;
+    struct profile_span_stack *stacks = profile->span_stacks;
+    size_t count = profile->span_stacks_count, to = 0;
     if (count == 0)
         return true;
     qsort(stacks, count, sizeof *stacks, compare_stacks);
@@ -479,15 +479,15 @@ static bool add_stacks(struct spans_import *import)
         stacks[to - 1].taken = limited(stacks[to - 1].taken + stacks[i].taken);
         stacks[to - 1].lost_ns += stacks[i].lost_ns;
     }
-    profile->block_stacks_count = to;
+    profile->span_stacks_count = to;
     return true;
 }
 
 static int compare_holders(const void *left, const void *right)
 {
-    const struct profile_block_holder *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct profile_span_holder *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     return (a->context > b->context) - (a->context < b->context);
 }
 
@@ -496,17 +496,17 @@ static bool add_holders(struct spans_import *import)
     struct profile *profile = import->profile;
     for (size_t i = 0; i < import->holders_count; i++) {
         const struct spans_holder_row *row = &import->holders[i];
-        struct profile_block_holder *holder = profile_add_block_holders(profile);
+        struct profile_span_holder *holder = profile_add_span_holders(profile);
         if (!holder)
             return false;
-        *holder = (struct profile_block_holder){
-            .block = row->span,
+        *holder = (struct profile_span_holder){
+            .span = row->span,
             .context = row->place == UINT32_MAX ? 0 : import->gather->places[row->place].context,
             .times = row->times,
             .waited_ns = ns_of(import, row->ticks)};
     }
-    struct profile_block_holder *holders = profile->block_holders;
-    size_t count = profile->block_holders_count, to = 0;
+    struct profile_span_holder *holders = profile->span_holders;
+    size_t count = profile->span_holders_count, to = 0;
     if (count == 0)
         return true;
     qsort(holders, count, sizeof *holders, compare_holders);
@@ -518,30 +518,30 @@ static bool add_holders(struct spans_import *import)
         holders[to - 1].times = limited(holders[to - 1].times + holders[i].times);
         holders[to - 1].waited_ns += holders[i].waited_ns;
     }
-    profile->block_holders_count = to;
+    profile->span_holders_count = to;
     return true;
 }
 
 /* Of each span the stacks where most was lost, the holders that were waited for longest. */
 static void keep_largest(struct profile *profile)
 {
-    struct profile_block_stack *stacks = profile->block_stacks;
-    struct profile_block_holder *holders = profile->block_holders;
+    struct profile_span_stack *stacks = profile->span_stacks;
+    struct profile_span_holder *holders = profile->span_holders;
     size_t kept = 0;
     profile_order_spans(profile);
-    for (size_t i = 0, in_span = 0; i < profile->block_stacks_count; i++) {
-        in_span = i && stacks[i].block == stacks[kept - 1].block ? in_span + 1 : 0;
+    for (size_t i = 0, in_span = 0; i < profile->span_stacks_count; i++) {
+        in_span = i && stacks[i].span == stacks[kept - 1].span ? in_span + 1 : 0;
         if (in_span < STACKS_MAX)
             stacks[kept++] = stacks[i];
     }
-    profile->block_stacks_count = kept;
+    profile->span_stacks_count = kept;
     kept = 0;
-    for (size_t i = 0, in_span = 0; i < profile->block_holders_count; i++) {
-        in_span = i && holders[i].block == holders[kept - 1].block ? in_span + 1 : 0;
+    for (size_t i = 0, in_span = 0; i < profile->span_holders_count; i++) {
+        in_span = i && holders[i].span == holders[kept - 1].span ? in_span + 1 : 0;
         if (in_span < HOLDERS_MAX)
             holders[kept++] = holders[i];
     }
-    profile->block_holders_count = kept;
+    profile->span_holders_count = kept;
 }
 
 static int compare_samples(const void *left, const void *right)
@@ -556,11 +556,11 @@ static int compare_samples(const void *left, const void *right)
 static bool add_sample(struct spans_import *import, const struct spans_sample_row *row,
                        uint64_t weight)
 {
-    struct profile_block_sample *sample = profile_add_block_samples(import->profile);
+    struct profile_span_sample *sample = profile_add_span_samples(import->profile);
     if (!sample)
         return false;
-    *sample = (struct profile_block_sample){
-        .block = row->span,
+    *sample = (struct profile_span_sample){
+        .span = row->span,
         .weight = weight < UINT32_MAX ? (uint32_t)weight : UINT32_MAX,
         .ns = ns_of(import, row->sample.ticks),
         .argument0 = row->sample.argument[0],
@@ -598,11 +598,11 @@ static bool add_samples(struct spans_import *import)
 static bool describe_timing(struct spans_import *import)
 {
     const struct spans_region *region = import->region;
-    struct profile_block_run *row = profile_add_block_runs(import->profile);
+    struct profile_span_run *row = profile_add_span_runs(import->profile);
     import->profile->run.weighting = "time";
     if (!row)
         return false;
-    *row = (struct profile_block_run){
+    *row = (struct profile_span_run){
         .ns_per_tick = import->ns_per_tick,
         .step_ns = ns_of(import, region->step < LARGEST_STEP ? region->step : 0),
         .wall_ns = region->ticks_end > region->ticks_start
@@ -644,14 +644,13 @@ static bool tell_limits(struct spans_import *import, bool rate_known)
                import_degraded(profile,
                                "context switches were not recorded: preemption counts as slowness");
     if (import->sequences_full)
-        good =
-            good && import_degraded(profile, "there were more different sequences of blocks than "
-                                             "are kept");
+        good = good && import_degraded(profile, "there were more different sequences of spans than "
+                                                "are kept");
     good = good && instrumented_source_tell(&import->source, profile);
     if (import->gather->log->failure)
         good = good && import_degraded(profile, "some calling contexts could not be read: %s",
                                        strerror(import->gather->log->failure));
-    if (profile->block_threads_count == 0)
+    if (profile->span_threads_count == 0)
         good = good && import_degraded(profile, "no thread executed anything that was hooked");
     return good;
 }

@@ -44,7 +44,7 @@ struct spans_sample_row {
     struct spans_sample sample;
 };
 
-struct spans_owner {                    /* beside profile->block_threads */
+struct spans_owner {                    /* beside profile->span_threads */
     uint64_t begun, ticks, latest;      /* latest: time stamp at which it was alive */
     uint32_t process, live, log_thread; /* log_thread: as in the log; 0: not known */
 };
@@ -55,7 +55,7 @@ struct spans_import {
     struct profile *profile;
     struct spans_region *region;      /* a copy */
     uint32_t functions;               /* numbers below may be used if their state is READY */
-    uint32_t ids[SPANS_FUNCTIONS];    /* by number: in profile->block_functions; 0: none */
+    uint32_t ids[SPANS_FUNCTIONS];    /* by number: in profile->span_functions; 0: none */
     uint32_t places[SPANS_FUNCTIONS]; /* by number: index into gather->places; UINT32_MAX */
     double ns_per_tick;
     struct spans_merged *spans;
@@ -76,7 +76,7 @@ struct spans_import {
     uint64_t sequences_full;
 };
 
-/* ---- the region (spans_region.c) ---------------------------------------------------------- */
+/* ---- the region (spans_region.c) ------------------------------------------------------------- */
 
 /* Reads the head. error: one sentence. */
 enum base_status spans_region_open(struct spans_import *import, int file, char *error,
@@ -90,7 +90,7 @@ bool spans_function_ok(const struct spans_import *import, uint32_t number);
 
 /* ---- adding up (spans_merge.c) --------------------------------------------------------------- */
 
-/* thread: index into profile->block_threads. The span is a copy that is made consistent first. False: no memory. */
+/* thread: index into profile->span_threads. The span is a copy that is made consistent first. False: no memory. */
 bool spans_merge(struct spans_import *import, uint32_t process, uint32_t thread,
                  struct spans_span *span);
 

@@ -81,12 +81,12 @@ static uint32_t spans_in(struct spans_import *import, const struct spans_thread 
 static bool add_thread(struct spans_import *import, const struct spans_thread *head,
                        uint32_t *index)
 {
-    *index = (uint32_t)import->profile->block_threads_count;
-    struct profile_block_thread *thread = profile_add_block_threads(import->profile);
+    *index = (uint32_t)import->profile->span_threads_count;
+    struct profile_span_thread *thread = profile_add_span_threads(import->profile);
     if (!thread || !UTIL_GROW_ZEROED(import->owners, import->owners_capacity, *index))
         return false;
     uint64_t most = UINT64_C(1) << 48;
-    *thread = (struct profile_block_thread){
+    *thread = (struct profile_span_thread){
         .process = head->piece.process,
         .owners = head->threads,
         .highest_every = head->highest_every,

@@ -227,20 +227,20 @@ static bool check_vertices(const struct profile *profile)
     return true;
 }
 
-static bool check_blocks(const struct profile *profile)
+static bool check_spans(const struct profile *profile)
 {
-    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
-        const struct profile_block *block = &profile->timed_blocks[i];
-        if ((block->function == 0) != ((block->flags & PROFILE_BLOCK_SEQUENCE) != 0))
+    for (size_t i = 0; i < profile->spans_count; i++) {
+        const struct profile_span *span = &profile->spans[i];
+        if ((span->function == 0) != ((span->flags & PROFILE_SPAN_SEQUENCE) != 0))
             return false;
     }
-    for (size_t i = 0; i < profile->block_parts_count; i++)
-        if (profile->block_parts[i].recorded > profile->block_parts[i].count)
+    for (size_t i = 0; i < profile->span_parts_count; i++)
+        if (profile->span_parts[i].recorded > profile->span_parts[i].count)
             return false;
-    for (size_t i = 0; i < profile->block_bins_count; i++) {
-        const struct profile_block_bin *bin = &profile->block_bins[i];
+    for (size_t i = 0; i < profile->span_bins_count; i++) {
+        const struct profile_span_bin *bin = &profile->span_bins[i];
         if (bin->low_ns > bin->high_ns ||
-            (i && bin[-1].block == bin->block && bin[-1].high_ns > bin->low_ns))
+            (i && bin[-1].span == bin->span && bin[-1].high_ns > bin->low_ns))
             return false;
     }
     return true;
@@ -269,5 +269,5 @@ bool profile_check(const struct profile *profile)
     return check_samples(profile) && check_kinds(profile) && check_reuse(profile) &&
            check_bins(profile) && check_paces(profile) && check_caches(profile) &&
            check_path_functions(profile) && check_paths(profile) && check_vertices(profile) &&
-           check_blocks(profile);
+           check_spans(profile);
 }

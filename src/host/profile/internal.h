@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files of merging: what happens when rows meet (merge_rules.c), tables put into the
- * order that their contents give, equal rows made one (merge_settle.c), blocks of
- * `headroom interference` made comparable (merge_blocks.c), and merging itself (merge.c).
+ * order that their contents give, equal rows made one (merge_settle.c), spans of
+ * `headroom interference` made comparable (merge_spans.c), and merging itself (merge.c).
  */
 #ifndef HEADROOM_PROFILE_INTERNAL_H
 #define HEADROOM_PROFILE_INTERNAL_H
@@ -35,7 +35,7 @@ static inline bool merge_is_process(const struct schema_column *column)
  */
 enum base_status merge_settle(struct profile *profile, const char **disagree);
 
-/* Shapes of blocks by names instead of numbers: once, of a recording's own profile. */
+/* Shapes of spans by names instead of numbers: once, of a recording's own profile. */
 enum base_status merge_rename_shapes(struct profile *profile);
 
 /* Bins of ticks into bins that do not depend on how long a tick is. */

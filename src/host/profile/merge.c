@@ -361,8 +361,8 @@ enum base_status profile_merge(struct profile *into, const char *into_file, stru
         snprintf(error, error_bytes, "cannot merge '%s' with '%s': %s.", from_file, into_file, why);
         return BASE_UNSUPPORTED;
     }
-    if (into->block_runs_count && from->block_runs_count &&
-        into->block_runs[0].ns_per_tick != from->block_runs[0].ns_per_tick) {
+    if (into->span_runs_count && from->span_runs_count &&
+        into->span_runs[0].ns_per_tick != from->span_runs[0].ns_per_tick) {
         merge_spread_bins(into);
         merge_spread_bins(from);
     }

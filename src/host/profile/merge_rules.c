@@ -68,8 +68,8 @@ void merge_fold_pair(const struct profile *profile, void *to, const void *from)
 void merge_fold_part(const struct profile *profile, void *to, const void *from)
 {
     (void)profile;
-    struct profile_block_part *a = to;
-    const struct profile_block_part *b = from;
+    struct profile_span_part *a = to;
+    const struct profile_span_part *b = from;
     if (b->recorded && a->recorded)
         a->min_ns = fmin(a->min_ns, b->min_ns);
     else

@@ -23,7 +23,7 @@ struct profile *profile_new(void)
             profile_free(profile);
             return NULL;
         }
-    profile->modules[0].path = profile->block_functions[0].function = "";
+    profile->modules[0].path = profile->span_functions[0].function = "";
     profile->modules[0].detail = PROFILE_DETAIL_NONE;
     profile->run.exit_code = profile->run.exit_signal = -1;
     profile->run.wall_s = profile->run.cpu_s = -1;
@@ -94,9 +94,9 @@ void profile_total(struct profile *profile)
 
 static int compare_lost(const void *left, const void *right)
 {
-    const struct profile_block_stack *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct profile_span_stack *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     if (a->lost_ns != b->lost_ns)
         return a->lost_ns > b->lost_ns ? -1 : 1;
     if (a->taken != b->taken)
@@ -106,9 +106,9 @@ static int compare_lost(const void *left, const void *right)
 
 static int compare_waited(const void *left, const void *right)
 {
-    const struct profile_block_holder *a = left, *b = right;
-    if (a->block != b->block)
-        return a->block < b->block ? -1 : 1;
+    const struct profile_span_holder *a = left, *b = right;
+    if (a->span != b->span)
+        return a->span < b->span ? -1 : 1;
     if (a->waited_ns != b->waited_ns)
         return a->waited_ns > b->waited_ns ? -1 : 1;
     return (a->context > b->context) - (a->context < b->context);
@@ -116,11 +116,11 @@ static int compare_waited(const void *left, const void *right)
 
 void profile_order_spans(struct profile *profile)
 {
-    if (profile->block_stacks_count)
-        qsort(profile->block_stacks, profile->block_stacks_count, sizeof *profile->block_stacks,
+    if (profile->span_stacks_count)
+        qsort(profile->span_stacks, profile->span_stacks_count, sizeof *profile->span_stacks,
               compare_lost);
-    if (profile->block_holders_count)
-        qsort(profile->block_holders, profile->block_holders_count, sizeof *profile->block_holders,
+    if (profile->span_holders_count)
+        qsort(profile->span_holders, profile->span_holders_count, sizeof *profile->span_holders,
               compare_waited);
 }
 

@@ -9,7 +9,7 @@
  * struct profile may use all of them without further checks.
  *
  * Ids are indices into the arrays below. Id 0 of modules, frames, contexts, loops, path_functions, vertices
- * and block_functions is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
+ * and span_functions is "none" (context 0 and vertex 0 are the roots of the calling-context trees); profile_new adds
  * those items. Parents precede children: contexts[i].parent < i.
  *
  * Host side; a struct profile belongs to one thread at a time.
@@ -348,10 +348,10 @@ struct profile_path_run {
     const char *event;      /* pmu metric; NULL: none */
 };
 
-/* ---- blocks: `headroom interference`, since version 5 ----------------------------------------- */
+/* ---- spans: `headroom interference`, since version 5 ----------------------------------------- */
 
 /* A hooked function, or a marker. id = index from 1; id 0 is none. */
-struct profile_block_function {
+struct profile_span_function {
     const char *function; /* never NULL */
     const char *file;     /* of its entry; NULL: unknown */
     uint32_t line;        /* 0: unknown */
@@ -366,7 +366,7 @@ struct profile_block_function {
 
 /* What one thread after the other did in one stretch of memory: sums go on when a thread ended and
    another took it over. id = index. */
-struct profile_block_thread {
+struct profile_span_thread {
     uint32_t process;       /* id as in profile_process */
     uint32_t tid;           /* 0: not known, or of several */
     const char *name;       /* NULL: not known */
@@ -382,10 +382,10 @@ struct profile_block_thread {
     uint64_t switches_lost; /* context switches overwritten before they were read */
 };
 
-/* A block, all threads and processes together. id = index; its rows in the tables below follow one
+/* A span, all threads and processes together. id = index; its rows in the tables below follow one
    another. Times of executions are without preemption. */
-struct profile_block {
-    uint32_t function; /* id in block_functions; 0 if a sequence */
+struct profile_span {
+    uint32_t function; /* id in span_functions; 0 if a sequence */
     uint32_t flags;    /* enum spans_flags */
     uint64_t key, shape;
     double max_ns;
@@ -393,52 +393,52 @@ struct profile_block {
     uint64_t preemptions, sleeps;
 };
 
-enum { PROFILE_BLOCK_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE */
+enum { PROFILE_SPAN_SEQUENCE = 2 }; /* of flags: SPANS_SEQUENCE */
 
-struct profile_block_part { /* by block, thread */
-    uint32_t block, thread;
+struct profile_span_part { /* by span, thread */
+    uint32_t span, thread;
     uint64_t count, recorded;                                  /* recorded <= count */
     double sum_ns, min_ns, within_ns, preempted_ns, asleep_ns; /* of the recorded */
 };
 
-struct profile_block_bin { /* executions with low <= duration < high; by block, low */
-    uint32_t block;
+struct profile_span_bin { /* executions with low <= duration < high; by span, low */
+    uint32_t span;
     double low_ns, high_ns;
     uint64_t count;
 };
 
-struct profile_block_child { /* what it called, in order; by block */
-    uint32_t block, function;
+struct profile_span_child { /* what it called, in order; by span */
+    uint32_t span, function;
     uint32_t times;
     uint64_t shape;
 };
 
-struct profile_block_stack { /* where it was called, by block */
-    uint32_t block, context;
+struct profile_span_stack { /* where it was called, by span */
+    uint32_t span, context;
     uint64_t taken;
     double lost_ns;
 };
 
-struct profile_block_holder { /* who had the lock, by block; context 0: not known */
-    uint32_t block, context;
+struct profile_span_holder { /* who had the lock, by span; context 0: not known */
+    uint32_t span, context;
     uint64_t times;
     double waited_ns;
 };
 
-struct profile_block_sample { /* an execution, by block */
-    uint32_t block, weight;   /* weight: executions it stands for */
+struct profile_span_sample { /* an execution, by span */
+    uint32_t span, weight;   /* weight: executions it stands for */
     double ns;
     uint64_t argument0, argument1, argument2, result;
 };
 
-struct profile_block_skip { /* functions that were to be hooked and are not */
-    const char *function;   /* never NULL */
-    const char *module;     /* path; NULL: not known */
-    const char *why;        /* a clause, never NULL */
+struct profile_span_skip { /* functions that were to be hooked and are not */
+    const char *function;  /* never NULL */
+    const char *module;    /* path; NULL: not known */
+    const char *why;       /* a clause, never NULL */
 };
 
 /* How it was recorded. At most one row. */
-struct profile_block_run {
+struct profile_span_run {
     double ns_per_tick; /* of the time stamp counter */
     double step_ns;     /* by which it usually advances */
     double wall_ns;     /* from before the program began to after it ended */
@@ -513,17 +513,17 @@ struct profile_run {
     X(vertices, vertex)                                                                            \
     X(vertex_paths, vertex_path)                                                                   \
     X(path_runs, path_run)                                                                         \
-    X(block_functions, block_function)                                                             \
-    X(block_threads, block_thread)                                                                 \
-    X(timed_blocks, block)                                                                         \
-    X(block_parts, block_part)                                                                     \
-    X(block_bins, block_bin)                                                                       \
-    X(block_children, block_child)                                                                 \
-    X(block_stacks, block_stack)                                                                   \
-    X(block_holders, block_holder)                                                                 \
-    X(block_samples, block_sample)                                                                 \
-    X(block_skips, block_skip)                                                                     \
-    X(block_runs, block_run)                                                                       \
+    X(span_functions, span_function)                                                               \
+    X(span_threads, span_thread)                                                                   \
+    X(spans, span)                                                                                 \
+    X(span_parts, span_part)                                                                       \
+    X(span_bins, span_bin)                                                                         \
+    X(span_children, span_child)                                                                   \
+    X(span_stacks, span_stack)                                                                     \
+    X(span_holders, span_holder)                                                                   \
+    X(span_samples, span_sample)                                                                   \
+    X(span_skips, span_skip)                                                                       \
+    X(span_runs, span_run)                                                                         \
     X(merged, merged)
 
 struct profile {

@@ -9,8 +9,10 @@
 #include <float.h>
 
 /* {MEMBER, what its values are, what merging does (else SCHEMA_KEPT)} */
-#define MEMBER(item, member)                                                                       \
-    .name = #member, .offset = offsetof(struct profile_##item, member),                            \
+#define MEMBER(item, member) NAMED(item, member, #member)
+/* A member whose column has another name: what is called a span was once called a block. */
+#define NAMED(item, member, text)                                                                  \
+    .name = text, .offset = offsetof(struct profile_##item, member),                               \
     .bytes = sizeof(((struct profile_##item *)NULL)->member)
 #define POSITION(text) .name = text, .type = SCHEMA_POSITION
 
@@ -372,140 +374,140 @@ static const struct schema_column path_runs_columns[] = {
 };
 TABLE(path_runs, path_run, "path_run", 4, .merging = SCHEMA_SINGLE, .most = 1);
 
-static const struct schema_column block_functions_columns[] = {
+static const struct schema_column span_functions_columns[] = {
     {POSITION("id")},
-    {MEMBER(block_function, function), NAME, KEY},
-    {MEMBER(block_function, file), NAME_OR_NULL, KEY},
-    {MEMBER(block_function, line), NUMBER32, KEY},
-    {MEMBER(block_function, module), ID_OR_NONE(modules), KEY},
-    {MEMBER(block_function, address), ADDRESS, KEY},
-    {MEMBER(block_function, class), BELOW(256), KEY},
-    {MEMBER(block_function, entry), BELOW(256), SMALLER},
-    {MEMBER(block_function, key), BELOW(256), KEY},
-    {MEMBER(block_function, key_argument), NUMBER32, KEY},
-    {MEMBER(block_function, every), NUMBER32, LARGER},
+    {MEMBER(span_function, function), NAME, KEY},
+    {MEMBER(span_function, file), NAME_OR_NULL, KEY},
+    {MEMBER(span_function, line), NUMBER32, KEY},
+    {MEMBER(span_function, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(span_function, address), ADDRESS, KEY},
+    {MEMBER(span_function, class), BELOW(256), KEY},
+    {MEMBER(span_function, entry), BELOW(256), SMALLER},
+    {MEMBER(span_function, key), BELOW(256), KEY},
+    {MEMBER(span_function, key_argument), NUMBER32, KEY},
+    {MEMBER(span_function, every), NUMBER32, LARGER},
 };
-TABLE(block_functions, block_function, "block_function", 5, .first = 1);
+TABLE(span_functions, span_function, "block_function", 5, .first = 1);
 
-static const struct schema_column block_threads_columns[] = {
+static const struct schema_column span_threads_columns[] = {
     {POSITION("id")},
-    {MEMBER(block_thread, process), PROCESS, KEY},
-    {MEMBER(block_thread, tid), NUMBER32},
-    {MEMBER(block_thread, name), TEXT_OR_NULL},
-    {MEMBER(block_thread, owners), NUMBER32},
-    {MEMBER(block_thread, highest_every), NUMBER32},
-    {MEMBER(block_thread, duration_ns), WEIGHT},
-    {MEMBER(block_thread, cost_ns), WEIGHT},
-    {MEMBER(block_thread, preempted_ns), WEIGHT},
-    {MEMBER(block_thread, asleep_ns), WEIGHT},
-    {MEMBER(block_thread, preemptions), COUNT},
-    {MEMBER(block_thread, sleeps), COUNT},
-    {MEMBER(block_thread, events), COUNT},
-    {MEMBER(block_thread, skipped), COUNT},
-    {MEMBER(block_thread, unhooked), COUNT},
-    {MEMBER(block_thread, switches_lost), COUNT},
+    {MEMBER(span_thread, process), PROCESS, KEY},
+    {MEMBER(span_thread, tid), NUMBER32},
+    {MEMBER(span_thread, name), TEXT_OR_NULL},
+    {MEMBER(span_thread, owners), NUMBER32},
+    {MEMBER(span_thread, highest_every), NUMBER32},
+    {MEMBER(span_thread, duration_ns), WEIGHT},
+    {MEMBER(span_thread, cost_ns), WEIGHT},
+    {MEMBER(span_thread, preempted_ns), WEIGHT},
+    {MEMBER(span_thread, asleep_ns), WEIGHT},
+    {MEMBER(span_thread, preemptions), COUNT},
+    {MEMBER(span_thread, sleeps), COUNT},
+    {MEMBER(span_thread, events), COUNT},
+    {MEMBER(span_thread, skipped), COUNT},
+    {MEMBER(span_thread, unhooked), COUNT},
+    {MEMBER(span_thread, switches_lost), COUNT},
 };
-TABLE(block_threads, block_thread, "block_thread", 5, .merging = SCHEMA_APART);
+TABLE(span_threads, span_thread, "block_thread", 5, .merging = SCHEMA_APART);
 
-static const struct schema_column timed_blocks_columns[] = {
+static const struct schema_column spans_columns[] = {
     {POSITION("id")},
-    {MEMBER(block, function), ID_OR_NONE(block_functions), KEY},
-    {MEMBER(block, flags), NUMBER32, KEY},
-    {MEMBER(block, key), ADDRESS, KEY},
-    {MEMBER(block, shape), ADDRESS, KEY},
-    {MEMBER(block, max_ns), WEIGHT, LARGER},
-    {MEMBER(block, first_ns), WEIGHT, SMALLER},
-    {MEMBER(block, last_ns), WEIGHT, LARGER},
-    {MEMBER(block, preemptions), COUNT, SUM},
-    {MEMBER(block, sleeps), COUNT, SUM},
+    {MEMBER(span, function), ID_OR_NONE(span_functions), KEY},
+    {MEMBER(span, flags), NUMBER32, KEY},
+    {MEMBER(span, key), ADDRESS, KEY},
+    {MEMBER(span, shape), ADDRESS, KEY},
+    {MEMBER(span, max_ns), WEIGHT, LARGER},
+    {MEMBER(span, first_ns), WEIGHT, SMALLER},
+    {MEMBER(span, last_ns), WEIGHT, LARGER},
+    {MEMBER(span, preemptions), COUNT, SUM},
+    {MEMBER(span, sleeps), COUNT, SUM},
 };
-TABLE(timed_blocks, block, "block", 5);
+TABLE(spans, span, "block", 5);
 
-static const struct schema_column block_parts_columns[] = {
+static const struct schema_column span_parts_columns[] = {
     {POSITION("id")},
-    {MEMBER(block_part, block), ID(timed_blocks), KEY},
-    {MEMBER(block_part, thread), ID(block_threads), KEY},
-    {MEMBER(block_part, count), COUNT, SUM},
-    {MEMBER(block_part, recorded), COUNT, SUM},
-    {MEMBER(block_part, sum_ns), WEIGHT, SUM},
-    {MEMBER(block_part, min_ns), WEIGHT, FOLDED},
-    {MEMBER(block_part, within_ns), WEIGHT, SUM},
-    {MEMBER(block_part, preempted_ns), WEIGHT, SUM},
-    {MEMBER(block_part, asleep_ns), WEIGHT, SUM},
+    {NAMED(span_part, span, "block"), ID(spans), KEY},
+    {MEMBER(span_part, thread), ID(span_threads), KEY},
+    {MEMBER(span_part, count), COUNT, SUM},
+    {MEMBER(span_part, recorded), COUNT, SUM},
+    {MEMBER(span_part, sum_ns), WEIGHT, SUM},
+    {MEMBER(span_part, min_ns), WEIGHT, FOLDED},
+    {MEMBER(span_part, within_ns), WEIGHT, SUM},
+    {MEMBER(span_part, preempted_ns), WEIGHT, SUM},
+    {MEMBER(span_part, asleep_ns), WEIGHT, SUM},
 };
-TABLE(block_parts, block_part, "block_part", 5, .order = SCHEMA_ASCENDING, .fold = merge_fold_part);
+TABLE(span_parts, span_part, "block_part", 5, .order = SCHEMA_ASCENDING, .fold = merge_fold_part);
 
-static const struct schema_column block_bins_columns[] = {
+static const struct schema_column span_bins_columns[] = {
     {POSITION("id")},
-    {MEMBER(block_bin, block), ID(timed_blocks), KEY},
-    {MEMBER(block_bin, low_ns), WEIGHT, KEY},
-    {MEMBER(block_bin, high_ns), WEIGHT, KEY},
-    {MEMBER(block_bin, count), COUNT, SUM},
+    {NAMED(span_bin, span, "block"), ID(spans), KEY},
+    {MEMBER(span_bin, low_ns), WEIGHT, KEY},
+    {MEMBER(span_bin, high_ns), WEIGHT, KEY},
+    {MEMBER(span_bin, count), COUNT, SUM},
 };
-TABLE(block_bins, block_bin, "block_bin", 5, .order = SCHEMA_GROUPED);
+TABLE(span_bins, span_bin, "block_bin", 5, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_children_columns[] = {
+static const struct schema_column span_children_columns[] = {
     {POSITION("id")},
-    {MEMBER(block_child, block), ID(timed_blocks)},
-    {MEMBER(block_child, function), ID(block_functions), KEY},
-    {MEMBER(block_child, times), NUMBER32, KEY},
-    {MEMBER(block_child, shape), ADDRESS, KEY},
+    {NAMED(span_child, span, "block"), ID(spans)},
+    {MEMBER(span_child, function), ID(span_functions), KEY},
+    {MEMBER(span_child, times), NUMBER32, KEY},
+    {MEMBER(span_child, shape), ADDRESS, KEY},
 };
-TABLE(block_children, block_child, "block_child", 5, .merging = SCHEMA_PARTS,
-      .owner = &schema_timed_blocks, .order = SCHEMA_GROUPED);
-
-static const struct schema_column block_stacks_columns[] = {
-    {POSITION("id")},
-    {MEMBER(block_stack, block), ID(timed_blocks), KEY},
-    {MEMBER(block_stack, context), ID_OR_NONE(contexts), KEY},
-    {MEMBER(block_stack, taken), COUNT, SUM},
-    {MEMBER(block_stack, lost_ns), WEIGHT, SUM},
-};
-TABLE(block_stacks, block_stack, "block_stack", 5, .order = SCHEMA_GROUPED);
-
-static const struct schema_column block_holders_columns[] = {
-    {POSITION("id")},
-    {MEMBER(block_holder, block), ID(timed_blocks), KEY},
-    {MEMBER(block_holder, context), ID_OR_NONE(contexts), KEY},
-    {MEMBER(block_holder, times), COUNT, SUM},
-    {MEMBER(block_holder, waited_ns), WEIGHT, SUM},
-};
-TABLE(block_holders, block_holder, "block_holder", 5, .order = SCHEMA_GROUPED);
-
-static const struct schema_column block_samples_columns[] = {
-    {POSITION("id")},
-    {MEMBER(block_sample, block), ID(timed_blocks), KEY},
-    {MEMBER(block_sample, weight), NUMBER32, KEY},
-    {MEMBER(block_sample, ns), WEIGHT, KEY},
-    {MEMBER(block_sample, argument0), ADDRESS, KEY},
-    {MEMBER(block_sample, argument1), ADDRESS, KEY},
-    {MEMBER(block_sample, argument2), ADDRESS, KEY},
-    {MEMBER(block_sample, result), ADDRESS, KEY},
-};
-TABLE(block_samples, block_sample, "block_sample", 5, .merging = SCHEMA_APART,
+TABLE(span_children, span_child, "block_child", 5, .merging = SCHEMA_PARTS, .owner = &schema_spans,
       .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_skips_columns[] = {
-    {POSITION("position")},
-    {MEMBER(block_skip, function), NAME, KEY},
-    {MEMBER(block_skip, module), NAME_OR_NULL, KEY},
-    {MEMBER(block_skip, why), NAME, KEY},
+static const struct schema_column span_stacks_columns[] = {
+    {POSITION("id")},
+    {NAMED(span_stack, span, "block"), ID(spans), KEY},
+    {MEMBER(span_stack, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(span_stack, taken), COUNT, SUM},
+    {MEMBER(span_stack, lost_ns), WEIGHT, SUM},
 };
-TABLE(block_skips, block_skip, "block_skip", 5);
+TABLE(span_stacks, span_stack, "block_stack", 5, .order = SCHEMA_GROUPED);
 
-static const struct schema_column block_runs_columns[] = {
-    {POSITION("position")},
-    {MEMBER(block_run, ns_per_tick), WEIGHT},
-    {MEMBER(block_run, step_ns), WEIGHT, LARGER},
-    {MEMBER(block_run, wall_ns), WEIGHT, LARGER},
-    {MEMBER(block_run, stack_period), NUMBER32, LARGER},
-    {MEMBER(block_run, switches), NUMBER32, SMALLER},
-    {MEMBER(block_run, automatic), NUMBER32, LARGER},
-    {MEMBER(block_run, lost_pieces), COUNT, SUM},
-    {MEMBER(block_run, no_switches), COUNT, SUM},
-    {MEMBER(block_run, no_areas), COUNT, SUM},
+static const struct schema_column span_holders_columns[] = {
+    {POSITION("id")},
+    {NAMED(span_holder, span, "block"), ID(spans), KEY},
+    {MEMBER(span_holder, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(span_holder, times), COUNT, SUM},
+    {MEMBER(span_holder, waited_ns), WEIGHT, SUM},
 };
-TABLE(block_runs, block_run, "block_run", 5, .merging = SCHEMA_SINGLE, .most = 1);
+TABLE(span_holders, span_holder, "block_holder", 5, .order = SCHEMA_GROUPED);
+
+static const struct schema_column span_samples_columns[] = {
+    {POSITION("id")},
+    {NAMED(span_sample, span, "block"), ID(spans), KEY},
+    {MEMBER(span_sample, weight), NUMBER32, KEY},
+    {MEMBER(span_sample, ns), WEIGHT, KEY},
+    {MEMBER(span_sample, argument0), ADDRESS, KEY},
+    {MEMBER(span_sample, argument1), ADDRESS, KEY},
+    {MEMBER(span_sample, argument2), ADDRESS, KEY},
+    {MEMBER(span_sample, result), ADDRESS, KEY},
+};
+TABLE(span_samples, span_sample, "block_sample", 5, .merging = SCHEMA_APART,
+      .order = SCHEMA_GROUPED);
+
+static const struct schema_column span_skips_columns[] = {
+    {POSITION("position")},
+    {MEMBER(span_skip, function), NAME, KEY},
+    {MEMBER(span_skip, module), NAME_OR_NULL, KEY},
+    {MEMBER(span_skip, why), NAME, KEY},
+};
+TABLE(span_skips, span_skip, "block_skip", 5);
+
+static const struct schema_column span_runs_columns[] = {
+    {POSITION("position")},
+    {MEMBER(span_run, ns_per_tick), WEIGHT},
+    {MEMBER(span_run, step_ns), WEIGHT, LARGER},
+    {MEMBER(span_run, wall_ns), WEIGHT, LARGER},
+    {MEMBER(span_run, stack_period), NUMBER32, LARGER},
+    {MEMBER(span_run, switches), NUMBER32, SMALLER},
+    {MEMBER(span_run, automatic), NUMBER32, LARGER},
+    {MEMBER(span_run, lost_pieces), COUNT, SUM},
+    {MEMBER(span_run, no_switches), COUNT, SUM},
+    {MEMBER(span_run, no_areas), COUNT, SUM},
+};
+TABLE(span_runs, span_run, "block_run", 5, .merging = SCHEMA_SINGLE, .most = 1);
 
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},

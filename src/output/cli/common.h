@@ -138,9 +138,9 @@ extern const char *const kind_names[];
     {                                                                                              \
         "min-executions", 0, OPTION_NUMBER, FIELD(min_executions),                                 \
             .low = 1, .high = 1e15, .argument = "N",                                               \
-            .help = "Score blocks of which at least N executions were timed. Default: 1000."       \
+            .help = "Score spans of which at least N executions were timed. Default: 1000."        \
     }
-#define OPTIONS_BLOCKS                                                                             \
+#define OPTIONS_SPANS                                                                              \
     {"key",                                                                                        \
      0,                                                                                            \
      OPTION_LIST,                                                                                  \

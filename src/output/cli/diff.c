@@ -103,7 +103,7 @@ const struct verb diff_verb = {
         "Both must come from the same verb and the same engine.\n\n"
         "For exact recordings and counted paths, every difference is listed. Samples differ by "
         "chance: their shares are tested, allowing for the number of comparisons (--level), "
-        "and only significant differences are listed. Blocks of 'headroom interference' are "
+        "and only significant differences are listed. Spans of 'headroom interference' are "
         "shown side by side without a test.",
     .exit_status = "0 on success, with or without differences; 1 if a file cannot be read or "
                    "the profiles cannot be compared, 2 for wrong options.",

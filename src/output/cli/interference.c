@@ -218,14 +218,14 @@ static const struct option_spec interference_options[] = {
              "functions that were compiled to be timed."},
     {"stacks", 0, OPTION_NUMBER, OWN(interference_settings, stacks), .low = 1, .high = 4e9,
      .argument = "N",
-     .help = "Take the call stack of one in N executions of a block, including the first. Default: "
+     .help = "Take the call stack of one in N executions of a span, including the first. Default: "
              "10000."},
     {"no-switches", 0, OPTION_FLAG, OWN(interference_settings, switches), .value = 0,
      .help = "Do not record context switches: preemption then counts as slowness, and whether a "
              "thread slept is unknown."},
     OPTION_FOLLOW,
     OPTIONS_REPORT,
-    OPTIONS_BLOCKS,
+    OPTIONS_SPANS,
     OPTIONS_LAST,
 };
 
@@ -237,7 +237,8 @@ const struct verb interference_verb = {
         "Runs COMMAND and times executions of functions: those that take most of its time, and "
         "those of libraries that lock, wait, do input and output or allocate. An execution "
         "that takes longer than the fastest one of the same work was held up, mostly by "
-        "another thread. The report ranks blocks of code by the time lost in this way, and "
+        "another thread. The report ranks spans (a function's executions with one key, or a "
+        "repetitive sequence of calls) by the time lost in this way, and "
         "states for each what the evidence says about the cause: locks and who held them, "
         "waits for other threads, input and output, the allocator, preemption, work that "
         "varies with an argument, or an unknown cause.\n\n"

@@ -136,7 +136,7 @@ static const struct option_spec report_options[] = {
     OPTION_LIMIT,
     OPTION_PAPER_BINS,
     OPTION_HOT,
-    OPTIONS_BLOCKS,
+    OPTIONS_SPANS,
     {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
      .help = "Show only these kinds: any of dead,silent,load. Default: all that were recorded."},
     OPTION_COLOR,

@@ -191,7 +191,7 @@ const struct verb view_verb = {
         "summary can be read without scripts. With scripts it shows pairs of places side by "
         "side with their source lines and calling contexts, the calling-context tree from "
         "above, from below and as an icicle, histograms and the miss-ratio curve, paths drawn "
-        "through the source, and tables of blocks. Press ? in it for the keys. Without FILE: "
+        "through the source, and tables of spans. Press ? in it for the keys. Without FILE: "
         "waste.headroom.\n\n"
         "With --before it begins with what changed between two profiles, which must come from "
         "the same verb and the same engine.\n\n"

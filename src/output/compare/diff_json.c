@@ -54,7 +54,7 @@ static void figures_member(struct json *json, const struct diff *diff)
     json_close(json, ']');
 }
 
-/* A pair by its contexts; a path or block by its name. */
+/* A pair by its contexts; a path or span by its name. */
 static void finding_members(struct json *json, const struct diff_side *side,
                             const struct compare_finding *finding)
 {

@@ -13,7 +13,7 @@ enum {
     VERDICT_COLUMNS = 17, /* "  not significant" */
 };
 
-/* Of blocks, whose times vary from run to run by nobody knows how much: a smaller one is not shown.
+/* Of spans, whose times vary from run to run by nobody knows how much: a smaller one is not shown.
  */
 static const double least_untested = 0.01;
 

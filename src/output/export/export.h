@@ -35,7 +35,7 @@ bool export_has_limits(enum export_format format);
 struct export_options {
     enum export_format format;
     const char *metric;        /* NULL: see below */
-    uint64_t least_executions; /* that a block needs for a score; 0: 1000 */
+    uint64_t least_executions; /* that a span needs for a score; 0: 1000 */
 };
 
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which cause the evidence supports. What kind of function a block is, comes first: nothing else is
+ * Which cause the evidence supports. What kind of function a span is, comes first: nothing else is
  * as certain. For code of the program there is no more than whether the loss is in what it calls,
  * follows what it was given, or stands beside preemption; what remains has no reason that could be
  * seen from outside.
@@ -41,12 +41,12 @@ static enum interference_cause cause_of_code(const struct interference_input *in
 }
 
 static enum interference_cause cause_of(const struct interference_input *input,
-                                        const struct interference_block *block,
+                                        const struct interference_span *span,
                                         const struct interference_score *score)
 {
-    if (block->flags & SPANS_SEQUENCE)
+    if (span->flags & SPANS_SEQUENCE)
         return cause_of_code(input, score);
-    switch (input->functions[block->function].class) {
+    switch (input->functions[span->function].class) {
     case SPANS_LOCK:
     case SPANS_UNLOCK: return INTERFERENCE_LOCK;
     case SPANS_CONDITION: return INTERFERENCE_CONDITION;
@@ -59,11 +59,11 @@ static enum interference_cause cause_of(const struct interference_input *input,
 
 /* Which threads suffer least and most, relative to their time. */
 static void spread_threads(const struct interference_input *input,
-                           const struct interference_block *block, struct interference_score *score)
+                           const struct interference_span *span, struct interference_score *score)
 {
     bool first = true;
-    for (size_t i = 0; i < block->parts_count; i++) {
-        const struct interference_part *part = &block->parts[i];
+    for (size_t i = 0; i < span->parts_count; i++) {
+        const struct interference_part *part = &span->parts[i];
         double share = at_most(
             share_of(part->sum_ns * part_scale(part), input->threads[part->thread].duration_ns), 1);
         if (first || share < score->least_share) {
@@ -78,15 +78,15 @@ static void spread_threads(const struct interference_input *input,
     }
 }
 
-bool find_cause(const struct interference_input *input, const struct interference_block *block,
+bool find_cause(const struct interference_input *input, const struct interference_span *span,
                 struct interference_score *score)
 {
-    spread_threads(input, block, score);
+    spread_threads(input, span, score);
     score->asleep_share =
         input->switches ? at_most(share_of(score->asleep_ns, score->lost_ns), 1) : 0;
     double each = share_of(score->lost_ns, (double)score->count);
-    if (!relate_samples(block, each, &score->related, &score->relation))
+    if (!relate_samples(span, each, &score->related, &score->relation))
         return false;
-    score->cause = score->lost_ns > 0 ? cause_of(input, block, score) : INTERFERENCE_UNKNOWN;
+    score->cause = score->lost_ns > 0 ? cause_of(input, span, score) : INTERFERENCE_UNKNOWN;
     return true;
 }

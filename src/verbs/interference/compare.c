@@ -45,22 +45,22 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
     if (!figures)
         return;
     side->wholes[part->first_kind].amount = figures->result->threads_ns;
-    for (uint32_t i = 0; i < profile->timed_blocks_count; i++) {
-        const struct interference_score *score = &figures->result->blocks[i];
-        const struct profile_block *block = &profile->timed_blocks[i];
-        uint32_t module = profile->block_functions[block->function].module;
-        char name[BLOCK_NAME_BYTES];
+    for (uint32_t i = 0; i < profile->spans_count; i++) {
+        const struct interference_score *score = &figures->result->spans[i];
+        const struct profile_span *span = &profile->spans[i];
+        uint32_t module = profile->span_functions[span->function].module;
+        char name[SPAN_NAME_BYTES];
         if (score->state != INTERFERENCE_SCORED)
             continue;
         struct compare_finding *made = diff_add(side, part, 0, i);
         if (!made)
             return;
         interference_name(figures, i, NAME_BYTES, name);
-        made->functions[0] = diff_hash_text(diff_hash_text(block->flags & PROFILE_BLOCK_SEQUENCE,
-                                                           diff_module_name(profile, module)),
-                                            name);
+        made->functions[0] = diff_hash_text(
+            diff_hash_text(span->flags & PROFILE_SPAN_SEQUENCE, diff_module_name(profile, module)),
+            name);
         made->exact[0] =
-            base_mix64(made->functions[0] + (block->key < LEAST_ADDRESS ? block->key : 0));
+            base_mix64(made->functions[0] + (span->key < LEAST_ADDRESS ? span->key : 0));
         made->lines[0] = i;
         made->amount = score->own_ns;
     }
@@ -84,8 +84,8 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
 static void describe(const struct diff_side *side, const struct diff_part *part,
                      const struct compare_finding *finding, struct diff_subject *subject)
 {
-    const struct profile_block_function *function =
-        &side->profile->block_functions[side->profile->timed_blocks[finding->row].function];
+    const struct profile_span_function *function =
+        &side->profile->span_functions[side->profile->spans[finding->row].function];
     char key[96];
     interference_name(part->state, finding->row, 60, subject->name);
     interference_key(part->state, finding->row, key);

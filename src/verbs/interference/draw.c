@@ -22,14 +22,14 @@ static uint32_t bin_of(const struct axis *axis, double ns)
     return spans_bin(ticks > 0 && ticks < 1e18 ? (uint64_t)ticks : 0);
 }
 
-static struct axis make_axis(const struct printer *printer, const struct interference_block *block,
+static struct axis make_axis(const struct printer *printer, const struct interference_span *span,
                              unsigned most)
 {
     const struct profile *profile = printer->profile;
-    double rate = profile->block_runs_count ? profile->block_runs[0].ns_per_tick : 0;
+    double rate = profile->span_runs_count ? profile->span_runs[0].ns_per_tick : 0;
     struct axis axis = {.ns_per_tick = rate > 0 ? rate : 1};
-    axis.first = bin_of(&axis, block->bins[0].low_ns);
-    uint32_t bins = bin_of(&axis, block->bins[block->bins_count - 1].low_ns) - axis.first + 1;
+    axis.first = bin_of(&axis, span->bins[0].low_ns);
+    uint32_t bins = bin_of(&axis, span->bins[span->bins_count - 1].low_ns) - axis.first + 1;
     axis.per_column = (bins + most - 1) / most;
     axis.columns = (bins + axis.per_column - 1) / axis.per_column;
     return axis;
@@ -90,20 +90,20 @@ static void draw_axis(struct printer *printer, const struct axis *axis,
     fprintf(printer->out, "%s\n", print_off(printer));
 }
 
-void interference_draw(struct printer *printer, const struct interference_block *block,
+void interference_draw(struct printer *printer, const struct interference_span *span,
                        const struct interference_score *score, unsigned indent)
 {
     double executions[COLUMNS_MAX] = {0}, lost[COLUMNS_MAX] = {0};
     unsigned room = printer->width > indent + LABEL + LEAST_COLUMNS
                         ? printer->width - indent - LABEL
                         : LEAST_COLUMNS;
-    if (block->bins_count == 0)
+    if (span->bins_count == 0)
         return;
-    struct axis axis = make_axis(printer, block, room < COLUMNS_MAX ? room : COLUMNS_MAX);
+    struct axis axis = make_axis(printer, span, room < COLUMNS_MAX ? room : COLUMNS_MAX);
     if (axis.columns < 2)
         return;
-    for (size_t i = 0; i < block->bins_count; i++) {
-        const struct interference_bin *bin = &block->bins[i];
+    for (size_t i = 0; i < span->bins_count; i++) {
+        const struct interference_bin *bin = &span->bins[i];
         double middle = (fmax(bin->low_ns, score->min_ns) + fmin(bin->high_ns, score->max_ns)) / 2;
         unsigned column = column_of(&axis, bin->low_ns);
         executions[column] += (double)bin->count;

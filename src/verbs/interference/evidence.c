@@ -105,14 +105,14 @@ static void add_relation(const struct interference_score *score, struct writer *
             value, left, relation->samples);
 }
 
-static void add_nested(const struct interference_block *block,
-                       const struct interference_score *score, struct writer *writer)
+static void add_nested(const struct interference_span *span, const struct interference_score *score,
+                       struct writer *writer)
 {
     if (score->lost_ns - score->own_ns < 0.1 * score->lost_ns)
         return;
-    add(writer, "%.0f %% of it is lost in blocks that it %s, which have scores of their own.",
+    add(writer, "%.0f %% of it is lost in spans that it %s, which have scores of their own.",
         percent(share_of(score->lost_ns - score->own_ns, score->lost_ns)),
-        block->flags & SPANS_SEQUENCE ? "consists of" : "calls");
+        span->flags & SPANS_SEQUENCE ? "consists of" : "calls");
 }
 
 const char interference_shared_sentence[] =
@@ -136,9 +136,9 @@ static void add_code(const struct interference_score *score, struct writer *writ
     }
 }
 
-static void add_flags(const struct interference_block *block, struct writer *writer)
+static void add_flags(const struct interference_span *span, struct writer *writer)
 {
-    if (block->flags & SPANS_REST)
+    if (span->flags & SPANS_REST)
         add(writer, "It has more keys and shapes than are kept apart: different work may be "
                     "compared here.");
 }
@@ -146,8 +146,8 @@ static void add_flags(const struct interference_block *block, struct writer *wri
 size_t interference_evidence(const struct interference_result *result, uint32_t index,
                              char sentences[][INTERFERENCE_SENTENCE_BYTES], size_t room)
 {
-    const struct interference_block *block = &result->input->blocks[index];
-    const struct interference_score *score = &result->blocks[index];
+    const struct interference_span *span = &result->input->spans[index];
+    const struct interference_score *score = &result->spans[index];
     struct writer writer = {sentences, room, 0};
     if (score->state != INTERFERENCE_SCORED || !(score->lost_ns > 0))
         return 0;
@@ -180,11 +180,11 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
                      "threads that were preempted.");
         break;
     default:
-        add_nested(block, score, &writer);
+        add_nested(span, score, &writer);
         add_code(score, &writer);
         add_relation(score, &writer);
     }
     add_preempted(result, score, &writer);
-    add_flags(block, &writer);
+    add_flags(span, &writer);
     return writer.count;
 }

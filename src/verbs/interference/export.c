@@ -3,7 +3,7 @@
 #include "export/samples.h"
 #include "interference/internal.h"
 
-static const struct walk_kind blocks = {
+static const struct walk_kind spans = {
     .name = "block",
     .finding = "Executions took longer than the fastest of the same work.",
     .mendable = true};
@@ -11,47 +11,47 @@ static const struct walk_kind holders = {.name = "holder",
                                          .separator = "[waits for a lock held by]",
                                          .finding = "A lock was held while others waited for it."};
 
-static const struct walk_kind *const kinds[] = {&blocks, &holders, NULL};
+static const struct walk_kind *const kinds[] = {&spans, &holders, NULL};
 
-static uint32_t block_place(struct walk *walk, const struct profile *profile, uint32_t block)
+static uint32_t span_place(struct walk *walk, const struct profile *profile, uint32_t span)
 {
-    const struct profile_block_function *function =
-        &profile->block_functions[profile->timed_blocks[block].function];
+    const struct profile_span_function *function =
+        &profile->span_functions[profile->spans[span].function];
     return walk_add_place(walk, function->function, function->file, function->module,
                           function->address, function->line, 0);
 }
 
-static uint32_t block_detail(struct walk *walk, const struct interference_figures *figures,
-                             uint32_t block)
+static uint32_t span_detail(struct walk *walk, const struct interference_figures *figures,
+                            uint32_t span)
 {
     char key[96], detail[160];
-    interference_key(figures, block, key);
+    interference_key(figures, span, key);
     snprintf(detail, sizeof detail, "cause: %s%s%s",
-             interference_cause_names[figures->result->blocks[block].cause], *key ? "; " : "", key);
+             interference_cause_names[figures->result->spans[span].cause], *key ? "; " : "", key);
     return walk_string(walk, detail);
 }
 
 /* In the order in which they are added. */
 enum { OWN_LOST_NS, LOST_NS, TAKEN, WAITED_NS };
 
-/* What the block lost goes to its stacks as what was lost in those that were taken. */
-static void add_block(struct walk *walk, const struct interference_figures *figures,
-                      uint32_t metric, uint32_t block)
+/* What the span lost goes to its stacks as what was lost in those that were taken. */
+static void add_span(struct walk *walk, const struct interference_figures *figures, uint32_t metric,
+                     uint32_t span)
 {
     const struct profile *profile = figures->profile;
-    const struct interference_rows *rows = &figures->rows[block];
-    const struct interference_score *score = &figures->result->blocks[block];
-    struct walk_sample sample = {.kind = &blocks,
+    const struct interference_rows *rows = &figures->rows[span];
+    const struct interference_score *score = &figures->result->spans[span];
+    struct walk_sample sample = {.kind = &spans,
                                  .head = UINT32_MAX,
-                                 .leaf = block_place(walk, profile, block),
-                                 .detail = block_detail(walk, figures, block),
+                                 .leaf = span_place(walk, profile, span),
+                                 .detail = span_detail(walk, figures, span),
                                  .metric = metric + OWN_LOST_NS,
                                  .count = 3};
     double all = 0, stacks = (double)(rows->stacks_end - rows->stacks);
     for (size_t i = rows->stacks; i < rows->stacks_end; i++)
-        all += profile->block_stacks[i].lost_ns;
+        all += profile->span_stacks[i].lost_ns;
     for (size_t i = rows->stacks; i < rows->stacks_end; i++) {
-        const struct profile_block_stack *stack = &profile->block_stacks[i];
+        const struct profile_span_stack *stack = &profile->span_stacks[i];
         double share = all > 0 ? stack->lost_ns / all : 1 / stacks;
         double values[] = {share * score->own_ns, share * score->lost_ns, (double)stack->taken};
         sample.first = stack->context;
@@ -63,18 +63,18 @@ static void add_block(struct walk *walk, const struct interference_figures *figu
 }
 
 static void add_holders(struct walk *walk, const struct interference_figures *figures,
-                        uint32_t metric, uint32_t block)
+                        uint32_t metric, uint32_t span)
 {
     const struct profile *profile = figures->profile;
-    const struct interference_rows *rows = &figures->rows[block];
+    const struct interference_rows *rows = &figures->rows[span];
     for (size_t i = rows->holders; i < rows->holders_end; i++) {
-        const struct profile_block_holder *holder = &profile->block_holders[i];
+        const struct profile_span_holder *holder = &profile->span_holders[i];
         walk_add(walk,
                  (struct walk_sample){.kind = &holders,
                                       .first = holder->context,
-                                      .head = block_place(walk, profile, block),
+                                      .head = span_place(walk, profile, span),
                                       .leaf = UINT32_MAX,
-                                      .detail = block_detail(walk, figures, block),
+                                      .detail = span_detail(walk, figures, span),
                                       .metric = metric + WAITED_NS,
                                       .count = 1},
                  &holder->waited_ns);
@@ -97,11 +97,11 @@ static void add_samples(struct walk *walk, const struct profile *profile,
     if (!interference_figures(profile, &report, &figures)) {
         walk_fail(walk);
     } else {
-        for (uint32_t i = 0; i < profile->timed_blocks_count; i++) {
+        for (uint32_t i = 0; i < profile->spans_count; i++) {
             /* What a sequence lost, its members lost. */
-            if (figures.blocks[i].flags & SPANS_SEQUENCE)
+            if (figures.spans[i].flags & SPANS_SEQUENCE)
                 continue;
-            add_block(walk, &figures, metric, i);
+            add_span(walk, &figures, metric, i);
             add_holders(walk, &figures, metric, i);
         }
     }

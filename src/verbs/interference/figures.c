@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Rows of a profile as the room `interference` takes them, and how blocks are called. */
+/* Rows of a profile as the room `interference` takes them, and how spans are called. */
 #include "interference/internal.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ const char *const interference_cause_words[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_PREEMPTION] = "preemption",
     [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work",
     [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "in blocks that it calls",
+    [INTERFERENCE_NESTED] = "in spans that it calls",
     [INTERFERENCE_WAITING] = "idle wait",
 };
 
@@ -42,28 +42,28 @@ const char *interference_entry(uint32_t entry)
     return entry < SPANS_ENTRIES ? entry_names[entry] : "unknown";
 }
 
-/* ---- rows of a block ------------------------------------------------------------------------- */
+/* ---- rows of a span -------------------------------------------------------------------------- */
 
 #define RANGE(list, member)                                                                        \
     do {                                                                                           \
         rows->member = at.member;                                                                  \
-        while (at.member < profile->list##_count && profile->list[at.member].block == i)           \
+        while (at.member < profile->list##_count && profile->list[at.member].span == i)            \
             at.member++;                                                                           \
         rows->member##_end = at.member;                                                            \
     } while (0)
 
-/* All of these lists are by block. */
+/* All of these lists are by span. */
 static void find_rows(const struct profile *profile, struct interference_rows *all)
 {
     struct interference_rows at = {0};
-    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
+    for (size_t i = 0; i < profile->spans_count; i++) {
         struct interference_rows *rows = &all[i];
-        RANGE(block_parts, parts);
-        RANGE(block_bins, bins);
-        RANGE(block_children, children);
-        RANGE(block_stacks, stacks);
-        RANGE(block_holders, holders);
-        RANGE(block_samples, samples);
+        RANGE(span_parts, parts);
+        RANGE(span_bins, bins);
+        RANGE(span_children, children);
+        RANGE(span_stacks, stacks);
+        RANGE(span_holders, holders);
+        RANGE(span_samples, samples);
     }
 }
 
@@ -72,23 +72,23 @@ static void find_rows(const struct profile *profile, struct interference_rows *a
 static bool make_room(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    figures->rows = calloc(profile->timed_blocks_count + 1, sizeof *figures->rows);
-    figures->threads = calloc(profile->block_threads_count + 1, sizeof *figures->threads);
-    figures->functions = calloc(profile->block_functions_count + 1, sizeof *figures->functions);
-    figures->blocks = calloc(profile->timed_blocks_count + 1, sizeof *figures->blocks);
-    figures->parts = calloc(profile->block_parts_count + 1, sizeof *figures->parts);
-    figures->bins = calloc(profile->block_bins_count + 1, sizeof *figures->bins);
-    figures->children = calloc(profile->block_children_count + 1, sizeof *figures->children);
-    figures->samples = calloc(profile->block_samples_count + 1, sizeof *figures->samples);
-    return figures->rows && figures->threads && figures->functions && figures->blocks &&
+    figures->rows = calloc(profile->spans_count + 1, sizeof *figures->rows);
+    figures->threads = calloc(profile->span_threads_count + 1, sizeof *figures->threads);
+    figures->functions = calloc(profile->span_functions_count + 1, sizeof *figures->functions);
+    figures->spans = calloc(profile->spans_count + 1, sizeof *figures->spans);
+    figures->parts = calloc(profile->span_parts_count + 1, sizeof *figures->parts);
+    figures->bins = calloc(profile->span_bins_count + 1, sizeof *figures->bins);
+    figures->children = calloc(profile->span_children_count + 1, sizeof *figures->children);
+    figures->samples = calloc(profile->span_samples_count + 1, sizeof *figures->samples);
+    return figures->rows && figures->threads && figures->functions && figures->spans &&
            figures->parts && figures->bins && figures->children && figures->samples;
 }
 
 static void copy_threads(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    for (size_t i = 0; i < profile->block_threads_count; i++) {
-        const struct profile_block_thread *thread = &profile->block_threads[i];
+    for (size_t i = 0; i < profile->span_threads_count; i++) {
+        const struct profile_span_thread *thread = &profile->span_threads[i];
         figures->threads[i] =
             (struct interference_thread){thread->duration_ns, thread->preempted_ns};
         figures->cost_ns += thread->cost_ns;
@@ -99,30 +99,30 @@ static void copy_threads(struct interference_figures *figures)
         if (figures->highest_every < thread->highest_every)
             figures->highest_every = thread->highest_every;
     }
-    for (size_t i = 0; i < profile->block_functions_count; i++)
-        figures->functions[i].class = profile->block_functions[i].class;
+    for (size_t i = 0; i < profile->span_functions_count; i++)
+        figures->functions[i].class = profile->span_functions[i].class;
 }
 
 static void copy_details(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    for (size_t i = 0; i < profile->block_parts_count; i++) {
-        const struct profile_block_part *part = &profile->block_parts[i];
+    for (size_t i = 0; i < profile->span_parts_count; i++) {
+        const struct profile_span_part *part = &profile->span_parts[i];
         figures->parts[i] = (struct interference_part){
             part->thread, part->count,     part->recorded,     part->sum_ns,
             part->min_ns, part->within_ns, part->preempted_ns, part->asleep_ns};
     }
-    for (size_t i = 0; i < profile->block_bins_count; i++) {
-        const struct profile_block_bin *bin = &profile->block_bins[i];
+    for (size_t i = 0; i < profile->span_bins_count; i++) {
+        const struct profile_span_bin *bin = &profile->span_bins[i];
         figures->bins[i] = (struct interference_bin){bin->low_ns, bin->high_ns, bin->count};
     }
-    for (size_t i = 0; i < profile->block_children_count; i++) {
-        const struct profile_block_child *child = &profile->block_children[i];
+    for (size_t i = 0; i < profile->span_children_count; i++) {
+        const struct profile_span_child *child = &profile->span_children[i];
         figures->children[i] =
             (struct interference_child){child->function, child->times, child->shape};
     }
-    for (size_t i = 0; i < profile->block_samples_count; i++) {
-        const struct profile_block_sample *sample = &profile->block_samples[i];
+    for (size_t i = 0; i < profile->span_samples_count; i++) {
+        const struct profile_span_sample *sample = &profile->span_samples[i];
         figures->samples[i] = (struct interference_sample){
             sample->ns,
             sample->weight,
@@ -130,18 +130,18 @@ static void copy_details(struct interference_figures *figures)
     }
 }
 
-static void copy_blocks(struct interference_figures *figures)
+static void copy_spans(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    for (size_t i = 0; i < profile->timed_blocks_count; i++) {
-        const struct profile_block *block = &profile->timed_blocks[i];
+    for (size_t i = 0; i < profile->spans_count; i++) {
+        const struct profile_span *span = &profile->spans[i];
         const struct interference_rows *rows = &figures->rows[i];
-        figures->blocks[i] = (struct interference_block){
-            .function = block->function,
-            .flags = block->flags,
-            .key = block->key,
-            .shape = block->shape,
-            .max_ns = block->max_ns,
+        figures->spans[i] = (struct interference_span){
+            .function = span->function,
+            .flags = span->flags,
+            .key = span->key,
+            .shape = span->shape,
+            .max_ns = span->max_ns,
             .parts = figures->parts + rows->parts,
             .parts_count = rows->parts_end - rows->parts,
             .bins = figures->bins + rows->bins,
@@ -173,28 +173,28 @@ bool interference_key_matches(const char *key, const char *function, uint32_t *v
 
 static bool rekey(struct interference_figures *figures, uint32_t index, uint32_t value)
 {
-    const struct interference_block *block = &figures->blocks[index];
+    const struct interference_span *span = &figures->spans[index];
     struct interference_rekeyed *moved =
         reallocarray(figures->rekeyed, figures->rekeyed_count + 1, sizeof *figures->rekeyed);
     if (!moved)
         return false;
     figures->rekeyed = moved;
     struct interference_rekeyed *made = &moved[figures->rekeyed_count++];
-    *made = (struct interference_rekeyed){.block = index, .value = value};
-    if (interference_regroup(block->samples, block->samples_count, value, &made->regrouped,
+    *made = (struct interference_rekeyed){.span = index, .value = value};
+    if (interference_regroup(span->samples, span->samples_count, value, &made->regrouped,
                              made->groups, BASE_COUNT(made->groups)) != BASE_OK)
         return false;
-    made->sci = figures->result->blocks[index].sci * made->regrouped.kept;
+    made->sci = figures->result->spans[index].sci * made->regrouped.kept;
     return true;
 }
 
-static bool rekey_blocks(struct interference_figures *figures, const struct report_options *options)
+static bool rekey_spans(struct interference_figures *figures, const struct report_options *options)
 {
     const struct profile *profile = figures->profile;
-    for (uint32_t i = 0; i < profile->timed_blocks_count; i++) {
-        const char *function = profile->block_functions[profile->timed_blocks[i].function].function;
+    for (uint32_t i = 0; i < profile->spans_count; i++) {
+        const char *function = profile->span_functions[profile->spans[i].function].function;
         uint32_t value;
-        if (figures->result->blocks[i].state != INTERFERENCE_SCORED)
+        if (figures->result->spans[i].state != INTERFERENCE_SCORED)
             continue;
         for (size_t k = 0; k < options->keys_count; k++)
             if (interference_key_matches(options->keys[k], function, &value) &&
@@ -215,20 +215,20 @@ bool interference_figures(const struct profile *profile, const struct report_opt
     find_rows(profile, figures->rows);
     copy_threads(figures);
     copy_details(figures);
-    copy_blocks(figures);
+    copy_spans(figures);
     figures->input = (struct interference_input){
         .threads = figures->threads,
-        .threads_count = profile->block_threads_count,
+        .threads_count = profile->span_threads_count,
         .functions = figures->functions,
-        .functions_count = profile->block_functions_count,
-        .blocks = figures->blocks,
-        .blocks_count = profile->timed_blocks_count,
+        .functions_count = profile->span_functions_count,
+        .spans = figures->spans,
+        .spans_count = profile->spans_count,
         .least = options->least_executions,
-        .switches = profile->block_runs_count && profile->block_runs[0].switches,
-        .step_ns = profile->block_runs_count ? profile->block_runs[0].step_ns : 0,
+        .switches = profile->span_runs_count && profile->span_runs[0].switches,
+        .step_ns = profile->span_runs_count ? profile->span_runs[0].step_ns : 0,
     };
     return interference_analyse(&figures->input, &figures->result) == BASE_OK &&
-           rekey_blocks(figures, options);
+           rekey_spans(figures, options);
 }
 
 void interference_figures_free(struct interference_figures *figures)
@@ -237,7 +237,7 @@ void interference_figures_free(struct interference_figures *figures)
     free(figures->rows);
     free(figures->threads);
     free(figures->functions);
-    free(figures->blocks);
+    free(figures->spans);
     free(figures->parts);
     free(figures->bins);
     free(figures->children);
@@ -247,20 +247,20 @@ void interference_figures_free(struct interference_figures *figures)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static void append(char out[BLOCK_NAME_BYTES], const char *text)
+static void append(char out[SPAN_NAME_BYTES], const char *text)
 {
     size_t used = strlen(out);
-    snprintf(out + used, BLOCK_NAME_BYTES - used, "%s", text);
+    snprintf(out + used, SPAN_NAME_BYTES - used, "%s", text);
 }
 
-static void name_sequence(const struct interference_figures *figures, uint32_t block,
-                          unsigned columns, char out[BLOCK_NAME_BYTES])
+static void name_sequence(const struct interference_figures *figures, uint32_t span,
+                          unsigned columns, char out[SPAN_NAME_BYTES])
 {
-    const struct interference_block *figure = &figures->blocks[block];
+    const struct interference_span *figure = &figures->spans[span];
     for (size_t i = 0; i < figure->children_count; i++) {
         const struct interference_child *child = &figure->children[i];
         char name[NAME_BYTES], times[32];
-        name_shorten(figures->profile->block_functions[child->function].function, columns, name);
+        name_shorten(figures->profile->span_functions[child->function].function, columns, name);
         append(out, i ? " → " : "");
         append(out, name);
         snprintf(times, sizeof times, " ×%" PRIu32, child->count);
@@ -270,25 +270,24 @@ static void name_sequence(const struct interference_figures *figures, uint32_t b
         append(out, " → …");
 }
 
-void interference_name(const struct interference_figures *figures, uint32_t block, unsigned columns,
-                       char out[BLOCK_NAME_BYTES])
+void interference_name(const struct interference_figures *figures, uint32_t span, unsigned columns,
+                       char out[SPAN_NAME_BYTES])
 {
-    const struct interference_block *figure = &figures->blocks[block];
+    const struct interference_span *figure = &figures->spans[span];
     char name[NAME_BYTES];
     out[0] = 0;
     if (figure->flags & SPANS_SEQUENCE) {
-        name_sequence(figures, block, columns / 2, out);
+        name_sequence(figures, span, columns / 2, out);
         return;
     }
-    name_shorten(figures->profile->block_functions[figure->function].function, columns, name);
+    name_shorten(figures->profile->span_functions[figure->function].function, columns, name);
     append(out, name);
 }
 
-void interference_key(const struct interference_figures *figures, uint32_t block, char out[96])
+void interference_key(const struct interference_figures *figures, uint32_t span, char out[96])
 {
-    const struct profile_block *row = &figures->profile->timed_blocks[block];
-    const struct profile_block_function *function =
-        &figures->profile->block_functions[row->function];
+    const struct profile_span *row = &figures->profile->spans[span];
+    const struct profile_span_function *function = &figures->profile->span_functions[row->function];
     out[0] = 0;
     if (row->flags & SPANS_REST) {
         snprintf(out, 96, "all other keys and shapes");

@@ -9,7 +9,7 @@ bool interference_is_in(const struct profile *profile)
 
 static bool was_left(const struct analysis_log *log)
 {
-    return log->blocks;
+    return log->spans;
 }
 
 const struct analysis interference_analysis = {

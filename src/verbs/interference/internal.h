@@ -14,14 +14,14 @@
 /* Does the profile have a report on lost time? That is, was it recorded for it. */
 bool interference_is_in(const struct profile *profile);
 
-struct interference_rows { /* of a block: indices into the profile's lists */
+struct interference_rows { /* of a span: indices into the profile's lists */
     size_t parts, parts_end, bins, bins_end, children, children_end;
     size_t stacks, stacks_end, holders, holders_end, samples, samples_end;
 };
 
-/* What a block's score would be with another key (--key). */
+/* What a span's score would be with another key (--key). */
 struct interference_rekeyed {
-    uint32_t block, value; /* value: as in struct interference_sample */
+    uint32_t span, value; /* value: as in struct interference_sample */
     struct interference_regrouped regrouped;
     double sci;                          /* corrected */
     struct interference_group groups[8]; /* most samples first */
@@ -31,16 +31,16 @@ struct interference_figures {
     const struct profile *profile;
     struct interference_input input;
     struct interference_result *result;
-    struct interference_rows *rows; /* by block */
+    struct interference_rows *rows; /* by span */
     /* what input points to */
     struct interference_thread *threads;
     struct interference_function *functions;
-    struct interference_block *blocks;
+    struct interference_span *spans;
     struct interference_part *parts;
     struct interference_bin *bins;
     struct interference_child *children;
     struct interference_sample *samples;
-    struct interference_rekeyed *rekeyed; /* by block */
+    struct interference_rekeyed *rekeyed; /* by span */
     size_t rekeyed_count;
     uint64_t events, skipped, unhooked, switches_lost, highest_every;
     double cost_ns;
@@ -58,13 +58,13 @@ extern const char
  * interference_sample. */
 bool interference_key_matches(const char *key, const char *function, uint32_t *value);
 
-/* Name of a block's function; of a sequence "a → b ×3 → c". */
-enum { BLOCK_NAME_BYTES = 512 };
-void interference_name(const struct interference_figures *figures, uint32_t block, unsigned columns,
-                       char out[BLOCK_NAME_BYTES]);
+/* Name of a span's function; of a sequence "a → b ×3 → c". */
+enum { SPAN_NAME_BYTES = 512 };
+void interference_name(const struct interference_figures *figures, uint32_t span, unsigned columns,
+                       char out[SPAN_NAME_BYTES]);
 
 /* Its key for people: "lock 0x7f…", "descriptor 5", "up to 64 bytes"; "" if it has none. */
-void interference_key(const struct interference_figures *figures, uint32_t block, char out[96]);
+void interference_key(const struct interference_figures *figures, uint32_t span, char out[96]);
 
 /* Of enum spans_class and spans_entry: "lock", "patched". */
 const char *interference_class(uint32_t class);
@@ -73,7 +73,7 @@ const char *interference_entry(uint32_t entry);
 /* ---- text ------------------------------------------------------------------------------------ */
 
 /* A histogram of durations, one character a bin of a logarithmic axis, with its scale below. */
-void interference_draw(struct printer *printer, const struct interference_block *block,
+void interference_draw(struct printer *printer, const struct interference_span *span,
                        const struct interference_score *score, unsigned indent);
 
 extern const struct analysis_text interference_text;

@@ -17,14 +17,14 @@ static void number_member(struct json *json, const char *name, double value)
 }
 
 static void sequence_member(struct json *json, const struct interference_figures *figures,
-                            uint32_t block)
+                            uint32_t span)
 {
-    const struct interference_block *figure = &figures->blocks[block];
+    const struct interference_span *figure = &figures->spans[span];
     json_begin(json, "sequence", '[');
     for (size_t i = 0; i < figure->children_count; i++) {
         const struct interference_child *child = &figure->children[i];
         json_begin_item(json);
-        json_text(json, "function", figures->profile->block_functions[child->function].function);
+        json_text(json, "function", figures->profile->span_functions[child->function].function);
         json_count(json, "count", child->count);
         hex_member(json, "shape", child->shape);
         json_close(json, '}');
@@ -32,7 +32,7 @@ static void sequence_member(struct json *json, const struct interference_figures
     json_close(json, ']');
 }
 
-static void histogram_member(struct json *json, const struct interference_block *figure)
+static void histogram_member(struct json *json, const struct interference_span *figure)
 {
     json_begin(json, "histogram", '[');
     for (size_t i = 0; i < figure->bins_count; i++) {
@@ -60,19 +60,19 @@ static void stacks_members(struct json *json, const struct profile *profile,
 {
     json_begin(json, "stacks", '[');
     for (size_t i = rows->stacks; i < rows->stacks_end && !ferror(json->out); i++)
-        stack_item(json, profile, profile->block_stacks[i].context);
+        stack_item(json, profile, profile->span_stacks[i].context);
     json_close(json, ']');
     json_begin(json, "stack_weights", '[');
     for (size_t i = rows->stacks; i < rows->stacks_end; i++) {
         json_begin_item(json);
-        json_count(json, "taken", profile->block_stacks[i].taken);
-        number_member(json, "lost_ns", profile->block_stacks[i].lost_ns);
+        json_count(json, "taken", profile->span_stacks[i].taken);
+        number_member(json, "lost_ns", profile->span_stacks[i].lost_ns);
         json_close(json, '}');
     }
     json_close(json, ']');
     json_begin(json, "holders", '[');
     for (size_t i = rows->holders; i < rows->holders_end && !ferror(json->out); i++) {
-        const struct profile_block_holder *holder = &profile->block_holders[i];
+        const struct profile_span_holder *holder = &profile->span_holders[i];
         json_begin_item(json);
         json_context(json, "place", profile, holder->context);
         json_count(json, "times", holder->times);
@@ -83,10 +83,10 @@ static void stacks_members(struct json *json, const struct profile *profile,
 }
 
 static void parts_member(struct json *json, const struct interference_figures *figures,
-                         uint32_t block)
+                         uint32_t span)
 {
-    const struct interference_block *figure = &figures->blocks[block];
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_span *figure = &figures->spans[span];
+    const struct interference_score *score = &figures->result->spans[span];
     json_begin(json, "threads", '[');
     for (size_t i = 0; i < figure->parts_count; i++) {
         const struct interference_part *part = &figure->parts[i];
@@ -113,11 +113,11 @@ static void parts_member(struct json *json, const struct interference_figures *f
 }
 
 static void evidence_members(struct json *json, const struct interference_figures *figures,
-                             uint32_t block)
+                             uint32_t span)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_score *score = &figures->result->spans[span];
     char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
-    size_t count = interference_evidence(figures->result, block, sentences, INTERFERENCE_SENTENCES);
+    size_t count = interference_evidence(figures->result, span, sentences, INTERFERENCE_SENTENCES);
     json_begin(json, "evidence", '[');
     for (size_t i = 0; i < count; i++) {
         json_item(json);
@@ -142,12 +142,12 @@ static void evidence_members(struct json *json, const struct interference_figure
 }
 
 static void rekeyed_member(struct json *json, const struct interference_figures *figures,
-                           uint32_t block)
+                           uint32_t span)
 {
     json_begin(json, "rekeyed", '[');
     for (size_t i = 0; i < figures->rekeyed_count; i++) {
         const struct interference_rekeyed *rekeyed = &figures->rekeyed[i];
-        if (rekeyed->block != block)
+        if (rekeyed->span != span)
             continue;
         json_begin_item(json);
         json_key(json, "value");
@@ -167,29 +167,26 @@ static void rekeyed_member(struct json *json, const struct interference_figures 
     json_close(json, ']');
 }
 
-static void key_member(struct json *json, const struct interference_figures *figures,
-                       uint32_t block)
+static void key_member(struct json *json, const struct interference_figures *figures, uint32_t span)
 {
     char key[96];
-    interference_key(figures, block, key);
+    interference_key(figures, span, key);
     json_text(json, "key", key[0] ? key : NULL);
     json_key(json, "key_value");
-    if (key[0] && !(figures->blocks[block].flags & SPANS_REST))
-        fprintf(json->out, "\"0x%" PRIx64 "\"", figures->blocks[block].key);
+    if (key[0] && !(figures->spans[span].flags & SPANS_REST))
+        fprintf(json->out, "\"0x%" PRIx64 "\"", figures->spans[span].key);
     else
         json_raw(json, "null");
 }
 
-/* What every block has, with a score or without. */
-static void block_head(struct json *json, const struct interference_figures *figures,
-                       uint32_t block)
+/* What every span has, with a score or without. */
+static void span_head(struct json *json, const struct interference_figures *figures, uint32_t span)
 {
-    const struct profile_block *row = &figures->profile->timed_blocks[block];
-    const struct profile_block_function *function =
-        &figures->profile->block_functions[row->function];
-    const struct interference_score *score = &figures->result->blocks[block];
-    char name[BLOCK_NAME_BYTES];
-    interference_name(figures, block, NAME_BYTES, name);
+    const struct profile_span *row = &figures->profile->spans[span];
+    const struct profile_span_function *function = &figures->profile->span_functions[row->function];
+    const struct interference_score *score = &figures->result->spans[span];
+    char name[SPAN_NAME_BYTES];
+    interference_name(figures, span, NAME_BYTES, name);
     json_text(json, "function", row->function ? function->function : name);
     json_text(json, "file", function->file);
     json_key(json, "line");
@@ -198,10 +195,10 @@ static void block_head(struct json *json, const struct interference_figures *fig
     else
         json_raw(json, "null");
     json_text(json, "class", row->function ? interference_class(function->class) : "sequence");
-    key_member(json, figures, block);
+    key_member(json, figures, span);
     hex_member(json, "shape", row->shape);
     json_flag(json, "rest", row->flags & SPANS_REST);
-    sequence_member(json, figures, block);
+    sequence_member(json, figures, span);
     json_count(json, "count", score->count);
     json_count(json, "recorded", score->recorded);
     number_member(json, "total_ns", score->total_ns);
@@ -215,12 +212,12 @@ static void block_head(struct json *json, const struct interference_figures *fig
     number_member(json, "threads_ns", score->threads_ns);
 }
 
-static void block_object(struct json *json, const struct interference_figures *figures,
-                         uint32_t block)
+static void span_object(struct json *json, const struct interference_figures *figures,
+                        uint32_t span)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_score *score = &figures->result->spans[span];
     json_begin_item(json);
-    block_head(json, figures, block);
+    span_head(json, figures, span);
     number_member(json, "sci", score->sci);
     number_member(json, "sci_p1", score->sci_p1);
     number_member(json, "lost_ns", score->lost_ns);
@@ -228,24 +225,24 @@ static void block_object(struct json *json, const struct interference_figures *f
     number_member(json, "gain", score->gain);
     json_text(json, "cause", interference_cause_names[score->cause]);
     json_text(json, "cause_text", interference_cause_words[score->cause]);
-    evidence_members(json, figures, block);
-    histogram_member(json, &figures->blocks[block]);
-    stacks_members(json, figures->profile, &figures->rows[block]);
-    parts_member(json, figures, block);
-    rekeyed_member(json, figures, block);
+    evidence_members(json, figures, span);
+    histogram_member(json, &figures->spans[span]);
+    stacks_members(json, figures->profile, &figures->rows[span]);
+    parts_member(json, figures, span);
+    rekeyed_member(json, figures, span);
     json_close(json, '}');
 }
 
 static void list_member(struct json *json, const struct interference_figures *figures,
-                        const char *name, const uint32_t *blocks, size_t count)
+                        const char *name, const uint32_t *spans, size_t count)
 {
     json_begin(json, name, '[');
     for (size_t i = 0; i < count && !ferror(json->out); i++) {
         json_begin_item(json);
-        block_head(json, figures, blocks[i]);
-        histogram_member(json, &figures->blocks[blocks[i]]);
-        stacks_members(json, figures->profile, &figures->rows[blocks[i]]);
-        parts_member(json, figures, blocks[i]);
+        span_head(json, figures, spans[i]);
+        histogram_member(json, &figures->spans[spans[i]]);
+        stacks_members(json, figures->profile, &figures->rows[spans[i]]);
+        parts_member(json, figures, spans[i]);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -263,7 +260,7 @@ static void threads_member(struct json *json, const struct interference_figures 
 {
     json_begin(json, "threads", '[');
     for (size_t i = 0; i < figures->input.threads_count; i++) {
-        const struct profile_block_thread *thread = &figures->profile->block_threads[i];
+        const struct profile_span_thread *thread = &figures->profile->span_threads[i];
         const struct interference_thread_score *score = &figures->result->threads[i];
         json_begin_item(json);
         json_count(json, "tid", thread->tid);
@@ -294,7 +291,7 @@ static void functions_member(struct json *json, const struct interference_figure
 {
     json_begin(json, "functions", '[');
     for (size_t i = 1; i < figures->input.functions_count; i++) {
-        const struct profile_block_function *function = &figures->profile->block_functions[i];
+        const struct profile_span_function *function = &figures->profile->span_functions[i];
         const struct interference_function_score *score = &figures->result->functions[i];
         json_begin_item(json);
         json_text(json, "function", function->function);
@@ -319,7 +316,7 @@ static void functions_member(struct json *json, const struct interference_figure
 static void recording_member(struct json *json, const struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
-    const struct profile_block_run *run = profile->block_runs_count ? profile->block_runs : NULL;
+    const struct profile_span_run *run = profile->span_runs_count ? profile->span_runs : NULL;
     json_begin(json, "recording", '{');
     number_member(json, "cost_ns", figures->cost_ns);
     json_count(json, "events", figures->events);
@@ -337,11 +334,11 @@ static void recording_member(struct json *json, const struct interference_figure
 static void skips_member(struct json *json, const struct profile *profile)
 {
     json_begin(json, "not_hooked", '[');
-    for (size_t i = 0; i < profile->block_skips_count; i++) {
+    for (size_t i = 0; i < profile->span_skips_count; i++) {
         json_begin_item(json);
-        json_text(json, "function", profile->block_skips[i].function);
-        json_text(json, "module", profile->block_skips[i].module);
-        json_text(json, "why", profile->block_skips[i].why);
+        json_text(json, "function", profile->span_skips[i].function);
+        json_text(json, "module", profile->span_skips[i].module);
+        json_text(json, "why", profile->span_skips[i].why);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -372,11 +369,11 @@ bool interference_json(struct json *json, const struct places *places,
         /* Varying work has scores as well: who reads this may see it otherwise. */
         json_begin(json, "blocks", '[');
         for (size_t i = 0; i < result->ranked_count && left && !ferror(json->out); i++, left--)
-            block_object(json, &figures, result->ranked[i]);
+            span_object(json, &figures, result->ranked[i]);
         for (size_t i = 0; i < result->varying_count && left && !ferror(json->out); i++, left--)
-            block_object(json, &figures, result->varying[i]);
+            span_object(json, &figures, result->varying[i]);
         for (size_t i = 0; i < result->sequences_count && left && !ferror(json->out); i++, left--)
-            block_object(json, &figures, result->sequences[i]);
+            span_object(json, &figures, result->sequences[i]);
         json_close(json, ']');
         functions_member(json, &figures);
         threads_member(json, &figures);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * What samples of executions show: do durations go with an argument or the result? A rank
- * correlation alone would call a block varying work whose few slow executions wait for others while
+ * correlation alone would call a span varying work whose few slow executions wait for others while
  * all the fast ones follow a size. So what counts is how much of the loss is left among calls with
  * the same value, or nearly the same.
  */
@@ -155,10 +155,10 @@ static struct interference_relation relate(struct item *items, size_t count, uin
     return relation;
 }
 
-bool relate_samples(const struct interference_block *block, double loss_ns, bool *related,
+bool relate_samples(const struct interference_span *span, double loss_ns, bool *related,
                     struct interference_relation *relation)
 {
-    size_t count = block->samples_count;
+    size_t count = span->samples_count;
     *related = false;
     if (count < LEAST_SAMPLES)
         return true;
@@ -166,7 +166,7 @@ bool relate_samples(const struct interference_block *block, double loss_ns, bool
     if (!items)
         return false;
     for (size_t i = 0; i < count; i++)
-        items[i].sample = &block->samples[i];
+        items[i].sample = &span->samples[i];
     rank_durations(items, count);
     for (uint32_t value = 0; value < INTERFERENCE_VALUES; value++) {
         struct interference_relation found = relate(items, count, value, loss_ns);

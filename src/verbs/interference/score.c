@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Scores. A block within another one loses its time twice, in its own score and in its caller's:
+ * Scores. A span within another one loses its time twice, in its own score and in its caller's:
  * `own_ns` is what is left to the caller when what its callees lose is taken off. How much they
  * lose in it is not recorded, but what they took is (within_ns), and what they take at least (their
  * minima, by what the shape says was called).
@@ -24,7 +24,7 @@ const char *const interference_cause_names[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_WAITING] = "idle",
 };
 
-/* ---- what blocks with a function and a shape take -------------------------------------------- */
+/* ---- what spans with a function and a shape take --------------------------------------------- */
 
 struct taking { /* of all keys together */
     uint64_t shape;
@@ -70,18 +70,18 @@ static void merge_takings(struct takings *takings)
 static bool collect_takings(const struct interference_result *result, struct takings *takings)
 {
     const struct interference_input *input = result->input;
-    takings->items = calloc(input->blocks_count + 1, sizeof *takings->items);
+    takings->items = calloc(input->spans_count + 1, sizeof *takings->items);
     takings->count = 0;
     if (!takings->items)
         return false;
-    for (size_t i = 0; i < input->blocks_count; i++) {
-        const struct interference_block *block = &input->blocks[i];
-        const struct interference_score *score = &result->blocks[i];
-        if (block->flags & (SPANS_SEQUENCE | SPANS_REST))
+    for (size_t i = 0; i < input->spans_count; i++) {
+        const struct interference_span *span = &input->spans[i];
+        const struct interference_score *score = &result->spans[i];
+        if (span->flags & (SPANS_SEQUENCE | SPANS_REST))
             continue;
         takings->items[takings->count++] = (struct taking){
-            .shape = block->shape,
-            .function = block->function,
+            .shape = span->shape,
+            .function = span->function,
             .counted = score->state != INTERFERENCE_FEW,
             .min_ns = score->min_ns,
             .mean_ns = score->mean_ns,
@@ -107,27 +107,27 @@ static const struct taking *taking_of(const struct takings *takings,
                : NULL;
 }
 
-/* ---- one block ----------------------------------------------------------------------------------
+/* ---- one span ----------------------------------------------------------------------------------
  */
 
-/* Evenly spread within a bin, between the block's minimum and maximum. */
-static double percentile(const struct interference_block *block, double min_ns, double share)
+/* Evenly spread within a bin, between the span's minimum and maximum. */
+static double percentile(const struct interference_span *span, double min_ns, double share)
 {
     double wanted, seen = 0, all = 0;
-    for (size_t i = 0; i < block->bins_count; i++)
-        all += (double)block->bins[i].count;
+    for (size_t i = 0; i < span->bins_count; i++)
+        all += (double)span->bins[i].count;
     wanted = share * all;
-    for (size_t i = 0; i < block->bins_count; i++) {
-        const struct interference_bin *bin = &block->bins[i];
+    for (size_t i = 0; i < span->bins_count; i++) {
+        const struct interference_bin *bin = &span->bins[i];
         if (seen + (double)bin->count < wanted || bin->count == 0) {
             seen += (double)bin->count;
             continue;
         }
-        double low = at_least(bin->low_ns, min_ns), high = at_most(bin->high_ns, block->max_ns);
+        double low = at_least(bin->low_ns, min_ns), high = at_most(bin->high_ns, span->max_ns);
         double value = low + at_least(high - low, 0) * (wanted - seen) / (double)bin->count;
-        return at_least(at_most(value, block->max_ns), min_ns);
+        return at_least(at_most(value, span->max_ns), min_ns);
     }
-    return all > 0 ? block->max_ns : min_ns;
+    return all > 0 ? span->max_ns : min_ns;
 }
 
 /*
@@ -136,12 +136,12 @@ static double percentile(const struct interference_block *block, double min_ns, 
  * seem slow.
  */
 static double beyond_step(const struct interference_input *input,
-                          const struct interference_block *block, double min_ns)
+                          const struct interference_span *span, double min_ns)
 {
     double all = 0, beyond = 0;
-    for (size_t i = 0; i < block->bins_count && input->step_ns > 0; i++) {
-        const struct interference_bin *bin = &block->bins[i];
-        double value = at_most((bin->low_ns + bin->high_ns) / 2, block->max_ns);
+    for (size_t i = 0; i < span->bins_count && input->step_ns > 0; i++) {
+        const struct interference_bin *bin = &span->bins[i];
+        double value = at_most((bin->low_ns + bin->high_ns) / 2, span->max_ns);
         double lost = at_least(value - min_ns, 0);
         all += (double)bin->count * lost;
         if (lost > 1.25 * input->step_ns) /* bins are a quarter of an octave wide */
@@ -156,13 +156,13 @@ struct merged {
 };
 
 static struct merged merge_parts(const struct interference_input *input,
-                                 const struct interference_block *block,
+                                 const struct interference_span *span,
                                  struct interference_score *score)
 {
     struct merged merged = {0};
     bool first = true;
-    for (size_t i = 0; i < block->parts_count; i++) {
-        const struct interference_part *part = &block->parts[i];
+    for (size_t i = 0; i < span->parts_count; i++) {
+        const struct interference_part *part = &span->parts[i];
         double scale = part_scale(part);
         score->count += part->count;
         score->recorded += part->recorded;
@@ -181,13 +181,13 @@ static struct merged merge_parts(const struct interference_input *input,
         }
     }
     score->preempted_ns = at_most(score->preempted_ns, score->threads_ns);
-    score->threads = (uint32_t)block->parts_count;
-    score->max_ns = at_least(block->max_ns, score->min_ns);
+    score->threads = (uint32_t)span->parts_count;
+    score->max_ns = at_least(span->max_ns, score->min_ns);
     score->mean_ns = share_of(merged.sum_ns, merged.recorded);
-    score->beyond_step = beyond_step(input, block, score->min_ns);
-    score->p1_ns = percentile(block, score->min_ns, 0.01);
-    score->median_ns = percentile(block, score->min_ns, 0.5);
-    score->p99_ns = percentile(block, score->min_ns, 0.99);
+    score->beyond_step = beyond_step(input, span, score->min_ns);
+    score->p1_ns = percentile(span, score->min_ns, 0.01);
+    score->median_ns = percentile(span, score->min_ns, 0.5);
+    score->p99_ns = percentile(span, score->min_ns, 0.99);
     return merged;
 }
 
@@ -206,13 +206,13 @@ static double lost_beyond_p1(const struct interference_score *score, const struc
     return at_least(lost, 0) * share_of((double)score->count, merged->recorded);
 }
 
-static void score_block(const struct interference_input *input,
-                        const struct interference_block *block, struct interference_score *score)
+static void score_span(const struct interference_input *input, const struct interference_span *span,
+                       struct interference_score *score)
 {
-    struct merged merged = merge_parts(input, block, score);
+    struct merged merged = merge_parts(input, span, score);
     uint64_t least = input->least ? input->least : INTERFERENCE_LEAST;
-    bool sequence = block->flags & SPANS_SEQUENCE;
-    if (!sequence && input->functions[block->function].class == SPANS_IDLE) {
+    bool sequence = span->flags & SPANS_SEQUENCE;
+    if (!sequence && input->functions[span->function].class == SPANS_IDLE) {
         score->state = INTERFERENCE_IDLE;
         score->cause = INTERFERENCE_WAITING;
         return;
@@ -221,8 +221,8 @@ static void score_block(const struct interference_input *input,
         score->state = INTERFERENCE_FEW;
         return;
     }
-    for (size_t i = 0; i < block->parts_count; i++)
-        score->lost_ns += lost_in(&block->parts[i], score);
+    for (size_t i = 0; i < span->parts_count; i++)
+        score->lost_ns += lost_in(&span->parts[i], score);
     /* Executions within one another, as of recursive functions, lose the same time more than once.
      */
     score->lost_ns = at_most(score->lost_ns, score->threads_ns);
@@ -240,12 +240,12 @@ struct children {
 };
 
 static struct children sum_children(const struct takings *takings,
-                                    const struct interference_block *block)
+                                    const struct interference_span *span)
 {
     struct children sum = {0};
-    for (size_t i = 0; i < block->children_count; i++) {
-        const struct taking *taking = taking_of(takings, &block->children[i]);
-        double times = block->children[i].count;
+    for (size_t i = 0; i < span->children_count; i++) {
+        const struct taking *taking = taking_of(takings, &span->children[i]);
+        double times = span->children[i].count;
         if (!taking)
             continue;
         sum.least_ns += times * taking->min_ns;
@@ -259,17 +259,17 @@ static struct children sum_children(const struct takings *takings,
 }
 
 /* Takes off what its callees lose, as far as they have scores of their own. */
-static void take_off_callees(const struct takings *takings, const struct interference_block *block,
+static void take_off_callees(const struct takings *takings, const struct interference_span *span,
                              struct interference_score *score)
 {
-    struct children children = sum_children(takings, block);
+    struct children children = sum_children(takings, span);
     double within = 0, executions = (double)score->count, theirs;
-    for (size_t i = 0; i < block->parts_count; i++)
-        within += part_scale(&block->parts[i]) * block->parts[i].within_ns;
-    if (block->flags & SPANS_SEQUENCE)
+    for (size_t i = 0; i < span->parts_count; i++)
+        within += part_scale(&span->parts[i]) * span->parts[i].within_ns;
+    if (span->flags & SPANS_SEQUENCE)
         theirs = executions * children.counted_loss_ns;
-    else if (block->flags & (SPANS_REST | SPANS_CHILDREN_CUT) || !(children.usual_ns > 0))
-        /* Which ones it called is not known whole: they lose as much of their time as the block
+    else if (span->flags & (SPANS_REST | SPANS_CHILDREN_CUT) || !(children.usual_ns > 0))
+        /* Which ones it called is not known whole: they lose as much of their time as the span
          * does of its. */
         theirs = at_most(score->lost_ns * share_of(within, score->total_ns), within);
     else
@@ -286,21 +286,21 @@ static bool scores_of_functions(struct interference_result *result)
 {
     const struct interference_input *input = result->input;
     uint32_t *seen = calloc(input->threads_count + 1, sizeof *seen);
-    uint32_t *first = calloc(input->functions_count + 1, sizeof *first); /* block + 1 */
-    uint32_t *next = calloc(input->blocks_count + 1, sizeof *next);
+    uint32_t *first = calloc(input->functions_count + 1, sizeof *first); /* span + 1 */
+    uint32_t *next = calloc(input->spans_count + 1, sizeof *next);
     bool good = seen && first && next;
-    for (size_t i = input->blocks_count; good && i-- > 0;) {
-        const struct interference_block *block = &input->blocks[i];
-        if (block->flags & SPANS_SEQUENCE || result->blocks[i].state == INTERFERENCE_IDLE)
+    for (size_t i = input->spans_count; good && i-- > 0;) {
+        const struct interference_span *span = &input->spans[i];
+        if (span->flags & SPANS_SEQUENCE || result->spans[i].state == INTERFERENCE_IDLE)
             continue;
-        next[i] = first[block->function];
-        first[block->function] = (uint32_t)i + 1;
+        next[i] = first[span->function];
+        first[span->function] = (uint32_t)i + 1;
     }
     for (size_t f = 0; good && f < input->functions_count; f++) {
         struct interference_function_score *function = &result->functions[f];
         double min = INFINITY;
         for (uint32_t b = first[f]; b; b = next[b - 1]) {
-            const struct interference_score *score = &result->blocks[b - 1];
+            const struct interference_score *score = &result->spans[b - 1];
             if (score->state != INTERFERENCE_SCORED) {
                 function->few++;
                 continue;
@@ -309,15 +309,15 @@ static bool scores_of_functions(struct interference_result *result)
             function->lost_ns += score->lost_ns;
             function->own_ns += score->own_ns;
             min = fmin(min, score->min_ns);
-            for (size_t p = 0; p < input->blocks[b - 1].parts_count; p++) {
-                uint32_t thread = input->blocks[b - 1].parts[p].thread;
+            for (size_t p = 0; p < input->spans[b - 1].parts_count; p++) {
+                uint32_t thread = input->spans[b - 1].parts[p].thread;
                 if (seen[thread] != f + 1)
                     function->threads_ns += input->threads[thread].duration_ns;
                 seen[thread] = (uint32_t)f + 1;
             }
         }
         for (uint32_t b = first[f]; b; b = next[b - 1]) {
-            const struct interference_score *score = &result->blocks[b - 1];
+            const struct interference_score *score = &result->spans[b - 1];
             if (score->state == INTERFERENCE_SCORED)
                 function->explained_ns += (double)score->count * (score->min_ns - min);
         }
@@ -338,14 +338,14 @@ static bool is_interference(enum interference_cause cause)
 static void totals_of_threads(struct interference_result *result)
 {
     const struct interference_input *input = result->input;
-    for (size_t i = 0; i < input->blocks_count; i++) {
-        const struct interference_block *block = &input->blocks[i];
-        const struct interference_score *score = &result->blocks[i];
-        if (block->flags & SPANS_SEQUENCE || score->state == INTERFERENCE_FEW)
+    for (size_t i = 0; i < input->spans_count; i++) {
+        const struct interference_span *span = &input->spans[i];
+        const struct interference_score *score = &result->spans[i];
+        if (span->flags & SPANS_SEQUENCE || score->state == INTERFERENCE_FEW)
             continue;
         double own = share_of(score->own_ns, score->lost_ns);
-        for (size_t p = 0; p < block->parts_count; p++) {
-            const struct interference_part *part = &block->parts[p];
+        for (size_t p = 0; p < span->parts_count; p++) {
+            const struct interference_part *part = &span->parts[p];
             result->threads[part->thread].lost_ns[score->cause] +=
                 score->state == INTERFERENCE_IDLE ? part_scale(part) * part->sum_ns
                                                   : own * lost_in(part, score);
@@ -372,9 +372,9 @@ static void totals_of_threads(struct interference_result *result)
  * theirs, is what is gained.
  */
 struct needs {
-    double *needed_ns;                    /* by thread */
-    uint32_t *order;                      /* threads, those that need most first */
-    const struct interference_block **by; /* by thread: the last block that it was found in */
+    double *needed_ns;                   /* by thread */
+    uint32_t *order;                     /* threads, those that need most first */
+    const struct interference_span **by; /* by thread: the last span that it was found in */
 };
 
 static int compare_needs(const void *left, const void *right, void *context)
@@ -403,20 +403,20 @@ static bool find_needs(const struct interference_result *result, struct needs *n
     return true;
 }
 
-/* All threads but those of the block need what they needed before. */
-static double gain_of_block(const struct interference_result *result,
-                            const struct interference_block *block,
-                            const struct interference_score *score, struct needs *needs)
+/* All threads but those of the span need what they needed before. */
+static double gain_of_span(const struct interference_result *result,
+                           const struct interference_span *span,
+                           const struct interference_score *score, struct needs *needs)
 {
     size_t count = result->input->threads_count, other = 0;
     double after = 0, before = count ? needs->needed_ns[needs->order[0]] : 0;
-    for (size_t p = 0; p < block->parts_count; p++) {
-        uint32_t thread = block->parts[p].thread;
-        needs->by[thread] = block;
+    for (size_t p = 0; p < span->parts_count; p++) {
+        uint32_t thread = span->parts[p].thread;
+        needs->by[thread] = span;
         after =
-            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&block->parts[p], score), 0));
+            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&span->parts[p], score), 0));
     }
-    while (other < count && needs->by[needs->order[other]] == block)
+    while (other < count && needs->by[needs->order[other]] == span)
         other++;
     if (other < count)
         after = fmax(after, needs->needed_ns[needs->order[other]]);
@@ -437,10 +437,10 @@ static bool gains(struct interference_result *result)
     const struct interference_input *input = result->input;
     struct needs needs = {0};
     bool good = find_needs(result, &needs);
-    for (size_t i = 0; good && i < input->blocks_count; i++)
-        if (result->blocks[i].state == INTERFERENCE_SCORED)
-            result->blocks[i].gain =
-                gain_of_block(result, &input->blocks[i], &result->blocks[i], &needs);
+    for (size_t i = 0; good && i < input->spans_count; i++)
+        if (result->spans[i].state == INTERFERENCE_SCORED)
+            result->spans[i].gain =
+                gain_of_span(result, &input->spans[i], &result->spans[i], &needs);
     if (good)
         result->gain = gain_of_all(result, &needs);
     free(needs.needed_ns);
@@ -461,8 +461,8 @@ static int compare_lost(const void *left, const void *right, void *context)
 {
     const struct interference_result *result = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    int order = compare_doubles(result->blocks[a].own_ns, result->blocks[b].own_ns);
-    order = order ? order : compare_doubles(result->blocks[a].lost_ns, result->blocks[b].lost_ns);
+    int order = compare_doubles(result->spans[a].own_ns, result->spans[b].own_ns);
+    order = order ? order : compare_doubles(result->spans[a].lost_ns, result->spans[b].lost_ns);
     return order ? order : (a > b) - (a < b);
 }
 
@@ -470,13 +470,13 @@ static int compare_total(const void *left, const void *right, void *context)
 {
     const struct interference_result *result = context;
     uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-    int order = compare_doubles(result->blocks[a].total_ns, result->blocks[b].total_ns);
+    int order = compare_doubles(result->spans[a].total_ns, result->spans[b].total_ns);
     return order ? order : (a > b) - (a < b);
 }
 
-static bool order_blocks(struct interference_result *result)
+static bool order_spans(struct interference_result *result)
 {
-    size_t count = result->input->blocks_count;
+    size_t count = result->input->spans_count;
     enum { RANKED, VARYING, SEQUENCES, FEW, IDLE };
     uint32_t **lists[] = {&result->ranked, &result->varying, &result->sequences, &result->few,
                           &result->idle};
@@ -486,8 +486,8 @@ static bool order_blocks(struct interference_result *result)
         if (!(*lists[l] = calloc(count + 1, sizeof **lists[l])))
             return false;
     for (uint32_t i = 0; i < count; i++) {
-        const struct interference_score *score = &result->blocks[i];
-        bool sequence = result->input->blocks[i].flags & SPANS_SEQUENCE;
+        const struct interference_score *score = &result->spans[i];
+        bool sequence = result->input->spans[i].flags & SPANS_SEQUENCE;
         size_t list = score->state == INTERFERENCE_IDLE      ? IDLE
                       : score->state == INTERFERENCE_FEW     ? FEW
                       : sequence                             ? SEQUENCES
@@ -508,20 +508,20 @@ static bool analyse(struct interference_result *result)
     const struct interference_input *input = result->input;
     struct takings takings = {0};
     bool good;
-    for (size_t i = 0; i < input->blocks_count; i++)
-        score_block(input, &input->blocks[i], &result->blocks[i]);
+    for (size_t i = 0; i < input->spans_count; i++)
+        score_span(input, &input->spans[i], &result->spans[i]);
     good = collect_takings(result, &takings);
-    for (size_t i = 0; good && i < input->blocks_count; i++) {
-        if (result->blocks[i].state != INTERFERENCE_SCORED)
+    for (size_t i = 0; good && i < input->spans_count; i++) {
+        if (result->spans[i].state != INTERFERENCE_SCORED)
             continue;
-        take_off_callees(&takings, &input->blocks[i], &result->blocks[i]);
-        good = find_cause(input, &input->blocks[i], &result->blocks[i]);
+        take_off_callees(&takings, &input->spans[i], &result->spans[i]);
+        good = find_cause(input, &input->spans[i], &result->spans[i]);
     }
     free(takings.items);
     if (!good || !scores_of_functions(result))
         return false;
     totals_of_threads(result);
-    return gains(result) && order_blocks(result);
+    return gains(result) && order_spans(result);
 }
 
 enum base_status interference_analyse(const struct interference_input *input,
@@ -531,10 +531,10 @@ enum base_status interference_analyse(const struct interference_input *input,
     bool good = made != NULL;
     if (good) {
         made->input = input;
-        made->blocks = calloc(input->blocks_count + 1, sizeof *made->blocks);
+        made->spans = calloc(input->spans_count + 1, sizeof *made->spans);
         made->threads = calloc(input->threads_count + 1, sizeof *made->threads);
         made->functions = calloc(input->functions_count + 1, sizeof *made->functions);
-        good = made->blocks && made->threads && made->functions && analyse(made);
+        good = made->spans && made->threads && made->functions && analyse(made);
     }
     if (!good) {
         interference_free(made);
@@ -548,7 +548,7 @@ void interference_free(struct interference_result *result)
 {
     if (!result)
         return;
-    free(result->blocks);
+    free(result->spans);
     free(result->threads);
     free(result->functions);
     free(result->ranked);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * From what executions of blocks took to what threads lost by it, and why (ispot:
+ * From what executions of spans took to what threads lost by it, and why (ispot:
  * Slowdown Caused by Interference). Pure: figures in, scores and findings out; no I/O.
  *
- * For a block executed n times, SCI = Σ(d_j - d_min) / duration of the thread (ispot §2). d_min is
- * the minimum over all threads of the block. Where only some executions were recorded, what those
+ * For a span executed n times, SCI = Σ(d_j - d_min) / duration of the thread (ispot §2). d_min is
+ * the minimum over all threads of the span. Where only some executions were recorded, what those
  * lost is scaled by count / recorded.
  *
  * All times are nanoseconds as double, finite and >= 0; counts are below 2^50. Input arrays are the
@@ -36,12 +36,12 @@ struct interference_function {
     uint32_t class; /* enum spans_class */
 };
 
-struct interference_part { /* of a block: what one thread did */
+struct interference_part { /* of a span: what one thread did */
     uint32_t thread;
     uint64_t count, recorded;       /* recorded <= count */
     double sum_ns;                  /* of the recorded, without preemption */
     double min_ns;                  /* min_ns * recorded <= sum_ns but for rounding */
-    double within_ns;               /* of sum_ns: in blocks that were called */
+    double within_ns;               /* of sum_ns: in spans that were called */
     double preempted_ns, asleep_ns; /* during the recorded; asleep is part of sum_ns */
 };
 
@@ -50,7 +50,7 @@ struct interference_bin { /* executions with low <= duration < high; ascending, 
     uint64_t count;
 };
 
-struct interference_child { /* what a block called, times in a row */
+struct interference_child { /* what a span called, times in a row */
     uint32_t function, count;
     uint64_t shape;
 };
@@ -60,7 +60,7 @@ struct interference_sample {
     uint64_t value[INTERFERENCE_VALUES];
 };
 
-struct interference_block {
+struct interference_span {
     uint32_t function; /* index into functions; of a sequence: not used */
     uint32_t flags;    /* enum spans_flags */
     uint64_t key, shape;
@@ -80,8 +80,8 @@ struct interference_input {
     size_t threads_count;
     const struct interference_function *functions;
     size_t functions_count;
-    const struct interference_block *blocks;
-    size_t blocks_count;
+    const struct interference_span *spans;
+    size_t spans_count;
     uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST */
     double step_ns; /* of the clock: executions that differ from the fastest by no more do not
                        differ */
@@ -108,7 +108,7 @@ enum interference_cause {
     INTERFERENCE_SHARED,  /* on the CPU, no reason seen: shared data or memory bandwidth, or varying
                              work */
     INTERFERENCE_VARYING, /* it had more to do: follows an argument or the result */
-    INTERFERENCE_NESTED,  /* nearly all of it in blocks that it calls: see those */
+    INTERFERENCE_NESTED,  /* nearly all of it in spans that it calls: see those */
     INTERFERENCE_WAITING, /* idle */
     INTERFERENCE_CAUSES
 };
@@ -121,10 +121,10 @@ struct interference_relation {
     uint32_t groups;  /* of samples with the same value, or neighbouring ones */
     bool equal;       /* each group has one value */
     double spearman;  /* rank correlation, -1..1 */
-    double explained; /* share of the block's loss that calls with other values explain, 0..1 */
+    double explained; /* share of the span's loss that calls with other values explain, 0..1 */
 };
 
-struct interference_score { /* of a block */
+struct interference_score { /* of a span */
     enum interference_state state;
     enum interference_cause cause;
     uint64_t count, recorded;
@@ -136,9 +136,8 @@ struct interference_score { /* of a block */
     double threads_ns; /* durations of the threads that executed it, summed */
     /* 0 unless SCORED: */
     double lost_ns; /* Σ(d - min), scaled */
-    double
-        own_ns; /* of that, not counted in a block that it calls; of a sequence: in its members */
-    double sci; /* lost_ns / threads_ns, 0..1 */
+    double own_ns; /* of that, not counted in a span that it calls; of a sequence: in its members */
+    double sci;    /* lost_ns / threads_ns, 0..1 */
     double lost_p1_ns, sci_p1; /* the same against the 1st percentile */
     double gain; /* of the program's run time, at most, if every execution were as fast as the
                     fastest, 0..1 */
@@ -153,7 +152,7 @@ struct interference_score { /* of a block */
 };
 
 struct interference_thread_score {
-    double lost_ns[INTERFERENCE_CAUSES]; /* own_ns by cause, no block within another counted twice;
+    double lost_ns[INTERFERENCE_CAUSES]; /* own_ns by cause, no span within another counted twice;
                                             sequences left out; WAITING: whole duration of idle
                                             waits */
     double interference_ns; /* of these without VARYING and WAITING, at most the duration */
@@ -163,15 +162,15 @@ struct interference_function_score {
     double lost_ns, own_ns, sci, threads_ns;
     /* what would have been lost too, if keys and shapes were not distinguished */
     double explained_ns;
-    uint32_t scored, few; /* blocks */
+    uint32_t scored, few; /* spans */
 };
 
 struct interference_result {
     const struct interference_input *input;
-    struct interference_score *blocks;             /* beside input->blocks */
+    struct interference_score *spans;              /* beside input->spans */
     struct interference_thread_score *threads;     /* beside input->threads */
     struct interference_function_score *functions; /* beside input->functions */
-    /* Indices of blocks: SCORED with some loss that is not VARYING, most own_ns first; VARYING
+    /* Indices of spans: SCORED with some loss that is not VARYING, most own_ns first; VARYING
        likewise; scored sequences likewise; FEW by total_ns; IDLE by total_ns. */
     uint32_t *ranked, *varying, *sequences, *few, *idle;
     size_t ranked_count, varying_count, sequences_count, few_count, idle_count;
@@ -186,13 +185,13 @@ enum base_status interference_analyse(const struct interference_input *input,
 void interference_free(struct interference_result *result); /* NULL does nothing */
 
 /*
- * What speaks for the block's cause, in sentences, strongest first; threads are
+ * What speaks for the span's cause, in sentences, strongest first; threads are
  * called by their index + 1. Returns how many were written.
  */
-size_t interference_evidence(const struct interference_result *result, uint32_t block,
+size_t interference_evidence(const struct interference_result *result, uint32_t span,
                              char sentences[][INTERFERENCE_SENTENCE_BYTES], size_t room);
 
-/* The sentence of INTERFERENCE_SHARED, which is the same for all blocks. */
+/* The sentence of INTERFERENCE_SHARED, which is the same for all spans. */
 extern const char interference_shared_sentence[];
 
 /* ---- other keys --------------------------------------------------------------------------- */

@@ -31,15 +31,15 @@ static inline double part_scale(const struct interference_part *part)
 }
 
 /*
- * The value by which samples explain most of a loss of loss_ns an execution (the block's, so that
+ * The value by which samples explain most of a loss of loss_ns an execution (the span's, so that
  * samples that missed its slow executions explain little). *related false: too few samples, or none
  * goes along. False: no memory.
  */
-bool relate_samples(const struct interference_block *block, double loss_ns, bool *related,
+bool relate_samples(const struct interference_span *span, double loss_ns, bool *related,
                     struct interference_relation *relation);
 
-/* Fills in cause and evidence of a scored block. False: no memory. */
-bool find_cause(const struct interference_input *input, const struct interference_block *block,
+/* Fills in cause and evidence of a scored span. False: no memory. */
+bool find_cause(const struct interference_input *input, const struct interference_span *span,
                 struct interference_score *score);
 
 #endif

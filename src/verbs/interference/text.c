@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Interference for people: how much of which threads' time was lost, to what; then the blocks with
+ * Interference for people: how much of which threads' time was lost, to what; then the spans with
  * their durations, stacks, holders and what speaks for the cause; what is no interference; what was
  * not seen.
  */
@@ -38,7 +38,7 @@ static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_PREEMPTION] = "code that is slow around preemptions",
     [INTERFERENCE_SHARED] = "shared data, memory bandwidth or varying work (not distinguished)",
     [INTERFERENCE_VARYING] = "varying work",
-    [INTERFERENCE_NESTED] = "blocks that call other blocks, without what those lose",
+    [INTERFERENCE_NESTED] = "spans that call other spans, without what those lose",
     [INTERFERENCE_WAITING] = "idle waits",
 };
 
@@ -154,33 +154,33 @@ static size_t findings_shown(const struct printer *printer,
     if (limit == 0)
         return count;
     count = count < limit ? count : limit;
-    while (count && share(result->blocks[result->ranked[count - 1]].own_ns,
-                          result->blocks[result->ranked[count - 1]].threads_ns) < least_share)
+    while (count && share(result->spans[result->ranked[count - 1]].own_ns,
+                          result->spans[result->ranked[count - 1]].threads_ns) < least_share)
         count--;
     return count;
 }
 
-static void block_title(const struct interference_figures *figures, uint32_t block,
-                        unsigned columns, char out[TEXT_BYTES])
+static void span_title(const struct interference_figures *figures, uint32_t span, unsigned columns,
+                       char out[TEXT_BYTES])
 {
-    char name[BLOCK_NAME_BYTES], key[96];
-    interference_name(figures, block, columns, name);
-    interference_key(figures, block, key);
+    char name[SPAN_NAME_BYTES], key[96];
+    interference_name(figures, span, columns, name);
+    interference_key(figures, span, key);
     snprintf(out, TEXT_BYTES, "%s%s%s", name, key[0] ? ", " : "", key);
 }
 
-/* The innermost frame outside of the block. */
+/* The innermost frame outside of the span. */
 static void caller_of(const struct printer *printer, const struct interference_figures *figures,
-                      uint32_t block, char out[TEXT_BYTES])
+                      uint32_t span, char out[TEXT_BYTES])
 {
     const struct profile *profile = printer->profile;
-    const struct interference_rows *rows = &figures->rows[block];
+    const struct interference_rows *rows = &figures->rows[span];
     char name[NAME_BYTES], place[TEXT_BYTES];
     out[0] = 0;
-    if (rows->stacks == rows->stacks_end || !profile->block_stacks[rows->stacks].context)
+    if (rows->stacks == rows->stacks_end || !profile->span_stacks[rows->stacks].context)
         return;
     const struct profile_frame *frame =
-        &profile->frames[profile->contexts[profile->block_stacks[rows->stacks].context].frame];
+        &profile->frames[profile->contexts[profile->span_stacks[rows->stacks].context].frame];
     print_function(printer, frame, name);
     print_place(printer, frame->file, frame->line, place);
     print_add(out, TEXT_BYTES, "in %s", name);
@@ -195,11 +195,11 @@ static void print_top(struct printer *printer, const struct interference_figures
     if (shown)
         putc('\n', printer->out);
     for (size_t i = 0; i < shown && i < SUMMARY_MAX; i++) {
-        uint32_t block = result->ranked[i];
-        const struct interference_score *score = &result->blocks[block];
+        uint32_t span = result->ranked[i];
+        const struct interference_score *score = &result->spans[span];
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
-        block_title(figures, block, NAME, title);
-        caller_of(printer, figures, block, caller);
+        span_title(figures, span, NAME, title);
+        caller_of(printer, figures, span, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
                  interference_cause_words[score->cause]);
         fprintf(printer->out, "  #%zu %5.1f %%  ", i + 1,
@@ -220,7 +220,7 @@ static int compare_threads(const void *left, const void *right, void *context)
     return (a > b) - (a < b);
 }
 
-static void thread_name(const struct profile_block_thread *thread, char out[64])
+static void thread_name(const struct profile_span_thread *thread, char out[64])
 {
     char name[32] = "";
     out[0] = 0;
@@ -239,7 +239,7 @@ static void thread_name(const struct profile_block_thread *thread, char out[64])
 static void print_thread(struct printer *printer, const struct interference_figures *figures,
                          uint32_t index)
 {
-    const struct profile_block_thread *thread = &printer->profile->block_threads[index];
+    const struct profile_span_thread *thread = &printer->profile->span_threads[index];
     const struct interference_thread_score *score = &figures->result->threads[index];
     char name[64], number[32], cells[4][32];
     const double shares[] = {score->interference_ns, score->lost_ns[INTERFERENCE_VARYING],
@@ -286,7 +286,7 @@ static bool print_threads(struct printer *printer, const struct interference_fig
     return true;
 }
 
-/* ---- a block --------------------------------------------------------------------------------- */
+/* ---- a span ---------------------------------------------------------------------------------- */
 
 static void print_durations(struct printer *printer, const struct interference_score *score)
 {
@@ -305,18 +305,18 @@ static void print_durations(struct printer *printer, const struct interference_s
 }
 
 static void print_stacks(struct printer *printer, const struct interference_figures *figures,
-                         uint32_t block, struct chain *chain)
+                         uint32_t span, struct chain *chain)
 {
     const struct profile *profile = printer->profile;
-    const struct interference_rows *rows = &figures->rows[block];
+    const struct interference_rows *rows = &figures->rows[span];
     double lost = 0;
     uint64_t taken = 0;
     for (size_t i = rows->stacks; i < rows->stacks_end; i++) {
-        lost += profile->block_stacks[i].lost_ns;
-        taken += profile->block_stacks[i].taken;
+        lost += profile->span_stacks[i].lost_ns;
+        taken += profile->span_stacks[i].taken;
     }
     for (size_t i = rows->stacks; i < rows->stacks_end && i - rows->stacks < STACKS_MAX; i++) {
-        const struct profile_block_stack *stack = &profile->block_stacks[i];
+        const struct profile_span_stack *stack = &profile->span_stacks[i];
         char remark[TEXT_BYTES] = "";
         if (rows->stacks_end - rows->stacks > 1)
             snprintf(remark, sizeof remark, "%.0f %% of the loss and %.0f %% of the calls sampled",
@@ -332,15 +332,15 @@ static void print_stacks(struct printer *printer, const struct interference_figu
 }
 
 static void print_holders(struct printer *printer, const struct interference_figures *figures,
-                          uint32_t block)
+                          uint32_t span)
 {
     const struct profile *profile = printer->profile;
-    const struct interference_rows *rows = &figures->rows[block];
+    const struct interference_rows *rows = &figures->rows[span];
     double waited = 0;
     for (size_t i = rows->holders; i < rows->holders_end; i++)
-        waited += profile->block_holders[i].waited_ns;
+        waited += profile->span_holders[i].waited_ns;
     for (size_t i = rows->holders; i < rows->holders_end && i - rows->holders < HOLDERS_MAX; i++) {
-        const struct profile_block_holder *holder = &profile->block_holders[i];
+        const struct profile_span_holder *holder = &profile->span_holders[i];
         char line[2 * TEXT_BYTES], name[NAME_BYTES] = "an unknown location", place[TEXT_BYTES] = "";
         char times[32];
         if (holder->context) {
@@ -358,13 +358,13 @@ static void print_holders(struct printer *printer, const struct interference_fig
 }
 
 /* Callees' part in the words of the report, largest by the evidence's percentage. */
-static void add_callees(const struct interference_figures *figures, uint32_t block, char *line,
+static void add_callees(const struct interference_figures *figures, uint32_t span, char *line,
                         size_t bytes)
 {
-    const struct interference_block *figure = &figures->blocks[block];
+    const struct interference_span *figure = &figures->spans[span];
     for (size_t i = 0; i < figure->children_count && i < 4; i++) {
         char name[NAME_BYTES];
-        name_shorten(figures->profile->block_functions[figure->children[i].function].function, NAME,
+        name_shorten(figures->profile->span_functions[figure->children[i].function].function, NAME,
                      name);
         print_add(line, bytes, "%s%s", i ? ", " : " It calls ", name);
     }
@@ -372,7 +372,7 @@ static void add_callees(const struct interference_figures *figures, uint32_t blo
         print_add(line, bytes, "%s", figure->children_count > 4 ? ", and more." : ".");
 }
 
-/* What is the same for many blocks is printed once. */
+/* What is the same for many spans is printed once. */
 static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
                          size_t bytes)
 {
@@ -388,17 +388,17 @@ static void add_sentence(struct printer *printer, size_t number, const char *sen
 }
 
 static void print_cause(struct printer *printer, const struct interference_figures *figures,
-                        uint32_t block, size_t number)
+                        uint32_t span, size_t number)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_score *score = &figures->result->spans[span];
     char sentences[INTERFERENCE_SENTENCES][INTERFERENCE_SENTENCE_BYTES];
     char line[INTERFERENCE_SENTENCES * INTERFERENCE_SENTENCE_BYTES + TEXT_BYTES] = "";
-    size_t count = interference_evidence(figures->result, block, sentences, INTERFERENCE_SENTENCES);
+    size_t count = interference_evidence(figures->result, span, sentences, INTERFERENCE_SENTENCES);
     print_add(line, sizeof line, "%s.", interference_cause_words[score->cause]);
     for (size_t i = 0; i < count; i++)
         add_sentence(printer, number, sentences[i], line, sizeof line);
     if (score->cause == INTERFERENCE_NESTED)
-        add_callees(figures, block, line, sizeof line);
+        add_callees(figures, span, line, sizeof line);
     print_labelled(printer, PLAIN, "cause", line);
 }
 
@@ -417,12 +417,12 @@ static void print_gain(struct printer *printer, const struct interference_score 
 }
 
 static void print_rekeyed(struct printer *printer, const struct interference_figures *figures,
-                          uint32_t block)
+                          uint32_t span)
 {
     for (size_t i = 0; i < figures->rekeyed_count; i++) {
         const struct interference_rekeyed *rekeyed = &figures->rekeyed[i];
         char line[TEXT_BYTES], value[32] = "the result", time[32];
-        if (rekeyed->block != block)
+        if (rekeyed->span != span)
             continue;
         if (rekeyed->value != INTERFERENCE_RESULT)
             snprintf(value, sizeof value, "argument %" PRIu32, rekeyed->value);
@@ -435,8 +435,8 @@ static void print_rekeyed(struct printer *printer, const struct interference_fig
             line, sizeof line,
             "by %s: %.1f %% of its threads' time would be lost instead of %.1f %%. From samples "
             "(%zu of %zu, %zu value%s with %d or more)",
-            value, 100 * rekeyed->sci, 100 * figures->result->blocks[block].sci,
-            rekeyed->regrouped.samples, figures->blocks[block].samples_count,
+            value, 100 * rekeyed->sci, 100 * figures->result->spans[span].sci,
+            rekeyed->regrouped.samples, figures->spans[span].samples_count,
             rekeyed->regrouped.groups, print_plural(rekeyed->regrouped.groups),
             INTERFERENCE_GROUP_LEAST);
         for (size_t g = 0; g < BASE_COUNT(rekeyed->groups) && rekeyed->groups[g].samples; g++) {
@@ -453,15 +453,14 @@ static void print_rekeyed(struct printer *printer, const struct interference_fig
     }
 }
 
-static void print_block(struct printer *printer, const struct interference_figures *figures,
-                        uint32_t block, size_t number, struct chain *chain)
+static void print_span(struct printer *printer, const struct interference_figures *figures,
+                       uint32_t span, size_t number, struct chain *chain)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
-    const struct profile_block *row = &printer->profile->timed_blocks[block];
-    const struct profile_block_function *function =
-        &printer->profile->block_functions[row->function];
+    const struct interference_score *score = &figures->result->spans[span];
+    const struct profile_span *row = &printer->profile->spans[span];
+    const struct profile_span_function *function = &printer->profile->span_functions[row->function];
     char title[TEXT_BYTES], place[TEXT_BYTES], time[32], nested[64] = "";
-    block_title(figures, block, NAME + 16, title);
+    span_title(figures, span, NAME + 16, title);
     if (score->own_ns < 0.9 * score->lost_ns)
         snprintf(nested, sizeof nested, ", %.1f %% excluding what it calls",
                  100 * share(score->own_ns, score->threads_ns));
@@ -472,17 +471,17 @@ static void print_block(struct printer *printer, const struct interference_figur
             print_off(printer));
     print_tail(printer, PLAIN, INDENT + name_columns(title), INDENT + 2, place);
     print_durations(printer, score);
-    interference_draw(printer, &figures->blocks[block], score, INDENT);
-    print_stacks(printer, figures, block, chain);
-    print_holders(printer, figures, block);
-    print_cause(printer, figures, block, number);
-    print_rekeyed(printer, figures, block);
+    interference_draw(printer, &figures->spans[span], score, INDENT);
+    print_stacks(printer, figures, span, chain);
+    print_holders(printer, figures, span);
+    print_cause(printer, figures, span, number);
+    print_rekeyed(printer, figures, span);
     print_gain(printer, score);
 }
 
-static double own_share(const struct interference_figures *figures, uint32_t block)
+static double own_share(const struct interference_figures *figures, uint32_t span)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_score *score = &figures->result->spans[span];
     return share(score->own_ns, score->threads_ns);
 }
 
@@ -504,13 +503,13 @@ static void print_small(struct printer *printer, const struct interference_figur
     if (from < to)
         putc('\n', printer->out);
     for (size_t i = from; i < to; i++) {
-        uint32_t block = figures->result->ranked[i];
+        uint32_t span = figures->result->ranked[i];
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
-        block_title(figures, block, NAME, title);
-        caller_of(printer, figures, block, caller);
+        span_title(figures, span, NAME, title);
+        caller_of(printer, figures, span, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
-                 interference_cause_words[figures->result->blocks[block].cause]);
-        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, block));
+                 interference_cause_words[figures->result->spans[span].cause]);
+        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, span));
         print_wrap(printer, PLAIN, 15, 15, line);
     }
 }
@@ -521,7 +520,7 @@ static void print_rest(struct printer *printer, const struct interference_figure
     const struct interference_result *result = figures->result;
     double rest = 0;
     for (size_t i = shown; i < result->ranked_count; i++)
-        rest += result->blocks[result->ranked[i]].own_ns;
+        rest += result->spans[result->ranked[i]].own_ns;
     fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
             print_on(printer, DIM), result->ranked_count - shown,
             100 * share(rest, result->threads_ns), print_off(printer));
@@ -535,13 +534,13 @@ static bool print_findings(struct printer *printer, const struct interference_fi
     struct chain *chain = malloc(sizeof *chain);
     if (!chain)
         return false;
-    print_heading(printer, "Blocks that lose time");
+    print_heading(printer, "Spans that lose time");
     printer->given_count = 0;
     if (shown == 0)
         fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
                 100 * least_share);
     for (size_t i = 0; i < whole; i++)
-        print_block(printer, figures, result->ranked[i], i + 1, chain);
+        print_span(printer, figures, result->ranked[i], i + 1, chain);
     free(chain);
     print_small(printer, figures, whole, shown);
     if (shown && shown < result->ranked_count)
@@ -549,7 +548,7 @@ static bool print_findings(struct printer *printer, const struct interference_fi
     return true;
 }
 
-/* What lies between the blocks of a sequence, or goes with their being in it. */
+/* What lies between the spans of a sequence, or goes with their being in it. */
 static bool print_sequences(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
@@ -562,9 +561,9 @@ static bool print_sequences(struct printer *printer, const struct interference_f
         count--;
     shown = printer->options->limit && count > SEQUENCES_MAX ? SEQUENCES_MAX : count;
     if (shown)
-        print_heading(printer, "Sequences that lose more than their blocks do");
+        print_heading(printer, "Sequences that lose more than their spans do");
     for (size_t i = 0; i < shown; i++)
-        print_block(printer, figures, result->sequences[i], i + 1, chain);
+        print_span(printer, figures, result->sequences[i], i + 1, chain);
     free(chain);
     if (shown)
         print_left(printer, count, shown);
@@ -574,11 +573,11 @@ static bool print_sequences(struct printer *printer, const struct interference_f
 /* ---- what is no interference ----------------------------------------------------------------- */
 
 static void print_row(struct printer *printer, const struct interference_figures *figures,
-                      uint32_t block, double part, const char *remark)
+                      uint32_t span, double part, const char *remark)
 {
     char title[TEXT_BYTES], line[3 * TEXT_BYTES], count[32];
-    const struct interference_score *score = &figures->result->blocks[block];
-    block_title(figures, block, NAME, title);
+    const struct interference_score *score = &figures->result->spans[span];
+    span_title(figures, span, NAME, title);
     snprintf(line, sizeof line, "%s: %s execution%s%s%s", title, print_grouped(score->count, count),
              print_plural(score->count), remark[0] ? ", " : "", remark);
     fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, share(part, score->threads_ns)));
@@ -593,28 +592,28 @@ static void print_varying(struct printer *printer, const struct interference_fig
         return;
     print_heading(printer, "Varying work: slower where there was more to do");
     for (size_t i = 0; i < shown; i++) {
-        uint32_t block = result->varying[i];
+        uint32_t span = result->varying[i];
         char sentence[1][INTERFERENCE_SENTENCE_BYTES] = {""};
-        interference_evidence(result, block, sentence, 1);
+        interference_evidence(result, span, sentence, 1);
         sentence[0][0] = (char)tolower((unsigned char)sentence[0][0]);
-        print_row(printer, figures, block, result->blocks[block].lost_ns, sentence[0]);
-        print_rekeyed(printer, figures, block);
+        print_row(printer, figures, span, result->spans[span].lost_ns, sentence[0]);
+        print_rekeyed(printer, figures, span);
     }
     print_left(printer, result->varying_count, shown);
 }
 
-static double total_share(const struct interference_figures *figures, uint32_t block)
+static double total_share(const struct interference_figures *figures, uint32_t span)
 {
-    const struct interference_score *score = &figures->result->blocks[block];
+    const struct interference_score *score = &figures->result->spans[span];
     return share(score->total_ns, score->threads_ns);
 }
 
 /* Of a list by total time, those that took some of it. */
 static size_t worth_listing(const struct printer *printer,
-                            const struct interference_figures *figures, const uint32_t *blocks,
+                            const struct interference_figures *figures, const uint32_t *spans,
                             size_t count, double least)
 {
-    while (count && printer->options->limit && total_share(figures, blocks[count - 1]) < least)
+    while (count && printer->options->limit && total_share(figures, spans[count - 1]) < least)
         count--;
     return count;
 }
@@ -630,13 +629,13 @@ static void print_idle(struct printer *printer, const struct interference_figure
     for (size_t i = 0; i < shown; i++) {
         char caller[TEXT_BYTES];
         caller_of(printer, figures, result->idle[i], caller);
-        print_row(printer, figures, result->idle[i], result->blocks[result->idle[i]].total_ns,
+        print_row(printer, figures, result->idle[i], result->spans[result->idle[i]].total_ns,
                   caller);
     }
     print_left(printer, count, shown);
 }
 
-/* Rare blocks that hardly took any time hide nothing. */
+/* Rare spans that hardly took any time hide nothing. */
 static void print_few(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
@@ -655,7 +654,7 @@ static void print_few(struct printer *printer, const struct interference_figures
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
     for (size_t i = 0; i < shown; i++)
-        print_row(printer, figures, result->few[i], result->blocks[result->few[i]].total_ns, "");
+        print_row(printer, figures, result->few[i], result->spans[result->few[i]].total_ns, "");
     print_left(printer, result->few_count, shown);
 }
 
@@ -664,12 +663,12 @@ static void print_few(struct printer *printer, const struct interference_figures
 static void print_skips(struct printer *printer)
 {
     const struct profile *profile = printer->profile;
-    size_t shown = listed(printer, profile->block_skips_count);
+    size_t shown = listed(printer, profile->span_skips_count);
     if (shown == 0)
         return;
     print_heading(printer, "Not hooked");
     for (size_t i = 0; i < shown; i++) {
-        const struct profile_block_skip *skip = &profile->block_skips[i];
+        const struct profile_span_skip *skip = &profile->span_skips[i];
         char line[TEXT_BYTES], name[NAME_BYTES], module[64] = "", why[256];
         name_shorten(skip->function, NAME, name);
         name_clean(skip->why, why, sizeof why);
@@ -680,7 +679,7 @@ static void print_skips(struct printer *printer)
         fprintf(printer->out, "  - ");
         print_wrap(printer, PLAIN, 4, 4, line);
     }
-    print_left(printer, profile->block_skips_count, shown);
+    print_left(printer, profile->span_skips_count, shown);
 }
 
 static void print_cost(struct printer *printer, const struct interference_figures *figures)
@@ -707,7 +706,7 @@ static void print_cost(struct printer *printer, const struct interference_figure
     if (figures->switches_lost)
         print_add(line, sizeof line, " %s context switches were overwritten before they were read.",
                   print_grouped(figures->switches_lost, skipped));
-    if (part > 0.1 && profile->block_runs_count && !profile->block_runs[0].automatic)
+    if (part > 0.1 && profile->span_runs_count && !profile->span_runs[0].automatic)
         print_add(line, sizeof line, " --every 16 would cost less.");
     fprintf(printer->out, "  ");
     print_wrap(printer, PLAIN, 2, 2, line);
@@ -720,10 +719,9 @@ static void print_keys(struct printer *printer, const struct interference_figure
         char line[TEXT_BYTES], clean[256];
         bool used = false;
         for (size_t i = 0; i < figures->rekeyed_count && !used; i++) {
-            uint32_t value,
-                function = printer->profile->timed_blocks[figures->rekeyed[i].block].function;
+            uint32_t value, function = printer->profile->spans[figures->rekeyed[i].span].function;
             used = interference_key_matches(printer->options->keys[k],
-                                            printer->profile->block_functions[function].function,
+                                            printer->profile->span_functions[function].function,
                                             &value) &&
                    value == figures->rekeyed[i].value;
         }
@@ -731,7 +729,7 @@ static void print_keys(struct printer *printer, const struct interference_figure
             continue;
         name_clean(printer->options->keys[k], clean, sizeof clean);
         snprintf(line, sizeof line,
-                 "No block with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
+                 "No span with a score has the key '%s': a key is FUNCTION:N, where N is 0, 1, 2 "
                  "or result, and FUNCTION a name as shown here.",
                  clean);
         fprintf(printer->out, "\n  ");
@@ -774,25 +772,25 @@ static void narrow(struct printer *printer, const void *state)
 {
     (void)state;
     const struct profile *profile = printer->profile;
-    for (size_t i = 0; i < profile->block_stacks_count; i++)
-        print_narrow(printer, printer->places.place_of[profile->block_stacks[i].context]);
-    for (size_t i = 0; i < profile->block_holders_count; i++)
-        print_narrow(printer, printer->places.place_of[profile->block_holders[i].context]);
-    for (size_t i = 1; i < profile->block_functions_count; i++)
-        print_narrow_file(printer, profile->block_functions[i].file);
+    for (size_t i = 0; i < profile->span_stacks_count; i++)
+        print_narrow(printer, printer->places.place_of[profile->span_stacks[i].context]);
+    for (size_t i = 0; i < profile->span_holders_count; i++)
+        print_narrow(printer, printer->places.place_of[profile->span_holders[i].context]);
+    for (size_t i = 1; i < profile->span_functions_count; i++)
+        print_narrow_file(printer, profile->span_functions[i].file);
 }
 
 static bool describe(const struct printer *printer, char *line, size_t bytes)
 {
     const struct profile *profile = printer->profile;
-    uint64_t program = 0, library = 0, blocks = profile->timed_blocks_count;
-    for (size_t i = 1; i < profile->block_functions_count; i++)
-        *(profile->block_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
+    uint64_t program = 0, library = 0, spans = profile->spans_count;
+    for (size_t i = 1; i < profile->span_functions_count; i++)
+        *(profile->span_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
     snprintf(line, bytes,
              "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
-             " of libraries were timed: %" PRIu64 " block%s",
-             profile->run.engine, program, print_plural(program), library, blocks,
-             print_plural(blocks));
+             " of libraries were timed: %" PRIu64 " span%s",
+             profile->run.engine, program, print_plural(program), library, spans,
+             print_plural(spans));
     return true;
 }
 

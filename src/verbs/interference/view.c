@@ -13,17 +13,17 @@ static void add_metrics(struct json *json, const struct places *places, double *
 {
     const struct profile *profile = places->profile;
     tree_clear(values, places->count);
-    for (size_t i = 0; i < profile->block_stacks_count; i++)
-        values[places->place_of[profile->block_stacks[i].context]] +=
-            profile->block_stacks[i].lost_ns;
+    for (size_t i = 0; i < profile->span_stacks_count; i++)
+        values[places->place_of[profile->span_stacks[i].context]] +=
+            profile->span_stacks[i].lost_ns;
     tree_metric(json, "time lost to interference, where stacks were taken", "ns", values,
                 places->count);
 }
 
 static void add_lines(struct page_lines *lines, const struct profile *profile)
 {
-    for (size_t i = 0; i < profile->block_functions_count; i++)
-        page_add_line(lines, profile->block_functions[i].file, profile->block_functions[i].line);
+    for (size_t i = 0; i < profile->span_functions_count; i++)
+        page_add_line(lines, profile->span_functions[i].file, profile->span_functions[i].line);
 }
 
 const struct analysis_view interference_view = {

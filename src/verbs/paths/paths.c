@@ -10,7 +10,7 @@ bool paths_are_in(const struct profile *profile)
 
 static bool was_left(const struct analysis_log *log)
 {
-    return log->paths && !log->blocks;
+    return log->paths && !log->spans;
 }
 
 static const char *known(const char *text)

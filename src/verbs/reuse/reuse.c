@@ -8,7 +8,7 @@
 static bool was_left(const struct analysis_log *log)
 {
     bool alone = log->exact ? log->kinds == 0 : log->kinds == WIRE_REUSES;
-    return alone && !log->blocks && !log->paths;
+    return alone && !log->spans && !log->paths;
 }
 
 static bool units_clash(const struct profile_reuse *a, const struct profile_reuse *b, char *why,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Blocks of code that lose time to other threads, with scores, causes and what speaks for them.
+// Spans that lose time to other threads, with scores, causes and what speaks for them.
 import { contextList } from "./context.js";
 import { h, nameSpan, svg } from "./dom.js";
 import { count, functionName, percent, place, several, time } from "./format.js";
 import { bar, table } from "./table.js";
 
 const COLUMNS = [
-  { id: "name", label: "block", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
-  { id: "lost", label: "lost", title: "excluding what is counted in blocks that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
-  { id: "sci", label: "score", title: "share of the block's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
+  { id: "name", label: "span", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
+  { id: "lost", label: "lost", title: "excluding what is counted in spans that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
+  { id: "sci", label: "score", title: "share of the span's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause_text ?? "" },
   { id: "time", label: "time", title: "of all its executions", value: (b) => b.total_ns, show: (b) => time(b.total_ns) },
   { id: "count", label: "executed", value: (b) => b.count, show: (b) => count(b.count) },
@@ -39,8 +39,8 @@ const context = (frames) => (frames.length ? contextList(frames) : h("p", { clas
 
 const section = (title, list, item) => (list?.length ? h("section", null, h("h4", null, title), list.map(item)) : null);
 
-function threads(block, all) {
-  return section("Threads", block.threads?.length ? [block.threads] : [], (list) => h("div", { class: "table" }, h("table", null,
+function threads(span, all) {
+  return section("Threads", span.threads?.length ? [span.threads] : [], (list) => h("div", { class: "table" }, h("table", null,
     h("thead", null, h("tr", null, ["thread", "executed", "time", "fastest", "score"].map((t, i) => h("th", { class: i ? "figure" : "text" }, t)))),
     h("tbody", null, list.map((t) => h("tr", null, h("td", { class: "text" }, `${t.thread + 1} ${all[t.thread]?.name ?? ""}`), [count(t.count), time(t.total_ns), time(t.min_ns), percent(t.sci)].map((v) => h("td", { class: "figure" }, v))))))));
 }
@@ -48,18 +48,18 @@ function threads(block, all) {
 // What stands in place of a cause where there is no score.
 const WITHOUT = { idle: "It waits for something to happen.", unscored: "It was executed too rarely for a score." };
 
-function detail(block, kind, all, app) {
+function detail(span, kind, all, app) {
   return h("div", { class: "detail" },
-    h("h3", null, nameSpan(functionName(block)), " ", h("span", { class: "place" }, place(block)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(block)) }, "copy name")),
-    h("p", { class: "advice" }, kind === "blocks" ? h("b", null, block.cause_text, ". ") : `${WITHOUT[kind]} `, (block.evidence ?? []).join(" ")),
-    histogram(block.histogram),
+    h("h3", null, nameSpan(functionName(span)), " ", h("span", { class: "place" }, place(span)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(span)) }, "copy name")),
+    h("p", { class: "advice" }, kind === "blocks" ? h("b", null, span.cause_text, ". ") : `${WITHOUT[kind]} `, (span.evidence ?? []).join(" ")),
+    histogram(span.histogram),
     h("div", { class: "sides" },
-      section("Where it was called", block.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(block.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(block.stack_weights?.[i]?.lost_ns)}`), context(stack))),
-      section("Who held the lock", block.holders, (holder) => h("div", null, h("p", { class: "note" }, `${several(holder.times, "time")}, waited ${time(holder.waited_ns)}`), context(holder.place)))),
-    threads(block, all));
+      section("Where it was called", span.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(span.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(span.stack_weights?.[i]?.lost_ns)}`), context(stack))),
+      section("Who held the lock", span.holders, (holder) => h("div", null, h("p", { class: "note" }, `${several(holder.times, "time")}, waited ${time(holder.waited_ns)}`), context(holder.place)))),
+    threads(span, all));
 }
 
-export function renderBlocks(root, app) {
+export function renderSpans(root, app) {
   const { interference } = app.data.report;
   const groups = [["blocks", "with a score"], ["idle", "idle"], ["unscored", "too few executions"]];
   const kind = interference[app.state.kind]?.length ? app.state.kind : groups.find(([id]) => interference[id]?.length)?.[0] ?? "blocks";
@@ -68,10 +68,10 @@ export function renderBlocks(root, app) {
   root.append(h("div", { class: "bar-of-choices" }, groups.map(([id, label]) => h("button", { class: id === kind ? "on" : "", onclick: () => app.set({ kind: id, block: 0 }) }, `${label} (${interference[id]?.length ?? 0})`)),
     h("span", { class: "note" }, `${percent(interference.share)} of the threads' time was lost to interference.`)));
   if (!rows.length) {
-    root.append(h("p", { class: "note" }, "There are no such blocks."));
+    root.append(h("p", { class: "note" }, "There are no such spans."));
     return {};
   }
-  const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (block) => app.set({ block }), matches: (b) => app.matches(functionName(b)) });
+  const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (span) => app.set({ block: span }), matches: (b) => app.matches(functionName(b)) });
   root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
   return { ...list, name: () => functionName(rows[chosen]) };
 }
