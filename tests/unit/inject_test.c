@@ -714,6 +714,8 @@ static void test_many_short_processes(void **state)
     forget(&recorded);
 }
 
+enum { OUT_OF_REACH = 77 };
+
 /* As somebody without privileges, because nothing is refused to root. */
 static int record_refused(void)
 {
@@ -723,6 +725,8 @@ static int record_refused(void)
     struct recorded recorded;
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
         return 2;
+    if (access(self, X_OK) != 0)
+        return OUT_OF_REACH;
     record(&recorded, &request, (char *)"refused", NULL);
     if (recorded.spans.hooks.patching_refused != EACCES || recorded.spans.hooks.patched != 0)
         return 3;
@@ -739,6 +743,10 @@ static void test_refused(void **state)
     if (child == 0)
         _exit(record_refused());
     assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == OUT_OF_REACH) {
+        print_message("# an ordinary user cannot execute programs in this directory\n");
+        skip();
+    }
     assert_int_equal(status, 0);
 }
 
