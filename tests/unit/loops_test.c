@@ -198,6 +198,43 @@ static const char cpp_source[] = "#include <cstddef>\n"
                                  "}\n"
                                  "int main() { return 0; }\n";
 
+/* Addresses of elements, computed anew for each column, have the line of the call of memset. */
+static const char columns_source[] =
+    "#include <stdio.h>\n"
+    "#include <string.h>\n"
+    "enum { N = 1024 };\n"
+    "static double a[N][N], b[N][N];\n"
+    "static void smooth(void)\n"
+    "{\n"
+    "    for (int j = 1; j < N - 1; j++) // @columns\n"
+    "        for (int i = 1; i < N - 1; i++) // @rows\n"
+    "            b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);\n"
+    "}\n"
+    "int main(void)\n"
+    "{\n"
+    "    memset(a, 0, sizeof a);\n"
+    "    for (int i = 0; i < N; i++) // @border\n"
+    "        a[i][0] = a[0][i] = 1.0;\n"
+    "    memcpy(b, a, sizeof b);\n"
+    "    for (int step = 0; step < 40; step++) { // @steps\n"
+    "        smooth();\n"
+    "        memcpy(a, b, sizeof a);\n"
+    "    }\n"
+    "    printf(\"%g\\n\", a[N / 2][N / 2]);\n"
+    "    memset(a, 0, sizeof a);\n"
+    "    for (int i = 0; i < N; i++) // @edge\n"
+    "        a[i][0] = a[0][i] = 2.0;\n"
+    "    memcpy(b, a, sizeof b);\n"
+    "    for (int step = 0; step < 30; step++) { // @rounds\n"
+    "        for (int j = 1; j < N - 1; j++) // @across\n"
+    "            for (int i = 1; i < N - 1; i++) // @down\n"
+    "                b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);\n"
+    "        memcpy(a, b, sizeof a);\n"
+    "    }\n"
+    "    printf(\"%g\\n\", a[N / 2][N / 2]);\n"
+    "    return 0;\n"
+    "}\n";
+
 /* A loop of the source, the one around it ("?": one where the function was inlined), and the
    function in which it stands in the source. */
 struct known {
@@ -219,6 +256,12 @@ static const struct known cpp_loops[] = {
     {"lines", NULL, "squares"},
     {"items", "lines", "squares"},
     {"map", NULL, "walk"},
+};
+
+static const struct known columns_loops[] = {
+    {"border", NULL, "main"},      {"steps", NULL, "main"},    {"columns", "steps", "smooth"},
+    {"rows", "columns", "smooth"}, {"edge", NULL, "main"},     {"rounds", NULL, "main"},
+    {"across", "rounds", "main"},  {"down", "across", "main"},
 };
 
 static uint32_t line_of(const char *source, const char *name)
@@ -383,6 +426,26 @@ static void test_cpp(void **state)
     }
 }
 
+/* The head of a loop that begins with what is computed as something before it was. */
+static void test_carried_lines(void **state)
+{
+    static const char *const all[] = {"gcc -O2", "gcc -O2 -no-pie", "clang-14 -O2"};
+    size_t compiled = 0;
+    write_text("columns.c", "", columns_source);
+    for (size_t i = 0; i < BASE_COUNT(all); i++) {
+        if (!compile(all[i], "columns.c", "columns"))
+            continue;
+        struct profile *profile = find_loops("columns", "columns");
+        check_rows(profile);
+        assert_int_equal(count_missing(profile, columns_source, columns_loops,
+                                       BASE_COUNT(columns_loops), all[i]),
+                         0);
+        compiled++;
+        profile_free(profile);
+    }
+    assert_true(compiled > 0);
+}
+
 /* Threaded code is one loop, though each operation leads to each. */
 static void test_interpreter(void **state)
 {
@@ -489,9 +552,13 @@ static void test_only_what_is_asked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),       cmocka_unit_test(test_cpp),
-        cmocka_unit_test(test_interpreter), cmocka_unit_test(test_planted_fault),
-        cmocka_unit_test(test_stripped),    cmocka_unit_test(test_only_what_is_asked),
+        cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_cpp),
+        cmocka_unit_test(test_interpreter),
+        cmocka_unit_test(test_planted_fault),
+        cmocka_unit_test(test_carried_lines),
+        cmocka_unit_test(test_stripped),
+        cmocka_unit_test(test_only_what_is_asked),
     };
     return cmocka_run_group_tests_name("loops", tests, make_directory, remove_directory);
 }

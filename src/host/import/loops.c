@@ -24,6 +24,7 @@ enum {
     BRANCHES_MAX = 16,     /* the same, of branches that close or leave it               */
     BLOCKS_MAX = 1 << 13,  /* before and after the head, looked through for such         */
     STEP_BYTES = 3,        /* between samples: less than most instructions               */
+    BEFORE_MAX = 64,       /* places before the head whose lines are asked for           */
     INSTANCE_PERCENT = 70, /* see choose_instance                                        */
 };
 
@@ -75,8 +76,9 @@ void import_loops_free(struct import_loops *loops)
 struct place {
     struct binary_frame frames[INLINED_MAX];
     size_t count;
-    bool head;   /* in the loop's head, not in its ends */
-    bool branch; /* one that closes or leaves the loop  */
+    bool head;    /* in the loop's head, not in its ends          */
+    bool carried; /* of the line that the code before the head has */
+    bool branch;  /* one that closes or leaves the loop           */
 };
 
 struct places {
@@ -115,6 +117,27 @@ static void add_block(struct import_loops *loops, struct places *places,
     for (uint64_t at = block->start; at < block->end; at += STEP_BYTES)
         if (!add_place(loops, places, at, head, false))
             return;
+}
+
+static bool same_source(const struct binary_frame *a, const struct binary_frame *b)
+{
+    return profile_same_text(a->file, b->file) && profile_same_text(a->function, b->function);
+}
+
+/* What is set up anew in each iteration often has the line of a like computation before the loop:
+   a head that goes on with the line of what is before it may not stand there. */
+static void add_head(struct import_loops *loops, struct places *places,
+                     const struct cfg_block *head)
+{
+    struct binary_frame last[INLINED_MAX] = {{0}};
+    bool carried = head->start > loops->start &&
+                   binary_frames(loops->binary, head->start - 1, last, INLINED_MAX) > 0;
+    add_block(loops, places, head, true);
+    for (size_t i = 0; i < places->count && carried; i++) {
+        const struct binary_frame *frame = &places->items[i].frames[0];
+        carried = frame->line == last[0].line && same_source(frame, last);
+        places->items[i].carried = carried;
+    }
 }
 
 /* A block that is left behind its last instruction alone has no branch. */
@@ -174,15 +197,19 @@ static bool same_instance(const struct place *a, const struct place *b, size_t l
 /*
  * The function, perhaps inlined, in which the loop stands: the innermost one around a closing
  * branch that holds most of its head and ends. Not all, for single instructions are moved in from
- * outside; and the branch alone may belong to what its condition calls (operator!=).
+ * outside; and the branch alone may belong to what its condition calls (operator!=). Nor do carried
+ * lines of another function count.
  */
 static size_t choose_instance(const struct places *places, const struct place *guide)
 {
     for (size_t level = guide->count - 1; level > 0; level--) {
-        size_t inside = 0;
-        for (size_t i = 0; i < places->count; i++)
-            inside += same_instance(guide, &places->items[i], level);
-        if (inside * 100 >= places->count * INSTANCE_PERCENT)
+        size_t inside = 0, counted = 0;
+        for (size_t i = 0; i < places->count; i++) {
+            bool here = same_instance(guide, &places->items[i], level);
+            inside += here;
+            counted += here || !places->items[i].carried;
+        }
+        if (inside * 100 >= counted * INSTANCE_PERCENT)
             return level;
     }
     return 0;
@@ -197,24 +224,68 @@ static uint32_t line_at(const struct place *guide, const struct place *place, si
     return profile_same_text(frame->file, level_of(guide, level)->file) ? frame->line : 0;
 }
 
+static bool is_inside(const struct cfg *flow, uint32_t loop, uint64_t address)
+{
+    uint32_t at = cfg_loop_at(flow, address);
+    while (at && at != loop)
+        at = flow->loops[at].parent;
+    return at != 0;
+}
+
+/* Lines of the function at the level, of code that stands before the loop; count <= BEFORE_MAX. */
+static size_t lines_before(struct import_loops *loops, uint32_t loop, const struct place *guide,
+                           size_t level, uint32_t lines[BEFORE_MAX])
+{
+    struct place place;
+    size_t count = 0;
+    uint64_t at = loops->flow->blocks[loops->flow->loops[loop].head].start;
+    for (unsigned i = 0; i < BEFORE_MAX && at >= loops->start + STEP_BYTES; i++) {
+        at -= STEP_BYTES;
+        memset(&place, 0, sizeof place);
+        place.count = binary_frames(loops->binary, at, place.frames, INLINED_MAX);
+        if (place.count && !is_inside(loops->flow, loop, at))
+            lines[count++] = line_at(guide, &place, level);
+    }
+    return count;
+}
+
+/* What is before the closing cannot begin the loop if code between the two is outside of it. */
+static bool any_between(const uint32_t *lines, size_t count, uint32_t first, uint32_t end)
+{
+    for (size_t i = 0; i < count; i++)
+        if (lines[i] > first && lines[i] < end)
+            return true;
+    return false;
+}
+
 /*
  * Loops with their condition at the top have it where they are closed or left: its line is the
  * smallest of those branches, and no larger than that of the head, if that is not all there is.
  * What is closed further down than it begins (do, for without condition) is called by its first
  * line.
  */
-static uint32_t choose_line(const struct places *places, const struct place *guide, size_t level)
+static uint32_t choose_line(struct import_loops *loops, uint32_t loop, const struct places *places,
+                            const struct place *guide, size_t level)
 {
-    uint32_t closing = 0, first = 0, smallest = 0;
+    uint32_t closing = 0, first = 0, smallest = 0, before[BEFORE_MAX];
+    size_t before_count = 0;
+    bool looked = false;
     for (size_t i = 0; i < places->count; i++) {
-        const struct place *place = &places->items[i];
-        uint32_t line = line_at(guide, place, level);
-        if (line && place->branch && (!closing || line < closing))
+        uint32_t line = line_at(guide, &places->items[i], level);
+        if (line && places->items[i].branch && (!closing || line < closing))
             closing = line;
-        if (line && place->head && !first)
-            first = line;
-        if (line && place->head && (!smallest || line < smallest))
-            smallest = line;
+    }
+    for (size_t i = 0; i < places->count; i++) {
+        uint32_t line = line_at(guide, &places->items[i], level);
+        if (!line || !places->items[i].head)
+            continue;
+        if (line < closing && !looked)
+            before_count = lines_before(loops, loop, guide, level, before);
+        looked = looked || line < closing;
+        if (line < closing && any_between(before, before_count, line, closing))
+            continue;
+        first = first ? first : line;
+        smallest = smallest && smallest < line ? smallest : line;
     }
     if (!closing || (first && first < closing))
         return smallest ? smallest : closing;
@@ -236,7 +307,7 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
         free(places);
         return found;
     }
-    add_block(loops, places, head, true);
+    add_head(loops, places, head);
     add_ends(loops, places, loop);
     add_exits(loops, places, loop);
     const struct place *guide = places->items;
@@ -248,7 +319,7 @@ static struct binary_frame place_of(struct import_loops *loops, uint32_t loop)
     if (places->count) {
         size_t level = choose_instance(places, guide);
         found = *level_of(guide, level);
-        found.line = choose_line(places, guide, level);
+        found.line = choose_line(loops, loop, places, guide, level);
     }
     free(places);
     return found;
