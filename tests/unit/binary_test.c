@@ -1209,6 +1209,57 @@ static void linkage_tables_without_information_are_known(void **state)
     assert_int_equal(row.cfa, UNWIND_CFA_PLT);
 }
 
+/* Address at which a disassembler sees a stub of that name, 0. */
+static uint64_t stub_of(const char *program, const char *name)
+{
+    char command[512], line[128] = "";
+    snprintf(command, sizeof command, "objdump -d %s | awk '$2==\"<%s@plt>:\"{print $1}'",
+             path_of(program), name);
+    FILE *pipe = popen(command, "r");
+    assert_non_null(pipe);
+    if (!fgets(line, sizeof line, pipe))
+        line[0] = 0;
+    pclose(pipe);
+    return strtoull(line, NULL, 16);
+}
+
+static void check_stubs(const char *options)
+{
+    static const char *const called[] = {"puts", "strtod"};
+    struct binary_frame frames[4];
+    assert_int_equal(run("gcc -O2 %s -o stubs stubs.c", options), 0);
+    assert_int_equal(run("strip stubs"), 0);
+    struct binary *binary = open_binary("stubs", NULL);
+    for (size_t i = 0; i < BASE_COUNT(called); i++) {
+        char wanted[32];
+        uint64_t start = stub_of("stubs", called[i]);
+        snprintf(wanted, sizeof wanted, "%s@plt", called[i]);
+        assert_int_not_equal(start, 0);
+        assert_int_equal(binary_frames(binary, start, frames, 4), 1);
+        assert_string_equal(frames[0].function, wanted);
+        assert_int_equal(binary_frames(binary, start + 6, frames, 4), 1);
+        assert_string_equal(frames[0].function, wanted);
+    }
+    /* What all of them share has no name. */
+    uint64_t vaddr, bytes;
+    assert_int_equal(binary_section(binary, ".plt", &vaddr, &bytes), BASE_OK);
+    assert_int_equal(binary_frames(binary, vaddr, frames, 4), 0);
+    binary_close(binary);
+}
+
+static void stubs_have_the_names_of_what_they_call(void **state)
+{
+    if (!has_tool("objdump") || !has_tool("gcc"))
+        skip();
+    write_text("stubs.c",
+               "#include <stdio.h>\n#include <stdlib.h>\n"
+               "int main(int c, char **v) { double (*f)(const char *, char **) = strtod;\n"
+               "__asm__ volatile(\"\" : \"+r\"(f));\n"
+               "return puts(v[0]) + (int)f(v[0], 0) + (int)strtod(v[c - 1], 0); }\n");
+    check_stubs("-Wl,-z,lazy");
+    check_stubs("-fcf-protection -Wl,-z,lazy -Wl,-z,ibtplt");
+}
+
 static void large_programs_compile_in_time(void **state)
 {
     static const char *const files[] = {"/usr/lib/llvm-14/lib/libLLVM-14.so.1", "/usr/bin/node",
@@ -1307,6 +1358,7 @@ int main(void)
         cmocka_unit_test(debug_frame_fills_in),
         cmocka_unit_test(section_headers_are_not_needed),
         cmocka_unit_test(linkage_tables_without_information_are_known),
+        cmocka_unit_test(stubs_have_the_names_of_what_they_call),
         cmocka_unit_test(large_programs_compile_in_time),
         cmocka_unit_test(truncated_and_damaged_files_do_no_harm),
     };

@@ -277,6 +277,58 @@ static struct position position_of_call(struct binary *binary, struct unit *unit
     return position;
 }
 
+static Elf_Scn *next_section(struct binary *binary, Elf_Scn *section, GElf_Shdr *header,
+                             const char **name);
+static enum base_status need_relocations(struct binary *binary);
+
+/* The section of stubs of the procedure linkage table that holds an address. Call frame information has one
+   range for all of them. */
+static bool stubs_at(struct binary *binary, uint64_t vaddr, GElf_Shdr *header)
+{
+    const char *name;
+    for (Elf_Scn *section = NULL; (section = next_section(binary, section, header, &name));)
+        if (vaddr >= header->sh_addr && vaddr - header->sh_addr < header->sh_size &&
+            strncmp(name, ".plt", 4) == 0)
+            return true;
+    return false;
+}
+
+/* The cell through which the stub at `start` jumps: jmp *cell(%rip), behind endbr64 or bnd perhaps. */
+static bool stub_cell(struct binary *binary, uint64_t start, uint64_t bytes, uint64_t *cell)
+{
+    uint8_t code[16];
+    int32_t displacement;
+    size_t count = bytes < sizeof code ? (size_t)bytes : sizeof code;
+    if (binary_read(binary, start, code, count) != BASE_OK)
+        return false;
+    for (size_t at = 0; at <= 5 && at + 6 <= count; at++) {
+        if (code[at] != 0xff || code[at + 1] != 0x25)
+            continue;
+        memcpy(&displacement, code + at + 2, sizeof displacement);
+        *cell = start + at + 6 + (uint64_t)(int64_t)displacement;
+        return true;
+    }
+    return false;
+}
+
+/* "NAME@plt" of the stub that holds an address, or NULL. */
+static const char *name_stub(struct binary *binary, uint64_t vaddr)
+{
+    GElf_Shdr header;
+    uint64_t cell;
+    if (!stubs_at(binary, vaddr, &header) || need_relocations(binary) != BASE_OK)
+        return NULL;
+    uint64_t bytes = header.sh_entsize == 8 ? 8 : 16;
+    uint64_t start = vaddr - (vaddr - header.sh_addr) % bytes;
+    if (!stub_cell(binary, start, bytes, &cell))
+        return NULL;
+    const struct relocation *put = relocations_find(&binary->relocations, cell);
+    if (!put)
+        return NULL;
+    const char *name = put->resolver ? binary_symbol(binary, put->value) : put->name;
+    return name && *name ? names_stub(&binary->names, put, name) : NULL;
+}
+
 /*
  * The symbol table knows what the compiler made of a function (foo.part.0), and
  * the names of those that DWARF calls by their last part only.
@@ -284,6 +336,8 @@ static struct position position_of_call(struct binary *binary, struct unit *unit
 static void refine_by_symbol(struct binary *binary, uint64_t vaddr, struct binary_frame *frame)
 {
     const struct symbol *symbol = symbols_find(&binary->symbols, vaddr);
+    if (!symbol && !frame->function)
+        frame->function = name_stub(binary, vaddr);
     if (!symbol)
         return;
     const char *known = frame->linkage ? frame->linkage : frame->function;
@@ -437,8 +491,9 @@ static enum base_status need_relocations(struct binary *binary)
 
 const char *binary_import(struct binary *binary, uint64_t vaddr)
 {
-    return need_relocations(binary) == BASE_OK ? relocations_name(&binary->relocations, vaddr)
-                                               : NULL;
+    const struct relocation *put =
+        need_relocations(binary) == BASE_OK ? relocations_find(&binary->relocations, vaddr) : NULL;
+    return put ? put->name : NULL;
 }
 
 enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void *out, size_t bytes)
@@ -484,25 +539,13 @@ const char *binary_symbol(struct binary *binary, uint64_t vaddr)
     return range && range->start == vaddr ? binary->symbols.items[range->value].name : NULL;
 }
 
-/* Stubs of the procedure linkage table are described as one range. */
-static bool in_stubs(struct binary *binary, uint64_t vaddr)
-{
-    GElf_Shdr header;
-    const char *name;
-    for (Elf_Scn *section = NULL; (section = next_section(binary, section, &header, &name));) {
-        if (vaddr >= header.sh_addr && vaddr - header.sh_addr < header.sh_size &&
-            strncmp(name, ".plt", 4) == 0)
-            return true;
-    }
-    return false;
-}
-
 enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uint64_t *start,
                                       uint64_t *end, const char **name)
 {
     bool stripped = binary->detail == BINARY_DETAIL_EXPORTS || binary->detail == BINARY_DETAIL_NONE;
     if (stripped && need_ranges(binary) != BASE_OK)
         return BASE_NO_MEMORY;
+    GElf_Shdr stubs;
     for (uint64_t from = vaddr;;) {
         const struct interval *next = intervals_next(&binary->symbols.ranges, from);
         const struct interval *described = stripped ? intervals_next(&binary->ranges, from) : NULL;
@@ -512,7 +555,7 @@ enum base_status binary_next_function(struct binary *binary, uint64_t vaddr, uin
             return BASE_NOT_FOUND;
         from = next->start + 1;
         if (binary_function(binary, next->start, start, end) != BASE_OK || *start != next->start ||
-            (!by_symbol && in_stubs(binary, next->start)))
+            (!by_symbol && stubs_at(binary, next->start, &stubs)))
             continue;
         *name = by_symbol ? binary->symbols.items[next->value].name : "";
         return BASE_OK;

@@ -173,6 +173,18 @@ const char *names_absolute(struct names *names, const char *directory, const cha
     return value_of(name);
 }
 
+const char *names_stub(struct names *names, const void *key, const char *linkage)
+{
+    const char *readable = names_readable(names, linkage);
+    bool found;
+    struct name *name = enter(names, key, &found);
+    if (!name)
+        return readable;
+    if (!found)
+        name->value = join(readable, strlen(readable), "@plt", "");
+    return name->value ? name->value : readable;
+}
+
 void names_free(struct names *names)
 {
     for (size_t i = 0; i < names->count; i++)

@@ -16,7 +16,7 @@ struct names {
     struct util_index index; /* by the key's address */
 };
 
-/* Both return a string that lives as long as `names`, or the argument itself. The argument's
+/* All return a string that lives as long as `names`, or the argument itself. The argument's
    address identifies it: it must live as long, too. */
 
 /* Readable form of a symbol: C++ and Rust demangled, without parameters and hashes. */
@@ -27,6 +27,10 @@ char *names_demangle(const char *linkage, bool parameters);
 
 /* path, made absolute with the directory if that is (may be NULL). */
 const char *names_absolute(struct names *names, const char *directory, const char *path);
+
+/* "NAME@plt" with the readable form of a linkage name; key: an address that identifies it instead, several have
+   the same name. */
+const char *names_stub(struct names *names, const void *key, const char *linkage);
 
 void names_free(struct names *names);
 

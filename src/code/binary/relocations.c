@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Relative relocations (R_X86_64_RELATIVE) and those that name a function. The packed kind
+ * Relative relocations (R_X86_64_RELATIVE) those that name a function, and those that name
+ * the one that chooses it (R_X86_64_IRELATIVE). The packed kind
  * (DT_RELR) needs nothing: there the file itself holds the addresses.
  */
 #include "binary/relocations.h"
@@ -10,10 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add(struct relocations *relocations, uint64_t at, uint64_t value, const char *name)
+static bool add(struct relocations *relocations, const struct relocation *item)
 {
-    return UTIL_PUSH(relocations->items, relocations->count, relocations->capacity,
-                     (struct relocation){at, value, name});
+    return UTIL_PUSH(relocations->items, relocations->count, relocations->capacity, *item);
 }
 
 /* Of dynamic symbols; NULL. */
@@ -35,12 +35,13 @@ static bool load_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
     GElf_Rela item;
     for (int i = 0; data && gelf_getrela(data, i, &item); i++) {
         uint64_t type = GELF_R_TYPE(item.r_info);
-        bool relative = type == R_X86_64_RELATIVE;
+        bool relative = type == R_X86_64_RELATIVE, resolver = type == R_X86_64_IRELATIVE;
         const char *name = NULL;
         if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT)
             name = name_of(elf, header, GELF_R_SYM(item.r_info));
-        if ((relative || name) &&
-            !add(relocations, item.r_offset, relative ? (uint64_t)item.r_addend : 0, name))
+        uint64_t value = relative || resolver ? (uint64_t)item.r_addend : 0;
+        if ((relative || resolver || name) &&
+            !add(relocations, &(struct relocation){item.r_offset, value, name, resolver}))
             return false;
     }
     return true;
@@ -70,12 +71,11 @@ static size_t first_from(const struct relocations *relocations, uint64_t vaddr)
     return BASE_FIRST(i, relocations->count, relocations->items[i].at >= vaddr);
 }
 
-const char *relocations_name(const struct relocations *relocations, uint64_t vaddr)
+const struct relocation *relocations_find(const struct relocations *relocations, uint64_t vaddr)
 {
     size_t item = first_from(relocations, vaddr);
-    return item < relocations->count && relocations->items[item].at == vaddr
-               ? relocations->items[item].name
-               : NULL;
+    bool found = item < relocations->count && relocations->items[item].at == vaddr;
+    return found ? &relocations->items[item] : NULL;
 }
 
 void relocations_apply(const struct relocations *relocations, uint64_t vaddr, void *bytes,
@@ -86,7 +86,7 @@ void relocations_apply(const struct relocations *relocations, uint64_t vaddr, vo
         uint64_t offset = item->at - vaddr;
         if (offset >= count || count - offset < sizeof item->value)
             return;
-        if (!item->name)
+        if (!item->name && !item->resolver)
             memcpy((char *)bytes + offset, &item->value, sizeof item->value);
     }
 }

@@ -9,6 +9,7 @@
 struct relocation {
     uint64_t at, value; /* ELF virtual addresses */
     const char *name;   /* of a symbol instead of a value, the file's */
+    bool resolver;      /* value: the function that chooses what is put there */
 };
 
 struct relocations {
@@ -23,8 +24,8 @@ enum base_status relocations_load(Elf *elf, struct relocations *relocations);
 void relocations_apply(const struct relocations *relocations, uint64_t vaddr, void *bytes,
                        size_t count);
 
-/* Name of the symbol whose address is put there; NULL. */
-const char *relocations_name(const struct relocations *relocations, uint64_t vaddr);
+/* What is put there; NULL: nothing. */
+const struct relocation *relocations_find(const struct relocations *relocations, uint64_t vaddr);
 void relocations_free(struct relocations *relocations);
 
 #endif
