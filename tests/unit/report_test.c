@@ -1148,30 +1148,70 @@ static void source_lines_are_quoted_unless_newer(void **state)
     unlink(source_path);
 }
 
+/* The first pair's advice in JSON is the one that the text report prints. */
+static void advises(struct profile *profile, const struct report_options *options, const char *id,
+                    const char *says)
+{
+    char path[64];
+    snprintf(path, sizeof path, "waste.%s.pairs.0.advice",
+             profile_kind_names[profile->kinds[0].kind]);
+    json_t *root = parse(profile, options), *advice = at(root, path);
+    assert_string_equal(json_string_value(json_object_get(advice, "id")), id);
+    assert_non_null(strstr(json_string_value(json_object_get(advice, "text")), says));
+    assert_string_equal(json_string_value(json_object_get(advice, "evidence")), "strong");
+    json_decref(root);
+}
+
+/* What was counted is exact, few verdicts are weak, and what has no advice says so. */
+static void advice_has_its_evidence(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = advice_profile(PROFILE_DEAD, "f", 1, "f", 1);
+    uint32_t g = context(profile, 0, "g", main_c, 5, 0);
+    uint32_t h = context(profile, 0, "h", main_c, 6, 0);
+    add_pair(profile, PROFILE_DEAD, g, g, 4, 0);
+    add_pair(profile, PROFILE_DEAD, g, h, 3, 0);
+    profile_total(profile);
+    json_t *root = parse(profile, &options);
+    assert_string_equal(json_string_value(at(root, "waste.dead.pairs.0.advice.evidence")),
+                        "strong");
+    assert_string_equal(json_string_value(at(root, "waste.dead.pairs.1.advice.evidence")), "weak");
+    assert_true(json_is_null(at(root, "waste.dead.pairs.2.advice")));
+    json_decref(root);
+    profile->run.engine = "exact";
+    root = parse(profile, &options);
+    assert_string_equal(json_string_value(at(root, "waste.dead.pairs.1.advice.evidence")), "exact");
+    json_decref(root);
+    profile_free(profile);
+}
+
 static void advice_follows_the_evidence(void **state)
 {
     static const struct {
         uint32_t kind;
         const char *first, *second;
         uint32_t first_line, second_line;
-        const char *says;
+        const char *says, *id;
     } cases[] = {
-        {PROFILE_DEAD, "__memset_avx2_unaligned_erms", "g", 1, 2, "Memory is cleared and then"},
-        {PROFILE_DEAD, "f", "g", 3, 2, "Memory is cleared and then"}, /* memset in the line */
-        {PROFILE_DEAD, "memset_like", "memset_like", 1, 2, "Two lines of one function store"},
-        {PROFILE_DEAD, "memcpy", "__memmove_avx", 1, 1, "copied, then overwritten"},
-        {PROFILE_DEAD, "helper", "helper", 4, 4, "start of a function"},
-        {PROFILE_DEAD, "f", "f", 1, 1, "overwrites its own result"},
-        {PROFILE_DEAD, "f", "f", 7, 7, "fills the same memory again"},
-        {PROFILE_DEAD, "f", "f", 2, 1, "Two lines of one function store"},
-        {PROFILE_SILENT, "f", "f", 2, 2, "refilled although"},
-        {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes"},
-        {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search"},
-        {PROFILE_LOAD, "find", "find", 5, 5, "same links are followed"},
-        {PROFILE_LOAD, "f", "f", 6, 6, "goes over the same unchanged data"},
-        {PROFILE_LOAD, "f", "f", 2, 2, "goes over the same unchanged data"},
-        {PROFILE_LOAD, "f", "f", 1, 1, "if it is constant in a loop"},
-        {PROFILE_LOAD, "f", "f", 2, 1, "Two lines of one function load"},
+        {PROFILE_DEAD, "__memset_avx2_unaligned_erms", "g", 1, 2, "Memory is cleared and then",
+         "dead.cleared"},
+        {PROFILE_DEAD, "f", "g", 3, 2, "Memory is cleared and then",
+         "dead.cleared"}, /* memset in the line */
+        {PROFILE_DEAD, "memset_like", "memset_like", 1, 2, "Two lines of one function store",
+         "dead.same-function"},
+        {PROFILE_DEAD, "memcpy", "__memmove_avx", 1, 1, "copied, then overwritten", "dead.copied"},
+        {PROFILE_DEAD, "helper", "helper", 4, 4, "start of a function", "dead.saved"},
+        {PROFILE_DEAD, "f", "f", 1, 1, "overwrites its own result", "dead.same-line"},
+        {PROFILE_DEAD, "f", "f", 7, 7, "fills the same memory again", "dead.rebuilt"},
+        {PROFILE_DEAD, "f", "f", 2, 1, "Two lines of one function store", "dead.same-function"},
+        {PROFILE_SILENT, "f", "f", 2, 2, "refilled although", "silent.same-line"},
+        {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes", "silent.cleared"},
+        {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search", "load.compared"},
+        {PROFILE_LOAD, "find", "find", 5, 5, "same links are followed", "load.chain"},
+        {PROFILE_LOAD, "f", "f", 6, 6, "goes over the same unchanged data", "load.walked"},
+        {PROFILE_LOAD, "f", "f", 2, 2, "goes over the same unchanged data", "load.walked"},
+        {PROFILE_LOAD, "f", "f", 1, 1, "if it is constant in a loop", "load.same-line"},
+        {PROFILE_LOAD, "f", "f", 2, 1, "Two lines of one function load", "load.same-function"},
     };
     struct report_options options = {.sources = true, .width = 160};
     strcpy(source_path, "/tmp/headroom-source-XXXXXX");
@@ -1183,6 +1223,7 @@ static void advice_follows_the_evidence(void **state)
         struct profile *profile = advice_profile(cases[i].kind, cases[i].first, cases[i].first_line,
                                                  cases[i].second, cases[i].second_line);
         shows(profile, &options, cases[i].says);
+        advises(profile, &options, cases[i].id, cases[i].says);
         profile_free(profile);
     }
     struct profile *lineless = advice_profile(PROFILE_DEAD, "f", 0, "f", 0);
@@ -2202,6 +2243,7 @@ int main(void)
         cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),
         cmocka_unit_test(advice_follows_the_evidence),
+        cmocka_unit_test(advice_has_its_evidence),
         cmocka_unit_test(caches_of_the_machine_are_marked),
         cmocka_unit_test(without_caches_nothing_is_marked),
         cmocka_unit_test(order_goes_by_the_private_cache),

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "analysis/advice.h"
 #include "analysis/analysis.h"
 
 #include <string.h>
+
+const char *const advice_evidence_names[ADVICE_EVIDENCES] = {
+    [ADVICE_WEAK] = "weak", [ADVICE_STRONG] = "strong", [ADVICE_EXACT] = "exact"};
 
 const struct analysis *analysis_find(const char *verb)
 {

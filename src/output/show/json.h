@@ -7,6 +7,7 @@
 #ifndef HEADROOM_SHOW_JSON_H
 #define HEADROOM_SHOW_JSON_H
 
+#include "analysis/advice.h"
 #include "show/report.h"
 
 struct json {
@@ -41,6 +42,9 @@ void json_seconds(struct json *json, const char *name, double value);
 void json_interval(struct json *json, const struct profile_share *share);
 void json_texts(struct json *json, const char *name, const struct profile_text *texts,
                 size_t count);
+
+/* The member "advice": null if there is none. */
+void json_advice(struct json *json, const struct advice *advice);
 
 /* FRAME as an item of an array; a context as an array of them. */
 void json_frame(struct json *json, const struct profile *profile,

@@ -203,3 +203,17 @@ void json_context(struct json *json, const char *name, const struct profile *pro
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');
 }
+
+void json_advice(struct json *json, const struct advice *advice)
+{
+    json_key(json, "advice");
+    if (!advice->id) {
+        json_raw(json, "null");
+        return;
+    }
+    json_open(json, '{');
+    json_text(json, "id", advice->id);
+    json_text(json, "text", advice->text);
+    json_text(json, "evidence", advice_evidence_names[advice->evidence]);
+    json_close(json, '}');
+}

@@ -408,20 +408,29 @@ void print_sides(struct printer *printer, const struct chain chains[2], bool sam
     }
 }
 
-/* Advice that was given before is not repeated. */
-void print_given(struct printer *printer, const char *advice, size_t number)
+size_t print_given_before(struct printer *printer, const char *id, size_t number)
 {
-    for (size_t i = 0; i < printer->given_count; i++) {
-        if (printer->given[i].advice == advice) {
-            fprintf(printer->out, "      %s(as for #%zu)%s\n", print_on(printer, DIM),
-                    printer->given[i].number, print_off(printer));
-            return;
-        }
-    }
+    for (size_t i = 0; i < printer->given_count; i++)
+        if (strcmp(printer->given[i].id, id) == 0)
+            return printer->given[i].number;
     if (printer->given_count < BASE_COUNT(printer->given))
-        printer->given[printer->given_count++] = (struct given){advice, number};
+        printer->given[printer->given_count++] = (struct given){id, number};
+    return 0;
+}
+
+/* Advice that was given before is not repeated. */
+void print_given(struct printer *printer, const struct advice *advice, size_t number)
+{
+    if (!advice->id)
+        return;
+    size_t before = print_given_before(printer, advice->id, number);
+    if (before) {
+        fprintf(printer->out, "      %s(as for #%zu)%s\n", print_on(printer, DIM), before,
+                print_off(printer));
+        return;
+    }
     fprintf(printer->out, "      ");
-    print_wrap(printer, PLAIN, 6, 6, advice);
+    print_wrap(printer, PLAIN, 6, 6, advice->text);
 }
 
 void print_degraded(struct printer *printer, const struct profile *profile, const char *of)

@@ -7,6 +7,7 @@
 #ifndef HEADROOM_SHOW_PRINT_H
 #define HEADROOM_SHOW_PRINT_H
 
+#include "analysis/advice.h"
 #include "show/names.h"
 #include "show/places.h"
 #include "show/report.h"
@@ -19,7 +20,7 @@ enum {
 
 /* Advice already printed for the current kind, and where. */
 struct given {
-    const char *advice;
+    const char *id; /* as in struct advice */
     size_t number;
 };
 
@@ -91,8 +92,13 @@ void print_function(const struct printer *printer, const struct profile_frame *f
 void print_place(const struct printer *printer, const char *file, uint32_t line,
                  char out[TEXT_BYTES]);
 
-/* A sentence about finding `number`, or "(as for #2)" if it was printed before. */
-void print_given(struct printer *printer, const char *advice, size_t number);
+/* The number of the finding for which that was printed before, 0: none; then it is noted as printed
+   for this one. */
+size_t print_given_before(struct printer *printer, const char *id, size_t number);
+
+/* The advice on finding `number`, "(as for #2)" if it was printed before, nothing if there is none.
+ */
+void print_given(struct printer *printer, const struct advice *advice, size_t number);
 
 /* What was degraded in a recording, an item each; `of`: "baseline: ", or "". */
 void print_degraded(struct printer *printer, const struct profile *profile, const char *of);

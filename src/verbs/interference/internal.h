@@ -6,6 +6,7 @@
 #ifndef HEADROOM_INTERFERENCE_INTERNAL_H
 #define HEADROOM_INTERFERENCE_INTERNAL_H
 
+#include "analysis/advice.h"
 #include "interference/interference.h"
 #include "interference/score.h"
 #include "show/json.h"
@@ -69,6 +70,9 @@ void interference_key(const struct interference_figures *figures, uint32_t span,
 /* Of enum spans_class and spans_entry: "lock", "patched". */
 const char *interference_class(uint32_t class);
 const char *interference_entry(uint32_t entry);
+
+/* What is usually done about its cause. id NULL: nothing can be said. */
+struct advice interference_advice(const struct interference_figures *figures, uint32_t span);
 
 /* ---- text ------------------------------------------------------------------------------------ */
 

@@ -230,6 +230,8 @@ static void span_object(struct json *json, const struct interference_figures *fi
     stacks_members(json, figures->profile, &figures->rows[span]);
     parts_member(json, figures, span);
     rekeyed_member(json, figures, span);
+    struct advice advice = interference_advice(figures, span);
+    json_advice(json, &advice);
     json_close(json, '}');
 }
 

@@ -373,18 +373,18 @@ static void add_callees(const struct interference_figures *figures, uint32_t spa
 }
 
 /* What is the same for many spans is printed once. */
+static const char shared_id[] = "interference.shared";
+
 static void add_sentence(struct printer *printer, size_t number, const char *sentence, char *line,
                          size_t bytes)
 {
-    if (strcmp(sentence, interference_shared_sentence) != 0) {
+    size_t before = strcmp(sentence, interference_shared_sentence) == 0
+                        ? print_given_before(printer, shared_id, number)
+                        : 0;
+    if (before)
+        print_add(line, bytes, " As for #%zu.", before);
+    else
         print_add(line, bytes, " %s", sentence);
-    } else if (printer->given_count) {
-        print_add(line, bytes, " As for #%zu.", printer->given[0].number);
-    } else {
-        printer->given[printer->given_count++] =
-            (struct given){interference_shared_sentence, number};
-        print_add(line, bytes, " %s", sentence);
-    }
 }
 
 static void print_cause(struct printer *printer, const struct interference_figures *figures,
@@ -400,6 +400,8 @@ static void print_cause(struct printer *printer, const struct interference_figur
     if (score->cause == INTERFERENCE_NESTED)
         add_callees(figures, span, line, sizeof line);
     print_labelled(printer, PLAIN, "cause", line);
+    struct advice advice = interference_advice(figures, span);
+    print_given(printer, &advice, number);
 }
 
 static void print_gain(struct printer *printer, const struct interference_score *score)

@@ -7,6 +7,7 @@
 #ifndef HEADROOM_REUSE_INTERNAL_H
 #define HEADROOM_REUSE_INTERNAL_H
 
+#include "analysis/advice.h"
 #include "mrc/mrc.h"
 #include "reuse/reuse.h"
 #include "show/json.h"
@@ -32,6 +33,8 @@ struct reuse_pair {
 
 /* Without knowledge of the machine: what any first-level cache holds. */
 enum { REUSE_NEAR_BYTES = 32 << 10, REUSE_CACHES = 6 };
+
+enum { REUSE_FEW_SEEN = 5 }; /* of a pair: said, because its share may be luck */
 
 struct reuse_ranking {
     const struct places *places;
@@ -163,8 +166,8 @@ struct transform_facts {
 
 struct transform {
     enum transform_kind kind;
-    const char *name; /* "fusion"; NULL: none */
-    const char *text; /* a sentence or two */
+    const char *name;      /* "fusion"; NULL: none */
+    const char *id, *text; /* as in struct advice */
 };
 
 /* What usually brings the two ends together; kind TRANSFORM_NONE if nothing can be said. */
@@ -174,6 +177,10 @@ struct transform transform_for(const struct transform_facts *facts);
 struct transform transform_pair(const struct reuse_ranking *ranking,
                                 const struct reuse_figures *figures, struct source_cache *sources,
                                 const struct reuse_pair *pair, const struct shape *shape);
+
+/* The same as advice on the pair. */
+struct advice transform_advice(const struct reuse_figures *figures, const struct reuse_pair *pair,
+                               const struct transform *transform);
 
 /* ---- reports --------------------------------------------------------------------------------- */
 

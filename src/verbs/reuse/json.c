@@ -192,12 +192,14 @@ static void shape_members(struct json *json, const struct reuse_ranking *ranking
     json_key(json, "suggestion");
     if (transform.kind == TRANSFORM_NONE) {
         json_raw(json, "null");
-        return;
+    } else {
+        json_open(json, '{');
+        json_text(json, "kind", transform.name);
+        json_text(json, "text", transform.text);
+        json_close(json, '}');
     }
-    json_open(json, '{');
-    json_text(json, "kind", transform.name);
-    json_text(json, "text", transform.text);
-    json_close(json, '}');
+    struct advice advice = transform_advice(figures, pair, &transform);
+    json_advice(json, &advice);
 }
 
 static void saves_member(struct json *json, const struct reuse_ranking *ranking,

@@ -9,10 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LOOPS_MAX = 3,
-    FEW_REUSES = 5, /* of a pair: said, because its share may be luck */
-};
+enum { LOOPS_MAX = 3 };
 
 /* A pair below that is not worth anybody's time. */
 static const double least_share = 0.005;
@@ -76,7 +73,7 @@ static void print_head(struct printer *printer, const struct reuse_ranking *rank
                   100 * pair->interval.high);
     print_add(line, sizeof line, "; ");
     add_distances(ranking, figures, pair, line, sizeof line);
-    if (figures->sampled && pair->count < FEW_REUSES)
+    if (figures->sampled && pair->count < REUSE_FEW_SEEN)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
                   print_plural(pair->count));
     print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
@@ -218,8 +215,8 @@ static void print_pair(struct printer *printer, const struct reuse_ranking *rank
     print_places(printer, pair, &shape, chains);
     print_saving(printer, ranking, figures, pair);
     struct transform transform = transform_pair(ranking, figures, &printer->sources, pair, &shape);
-    if (transform.kind != TRANSFORM_NONE)
-        print_given(printer, transform.text, number);
+    struct advice advice = transform_advice(figures, pair, &transform);
+    print_given(printer, &advice, number);
 }
 
 static void print_order(struct printer *printer, const struct reuse_ranking *ranking)

@@ -212,38 +212,38 @@ static bool is_indirect(const char *source)
 
 static const struct transform transforms[TRANSFORM_KINDS] = {
     [TRANSFORM_FUSION] =
-        {TRANSFORM_FUSION, "fusion",
+        {TRANSFORM_FUSION, "fusion", "reuse.fusion",
          "Fusion: two loops of one function go over the same data, and the first evicts it from "
          "the cache before the second begins. Fuse the loops, or run both on a block that fits the "
          "cache before going on to the next block."},
     [TRANSFORM_BLOCKING] =
-        {TRANSFORM_BLOCKING, "blocking",
+        {TRANSFORM_BLOCKING, "blocking", "reuse.blocking",
          "Blocking: one call goes over the data, and a later call goes over it again. Pass both "
          "one cache-sized block at a time, and loop over the blocks in their caller."},
     [TRANSFORM_TIME_TILING] =
-        {TRANSFORM_TIME_TILING, "time tiling",
+        {TRANSFORM_TIME_TILING, "time tiling", "reuse.time-tiling",
          "Time tiling: the reuse comes in the next iteration of the loop around both. Run several "
          "iterations on each block of the data while it is in the cache, as far as an iteration "
          "depends on neighbouring blocks only."},
-    [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling",
+    [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling", "reuse.tiling",
                           "Tiling: the inner loop goes through data that a loop around it comes "
                           "back to after it has left the cache. Cut the inner loop into blocks "
                           "that fit, and move the loop over the blocks outwards."},
     [TRANSFORM_INTERCHANGE] =
-        {TRANSFORM_INTERCHANGE, "interchange",
+        {TRANSFORM_INTERCHANGE, "interchange", "reuse.interchange",
          "Interchange: the innermost loop steps from row to row, so each step touches another "
          "cache line, and the next element of a line is used a whole pass later. Make the loop "
          "that steps along the row the innermost."},
     [TRANSFORM_BATCHING] =
-        {TRANSFORM_BATCHING, "batching",
+        {TRANSFORM_BATCHING, "batching", "reuse.batching",
          "Batching: each call from the loop around it goes through the same data. Pass the work of "
          "several calls at once, so that one pass over the data serves them all, or make all calls "
          "for one block of the data before the next."},
     [TRANSFORM_RECURSION] =
-        {TRANSFORM_RECURSION, "recursive blocking",
+        {TRANSFORM_RECURSION, "recursive blocking", "reuse.recursive-blocking",
          "Recursive blocking: a recursive function and the calls it makes go over the same data. "
          "Once a part fits the cache, finish all levels below it before beginning the next part."},
-    [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering",
+    [TRANSFORM_REORDERING] = {TRANSFORM_REORDERING, "reordering", "reuse.reordering",
                               "Reordering: the address accessed depends on other data. Place data "
                               "that is used together side by side (sort or renumber it), or "
                               "collect the accesses and make them block by block."},
@@ -344,4 +344,14 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
         facts.loop_sources[i] = line_of(sources, loop->file, loop->line, texts[2 + i]);
     }
     return transform_for(&facts);
+}
+
+struct advice transform_advice(const struct reuse_figures *figures, const struct reuse_pair *pair,
+                               const struct transform *transform)
+{
+    return (struct advice){.id = transform->id,
+                           .text = transform->text,
+                           .evidence = !figures->sampled              ? ADVICE_EXACT
+                                       : pair->count < REUSE_FEW_SEEN ? ADVICE_WEAK
+                                                                      : ADVICE_STRONG};
 }

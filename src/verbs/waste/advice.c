@@ -13,6 +13,143 @@
 #include <ctype.h>
 #include <string.h>
 
+/* ---- sentences ------------------------------------------------------------------------------ */
+
+static const struct advice dead_kernel = {
+    .id = "dead.kernel",
+    .text = "The kernel fills this buffer before anything reads what the program stored there: "
+            "the first store can usually be left out.",
+};
+
+static const struct advice dead_cleared = {
+    .id = "dead.cleared",
+    .text = "Memory is cleared and then written before it is read: do not clear it, or clear "
+            "only the part that is not written anyway.",
+};
+
+static const struct advice dead_copied = {
+    .id = "dead.copied",
+    .text = "Data is copied, then overwritten before it is read: copy once, at the end.",
+};
+
+static const struct advice dead_saved = {
+    .id = "dead.saved",
+    .text = "This line is the start of a function, where registers are saved: the next call "
+            "overwrites the saved values. A function called this often is usually worth "
+            "inlining (static, in a header, or with -flto).",
+};
+
+static const struct advice dead_rebuilt = {
+    .id = "dead.rebuilt",
+    .text = "The line fills the same memory again before anything reads what it wrote: usually "
+            "a table or buffer that is rebuilt more often than it is used. Rebuild it when it "
+            "is needed, or only the part that is.",
+};
+
+static const struct advice dead_same_line = {
+    .id = "dead.same-line",
+    .text = "The same line overwrites its own result: if it runs in a loop, keep the value in a "
+            "local variable and store it once afterwards (where the compiler does not, it "
+            "cannot rule out aliasing: use restrict or a local copy); if a buffer is rebuilt, "
+            "rebuild it only when it is read.",
+};
+
+static const struct advice dead_same_function = {
+    .id = "dead.same-function",
+    .text = "Two lines of one function store to the same place and nothing reads it in "
+            "between: move the first store to the path that needs it, or drop it.",
+};
+
+static const struct advice dead_nested = {
+    .id = "dead.nested",
+    .text = "Caller and callee both store here: usually one initialises what the other fills in "
+            "anyway.",
+};
+
+static const struct advice silent_call = {
+    .id = "silent.call",
+    .text = "The call pushes the same return address as the call before it: small functions are "
+            "called very often from here. Inline them, or call them less often: in a search, "
+            "use an index or a larger hash table.",
+};
+
+static const struct advice silent_cleared = {
+    .id = "silent.cleared",
+    .text = "The memory that is cleared still holds zeroes: clear only what has been used "
+            "since.",
+};
+
+static const struct advice silent_copied = {
+    .id = "silent.copied",
+    .text = "The copy writes values that are already there: copy only when the source has "
+            "changed.",
+};
+
+static const struct advice silent_saved = {
+    .id = "silent.saved",
+    .text = "This line is the start of a function, where registers are saved: each call saves "
+            "the same values again. A function called this often is usually worth inlining.",
+};
+
+static const struct advice silent_same_line = {
+    .id = "silent.same-line",
+    .text = "The line writes values that are already there: usually a table or field is "
+            "refilled although its inputs have not changed. Update it only when they do.",
+};
+
+static const struct advice silent_two_places = {
+    .id = "silent.two-places",
+    .text = "Both places store the same value: usually one of the two updates is redundant, or "
+            "the result of the first could be kept.",
+};
+
+static const struct advice load_call = {
+    .id = "load.call",
+    .text = "The same return address is popped again: small functions are called very often "
+            "here; inlining them may pay.",
+};
+
+static const struct advice load_compared = {
+    .id = "load.compared",
+    .text = "The same bytes are compared or searched again and again: usually a linear search. "
+            "A hash table, a sorted index, or a remembered result avoids it.",
+};
+
+static const struct advice load_chain = {
+    .id = "load.chain",
+    .text = "The same links are followed again and again: usually a linear search through a "
+            "list or tree. A hash table, an index, or a remembered position avoids it.",
+};
+
+static const struct advice load_walked = {
+    .id = "load.walked",
+    .text = "The line goes over the same unchanged data again: if it searches, an index or a "
+            "hash table avoids that; if it recomputes, keep the result; if the index does not "
+            "change in the loop, keep the value in a local variable.",
+};
+
+static const struct advice load_same_line = {
+    .id = "load.same-line",
+    .text = "The line loads a value that it has loaded before: if it is constant in a loop, "
+            "keep it in a local variable (where the compiler does not, a store in the loop may "
+            "alias it); if the loop searches a table, an index avoids the search.",
+};
+
+static const struct advice load_same_function = {
+    .id = "load.same-function",
+    .text = "Two lines of one function load the same unchanged value: keep it in a local "
+            "variable; where the compiler does not, it must assume that a store or call in "
+            "between changes it.",
+};
+
+static const struct advice load_nested = {
+    .id = "load.nested",
+    .text = "Caller and callee load the same unchanged value: pass it on as an argument, or let "
+            "the compiler see both at once by inlining.",
+};
+
+/* ---- rules ---------------------------------------------------------------------------------- */
+
 static bool word_char(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
@@ -74,35 +211,24 @@ static bool stores_elements(const char *source)
     return (bracket && bracket < equals) || (increment && increment < equals);
 }
 
-static const char *dead_advice(const struct advice_facts *facts)
+static const struct advice *dead_advice(const struct advice_facts *facts)
 {
     if (facts->kernel)
-        return "The kernel fills this buffer before anything reads what the program stored there: "
-               "the first store can usually be left out.";
+        return &dead_kernel;
     if (is_any(&facts->first, names_clear))
-        return "Memory is cleared and then written before it is read: do not clear it, or clear "
-               "only the part that is not written anyway.";
+        return &dead_cleared;
     if (is_any(&facts->first, names_copy) && is_any(&facts->second, names_copy))
-        return "Data is copied, then overwritten before it is read: copy once, at the end.";
+        return &dead_copied;
     if (opens_function(&facts->first))
-        return "This line is the start of a function, where registers are saved: the next call "
-               "overwrites the saved values. A function called this often is usually worth "
-               "inlining (static, in a header, or with -flto).";
+        return &dead_saved;
     if (facts->same_place && stores_elements(facts->first.source))
-        return "The line fills the same memory again before anything reads what it wrote: usually "
-               "a table or buffer that is rebuilt more often than it is used. Rebuild it when it "
-               "is needed, or only the part that is.";
+        return &dead_rebuilt;
     if (facts->same_place)
-        return "The same line overwrites its own result: if it runs in a loop, keep the value in a "
-               "local variable and store it once afterwards (where the compiler does not, it "
-               "cannot rule out aliasing: use restrict or a local copy); if a buffer is rebuilt, "
-               "rebuild it only when it is read.";
+        return &dead_same_line;
     if (facts->same_function)
-        return "Two lines of one function store to the same place and nothing reads it in "
-               "between: move the first store to the path that needs it, or drop it.";
+        return &dead_same_function;
     if (facts->nested)
-        return "Caller and callee both store here: usually one initialises what the other fills in "
-               "anyway.";
+        return &dead_nested;
     return NULL;
 }
 
@@ -111,27 +237,20 @@ static bool is_call(const struct advice_side *side)
     return side->leaf && side->leaf->flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
 }
 
-static const char *silent_advice(const struct advice_facts *facts)
+static const struct advice *silent_advice(const struct advice_facts *facts)
 {
     if (is_call(&facts->second))
-        return "The call pushes the same return address as the call before it: small functions are "
-               "called very often from here. Inline them, or call them less often: in a search, "
-               "use an index or a larger hash table.";
+        return &silent_call;
     if (is_any(&facts->second, names_clear))
-        return "The memory that is cleared still holds zeroes: clear only what has been used "
-               "since.";
+        return &silent_cleared;
     if (is_any(&facts->second, names_copy))
-        return "The copy writes values that are already there: copy only when the source has "
-               "changed.";
+        return &silent_copied;
     if (opens_function(&facts->second))
-        return "This line is the start of a function, where registers are saved: each call saves "
-               "the same values again. A function called this often is usually worth inlining.";
+        return &silent_saved;
     if (facts->same_place)
-        return "The line writes values that are already there: usually a table or field is "
-               "refilled although its inputs have not changed. Update it only when they do.";
+        return &silent_same_line;
     if (facts->same_function || facts->nested)
-        return "Both places store the same value: usually one of the two updates is redundant, or "
-               "the result of the first could be kept.";
+        return &silent_two_places;
     return NULL;
 }
 
@@ -140,37 +259,27 @@ static bool indexes(const char *source)
     return source && strchr(source, '[');
 }
 
-static const char *load_advice(const struct advice_facts *facts)
+static const struct advice *load_advice(const struct advice_facts *facts)
 {
     if (is_call(&facts->second))
-        return "The same return address is popped again: small functions are called very often "
-               "here; inlining them may pay.";
+        return &load_call;
     if (is_any(&facts->second, names_compare) &&
         (facts->same_place || is_any(&facts->first, names_compare)))
-        return "The same bytes are compared or searched again and again: usually a linear search. "
-               "A hash table, a sorted index, or a remembered result avoids it.";
+        return &load_compared;
     if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))
-        return "The same links are followed again and again: usually a linear search through a "
-               "list or tree. A hash table, an index, or a remembered position avoids it.";
+        return &load_chain;
     if (facts->same_place && (loops(facts->second.source) || indexes(facts->second.source)))
-        return "The line goes over the same unchanged data again: if it searches, an index or a "
-               "hash table avoids that; if it recomputes, keep the result; if the index does not "
-               "change in the loop, keep the value in a local variable.";
+        return &load_walked;
     if (facts->same_place)
-        return "The line loads a value that it has loaded before: if it is constant in a loop, "
-               "keep it in a local variable (where the compiler does not, a store in the loop may "
-               "alias it); if the loop searches a table, an index avoids the search.";
+        return &load_same_line;
     if (facts->same_function)
-        return "Two lines of one function load the same unchanged value: keep it in a local "
-               "variable; where the compiler does not, it must assume that a store or call in "
-               "between changes it.";
+        return &load_same_function;
     if (facts->nested)
-        return "Caller and callee load the same unchanged value: pass it on as an argument, or let "
-               "the compiler see both at once by inlining.";
+        return &load_nested;
     return NULL;
 }
 
-const char *advice_for(const struct advice_facts *facts)
+const struct advice *advice_for(const struct advice_facts *facts)
 {
     if (!facts->first.called && !facts->first.source && !facts->second.called &&
         !facts->second.source)
@@ -181,4 +290,81 @@ const char *advice_for(const struct advice_facts *facts)
     case PROFILE_LOAD: return load_advice(facts);
     }
     return NULL;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------- */
+
+static const struct profile_frame *frame_of(const struct places *places, uint32_t place)
+{
+    return &places->profile->frames[places->items[place].class];
+}
+
+/* source: of that side alone, since lines are read one after the other. */
+static struct advice_side side_of(const struct places *places, struct source_cache *sources,
+                                  uint32_t place, char source[TEXT_BYTES])
+{
+    struct advice_side side = {0};
+    if (!place)
+        return side;
+    side.leaf = frame_of(places, place);
+    side.called = side.leaf->function;
+    if (source_line(sources, side.leaf->file, side.leaf->line, source, TEXT_BYTES))
+        side.source = source;
+    return side;
+}
+
+static size_t depth_of(const struct places *places, uint32_t place)
+{
+    size_t depth = 0;
+    for (; place; place = places->items[place].parent)
+        depth++;
+    return depth;
+}
+
+/* Does one path go on below the function that the other ends in? */
+static bool is_nested(const struct places *places, uint32_t first, uint32_t second)
+{
+    size_t a = depth_of(places, first), b = depth_of(places, second);
+    uint32_t shorter = a < b ? first : second, longer = a < b ? second : first;
+    size_t below = a < b ? b - a : a - b;
+    if (below == 0 || !shorter)
+        return false;
+    for (; below > 0; below--)
+        longer = places->items[longer].parent;
+    /* Places are shared from the root on: the same callers are the same place. */
+    return places->items[shorter].parent == places->items[longer].parent &&
+           frame_of(places, shorter)->function &&
+           profile_same_text(frame_of(places, shorter)->function,
+                             frame_of(places, longer)->function);
+}
+
+static enum advice_evidence evidence_of(const struct places *places, const struct waste_kind *kind,
+                                        const struct waste_pair *pair)
+{
+    if (places->exact)
+        return ADVICE_EXACT;
+    return kind->too_few || pair->waste_traps < WASTE_FEW_TRAPS ? ADVICE_WEAK : ADVICE_STRONG;
+}
+
+struct advice waste_advice(const struct places *places, struct source_cache *sources,
+                           const struct waste_kind *kind, const struct waste_pair *pair)
+{
+    char texts[2][TEXT_BYTES];
+    struct advice_facts facts = {
+        .kind = kind->totals->kind,
+        .first = side_of(places, sources, pair->first_place, texts[0]),
+        .second = side_of(places, sources, pair->second_place, texts[1]),
+        .nested = is_nested(places, pair->first_place, pair->second_place),
+        .kernel = pair->kernel,
+    };
+    /* Without lines all of a function reads the same, which supports nothing. */
+    bool lines =
+        facts.first.leaf && facts.second.leaf && facts.first.leaf->line && facts.second.leaf->line;
+    facts.same_place = lines && pair->first_place == pair->second_place;
+    facts.same_function = lines && !facts.same_place && facts.first.called &&
+                          profile_same_text(facts.first.called, facts.second.called);
+    const struct advice *found = advice_for(&facts);
+    struct advice advice = found ? *found : (struct advice){0};
+    advice.evidence = evidence_of(places, kind, pair);
+    return advice;
 }

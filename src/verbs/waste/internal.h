@@ -4,9 +4,11 @@
 #ifndef HEADROOM_WASTE_INTERNAL_H
 #define HEADROOM_WASTE_INTERNAL_H
 
+#include "analysis/advice.h"
 #include "show/json.h"
 #include "show/places.h"
 #include "show/print.h"
+#include "show/source.h"
 #include "waste/waste.h"
 
 /* Does the profile hold kinds of waste? */
@@ -34,8 +36,11 @@ struct waste_kind {
     size_t pairs_count;
 };
 
-/* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
-enum { WASTE_LEAST_TRAPS = 30 };
+enum {
+    /* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
+    WASTE_LEAST_TRAPS = 30,
+    WASTE_FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
+};
 
 struct waste_ranking {
     const struct places *places;
@@ -66,8 +71,13 @@ struct advice_facts {
     bool kernel;        /* the second access was the kernel's, mostly */
 };
 
-/* What the pattern usually means and what is usually done; NULL if nothing can be said. */
-const char *advice_for(const struct advice_facts *facts);
+/* What the pattern usually means and what is usually done, its evidence not filled in; NULL if
+   nothing can be said. */
+const struct advice *advice_for(const struct advice_facts *facts);
+
+/* The facts of a pair and what follows from them. id NULL: nothing can be said. */
+struct advice waste_advice(const struct places *places, struct source_cache *sources,
+                           const struct waste_kind *kind, const struct waste_pair *pair);
 
 /* ---- reports --------------------------------------------------------------------------------- */
 

@@ -2,9 +2,12 @@
 /* The member "waste" of the JSON report (docs/formats/report.md). */
 #include "waste/internal.h"
 
-static void pair_object(struct json *json, const struct profile *profile,
+static void pair_object(struct json *json, const struct places *places,
+                        struct source_cache *sources, const struct waste_kind *kind,
                         const struct waste_pair *pair)
 {
+    const struct profile *profile = places->profile;
+    struct advice advice = waste_advice(places, sources, kind, pair);
     json_begin_item(json);
     json_decimal(json, "share", pair->share.share, 6);
     json_interval(json, &pair->share);
@@ -16,11 +19,12 @@ static void pair_object(struct json *json, const struct profile *profile,
     json_count(json, "float_traps", pair->float_traps);
     json_context(json, "first", profile, pair->first);
     json_context(json, "second", profile, pair->second);
+    json_advice(json, &advice);
     json_close(json, '}');
 }
 
-static void kind_object(struct json *json, const struct profile *profile,
-                        const struct waste_kind *kind, bool exact, unsigned limit)
+static void kind_object(struct json *json, const struct places *places,
+                        struct source_cache *sources, const struct waste_kind *kind, unsigned limit)
 {
     const struct profile_kind *totals = kind->totals;
     json_begin(json, profile_kind_names[totals->kind], '{');
@@ -32,7 +36,7 @@ static void kind_object(struct json *json, const struct profile *profile,
     json_interval(json, &kind->fraction);
     json_flag(json, "too_few_samples", kind->too_few);
     json_key(json, "effective_samples");
-    if (exact)
+    if (places->exact)
         json_raw(json, "null");
     else
         json_number(json, kind->fraction.effective, 6);
@@ -53,7 +57,7 @@ static void kind_object(struct json *json, const struct profile *profile,
     json_begin(json, "pairs", '[');
     for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
          i++)
-        pair_object(json, profile, &kind->pairs[i]);
+        pair_object(json, places, sources, kind, &kind->pairs[i]);
     json_close(json, ']');
     json_close(json, '}');
 }
@@ -68,10 +72,13 @@ bool waste_json(struct json *json, const struct places *places,
     struct waste_ranking *ranking = waste_rank(places, options->kinds);
     if (!ranking)
         return false;
+    struct source_cache sources = {.enabled = options->sources,
+                                   .not_newer_than_ns = profile->run.start_ns};
     json_begin(json, "waste", '{');
     for (size_t i = 0; i < ranking->kinds_count; i++)
-        kind_object(json, profile, &ranking->kinds[i], places->exact, options->limit);
+        kind_object(json, places, &sources, &ranking->kinds[i], options->limit);
     json_close(json, '}');
+    source_free(&sources);
     waste_rank_free(ranking);
     return true;
 }

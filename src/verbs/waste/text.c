@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-    FEW_TRAPS = 5, /* of a pair: said, because its share may be luck */
 
     /* The table of the kinds: 2 more to its left, 80 at most in all. */
     KIND_COLUMNS = 17,
@@ -138,59 +137,6 @@ static void print_summary(struct printer *printer, const void *state)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-static struct advice_side advice_side(struct printer *printer, const struct chain *chain,
-                                      char *source, size_t source_bytes)
-{
-    struct advice_side side = {0};
-    if (chain->count == 0)
-        return side;
-    side.leaf = print_frame_at(printer, chain, chain->count - 1);
-    side.called = side.leaf->function;
-    if (source_line(&printer->sources, side.leaf->file, side.leaf->line, source, source_bytes))
-        side.source = source;
-    return side;
-}
-
-/* Does one chain go on below the function that the other ends in? */
-static bool is_nested(const struct printer *printer, const struct chain *a, const struct chain *b)
-{
-    const struct chain *shorter = a->count < b->count ? a : b;
-    const struct chain *longer = a->count < b->count ? b : a;
-    if (shorter->count == 0 || shorter->count == longer->count)
-        return false;
-    for (size_t i = 0; i + 1 < shorter->count; i++)
-        if (shorter->frames[i] != longer->frames[i])
-            return false;
-    const char *ends = print_frame_at(printer, shorter, shorter->count - 1)->function;
-    const char *goes_on = print_frame_at(printer, longer, shorter->count - 1)->function;
-    return ends && goes_on && strcmp(ends, goes_on) == 0;
-}
-
-static void print_advice(struct printer *printer, const struct waste_kind *kind,
-                         const struct waste_pair *pair, size_t number, const struct chain *first,
-                         const struct chain *second)
-{
-    char first_source[TEXT_BYTES], second_source[TEXT_BYTES];
-    /* Without lines all of a function reads the same, which supports nothing. */
-    bool lines = first->count && second->count &&
-                 print_frame_at(printer, first, first->count - 1)->line &&
-                 print_frame_at(printer, second, second->count - 1)->line;
-    struct advice_facts facts = {
-        .kind = kind->totals->kind,
-        .first = advice_side(printer, first, first_source, sizeof first_source),
-        .second = advice_side(printer, second, second_source, sizeof second_source),
-        .same_place = lines && pair->first_place == pair->second_place,
-        .nested = is_nested(printer, first, second),
-        .kernel = pair->kernel,
-    };
-    facts.same_function = lines && facts.first.called && facts.second.called && !facts.same_place &&
-                          strcmp(facts.first.called, facts.second.called) == 0;
-    const char *advice = advice_for(&facts);
-    if (!advice)
-        return;
-    print_given(printer, advice, number);
-}
-
 static void print_pair_head(struct printer *printer, const struct waste_kind *kind,
                             const struct waste_pair *pair, size_t number)
 {
@@ -208,7 +154,7 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     else if (!kind->too_few)
         print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->share.low,
                   100 * pair->share.high);
-    if (!kind->too_few && !printer->places.exact && pair->waste_traps < FEW_TRAPS)
+    if (!kind->too_few && !printer->places.exact && pair->waste_traps < WASTE_FEW_TRAPS)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->waste_traps,
                   print_plural(pair->waste_traps));
     /* Where both places agree the likely one is as good as certain. */
@@ -231,7 +177,8 @@ static void print_pair(struct printer *printer, const struct waste_kind *kind,
     print_pair_head(printer, kind, pair, number);
     print_sides(printer, chains, pair->first_place == pair->second_place, words->first,
                 words->second);
-    print_advice(printer, kind, pair, number, first, second);
+    struct advice advice = waste_advice(&printer->places, &printer->sources, kind, pair);
+    print_given(printer, &advice, number);
 }
 
 static void print_rest(struct printer *printer, const struct waste_kind *kind, size_t shown)
