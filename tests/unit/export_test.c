@@ -20,8 +20,8 @@ static struct profile *new_profile(const char *verb)
     assert_non_null(profile);
     profile_add_modules(profile)->path = "/bin/prog";
     profile->run.verb = verb;
-    profile->run.engine = "live";
-    profile->run.weighting = "cpu-time";
+    profile->run.engine = "exact";
+    profile->run.weighting = "accesses";
     profile->run.version = "0.1.0";
     profile_add_arguments(profile)->text = "./prog";
     return profile;
@@ -158,6 +158,88 @@ static void test_recursion_counts_once(void **state)
     assert_null(strstr(call + 1, "calls=1 7\n7 8\n"));
     free(text);
     profile_free(profile);
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+static void expect_columns(const struct profile *profile, const struct export_options *options,
+                           const char *expected)
+{
+    struct walk walk;
+    char error[512], names[512] = "";
+    assert_int_equal(walk_open(&walk, profile, options, error, sizeof error), BASE_OK);
+    for (size_t c = 0; c < walk.columns_count; c++) {
+        strcat(names, c ? " " : "");
+        strcat(names, walk.metrics[walk.columns[c]].name);
+    }
+    assert_string_equal(names, expected);
+    walk_close(&walk);
+}
+
+/* Waste before use, each with its largest kind first; how often was sampled only if asked for. */
+static void test_largest_metric_first(void **state)
+{
+    struct profile *profile = new_profile("waste");
+    uint32_t f = context(profile, 0, "f", NULL, 0, 0);
+    static const double waste[] = {10, 30, 20}, use[] = {7, 8, 900};
+    for (uint32_t kind = 0; kind < PROFILE_REUSE; kind++) {
+        profile_add_kinds(profile)->kind = kind;
+        *profile_add_pairs(profile) = (struct profile_pair){.kind = kind,
+                                                            .first = f,
+                                                            .second = f,
+                                                            .waste_bytes = waste[kind],
+                                                            .use_bytes = use[kind],
+                                                            .waste_traps = 1};
+        *profile_add_sampled(profile) =
+            (struct profile_sampled){.kind = kind, .context = f, .samples = 5 + kind};
+    }
+    expect_columns(profile, &(struct export_options){0},
+                   "silent_waste_bytes load_waste_bytes dead_waste_bytes "
+                   "load_use_bytes silent_use_bytes dead_use_bytes");
+    expect_columns(profile, &(struct export_options){.evidence = true},
+                   "silent_waste_bytes load_waste_bytes dead_waste_bytes "
+                   "load_use_bytes silent_use_bytes dead_use_bytes "
+                   "load_samples silent_samples dead_samples dead_traps silent_traps load_traps");
+    expect_columns(profile, &(struct export_options){.metric = "dead_traps"}, "dead_traps");
+    profile_free(profile);
+}
+
+/* Where nothing was decided, how much was sampled is all there is. */
+static void test_evidence_alone(void **state)
+{
+    struct profile *profile = new_profile("waste");
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    *profile_add_sampled(profile) = (struct profile_sampled){
+        .kind = PROFILE_DEAD, .context = context(profile, 0, "f", NULL, 0, 0), .samples = 5};
+    expect_columns(profile, &(struct export_options){0}, "dead_samples");
+    profile_free(profile);
+}
+
+/* What is far comes first, not what is frequent. */
+static void test_distance_before_reuses(void **state)
+{
+    struct profile *profile = new_profile("reuse");
+    uint32_t f = context(profile, 0, "f", NULL, 0, 0);
+    profile_add_kinds(profile)->kind = PROFILE_REUSE;
+    *profile_add_reuse_pairs(profile) = (struct profile_reuse_pair){
+        .use = f, .reuse = f, .count = 4, .weight = 4000, .time = 90, .stack = 80};
+    expect_columns(profile, &(struct export_options){0}, "time_distance stack_distance reuses");
+    profile_free(profile);
+}
+
+/* Weights of samples are no bytes: of a million of what was decided, 30, 10 and 2 of 42. */
+static void test_samples_are_shares(void **state)
+{
+    struct profile *profile = small_profile();
+    profile->run.engine = "live";
+    profile->run.weighting = "cpu-time";
+    expect_columns(profile, &(struct export_options){0}, "dead_waste_ppm dead_use_ppm");
+    char *text = export(profile, EXPORT_FOLDED, "dead_use_ppm", NULL);
+    assert_string_equal(text, "main;g;[overwrites the unread store of];main;f 47619\n");
+    free(text);
+    expect(profile, EXPORT_FOLDED, NULL,
+           "main;g;[overwrites the unread store of];main;f 714286\n"
+           "main;f;[overwrites the unread store of];main;g 238095\n");
 }
 
 /* ---- values --------------------------------------------------------------------------------- */
@@ -383,7 +465,14 @@ static void test_everything_in_one(void **state)
         char error[512];
         assert_int_equal(
             walk_open(&walk, profile, &(struct export_options){0}, error, sizeof error), BASE_OK);
-        assert_int_equal(walk.columns_count, 12 + 5 + (strcmp(verbs[v], "paths") == 0 ? 4 : 0));
+        /* Of each kind of waste two, of reuse three. */
+        unsigned contexts = strcmp(verbs[v], "paths") == 0 ? 4 : 0;
+        assert_int_equal(walk.columns_count, 3 * 2 + 3 + contexts);
+        walk_close(&walk);
+        assert_int_equal(walk_open(&walk, profile, &(struct export_options){.evidence = true},
+                                   error, sizeof error),
+                         BASE_OK);
+        assert_int_equal(walk.columns_count, 3 * 4 + 5 + contexts);
         walk_close(&walk);
         for (unsigned format = 0; format < EXPORT_FORMATS; format++)
             free(export(profile, (enum export_format)format, NULL, NULL));
@@ -431,6 +520,10 @@ int main(void)
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_callgrind),
         cmocka_unit_test(test_recursion_counts_once),
+        cmocka_unit_test(test_largest_metric_first),
+        cmocka_unit_test(test_evidence_alone),
+        cmocka_unit_test(test_distance_before_reuses),
+        cmocka_unit_test(test_samples_are_shares),
         cmocka_unit_test(test_sums_are_rounded_not_items),
         cmocka_unit_test(test_too_large_sums_stay_numbers),
         cmocka_unit_test(test_wrong_metric),

@@ -13,6 +13,7 @@
 struct export_settings {
     int format; /* enum export_format; -1: not given */
     const char *metric;
+    int evidence;
 };
 
 static const struct export_settings *own(const struct settings *settings)
@@ -46,6 +47,7 @@ static enum base_status write_format(const struct profile *profile, const struct
         .profile = profile,
         .options = {.format = (enum export_format)own(settings)->format,
                     .metric = own(settings)->metric,
+                    .evidence = own(settings)->evidence,
                     .least_executions = settings->min_executions},
         .error = error,
         .error_bytes = error_bytes,
@@ -129,6 +131,9 @@ static const struct option_spec export_options[] = {
     {"metric", 0, OPTION_TEXT, OWN(export_settings, metric), .argument = "NAME",
      .help = "Write this metric only; an unknown name lists the profile's metrics. Default: all; "
              "in folded, which holds only one, the first that is not 0."},
+    {"evidence", 0, OPTION_FLAG, OWN(export_settings, evidence), .value = 1,
+     .help = "Also write how often each finding was seen: accesses sampled and decided, stacks "
+             "taken."},
     OPTION_MIN_EXECUTIONS,
     OPTION_HELP,
     OPTION_END,

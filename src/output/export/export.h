@@ -12,6 +12,7 @@
 #include "base/base.h"
 #include "profile/profile.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 enum export_format {
@@ -35,12 +36,13 @@ bool export_has_limits(enum export_format format);
 struct export_options {
     enum export_format format;
     const char *metric;        /* NULL: see below */
+    bool evidence;             /* also metrics that say how often something was seen */
     uint64_t least_executions; /* that a span needs for a score; 0: 1000 */
 };
 
 /*
  * metric: the name of the only one to write; NULL: all, in `folded` the first of those that are not
- * 0. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno says why. BASE_NO_MEMORY. error:
+ * 0. evidence: not with a metric. BASE_NOT_FOUND: the profile has no such metric. BASE_IO: errno says why. BASE_NO_MEMORY. error:
  * one sentence; what was written by then is incomplete.
  */
 enum base_status export_write(const struct profile *profile, const struct export_options *options,

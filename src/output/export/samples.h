@@ -47,8 +47,7 @@ struct analysis_export {
     /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several
        list, where the last of them has it. */
     const struct walk_kind *const *kinds;
-    /* Adds its metrics, the most important first, and its samples. If memory runs out, the walk
-     * notes it. */
+    /* Adds its metrics and its samples. If memory runs out, the walk notes it. */
     void (*samples)(struct walk *walk, const struct profile *profile,
                     const struct export_options *options);
 };
@@ -62,9 +61,15 @@ uint32_t walk_add_place(struct walk *walk, const char *function, const char *fil
 /* A place that is only a name; file NULL, module 0: belongs to nothing. */
 uint32_t walk_add_name(struct walk *walk, const char *name, const char *file, uint32_t module);
 
-/* A new metric; its index. The texts live as long as the program; unit: "bytes", "count",
-   "nanoseconds"; what: for people. */
-uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what);
+/*
+ * A new metric; its index. The texts live as long as the program; unit: "bytes", "count",
+ * "nanoseconds", ...; what: for people. Metrics are written by rank, lowest first, those of one rank
+ * by their sums, largest first: they must have one unit. WALK_EVIDENCE: how often something was
+ * seen, which is written only if asked for, or if there is nothing else.
+ */
+enum { WALK_EVIDENCE = 100 };
+uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what,
+                         uint32_t rank);
 
 /* The sample's values are the rounded ones of `values`, each >= 0; negative ones are not known. */
 void walk_add(struct walk *walk, struct walk_sample sample, const double *values);

@@ -143,10 +143,15 @@ static void add_vertices(struct walk *walk)
 
 /* ---- metrics and samples -------------------------------------------------------------------- */
 
-uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what)
+/* Verbs follow each other in the order of the table. */
+enum { RANKS = 1000 };
+
+uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what,
+                         uint32_t rank)
 {
-    if (!UTIL_PUSH(walk->metrics, walk->metrics_count, walk->metrics_capacity,
-                   (struct walk_metric){name, unit, what, 0, 0})) {
+    struct walk_metric metric = {
+        .name = name, .unit = unit, .what = what, .order = walk->verb * RANKS + rank};
+    if (!UTIL_PUSH(walk->metrics, walk->metrics_count, walk->metrics_capacity, metric)) {
         walk->failed = true;
         return 0;
     }
@@ -215,8 +220,41 @@ static void say_metrics(const struct walk *walk, const char *wanted, char *error
     snprintf(error, error_bytes, "the profile has no metric '%.64s'; it has: %s.", wanted, names);
 }
 
-/* What is 0 everywhere was not recorded. Of nothing at all the first metric is left, for its name.
- */
+static bool is_evidence(const struct walk_metric *metric)
+{
+    return metric->order % RANKS == WALK_EVIDENCE;
+}
+
+static bool is_before(const struct walk_metric *a, const struct walk_metric *b)
+{
+    return a->order != b->order ? a->order < b->order : a->total > b->total;
+}
+
+/* Keeps the columns sorted; those that are equal stay as they came. */
+static void add_column(struct walk *walk, uint32_t metric)
+{
+    size_t at = walk->columns_count++;
+    for (; at && is_before(&walk->metrics[metric], &walk->metrics[walk->columns[at - 1]]); at--)
+        walk->columns[at] = walk->columns[at - 1];
+    walk->columns[at] = metric;
+}
+
+/* What is 0 everywhere was not recorded. */
+static void add_columns(struct walk *walk, bool evidence)
+{
+    for (uint32_t i = 0; i < walk->metrics_count; i++)
+        if (walk->metrics[i].total && (evidence || !is_evidence(&walk->metrics[i])))
+            add_column(walk, i);
+}
+
+static void add_wanted(struct walk *walk, const char *wanted)
+{
+    for (uint32_t i = 0; i < walk->metrics_count; i++)
+        if (strcmp(walk->metrics[i].name, wanted) == 0)
+            add_column(walk, i);
+}
+
+/* Of nothing at all the first metric is left, for its name. */
 static enum base_status choose_columns(struct walk *walk, const char *wanted, char *error,
                                        size_t error_bytes)
 {
@@ -225,9 +263,12 @@ static enum base_status choose_columns(struct walk *walk, const char *wanted, ch
         snprintf(error, error_bytes, "not enough memory to export the profile.");
         return BASE_NO_MEMORY;
     }
-    for (uint32_t i = 0; i < walk->metrics_count; i++)
-        if (wanted ? strcmp(walk->metrics[i].name, wanted) == 0 : walk->metrics[i].total > 0)
-            walk->columns[walk->columns_count++] = i;
+    if (wanted)
+        add_wanted(walk, wanted);
+    else
+        add_columns(walk, walk->options->evidence);
+    if (!wanted && !walk->columns_count)
+        add_columns(walk, true);
     if (walk->columns_count)
         return BASE_OK;
     if (wanted) {
@@ -342,7 +383,7 @@ static void fill(struct walk *walk)
             walk->kinds[i].separator = walk_add_name(walk, walk->kinds[i].kind->separator, NULL, 0);
     add_frames(walk);
     add_vertices(walk);
-    for (const struct analysis *const *at = analyses; *at; at++)
+    for (const struct analysis *const *at = analyses; *at; at++, walk->verb++)
         if ((*at)->export)
             (*at)->export->samples(walk, profile, walk->options);
 }

@@ -36,6 +36,7 @@ enum {
 struct walk_metric {
     const char *name, *unit; /* unit: "bytes", "count", "nanoseconds" */
     const char *what;        /* for people */
+    uint32_t order;          /* verb and rank: by which columns are sorted */
     double sum;              /* of what was added */
     uint64_t total;          /* of the samples' values: sum rounded */
 };
@@ -63,7 +64,8 @@ struct walk {
     const struct export_options *options;
     struct walk_metric *metrics;
     size_t metrics_count, metrics_capacity;
-    uint32_t *columns; /* the metrics to write, at least one */
+    uint32_t verb;     /* in the table: whose metrics are being added */
+    uint32_t *columns; /* the metrics to write, in that order, at least one */
     size_t columns_count;
     struct walk_sample *samples; /* those with a value that is to be written */
     size_t samples_count, samples_capacity;

@@ -31,7 +31,7 @@ static uint32_t span_detail(struct walk *walk, const struct interference_figures
     return walk_string(walk, detail);
 }
 
-/* In the order in which they are added. */
+/* In the order in which they are added, and written. */
 enum { OWN_LOST_NS, LOST_NS, TAKEN, WAITED_NS };
 
 /* What the span lost goes to its stacks as what was lost in those that were taken. */
@@ -89,11 +89,11 @@ static void add_samples(struct walk *walk, const struct profile *profile,
     struct report_options report = {.least_executions = options->least_executions};
     if (!interference_is_in(profile))
         return;
-    uint32_t metric =
-        walk_add_metric(walk, "own_lost_ns", "nanoseconds", "lost, excluding what callees lost");
-    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, including what callees lost");
-    walk_add_metric(walk, "taken", "count", "stacks taken");
-    walk_add_metric(walk, "waited_ns", "nanoseconds", "waited for a holder of the lock");
+    uint32_t metric = walk_add_metric(walk, "own_lost_ns", "nanoseconds",
+                                      "lost, excluding what callees lost", OWN_LOST_NS);
+    walk_add_metric(walk, "lost_ns", "nanoseconds", "lost, including what callees lost", LOST_NS);
+    walk_add_metric(walk, "taken", "count", "stacks taken", WALK_EVIDENCE);
+    walk_add_metric(walk, "waited_ns", "nanoseconds", "waited for a holder of the lock", WAITED_NS);
     if (!interference_figures(profile, &report, &figures)) {
         walk_fail(walk);
     } else {

@@ -13,6 +13,40 @@ static const struct walk_kind contexts = {.name = "context",
 
 static const struct walk_kind *const kinds[] = {&paths, &contexts, NULL};
 
+struct metric {
+    const char *name, *unit, *what;
+};
+
+/* What paths are ranked by in reports comes first. */
+static const struct metric metrics[] = {
+    {"events", "count", "the chosen event"},
+    {"cycles", "cycles", "time stamp cycles, without callees"},
+    {"misses", "count", "simulated misses of the first-level data cache"},
+    {"instructions", "count", "instructions executed"},
+    {"loads", "count", "loads executed"},
+    {"stores", "count", "stores executed"},
+    {"count", "count", "executions of paths"},
+};
+static const struct metric context_metrics[] = {
+    {"context_cycles", "cycles", "the same, by calling context"},
+    {"context_misses", "count", "the same, by calling context"},
+    {"context_instructions", "count", "the same, by calling context"},
+    {"activations", "count", "calls, by calling context"},
+};
+
+/* In that order, from that rank on; the first one's index. */
+static uint32_t add_metrics(struct walk *walk, const struct metric *added, size_t count,
+                            uint32_t rank)
+{
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index =
+            walk_add_metric(walk, added[i].name, added[i].unit, added[i].what, rank + i);
+        first = i ? first : index;
+    }
+    return first;
+}
+
 enum { PATH_NAME_BYTES = 160 };
 
 /* "path 3: lines 12 15 17"; of a long path the beginning, as its number identifies it. */
@@ -36,13 +70,7 @@ static void path_name(const struct profile *profile, const struct profile_path *
 
 static void add_paths(struct walk *walk, const struct profile *profile)
 {
-    uint32_t metric = walk_add_metric(walk, "events", "count", "the chosen event");
-    walk_add_metric(walk, "cycles", "cycles", "time stamp cycles, without callees");
-    walk_add_metric(walk, "misses", "count", "simulated misses of the first-level data cache");
-    walk_add_metric(walk, "instructions", "count", "instructions executed");
-    walk_add_metric(walk, "loads", "count", "loads executed");
-    walk_add_metric(walk, "stores", "count", "stores executed");
-    walk_add_metric(walk, "count", "count", "executions of paths");
+    uint32_t metric = add_metrics(walk, metrics, BASE_COUNT(metrics), 0);
     for (size_t i = 0; i < profile->paths_count; i++) {
         const struct profile_path *path = &profile->paths[i];
         const struct profile_path_function *function = &profile->path_functions[path->function];
@@ -69,10 +97,7 @@ static void add_paths(struct walk *walk, const struct profile *profile)
 static void add_contexts(struct walk *walk, const struct profile *profile)
 {
     uint32_t metric =
-        walk_add_metric(walk, "context_cycles", "cycles", "the same, by calling context");
-    walk_add_metric(walk, "context_misses", "count", "the same, by calling context");
-    walk_add_metric(walk, "context_instructions", "count", "the same, by calling context");
-    walk_add_metric(walk, "activations", "count", "calls, by calling context");
+        add_metrics(walk, context_metrics, BASE_COUNT(context_metrics), BASE_COUNT(metrics));
     for (uint32_t i = 1; i < profile->vertices_count; i++) {
         const struct profile_vertex *vertex = &profile->vertices[i];
         double values[] = {vertex->cycles, vertex->misses, vertex->instructions,

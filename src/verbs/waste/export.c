@@ -3,6 +3,8 @@
 #include "export/samples.h"
 #include "waste/internal.h"
 
+#include <string.h>
+
 /* In the order of enum profile_kind_id. */
 static const struct walk_kind kinds[] = {
     [PROFILE_DEAD] = {.name = "dead-store",
@@ -27,11 +29,20 @@ static const struct walk_kind *const all_kinds[] = {&kinds[PROFILE_DEAD], &kinds
 
 enum { WASTE_BYTES, USE_BYTES, TRAPS, SAMPLES, WASTE_METRICS };
 
-static const char *const waste_names[PROFILE_REUSE][WASTE_METRICS] = {
+static const char *const names[PROFILE_REUSE][WASTE_METRICS] = {
     [PROFILE_DEAD] = {"dead_waste_bytes", "dead_use_bytes", "dead_traps", "dead_samples"},
     [PROFILE_SILENT] = {"silent_waste_bytes", "silent_use_bytes", "silent_traps", "silent_samples"},
     [PROFILE_LOAD] = {"load_waste_bytes", "load_use_bytes", "load_traps", "load_samples"},
 };
+
+/* A sample's weight is an amount of nothing: what samples have is shares. */
+static const char *const share_names[PROFILE_REUSE][USE_BYTES + 1] = {
+    [PROFILE_DEAD] = {"dead_waste_ppm", "dead_use_ppm"},
+    [PROFILE_SILENT] = {"silent_waste_ppm", "silent_use_ppm"},
+    [PROFILE_LOAD] = {"load_waste_ppm", "load_use_ppm"},
+};
+
+enum { MILLION = 1000000 };
 
 static bool has_kind(const struct profile *profile, uint32_t kind)
 {
@@ -41,18 +52,40 @@ static bool has_kind(const struct profile *profile, uint32_t kind)
     return false;
 }
 
+/* Indices from the first one's, in the order of the enumeration; their ranks likewise. */
+static uint32_t add_metrics(struct walk *walk, uint32_t kind, bool counted)
+{
+    const char *unit = counted ? "bytes" : "ppm";
+    const char *const *own = names[kind], *const *two = counted ? own : share_names[kind];
+    const char *waste = counted ? "accesses that did nothing"
+                                : "accesses that did nothing, of a million that were decided";
+    const char *use = counted ? "accesses that did something"
+                              : "accesses that did something, of a million that were decided";
+    uint32_t metric = walk_add_metric(walk, two[WASTE_BYTES], unit, waste, WASTE_BYTES);
+    walk_add_metric(walk, two[USE_BYTES], unit, use, USE_BYTES);
+    walk_add_metric(walk, own[TRAPS], "count", "second accesses caught", WALK_EVIDENCE);
+    walk_add_metric(walk, own[SAMPLES], "count", "accesses sampled", WALK_EVIDENCE);
+    return metric;
+}
+
+/* By which weights become what is exported. */
+static double scale_of(const struct profile *profile, uint32_t kind, bool counted)
+{
+    double sum = 0;
+    for (size_t i = 0; i < profile->pairs_count && !counted; i++)
+        if (profile->pairs[i].kind == kind)
+            sum += profile->pairs[i].waste_bytes + profile->pairs[i].use_bytes;
+    return sum > 0 ? MILLION / sum : 1;
+}
+
 static void add_kind(struct walk *walk, const struct profile *profile, uint32_t kind)
 {
-    static const char *const units[WASTE_METRICS] = {"bytes", "bytes", "count", "count"};
-    static const char *const what[WASTE_METRICS] = {"accesses that did nothing",
-                                                    "accesses that did something",
-                                                    "second accesses caught", "accesses sampled"};
-    uint32_t metric = walk_add_metric(walk, waste_names[kind][0], units[0], what[0]);
-    for (unsigned i = 1; i < WASTE_METRICS; i++)
-        walk_add_metric(walk, waste_names[kind][i], units[i], what[i]);
+    bool counted = strcmp(profile->run.engine, "exact") == 0;
+    uint32_t metric = add_metrics(walk, kind, counted);
+    double scale = scale_of(profile, kind, counted);
     for (size_t i = 0; i < profile->pairs_count; i++) {
         const struct profile_pair *pair = &profile->pairs[i];
-        double values[] = {pair->waste_bytes, pair->use_bytes,
+        double values[] = {scale * pair->waste_bytes, scale * pair->use_bytes,
                            (double)(pair->waste_traps + pair->use_traps)};
         if (pair->kind == kind)
             walk_add(walk,
