@@ -258,7 +258,9 @@ static void separate_files_are_found_and_proven(void **state)
         0);
     binary = open_binary("stripped", root);
     assert_int_not_equal(binary_detail(binary), BINARY_DETAIL_LINES);
-    assert_int_equal(binary_frames(binary, inner - 1, frames, 4), 0);
+    assert_int_equal(binary_frames(binary, inner - 1, frames, 4), 1);
+    assert_non_null(strstr(frames[0].function, "stripped@0x"));
+    assert_null(frames[0].file);
     binary_close(binary);
 }
 
@@ -290,6 +292,18 @@ static void debug_links_are_followed(void **state)
     }
 }
 
+/* Of an unstripped file; end may be NULL. */
+static uint64_t function_of(const char *name, const char *symbol, uint64_t *end)
+{
+    uint64_t start = address_of(name, symbol), last = 0;
+    struct binary *binary = open_binary(name, NULL);
+    assert_int_equal(binary_function(binary, start, &start, &last), BASE_OK);
+    binary_close(binary);
+    if (end)
+        *end = last;
+    return start;
+}
+
 static void less_information_is_said(void **state)
 {
     struct binary_frame frame;
@@ -312,8 +326,23 @@ static void less_information_is_said(void **state)
     assert_int_equal(binary_detail(binary), BINARY_DETAIL_EXPORTS);
     binary_close(binary);
 
+    /* Everything in one function has one name: that of its first byte. */
+    char expected[64];
+    uint64_t start = function_of("bare", "outer", NULL), end = 0;
+    function_of("bare", "outer", &end);
+    snprintf(expected, sizeof expected, "stripped@0x%llx", (unsigned long long)start);
     binary = open_binary("stripped", NULL);
-    assert_int_equal(binary_frames(binary, outer, &frame, 1), 0);
+    for (uint64_t at = start; at < end; at += at < outer && outer < end ? outer - at : 1) {
+        assert_int_equal(binary_frames(binary, at, &frame, 1), 1);
+        assert_string_equal(frame.function, expected);
+        assert_null(frame.linkage);
+    }
+    assert_int_equal(
+        binary_frames(binary, end, &frame, 1) == 1 && strcmp(frame.function, expected) == 0, 0);
+    /* Stubs are described as one range and are not one function. */
+    uint64_t stubs, bytes;
+    assert_int_equal(binary_section(binary, ".plt", &stubs, &bytes), BASE_OK);
+    assert_int_equal(binary_frames(binary, stubs, &frame, 1), 0);
     binary_close(binary);
 }
 

@@ -22,6 +22,8 @@
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,7 +40,10 @@ struct binary {
     struct units units;
     bool units_listed;
     struct names names;
-    struct intervals ranges; /* by call frame information */
+    const char *base; /* the file's name, without directories; in `path` */
+    char *path;
+    struct util_strings made; /* names of functions that have none */
+    struct intervals ranges;  /* by call frame information */
     struct relocations relocations;
     bool ranges_loaded, relocations_loaded;
 };
@@ -118,7 +123,8 @@ enum base_status binary_open(const char *path, const struct binary_options *opti
     if (!opened)
         return BASE_NO_MEMORY;
     opened->main.file = opened->debug.file = opened->common.file = -1;
-    enum base_status status = image_open(path, &opened->main);
+    opened->path = strdup(path);
+    enum base_status status = opened->path ? image_open(path, &opened->main) : BASE_NO_MEMORY;
     if (status == BASE_OK)
         status = open_debug(opened, path, options);
     if (status == BASE_OK)
@@ -131,6 +137,8 @@ enum base_status binary_open(const char *path, const struct binary_options *opti
                      : symbols     ? BINARY_DETAIL_SYMBOLS
                      : exports     ? BINARY_DETAIL_EXPORTS
                                    : BINARY_DETAIL_NONE;
+    const char *slash = strrchr(opened->path, '/');
+    opened->base = slash ? slash + 1 : opened->path;
     *binary = opened;
     return BASE_OK;
 }
@@ -153,7 +161,9 @@ void binary_close(struct binary *binary)
     image_close(&binary->common);
     image_close(&binary->debug);
     image_close(&binary->main);
+    util_strings_free(&binary->made);
     free(binary->debug_path);
+    free(binary->path);
     free(binary);
 }
 
@@ -180,6 +190,45 @@ size_t binary_build_id(const struct binary *binary, uint8_t id[BINARY_BUILD_ID_B
         return 0;
     memcpy(id, found, (size_t)bytes);
     return (size_t)bytes;
+}
+
+/* ---- sections, call frame information --------------------------------------------------------- */
+
+/* The section behind that one that has a name; the first one behind NULL. */
+static Elf_Scn *next_section(struct binary *binary, Elf_Scn *section, GElf_Shdr *header,
+                             const char **name)
+{
+    Elf *elf = binary->main.elf;
+    size_t names;
+    if (elf_getshdrstrndx(elf, &names) != 0)
+        return NULL;
+    while ((section = elf_nextscn(elf, section))) {
+        *name = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
+        if (*name)
+            return section;
+    }
+    return NULL;
+}
+
+static enum base_status need_ranges(struct binary *binary)
+{
+    if (!binary->ranges_loaded && ranges_load(binary->main.elf, &binary->ranges) == BASE_NO_MEMORY)
+        return BASE_NO_MEMORY;
+    binary->ranges_loaded = true;
+    return BASE_OK;
+}
+
+/* Stubs of the procedure linkage table are described as one range. */
+static bool in_stubs(struct binary *binary, uint64_t vaddr)
+{
+    GElf_Shdr header;
+    const char *name;
+    for (Elf_Scn *section = NULL; (section = next_section(binary, section, &header, &name));) {
+        if (vaddr >= header.sh_addr && vaddr - header.sh_addr < header.sh_size &&
+            strncmp(name, ".plt", 4) == 0)
+            return true;
+    }
+    return false;
 }
 
 /* ---- frames ------------------------------------------------------------------------------ */
@@ -388,16 +437,40 @@ static struct unit *unit_of(struct binary *binary, uint64_t vaddr)
     return units_find(&binary->units, vaddr);
 }
 
+/*
+ * Of stripped code call frame information still says where functions begin. So all that is found in
+ * one of them has one name, that of the file and the function's address.
+ */
+static const char *name_of_range(struct binary *binary, uint64_t vaddr)
+{
+    enum { FILE_BYTES = 80 };
+    char name[FILE_BYTES + 32];
+    uint32_t number;
+    if (need_ranges(binary) != BASE_OK || in_stubs(binary, vaddr))
+        return NULL;
+    const struct interval *range = intervals_find(&binary->ranges, vaddr);
+    if (!range)
+        return NULL;
+    int bytes =
+        snprintf(name, sizeof name, "%.*s@0x%" PRIx64, FILE_BYTES, binary->base, range->start);
+    return bytes > 0 && util_strings_add(&binary->made, name, (size_t)bytes, &number)
+               ? binary->made.texts[number]
+               : NULL;
+}
+
 size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame *frames,
                      size_t capacity)
 {
     if (!capacity)
         return 0;
     struct unit *unit = unit_of(binary, vaddr);
-    if (unit)
-        return frames_of_unit(binary, unit, vaddr, frames, capacity);
+    size_t count = unit ? frames_of_unit(binary, unit, vaddr, frames, capacity) : 0;
+    if (count)
+        return count;
     struct binary_frame frame = {0};
     refine_by_symbol(binary, vaddr, &frame);
+    if (!frame.function)
+        frame.function = name_of_range(binary, vaddr);
     if (!frame.function)
         return 0;
     frames[0] = frame;
@@ -429,22 +502,6 @@ size_t binary_rows(struct binary *binary, uint64_t start, uint64_t end, uint64_t
             addresses[count++] = address;
     }
     return count;
-}
-
-/* The section behind that one that has a name; the first one behind NULL. */
-static Elf_Scn *next_section(struct binary *binary, Elf_Scn *section, GElf_Shdr *header,
-                             const char **name)
-{
-    Elf *elf = binary->main.elf;
-    size_t names;
-    if (elf_getshdrstrndx(elf, &names) != 0)
-        return NULL;
-    while ((section = elf_nextscn(elf, section))) {
-        *name = gelf_getshdr(section, header) ? elf_strptr(elf, names, header->sh_name) : NULL;
-        if (*name)
-            return section;
-    }
-    return NULL;
 }
 
 enum base_status binary_section(struct binary *binary, const char *name, uint64_t *vaddr,
@@ -504,14 +561,6 @@ enum base_status binary_read_loaded(struct binary *binary, uint64_t vaddr, void 
     if (status == BASE_OK)
         relocations_apply(&binary->relocations, vaddr, out, bytes);
     return status;
-}
-
-static enum base_status need_ranges(struct binary *binary)
-{
-    if (!binary->ranges_loaded && ranges_load(binary->main.elf, &binary->ranges) == BASE_NO_MEMORY)
-        return BASE_NO_MEMORY;
-    binary->ranges_loaded = true;
-    return BASE_OK;
 }
 
 /* A symbol without a size reaches to the next one: what call frame information says is better. */

@@ -47,7 +47,9 @@ struct binary_options {
 
 /* One source-level frame of a machine address. Strings live as long as the struct binary. */
 struct binary_frame {
-    const char *function;  /* demangled, without parameters' clutter when C; NULL if unknown */
+    const char *function;  /* demangled, without parameters' clutter when C; without a symbol
+                              FILE@0xSTART of the function that call frame information
+                              describes; NULL if unknown */
     const char *linkage;   /* as in the symbol table, NULL if unknown */
     const char *file;      /* as recorded, made absolute with the compilation directory; NULL */
     uint32_t line, column; /* 0 if unknown */

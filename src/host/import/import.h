@@ -10,6 +10,14 @@
 #include "binary/binary.h"
 #include "wire/wire.h"
 
+/* Where a process that ran code of no file may have put the names of that (binary/jit.h). */
+struct import_jit {
+    uint32_t process;         /* image, as in the log */
+    uint32_t pid, uid;        /* as the process knows itself */
+    int temporary, directory; /* open: its /tmp and its working directory; -1: not known */
+    int dump;                 /* open: its jitdump; -1: not known */
+};
+
 /* What headroom knows about the run and the log does not. */
 struct import_run {
     const char *verb;     /* "waste" */
@@ -32,7 +40,9 @@ struct import_run {
     const int *log;
     /* should the log have lost its own; may be NULL with `log` NULL */
     const struct wire_config *config;
-    uint64_t peak_bytes; /* largest resident set of a process; 0: not known */
+    uint64_t peak_bytes;           /* largest resident set of a process; 0: not known */
+    const struct import_jit *jits; /* of other images both files are looked for here, by pid */
+    size_t jits_count;
 };
 
 /* Called now and then with done/total of a named step, at most some times a second; may be NULL. */

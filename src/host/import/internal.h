@@ -107,8 +107,16 @@ struct import_node {
     uint32_t parent, module,
         flags;        /* module: id in profile->modules; flags: enum wire_node_flags */
     uint32_t context; /* set by import_name: id of its innermost stored context */
+    uint32_t process; /* image whose memory that is, if it is no module's; else 0 */
     uint64_t vaddr;
 };
+
+/* Where the node's code is: a return address is behind the call. */
+static inline uint64_t import_look_up(const struct import_node *node)
+{
+    bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
+    return here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1;
+}
 
 /* Module `module` of image `process` is profile->modules[id]. */
 struct import_mapping {
@@ -256,6 +264,11 @@ bool import_reuse_pair(struct import_gather *gather, uint32_t use, uint32_t reus
 bool import_add_bins(struct profile *profile, uint32_t process, uint32_t which,
                      const double weights[DISTANCE_BINS], double scale);
 
+/* The image of that id, and the one that it was forked from; NULL: no such record, not forked. */
+const struct profile_process *import_process(const struct import_gather *gather, uint32_t process);
+const struct profile_process *import_forked_from(const struct import_gather *gather,
+                                                 uint32_t process);
+
 /* Has it a PROCESS record? */
 bool import_knows_process(const struct import_gather *gather, uint32_t process);
 
@@ -312,9 +325,22 @@ bool import_exact_tell(struct import_gather *gather);
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /* Frames and contexts of the profile from the nodes; pairs and sampled then name contexts.
-   Also the modules' build-ids and details, and what to say about missing detail. */
-bool import_name(struct import_gather *gather, const struct binary_options *symbols,
-                 uint64_t start_ns, struct import_teller *teller);
+   Also the modules' build-ids and details, and what to say about missing detail. run may be NULL. */
+bool import_name(struct import_gather *gather, const struct import_run *run,
+                 const struct binary_options *symbols, struct import_teller *teller);
+
+/* ---- code that was made at run time (jit.c) -------------------------------------------------- */
+
+/* Names of the nodes of no module. Reads what the processes left; NULL: no memory. If there are
+   any, the profile has one more module, "[jit]", for all of them. */
+struct import_jit_names *import_jit_begin(struct import_gather *gather,
+                                          const struct import_run *run);
+/* NULL: it has none. *module: that module. */
+const char *import_jit_name(const struct import_jit_names *names, uint32_t process,
+                            uint64_t look_up, uint32_t *module);
+/* What could not be read, and that names are missing if `wanted` is set. False: no memory. */
+bool import_jit_tell(const struct import_jit_names *names, bool wanted);
+void import_jit_end(struct import_jit_names *names); /* NULL does nothing */
 
 /* ---- run ------------------------------------------------------------------------------------- */
 

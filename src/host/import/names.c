@@ -17,6 +17,7 @@ enum { INLINED_MAX = 64, NAMED_MODULES = 3 };
 /* What a node asks for. Equal queries get the same frames. */
 struct query {
     uint32_t module, node, flags; /* flags: enum profile_frame_flags */
+    uint32_t process;             /* of memory that is no module's; else 0 */
     uint64_t look_up, vaddr;
 };
 
@@ -33,6 +34,8 @@ struct namer {
     size_t queries_count;
     struct frames *frames; /* by node; count 0: nothing names it */
     struct import_loops *loops;
+    struct import_jit_names *jits;
+    bool nameless; /* code in no file and without a name stands in a finding's innermost frame */
     bool *leads;   /* module stands in a finding's innermost frame */
     bool *refused; /* module is there and could not be read */
 };
@@ -53,6 +56,8 @@ static int compare_queries(const void *left, const void *right)
     const struct query *a = left, *b = right;
     if (a->module != b->module)
         return a->module < b->module ? -1 : 1;
+    if (a->process != b->process)
+        return a->process < b->process ? -1 : 1;
     if (a->look_up != b->look_up)
         return a->look_up < b->look_up ? -1 : 1;
     if (a->vaddr != b->vaddr)
@@ -118,13 +123,13 @@ static bool make_queries(struct namer *namer)
     mark_leads(namer);
     for (size_t i = 1; i < gather->nodes_count; i++) {
         const struct import_node *node = &gather->nodes[i];
-        bool here = node->flags & (WIRE_NODE_LEAF | WIRE_NODE_EXACT_CALLER);
         if (used[i])
             namer->queries[namer->queries_count++] =
                 (struct query){.module = node->module,
                                .node = (uint32_t)i,
                                .flags = frame_flags(node->flags),
-                               .look_up = here || node->vaddr == 0 ? node->vaddr : node->vaddr - 1,
+                               .process = node->process,
+                               .look_up = import_look_up(node),
                                .vaddr = node->vaddr};
     }
     free(used);
@@ -158,10 +163,26 @@ static bool add_frame(struct namer *namer, const struct query *query,
     return true;
 }
 
-static bool name_query(struct namer *namer, const struct query *query, struct binary *binary)
+/* Code in no file: the frame that its compiler's list gives. 0: it has none. */
+static size_t frame_of_jit(struct namer *namer, struct query *query, struct binary_frame *frame)
+{
+    const char *name = query->process ? import_jit_name(namer->jits, query->process, query->look_up,
+                                                        &query->module)
+                                      : NULL;
+    if (name)
+        *frame = (struct binary_frame){.function = name};
+    else if (query->process && namer->leads[0])
+        namer->nameless = true;
+    return name ? 1 : 0;
+}
+
+static bool name_query(struct namer *namer, const struct query *asked, struct binary *binary)
 {
     struct binary_frame found[INLINED_MAX] = {{0}};
-    size_t count = binary ? binary_frames(binary, query->look_up, found, INLINED_MAX) : 0;
+    struct query named = *asked;
+    const struct query *query = &named;
+    size_t count = binary ? binary_frames(binary, query->look_up, found, INLINED_MAX)
+                          : frame_of_jit(namer, &named, found);
     if (count == 0)
         count = 1; /* module and address are all there is to say */
     struct frames frames = {(uint32_t)namer->profile->frames_count, (uint32_t)count};
@@ -400,16 +421,18 @@ static bool tell_details(struct namer *namer, uint64_t start_ns)
     return good;
 }
 
-bool import_name(struct import_gather *gather, const struct binary_options *symbols,
-                 uint64_t start_ns, struct import_teller *teller)
+bool import_name(struct import_gather *gather, const struct import_run *run,
+                 const struct binary_options *symbols, struct import_teller *teller)
 {
     struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
     namer.loops = import_loops_new(gather->profile);
-    bool good = namer.loops && make_queries(&namer) && name_all(&namer, teller) &&
-                make_contexts(&namer) && tell_details(&namer, start_ns) &&
-                import_loops_tell(namer.loops);
+    namer.jits = import_jit_begin(gather, run);
+    bool good = namer.loops && namer.jits && make_queries(&namer) && name_all(&namer, teller) &&
+                make_contexts(&namer) && tell_details(&namer, gather->profile->run.start_ns) &&
+                import_jit_tell(namer.jits, namer.nameless) && import_loops_tell(namer.loops);
     sort_findings(gather->profile);
     import_loops_free(namer.loops);
+    import_jit_end(namer.jits);
     free(namer.queries);
     free(namer.frames);
     free(namer.leads);

@@ -108,6 +108,8 @@ static bool place_holders(struct spans_import *import)
         if (mapping) {
             node.module = mapping->id;
             node.vaddr = row->address - mapping->bias;
+        } else {
+            node.process = row->process;
         }
         if (!import_add_node(import->gather, &node, &item) || !add_place(import, item, &row->place))
             return false;
@@ -662,8 +664,7 @@ static bool import_region(struct spans_import *import, const struct import_run *
     struct import_gather *gather = import->gather;
     if (!spans_region_read(import) || !want_stacks(import) || !import_gather(gather, teller) ||
         !place_stacks(import, run) || !place_holders(import) || !place_functions(import) ||
-        !import_describe(gather, run) ||
-        !import_name(gather, symbols, gather->profile->run.start_ns, teller))
+        !import_describe(gather, run) || !import_name(gather, run, symbols, teller))
         return false;
     if (!run && !import_degraded(gather->profile,
                                  "headroom was killed: what happened in the last seconds before "

@@ -197,22 +197,34 @@ bool import_known_kind(const struct import_gather *gather, unsigned kind)
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-bool import_knows_process(const struct import_gather *gather, uint32_t process)
+const struct profile_process *import_process(const struct import_gather *gather, uint32_t process)
 {
     uint32_t item;
     return util_index_find(&gather->processes_by_id, import_hash(process, 0, 0), equal_process,
-                           gather->profile->processes, &process, &item);
+                           gather->profile->processes, &process, &item)
+               ? &gather->profile->processes[item]
+               : NULL;
+}
+
+bool import_knows_process(const struct import_gather *gather, uint32_t process)
+{
+    return import_process(gather, process) != NULL;
+}
+
+const struct profile_process *import_forked_from(const struct import_gather *gather,
+                                                 uint32_t process)
+{
+    const struct profile_process *image = import_process(gather, process);
+    if (!image || !image->forked || image->parent == process)
+        return NULL;
+    return import_process(gather, image->parent);
 }
 
 /* What a forked child has no record of is its parent's. False: the image began with nothing. */
 static bool go_to_parent(const struct import_gather *gather, uint32_t *process)
 {
-    uint32_t item;
-    if (!util_index_find(&gather->processes_by_id, import_hash(*process, 0, 0), equal_process,
-                         gather->profile->processes, process, &item))
-        return false;
-    const struct profile_process *image = &gather->profile->processes[item];
-    if (!image->forked || image->parent == *process)
+    const struct profile_process *image = import_process(gather, *process);
+    if (!image || !image->forked || image->parent == *process)
         return false;
     *process = image->parent;
     return true;
@@ -252,7 +264,8 @@ static bool equal_node(const void *items, uint32_t item, const void *key)
     const struct import_node *node = &((const struct import_node *)items)[item];
     const struct import_node *wanted = key;
     return node->vaddr == wanted->vaddr && node->parent == wanted->parent &&
-           node->module == wanted->module && node->flags == wanted->flags;
+           node->module == wanted->module && node->flags == wanted->flags &&
+           node->process == wanted->process;
 }
 
 uint32_t import_node_of(const struct import_gather *gather, uint32_t id)
@@ -265,8 +278,8 @@ uint32_t import_node_of(const struct import_gather *gather, uint32_t id)
 
 bool import_add_node(struct import_gather *gather, const struct import_node *node, uint32_t *item)
 {
-    uint64_t hash =
-        import_hash(node->vaddr, (uint64_t)node->parent << 32 | node->module, node->flags);
+    uint64_t hash = import_hash(node->vaddr, (uint64_t)node->parent << 32 | node->module,
+                                (uint64_t)node->process << 32 | node->flags);
     bool found;
     if (!UTIL_GROW_ZEROED(gather->nodes, gather->nodes_capacity, gather->nodes_count) ||
         !util_index_enter(&gather->nodes_by_key, hash, equal_node, gather->nodes, node,
@@ -309,6 +322,8 @@ bool import_enter_node(struct import_gather *gather, const struct import_frame *
         node.parent = parent;
     if (record->module)
         node.module = import_module_of(gather, frame->process, record->module);
+    else if (record->vaddr)
+        node.process = frame->process;
     if (!import_add_node(gather, &node, &item))
         return false;
     if (!import_ids_set(&gather->node_map, record->node, item + 1))

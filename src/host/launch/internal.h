@@ -21,12 +21,16 @@ struct launch_log {
     uint64_t bytes;  /* written in whole frames */
     uint64_t images; /* PROCESS records seen */
     int failure;     /* errno of the write that failed; everything since then is discarded */
+    struct launch_jits jits;
 };
 
 /* Writes the header. False: failure is set. */
 bool launch_log_begin(struct launch_log *log, int file, const struct wire_config *config);
 /* The recording goes by another source than was thought when it began. */
 void launch_log_source(struct launch_log *log, uint32_t source);
+
+/* The image has executed code that is in no file (jit.c). */
+void launch_jits_note(struct launch_jits *jits, uint32_t process, uint32_t pid);
 
 /* wire_sink; context is a struct launch_log. Keeps counting after a failure. */
 bool launch_log_sink(void *log, const struct wire_frame *frame, const void *payload);

@@ -55,6 +55,25 @@ enum launch_outcome launch_agent(char path[WIRE_PATH_BYTES], char *error);
 enum launch_outcome launch_log_create(const char *profile, char path[LAUNCH_PATH_BYTES], int *log,
                                       char *error);
 
+/* A process that ran code of no file, while it lived: where it may have put the names of that. */
+struct launch_jit {
+    uint32_t process;      /* id of the image, as in the log */
+    uint32_t pid, own_pid; /* own_pid: in its own namespace */
+    uint32_t uid;
+    int temporary, directory; /* its /tmp and its working directory; -1: not to be had */
+    int dump;                 /* the jitdump that it had mapped; -1: none */
+};
+
+enum { LAUNCH_JITS = 64 }; /* each holds descriptors */
+
+struct launch_jits {
+    struct launch_jit items[LAUNCH_JITS];
+    size_t count;
+};
+
+/* Closes its descriptors. */
+void launch_jits_free(struct launch_jits *jits);
+
 struct launch_request {
     const char *path;          /* from launch_find */
     bool shell;                /* from launch_examine */
@@ -86,6 +105,7 @@ struct launch_result {
     /* count: of the time, and what of it went to code that does not count */
     uint64_t ticks, ticks_elsewhere;
     bool outlived;                      /* observed processes were alive when the program ended */
+    struct launch_jits jits;            /* live: the caller's to free */
     char message[LAUNCH_MESSAGE_BYTES]; /* exact: what ended the program or its recording early, a
                                    clause; or empty */
 };

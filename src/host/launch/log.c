@@ -92,22 +92,30 @@ void launch_log_source(struct launch_log *log, uint32_t source)
     fcntl(log->file, F_SETFL, flags);
 }
 
-/* wire_drain passes on checked records only, so their lengths can be followed. */
-static uint64_t count_images(const struct wire_frame *frame, const void *payload)
+/* A context in memory that is no module's. */
+static bool is_nowhere(const struct wire_record *record)
 {
-    uint64_t images = 0;
+    const struct wire_node *node = (const struct wire_node *)record;
+    return record->type == WIRE_NODE && node->module == 0 && node->vaddr != 0;
+}
+
+/* wire_drain passes on checked records only, so their lengths can be followed. */
+static void look_through(struct launch_log *log, const struct wire_frame *frame,
+                         const void *payload)
+{
     for (uint32_t at = 0; at + sizeof(struct wire_record) <= frame->payload_bytes;) {
         const struct wire_record *record = (const struct wire_record *)((const char *)payload + at);
-        images += record->type == WIRE_PROCESS;
+        log->images += record->type == WIRE_PROCESS;
+        if (is_nowhere(record))
+            launch_jits_note(&log->jits, frame->process, frame->pid);
         at += record->bytes;
     }
-    return images;
 }
 
 bool launch_log_sink(void *context, const struct wire_frame *frame, const void *payload)
 {
     struct launch_log *log = context;
-    log->images += count_images(frame, payload);
+    look_through(log, frame, payload);
     if (log->failure)
         return true;
     struct iovec parts[] = {{(void *)frame, sizeof *frame},

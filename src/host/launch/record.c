@@ -187,6 +187,7 @@ static void finish(struct recording *recording, struct launch_result *result)
     drain(recording);
     result->log_truncated = recording->log.failure != 0;
     result->images = recording->log.images;
+    result->jits = recording->log.jits;
     result->corrupt_records = recording->corrupt;
     result->lost_threads = atomic_load(&region->lost_threads);
     int64_t executing = atomic_load(&region->executing);
@@ -278,6 +279,8 @@ enum launch_outcome launch_record_beside(const struct launch_request *request,
                                            .turn = turn,
                                            .ended = ended};
     enum launch_outcome outcome = launch_supervise(&supervised, result, error);
+    if (outcome != LAUNCH_OK)
+        launch_jits_free(&recording.log.jits);
     free(recording.tables);
     if (recording.region)
         munmap(recording.region, sizeof *recording.region);

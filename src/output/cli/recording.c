@@ -150,6 +150,7 @@ static bool save_spans(struct recording *recording)
 
 struct importing {
     struct import_run run;
+    struct import_jit jits[LAUNCH_JITS];
     struct binary_options symbols;
     struct progress progress;
     struct wire_config config;
@@ -250,10 +251,26 @@ static struct import_run describe_run(const struct recording *recording, const c
     };
 }
 
+/* Where processes may have put the names of the code that they made. */
+static void describe_jits(const struct recording *recording, struct importing *importing)
+{
+    const struct launch_jits *jits = &recording->result.jits;
+    for (size_t i = 0; i < jits->count; i++)
+        importing->jits[i] = (struct import_jit){.process = jits->items[i].process,
+                                                 .pid = jits->items[i].own_pid,
+                                                 .uid = jits->items[i].uid,
+                                                 .temporary = jits->items[i].temporary,
+                                                 .directory = jits->items[i].directory,
+                                                 .dump = jits->items[i].dump};
+    importing->run.jits = importing->jits;
+    importing->run.jits_count = jits->count;
+}
+
 static bool import_recording(struct recording *recording, const char *engine)
 {
     struct importing importing = {.run = describe_run(recording, engine),
                                   .symbols = symbol_options(recording->settings)};
+    describe_jits(recording, &importing);
     if (recording->config) {
         importing.config = *recording->config;
         if (recording->result.source)
@@ -352,6 +369,7 @@ void recording_close(struct recording *recording, bool keep)
     }
     if (recording->region >= 0)
         close(recording->region);
+    launch_jits_free(&recording->result.jits);
     if (recording->report)
         fclose(recording->report);
     places_end(&recording->places);

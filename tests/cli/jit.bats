@@ -1,0 +1,217 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Names of code that a program makes while it runs: perf maps and jitdumps.
+
+load common
+
+# jit HOW PLACE: makes two functions, in which every first store is dead, lists them as HOW says and runs each for half
+# a second of CPU time. HOW: map, dump, late (the map is written at the end), none. With CHILD set a child runs them.
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR"
+    cat >jit.c <<'C'
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* movl $1,(%rdi); movl $2,(%rdi); sub $1,%rsi; jnz; ret */
+static const unsigned char loop[] = {0xc7, 7, 1, 0, 0, 0, 0xc7, 7, 2, 0, 0, 0, 0x48, 0x83, 0xee, 1, 0x75, 0xee, 0xc3};
+static char *code;
+
+static void write_map(const char *folder)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/perf-%d.map", folder, getpid());
+    int file = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    dprintf(file, "%lx %zx made first\n%lx %zx made second\n", (long)code, sizeof loop, (long)code + 64, sizeof loop);
+    close(file);
+}
+
+static void write_load(int file, uint64_t start, uint64_t index, const char *name)
+{
+    uint32_t head[6] = {0, 56 + strlen(name) + 1 + sizeof loop, 0, 0, getpid(), getpid()};
+    uint64_t load[4] = {start, start, sizeof loop, index};
+    write(file, head, sizeof head);
+    write(file, load, sizeof load);
+    write(file, name, strlen(name) + 1);
+    write(file, loop, sizeof loop);
+}
+
+static void write_dump(const char *folder)
+{
+    char path[4096];
+    uint32_t header[10] = {0x4a695444, 1, 40, 62, 0, getpid()};
+    snprintf(path, sizeof path, "%s/jit-%d.dump", folder, getpid());
+    int file = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+    write(file, header, sizeof header);
+    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, file, 0);
+    write_load(file, (uint64_t)code, 1, "made first");
+    write_load(file, (uint64_t)code + 64, 2, "made second");
+    close(file);
+}
+
+static void run(void *at)
+{
+    static int place;
+    struct timespec now;
+    double end = 0;
+    do {
+        ((void (*)(int *, long))at)(&place, 100000);
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+        end = end ? end : now.tv_sec + 1e-9 * now.tv_nsec + 0.5;
+    } while (now.tv_sec + 1e-9 * now.tv_nsec < end);
+}
+
+int main(int argc, char **argv)
+{
+    code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memcpy(code, loop, sizeof loop);
+    memcpy(code + 64, loop, sizeof loop);
+    if (strcmp(argv[1], "map") == 0)
+        write_map(argv[2]);
+    if (strcmp(argv[1], "dump") == 0)
+        write_dump(argv[2]);
+    if (getenv("CHILD") && fork() != 0)
+        return wait(NULL) < 0;
+    run(code);
+    run(code + 64);
+    if (strcmp(argv[1], "late") == 0)
+        write_map(argv[2]);
+    return 0;
+}
+C
+    cc -O2 -w jit.c -o jit
+}
+
+teardown()
+{
+    if [ -s pid ]; then rm -f "/tmp/perf-$(cat pid).map" "/tmp/jit-$(cat pid).dump"; fi
+}
+
+# record COMMAND...: KINDS, dead by default, of a process whose number is then in the file pid.
+record()
+{
+    need_watchpoints
+    printf '#!/bin/sh\necho $$ >>pid\nexec "$@"\n' >started
+    chmod +x started
+    try 0 "$HEADROOM" waste -q --kinds "${KINDS:-dead}" --rate 200 -o p.headroom -- ./started "$@"
+    "$HEADROOM" report --format json p.headroom >json
+}
+
+# Each function by its name, and nothing that ran there without one.
+both_are_named()
+{
+    grep -q '"function":"made first"' json
+    grep -q '"function":"made second"' json
+    grep -q '"module":"\[jit\]"' json
+    python3 -c '
+import json
+pairs = json.load(open("json"))["waste"]["dead"]["pairs"]
+named = sum(pair["share"] for pair in pairs if pair["first"][0]["function"] in ("made first", "made second"))
+assert named > 0.95, named
+assert all(pair["share"] > 0.25 for pair in pairs if pair["share"] > 0.1)
+'
+}
+
+nothing_is_named()
+{
+    lacks 'made first' json
+    lacks 'made second' json
+}
+
+@test "a perf map" {
+    record "$BATS_FILE_TMPDIR/jit" map /tmp
+    both_are_named
+    "$HEADROOM" report p.headroom >text
+    grep -q 'made first *in \[jit\]' text
+    lacks 'has no names' text
+}
+
+@test "a perf map that is written when the program ends" {
+    record "$BATS_FILE_TMPDIR/jit" late /tmp
+    both_are_named
+}
+
+@test "the code of a child that its parent has listed" {
+    CHILD=1 record "$BATS_FILE_TMPDIR/jit" map /tmp
+    both_are_named
+}
+
+@test "a jitdump in the working directory" {
+    record "$BATS_FILE_TMPDIR/jit" dump .
+    both_are_named
+}
+
+@test "a jitdump that only a mapping leads to" {
+    mkdir elsewhere
+    record "$BATS_FILE_TMPDIR/jit" dump "$PWD/elsewhere"
+    both_are_named
+}
+
+@test "a perf map in another mount namespace" {
+    unshare -m true 2>/dev/null || skip "no mount namespaces here"
+    case $HEADROOM in /tmp/*) skip "headroom would be hidden" ;; esac
+    cp "$BATS_FILE_TMPDIR/jit" jit
+    record unshare -m sh -c 'mount -t tmpfs none /tmp && exec ./jit map /tmp'
+    [ ! -e "/tmp/perf-$(cat pid).map" ]
+    both_are_named
+}
+
+@test "without a list it is said how to get one" {
+    record "$BATS_FILE_TMPDIR/jit" none /tmp
+    nothing_is_named
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' >text
+    grep -q 'has no names: there is no list of it in /tmp/perf-PID.map' text
+    grep -q -- '--perf-basic-prof' text
+}
+
+# Numbers of processes come again.
+@test "an older process's map is not believed" {
+    printf '#!/bin/sh\n"$@" none /tmp & echo $! >pid\nsleep 0.1; echo "0 3fffffff made first" >/tmp/perf-$!.map\n%s\nwait\n' \
+        'touch -d "2001-01-01" /tmp/perf-$!.map' >late
+    chmod +x late
+    record sh ./late "$BATS_FILE_TMPDIR/jit"
+    nothing_is_named
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' | grep -q 'is older than the program: it was not read'
+}
+
+@test "another user's map is not believed" {
+    [ "$(id -u)" -eq 0 ] || skip "needs root"
+    record "$BATS_FILE_TMPDIR/jit" map /tmp
+    both_are_named
+    printf '#!/bin/sh\n"$@" map /tmp & echo $! >pid\nsleep 0.2; chown 12345 /tmp/perf-$!.map\nwait\n' >given
+    chmod +x given
+    rm -f "/tmp/perf-$(cat pid).map"
+    record sh ./given "$BATS_FILE_TMPDIR/jit"
+    nothing_is_named
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' | grep -q 'belongs to another user: it was not read'
+}
+
+@test "no symbolic link is followed to a map" {
+    printf '#!/bin/sh\n"$@" map . & echo $! >pid\nsleep 0.1; ln -s "$PWD/perf-$!.map" /tmp/perf-$!.map\nwait\n' >linked
+    chmod +x linked
+    record sh ./linked "$BATS_FILE_TMPDIR/jit"
+    [ -L "/tmp/perf-$(tail -1 pid).map" ]
+    nothing_is_named
+}
+
+@test "node's own lists" {
+    command -v node >/dev/null || skip "no node"
+    cat >busy.js <<'JS'
+function hotloop(a) { let s = 0; for (let i = 0; i < a.length; i++) { s += a[i]; a[i] = s & 7; } return s; }
+const a = new Int32Array(4096); let t = 0; const end = Date.now() + 1500;
+while (Date.now() < end) for (let k = 0; k < 100; k++) t += hotloop(a);
+JS
+    KINDS=silent,load record node --perf-basic-prof busy.js
+    grep -q '"function":"[^"]*hotloop' json
+    rm -f "/tmp/perf-$(cat pid).map" pid
+    KINDS=silent,load record node --perf-prof busy.js
+    grep -q '"function":"[^"]*hotloop' json
+}
