@@ -112,6 +112,70 @@ with sqlite3.connect(sys.argv[1]) as db:
 END
 }
 
+# A live recording of few samples, made from an exact one: WASTE and USE traps of a byte.
+sample() # FILE WASTE USE
+{
+    command -v python3 >/dev/null || skip "no python3 to change a profile"
+    python3 - "$@" <<'END'
+import sqlite3, sys
+file, waste, use = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+with sqlite3.connect(file) as db:
+    db.execute("UPDATE run SET value = 'live' WHERE key = 'engine'")
+    first, second = db.execute("SELECT first, second FROM pair WHERE kind = 0 "
+                               "ORDER BY waste_bytes DESC LIMIT 1").fetchone()
+    db.execute("DELETE FROM pair WHERE kind <> 0 OR first <> ? OR second <> ?", (first, second))
+    db.execute("UPDATE pair SET waste_bytes = ?1, waste_squares = ?1, waste_traps = ?1, "
+               "use_bytes = ?2, use_squares = ?2, use_traps = ?2", (waste, use))
+END
+}
+
+@test "what the samples do not decide is undecided: exit code 5" {
+    cp bad.headroom few.headroom
+    sample few.headroom 1 7
+    try 5 "$HEADROOM" check few.headroom --limits 'waste.dead.fraction=5%' --github --markdown m.md --sarif s.sarif
+    grep -Eq 'waste.dead.fraction .* UNDECIDED, an estimate: ' out
+    grep -q '^::error title=waste.dead.fraction::waste.dead.fraction is 12.5 %25, and the samples do not decide' out
+    grep -q '^## headroom: undecided' m.md
+    grep -q 'do not decide' s.sarif
+    try 5 "$HEADROOM" check few.headroom --undecided fail --limits 'waste.dead.fraction=5%'
+    try 0 "$HEADROOM" check few.headroom --undecided warn --limits 'waste.dead.fraction=5%' --github --sarif s.sarif
+    grep -q '^::warning ' out
+    grep -q '"level":"warning"' s.sarif
+    try 0 "$HEADROOM" check few.headroom --undecided pass --limits 'waste.dead.fraction=5%' --github --sarif s.sarif
+    grep -q ' undecided, an estimate: ' out
+    lacks '^::\(warning\|error\)' out
+    lacks 'do not decide' s.sarif
+    try 0 "$HEADROOM" check few.headroom --warn-only --limits 'waste.dead.fraction=5%'
+    # beyond doubt either way, and an excess outweighs doubt
+    try 0 "$HEADROOM" check few.headroom --limits 'waste.dead.fraction=90%'
+    try 3 "$HEADROOM" check few.headroom --limits 'waste.dead.fraction=1%'
+    try 3 "$HEADROOM" check few.headroom --limits 'waste.dead.fraction=5%,cpu_s=0'
+    "$HEADROOM" check --help >out
+    tr -s ' \n' ' ' <out | grep -q '5 if no limit is exceeded, but the samples do not decide'
+}
+
+@test "of growth the interval of the difference decides" {
+    cp bad.headroom before.headroom
+    cp bad.headroom after.headroom
+    sample before.headroom 100 100
+    sample after.headroom 110 90
+    try 5 "$HEADROOM" check after.headroom --baseline before.headroom --limits 'waste.dead.fraction=+1%'
+    grep -q 'a difference of -4.8 to +14.7 pt' out
+    try 0 "$HEADROOM" check after.headroom --baseline before.headroom --limits 'waste.dead.fraction=+20pt'
+    cp bad.headroom after.headroom
+    sample after.headroom 180 20
+    try 3 "$HEADROOM" check after.headroom --baseline before.headroom --limits 'waste.dead.fraction=+1%'
+}
+
+@test "+1% is relative, +1pt absolute" {
+    try 3 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.fraction=+100%'
+    try 0 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.dead.fraction=+100pt'
+    try 2 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=1pt'
+    one_sentence "points are of growth"
+    try 2 "$HEADROOM" check bad.headroom --baseline good.headroom --limits 'waste.bytes=+1pt'
+    one_sentence "write waste.bytes=+N% for growth in per cent"
+}
+
 @test "what was degraded is stated in every output" {
     cp bad.headroom limited.headroom
     cp good.headroom base.headroom

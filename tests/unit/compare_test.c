@@ -396,9 +396,12 @@ static void limits_are_understood(void **state)
     size_t count = 0;
     char error[COMPARE_ERROR_BYTES];
     assert_true(compare_limits_parse("waste.dead.fraction=5%,reuse.miss@32K=+10%,waste.bytes=64K,"
-                                     "cpu_s=+1.5",
+                                     "cpu_s=+1.5,waste.load.fraction=+1%,"
+                                     "waste.load.fraction=+1pt",
                                      limits, &count, error));
-    assert_int_equal(count, 4);
+    assert_int_equal(count, 6);
+    assert_float_equal(compare_limit_allows(&limits[4], 0.5), 0.505, 1e-12); /* relative */
+    assert_float_equal(compare_limit_allows(&limits[5], 0.5), 0.51, 1e-12);  /* absolute */
     assert_string_equal(limits[0].metric, "waste.dead.fraction");
     assert_float_equal(compare_limit_allows(&limits[0], 99), 0.05, 1e-12);
     assert_string_equal(limits[1].metric, "reuse.miss@32K");
@@ -409,9 +412,10 @@ static void limits_are_understood(void **state)
 
 static void malformed_limits_are_told(void **state)
 {
-    static const char *const wrong[] = {"",       ",",     "x",     "=5",    "x=",      "x=+",
-                                        "x=-5",   "x=5%%", "x=5Q",  "x=nan", "x=inf",   "x=1e999",
-                                        "x=0x10", "x= 5",  "x=++5", "x=5,y", "x=1,,y=2"};
+    static const char *const wrong[] = {
+        "",         ",",     "x",     "=5",      "x=",      "x=+",     "x=-5",  "x=5%%",
+        "x=5Q",     "x=nan", "x=inf", "x=1e999", "x=0x10",  "x= 5",    "x=++5", "x=5,y",
+        "x=1,,y=2", "x=1pt", "x=+1p", "x=+pt",   "x=+1ptt", "x=+0x1pt"};
     for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
         struct compare_limit limits[COMPARE_LIMITS];
         size_t count = 77;
@@ -695,7 +699,7 @@ static void limits_of_growth(void **state)
 }
 
 /* A profile of so many traps, each of one sample. */
-static struct profile *sampled_profile(uint64_t traps)
+static struct profile *sampled_profile_of(uint64_t waste, uint64_t use)
 {
     struct profile *profile = new_profile(0, 500, "f");
     profile->run.engine = "live";
@@ -704,16 +708,102 @@ static struct profile *sampled_profile(uint64_t traps)
         *pair = (struct profile_pair){.kind = pair->kind,
                                       .first = pair->first,
                                       .second = pair->second,
-                                      .waste_bytes = (double)traps,
-                                      .use_bytes = (double)traps,
-                                      .waste_squares = (double)traps,
-                                      .use_squares = (double)traps,
-                                      .waste_traps = traps,
-                                      .use_traps = traps};
+                                      .waste_bytes = (double)waste,
+                                      .use_bytes = (double)use,
+                                      .waste_squares = (double)waste,
+                                      .use_squares = (double)use,
+                                      .waste_traps = waste,
+                                      .use_traps = use};
     }
     profile_total(profile);
     assert_true(profile_check(profile));
     return profile;
+}
+
+static struct profile *sampled_profile(uint64_t traps)
+{
+    return sampled_profile_of(traps, traps);
+}
+
+/* Of proportions the interval of the difference is Newcombe's, whose paper has this example: 56 of
+   70 against 48 of 80 differ by 0.2, 95 % 0.0524 to 0.3339. */
+static void differences_have_intervals(void **state)
+{
+    struct compare_limit limit = {.growth = true};
+    struct profile_share a = profile_share(56, 70, 70), b = profile_share(48, 80, 80);
+    struct compare_estimate value = {a.share, a.low, a.high}, baseline = {b.share, b.low, b.high};
+    struct compare_estimate excess = compare_limit_excess(&limit, &value, &baseline);
+    assert_float_equal(excess.value, 0.2, 1e-12);
+    assert_float_equal(excess.low, 0.0524, 0.00005);
+    assert_float_equal(excess.high, 0.3339, 0.00005);
+    limit = (struct compare_limit){.value = 0.75};
+    excess = compare_limit_excess(&limit, &value, &baseline);
+    assert_float_equal(excess.low, a.low - 0.75, 1e-12);
+    assert_float_equal(excess.high, a.high - 0.75, 1e-12);
+}
+
+/* What lies within the interval is neither held nor exceeded. */
+static void intervals_decide(void **state)
+{
+    static const struct {
+        uint64_t before[2], after[2]; /* waste and use, of each of two pairs */
+        const char *limit;
+        size_t exceeded, undecided;
+    } cases[] = {
+        {{0, 0}, {1, 3}, "waste.dead.fraction=5%", 1, 0}, /* 2 of 8: 7.1 to 59.1 % */
+        {{0, 0}, {1, 3}, "waste.dead.fraction=10%", 0, 1},
+        {{0, 0}, {1, 3}, "waste.dead.fraction=30%", 0, 1},
+        {{0, 0}, {1, 3}, "waste.dead.fraction=60%", 0, 0},
+        {{0, 0}, {0, 0}, "waste.dead.fraction=10%", 0, 1}, /* nothing was decided */
+        {{100, 100}, {110, 90}, "waste.dead.fraction=+1%", 0, 1},
+        {{100, 100}, {110, 90}, "waste.dead.fraction=+1pt", 0, 1},
+        {{100, 100}, {110, 90}, "waste.dead.fraction=+20pt", 0, 0},
+        {{100, 100}, {180, 20}, "waste.dead.fraction=+1pt", 1, 0},
+        {{100, 100}, {20, 180}, "waste.dead.fraction=+1%", 0, 0},
+        /* 10 to 20 % doubles, which is 10 points */
+        {{100, 900}, {200, 800}, "waste.dead.fraction=+20%", 1, 0},
+        {{100, 900}, {200, 800}, "waste.dead.fraction=+20pt", 0, 0},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct profile *before = sampled_profile_of(cases[i].before[0], cases[i].before[1]);
+        struct profile *after = sampled_profile_of(cases[i].after[0], cases[i].after[1]);
+        struct compare_limit limits[COMPARE_LIMITS];
+        struct check_options options = {.limits = limits, .level = 0.01, .names = {"a", "b"}};
+        struct check *check;
+        char error[COMPARE_ERROR_BYTES];
+        bool growth = cases[i].before[1] > 0;
+        assert_true(compare_limits_parse(cases[i].limit, limits, &options.limits_count, error));
+        assert_int_equal(
+            check_make(growth ? before : NULL, after, &options, &check, error, sizeof error),
+            BASE_OK);
+        if (check_exceeded(check) != cases[i].exceeded ||
+            check_undecided(check) != cases[i].undecided)
+            fail_msg("case %zu, %s: %zu exceeded, %zu undecided", i, cases[i].limit,
+                     check_exceeded(check), check_undecided(check));
+        char *text = printed(check, as_text);
+        assert_int_equal(strstr(text, "UNDECIDED, an estimate: ") != NULL, cases[i].undecided);
+        free(text);
+        check_free(check);
+        profile_free(before);
+        profile_free(after);
+    }
+}
+
+/* Points are of percentages. */
+static void points_of_bytes_mean_nothing(void **state)
+{
+    struct profile *before = new_profile(0, 500, "f"), *after = new_profile(3, 600, "f");
+    struct compare_limit limits[COMPARE_LIMITS];
+    struct check_options options = {.limits = limits, .level = 0.01, .names = {"a", "b"}};
+    struct check *check = NULL;
+    char error[COMPARE_ERROR_BYTES];
+    assert_true(compare_limits_parse("waste.bytes=+1pt", limits, &options.limits_count, error));
+    assert_int_equal(check_make(before, after, &options, &check, error, sizeof error),
+                     BASE_NOT_FOUND);
+    assert_null(check);
+    assert_non_null(strstr(error, "write waste.bytes=+N%"));
+    profile_free(before);
+    profile_free(after);
 }
 
 static void few_samples_are_told(void **state)
@@ -771,6 +861,9 @@ int main(void)
         cmocka_unit_test(hostile_names_in_checks),
         cmocka_unit_test(limits_of_growth),
         cmocka_unit_test(few_samples_are_told),
+        cmocka_unit_test(differences_have_intervals),
+        cmocka_unit_test(intervals_decide),
+        cmocka_unit_test(points_of_bytes_mean_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 struct check_settings {
     const char *limits, *baseline, *suppressions, *markdown, *sarif; /* NULL: not given */
     double minimum;
-    int warn_only, github;
+    int warn_only, github, undecided;
 };
 
 static const struct check_settings *own(const struct settings *settings)
@@ -24,7 +24,13 @@ static const struct check_settings *own(const struct settings *settings)
     return (const void *)settings->own;
 }
 
-enum { CHECK_FAILED = 1, CHECK_OVER = 3, CHECK_NOT_COMPARABLE = 4, SUPPRESSIONS_MAX = 1 << 24 };
+enum {
+    CHECK_FAILED = 1,
+    CHECK_OVER = 3,
+    CHECK_NOT_COMPARABLE = 4,
+    CHECK_OPEN = 5,
+    SUPPRESSIONS_MAX = 1 << 24
+};
 
 /* ---- in -------------------------------------------------------------------------------------- */
 
@@ -163,7 +169,12 @@ static int print_check(const struct settings *settings, const struct check *chec
         !write_file(&printing, own(settings)->markdown, check_markdown) ||
         !write_file(&printing, own(settings)->sarif, check_sarif))
         return CHECK_FAILED;
-    return check_exceeded(check) && !own(settings)->warn_only ? CHECK_OVER : 0;
+    if (own(settings)->warn_only)
+        return 0;
+    if (check_exceeded(check))
+        return CHECK_OVER;
+    return check_undecided(check) && own(settings)->undecided == CHECK_UNDECIDED_FAILS ? CHECK_OPEN
+                                                                                       : 0;
 }
 
 /* ---- the verb -------------------------------------------------------------------------------- */
@@ -252,6 +263,7 @@ static int check_run(const struct settings *settings, int count, char **operands
         .minimum = own(settings)->minimum,
         .level = settings->level,
         .warn_only = own(settings)->warn_only,
+        .undecided = (enum check_undecided)own(settings)->undecided,
         .names = {own(settings)->baseline, operands[0]},
         .root = getcwd(directory, sizeof directory),
     };
@@ -261,10 +273,14 @@ static int check_run(const struct settings *settings, int count, char **operands
 /* ---- the command line --------------------------------------------------------------------------
  */
 
+/* In the order of enum check_undecided. */
+static const char *const undecided_names[] = {"fail", "warn", "pass", NULL};
+
 static const struct option_spec check_options[] = {
     {"limits", 0, OPTION_TEXT, OWN(check_settings, limits), .argument = "METRIC=LIMIT,...",
      .help = "The largest values allowed: METRIC=VALUE, METRIC=+VALUE for growth over the "
-             "baseline, METRIC=+N% for growth in per cent of it. VALUE may end in %, K, M or G. "
+             "baseline, METRIC=+N% for growth in per cent of it, METRIC=+Npt for growth of a "
+             "percentage in points. VALUE may end in %, K, M or G. "
              "METRIC is a figure that 'headroom diff' shows, such as waste.dead.fraction, "
              "waste.bytes, reuse.miss@32K, interference.share."},
     {"baseline", 0, OPTION_PROFILE, OWN(check_settings, baseline), .argument = "FILE",
@@ -278,7 +294,13 @@ static const struct option_spec check_options[] = {
              "REASON', or 'FUNCTION -> FUNCTION -- REASON' for both contexts, with shell patterns. "
              "Lines that match nothing are listed."},
     {"warn-only", 0, OPTION_FLAG, OWN(check_settings, warn_only), .value = 1,
-     .help = "Report what exceeds its limit, but exit with status 0."},
+     .help = "Report what exceeds its limit or is undecided, but exit with status 0."},
+    {"undecided", 0, OPTION_CHOICE, OWN(check_settings, undecided), .choices = undecided_names,
+     .argument = "ACTION",
+     .help =
+         "What to do if a limit lies within the interval of an estimate, so that the samples do "
+         "not decide whether it is exceeded: fail (exit with status 5), warn (annotate, but "
+         "exit with status 0) or pass (neither). Default: fail."},
     {"github", 0, OPTION_FLAG, OWN(check_settings, github), .value = 1,
      .help = "Print annotations for GitHub workflows as well."},
     {"markdown", 0, OPTION_FILE, OWN(check_settings, markdown), .argument = "FILE",
@@ -299,10 +321,14 @@ const struct verb check_verb = {
         "Compares figures of profile FILE with limits, for use in continuous integration, and "
         "lists the findings behind each limit that is exceeded or, with a baseline, those that "
         "appeared or grew. Use recordings made with --exact: they are the same on every run. "
+        "Of samples the interval decides, of growth that of the difference: a limit is exceeded, "
+        "or "
+        "held, if all of the interval says so, else it is undecided. "
         "File names in annotations and SARIF are relative to the current directory.",
     .exit_status = "0 within the limits, 1 if a file cannot be read or written, 2 for wrong "
                    "options and for limits on figures that the profile does not have, 3 if a limit "
-                   "is exceeded, 4 if the profiles cannot be compared.",
+                   "is exceeded, 4 if the profiles cannot be compared, 5 if no limit is exceeded, "
+                   "but the samples do not decide of all.",
     .options = check_options,
     .usage_code = 2,
     .operands = OPERANDS_PROFILES,

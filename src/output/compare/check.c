@@ -3,6 +3,7 @@
 #include "compare/internal.h"
 
 #include <fnmatch.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -81,6 +82,12 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
             limit->text, limit->metric, limit->value);
         return false;
     }
+    if (!share && limit->points) {
+        snprintf(error, error_bytes,
+                 "'%s' is in points, but %s is no percentage: write %s=+N%% for growth in per cent",
+                 limit->text, limit->metric, limit->metric);
+        return false;
+    }
     if (!share && limit->percent && !limit->relative) {
         snprintf(error, error_bytes,
                  "'%s' needs something to be a percentage of: write %s=+N%% with --baseline, or a "
@@ -89,6 +96,26 @@ static bool makes_sense(const struct compare_limit *limit, const struct diff_fig
         return false;
     }
     return true;
+}
+
+static struct compare_estimate estimate_of(const struct diff_figure *figure)
+{
+    struct compare_estimate estimate = {figure->value, figure->value, figure->value};
+    if (figure->band) {
+        estimate.low = fmin(figure->low, figure->value);
+        estimate.high = fmax(figure->high, figure->value);
+    }
+    return estimate;
+}
+
+/* least: excesses below that do not count. */
+static enum check_state state_of(const struct compare_estimate *excess, double least)
+{
+    if (excess->high <= 0)
+        return CHECK_WITHIN;
+    if (excess->low > 0)
+        return excess->value < least ? CHECK_SMALL : CHECK_EXCEEDED;
+    return excess->high < least ? CHECK_WITHIN : CHECK_UNDECIDED;
 }
 
 static enum base_status hold(struct check *check, const struct compare_limit *limit, char *error,
@@ -110,13 +137,13 @@ static enum base_status hold(struct check *check, const struct compare_limit *li
         return BASE_UNSUPPORTED;
     }
     result->allowed = compare_limit_allows(limit, result->baseline.value);
-    double excess = result->figure.value - result->allowed;
-    if (excess > 0) {
-        bool small =
-            result->figure.whole > 0 && excess * result->figure.whole < check->options->minimum;
-        result->state = small ? CHECK_SMALL : CHECK_EXCEEDED;
-        check->exceeded += !small;
-    }
+    struct compare_estimate value = estimate_of(&result->figure);
+    struct compare_estimate baseline = estimate_of(&result->baseline);
+    double whole = result->figure.whole;
+    result->excess = compare_limit_excess(limit, &value, &baseline);
+    result->state = state_of(&result->excess, whole > 0 ? check->options->minimum / whole : 0);
+    check->exceeded += result->state == CHECK_EXCEEDED;
+    check->undecided += result->state == CHECK_UNDECIDED;
     check->results_count++;
     return BASE_OK;
 }
@@ -279,17 +306,59 @@ void check_sentence(const struct check *check, const struct check_item *item,
     }
 }
 
+/* Of growth that of the difference, of a percentage in points. */
+const char *check_interval(const struct check_result *result, char out[CHECK_INTERVAL_BYTES])
+{
+    enum diff_unit unit = result->figure.unit;
+    char low[48], high[48];
+    out[0] = 0;
+    if (!(result->excess.high > result->excess.low))
+        return out;
+    if (!result->limit->growth) {
+        diff_number(unit, result->figure.low, false, low);
+        diff_number(unit, result->figure.high, false, high);
+        /* The unit once. */
+        if (unit == DIFF_SHARE && strlen(low) > 2)
+            low[strlen(low) - 2] = 0;
+        snprintf(out, CHECK_INTERVAL_BYTES, "%s – %s", low, high);
+        return out;
+    }
+    double allowed = result->allowed - result->baseline.value;
+    double ends[2] = {result->excess.low + allowed, result->excess.high + allowed};
+    if (unit == DIFF_SHARE) {
+        snprintf(out, CHECK_INTERVAL_BYTES, "a difference of %+.1f to %+.1f pt", 100 * ends[0],
+                 100 * ends[1]);
+        return out;
+    }
+    snprintf(out, CHECK_INTERVAL_BYTES, "a difference of %s to %s",
+             diff_number(unit, ends[0], true, low), diff_number(unit, ends[1], true, high));
+    return out;
+}
+
 void check_limit_sentence(const struct check_result *result, char out[CHECK_SENTENCE_BYTES])
 {
-    char value[48], allowed[48], baseline[48];
+    char value[48], allowed[48], baseline[48], interval[CHECK_INTERVAL_BYTES];
     enum diff_unit unit = result->figure.unit;
+    bool undecided = result->state == CHECK_UNDECIDED;
     diff_number(unit, result->figure.value, false, value);
     diff_number(unit, result->allowed, false, allowed);
-    snprintf(out, CHECK_SENTENCE_BYTES, "%s is %s, more than %s", result->figure.name, value,
-             allowed);
+    snprintf(out, CHECK_SENTENCE_BYTES, "%s is %s, %smore than %s", result->figure.name, value,
+             undecided ? "and the samples do not decide whether that is " : "", allowed);
+    if (undecided)
+        print_add(out, CHECK_SENTENCE_BYTES, ": %s", check_interval(result, interval));
     if (result->limit->growth)
         print_add(out, CHECK_SENTENCE_BYTES, " (baseline %s, limit %s)",
                   diff_number(unit, result->baseline.value, false, baseline), result->limit->text);
+}
+
+const char *check_result_level(const struct check *check, const struct check_result *result)
+{
+    const struct check_options *options = check->options;
+    if (result->state == CHECK_EXCEEDED)
+        return options->warn_only ? "warning" : "error";
+    if (result->state != CHECK_UNDECIDED || options->undecided == CHECK_UNDECIDED_PASSES)
+        return NULL;
+    return options->warn_only || options->undecided == CHECK_UNDECIDED_WARNS ? "warning" : "error";
 }
 
 /* ---- remarks --------------------------------------------------------------------------------- */
@@ -309,7 +378,7 @@ static const char *program_of(const struct profile *profile)
     return exe ? name_base(exe) : NULL;
 }
 
-/* A limit is held against an estimate whatever it is worth. */
+/* The interval of very few samples may still decide. */
 static bool few_remark(const struct check *check, unsigned *index, char out[CHECK_SENTENCE_BYTES])
 {
     for (size_t i = 0; i < check->results_count; i++) {
@@ -326,12 +395,24 @@ static bool few_remark(const struct check *check, unsigned *index, char out[CHEC
     return false;
 }
 
+/* How the samples would decide. */
+static bool undecided_remark(const struct check *check, unsigned *index,
+                             char out[CHECK_SENTENCE_BYTES])
+{
+    if (!check->undecided || (*index)-- > 0)
+        return false;
+    snprintf(out, CHECK_SENTENCE_BYTES,
+             "Undecided limits lie within the interval of the estimate: record longer, or record "
+             "every access (--exact).");
+    return true;
+}
+
 /* Builds are distinguished by their names at times, and versions agree on most things: neither is an
    error, but who compares by mistake should see it. */
 bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES])
 {
     char names[2][NAME_BYTES];
-    if (few_remark(check, &index, out))
+    if (few_remark(check, &index, out) || undecided_remark(check, &index, out))
         return true;
     if (!check->has_baseline)
         return false;
@@ -407,4 +488,9 @@ void check_free(struct check *check)
 size_t check_exceeded(const struct check *check)
 {
     return check->exceeded;
+}
+
+size_t check_undecided(const struct check *check)
+{
+    return check->undecided;
 }

@@ -11,6 +11,9 @@
 
 #include <stdio.h>
 
+/* What the undecided limits do: fail (exit status 5), warn, or pass unmentioned in annotations. */
+enum check_undecided { CHECK_UNDECIDED_FAILS, CHECK_UNDECIDED_WARNS, CHECK_UNDECIDED_PASSES };
+
 struct check_options {
     const struct compare_limit *limits;
     size_t limits_count;
@@ -18,6 +21,7 @@ struct check_options {
     double minimum;                            /* amounts below that are not reported; 0: all */
     double level;                              /* as in diff_options */
     bool warn_only;
+    enum check_undecided undecided;
     const char *names[2]; /* of the baseline, of the profile */
     const char *root;     /* directory that file names are relative to; NULL: none */
 };
@@ -34,8 +38,12 @@ enum base_status check_make(struct profile *baseline, struct profile *profile,
                             size_t error_bytes);
 void check_free(struct check *check);
 
-/* Limits that are exceeded. */
+/*
+ * Limits that are exceeded; and those of which the samples do not decide it: an estimate exceeds a
+ * limit, or is within it, if its whole interval is, of growth the interval of the difference.
+ */
 size_t check_exceeded(const struct check *check);
+size_t check_undecided(const struct check *check);
 
 /* For people; as annotations of GitHub's workflows; as Markdown; as SARIF 2.1.0. */
 enum base_status check_text(const struct check *check, bool color, bool ascii, unsigned width,

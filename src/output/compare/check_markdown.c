@@ -30,11 +30,12 @@ static void put_number(enum diff_unit unit, double value, FILE *out)
 static void put_table(const struct check *check, FILE *out)
 {
     static const char *const states[] = {"within", "**exceeded**",
-                                         "exceeded, by less than the minimum"};
+                                         "exceeded, by less than the minimum", "undecided"};
     fprintf(out, "| figure |%s value | allowed | |\n|---|%s---:|---:|---|\n",
             check->has_baseline ? " baseline |" : "", check->has_baseline ? "---:|" : "");
     for (size_t i = 0; i < check->results_count; i++) {
         const struct check_result *result = &check->results[i];
+        char interval[CHECK_INTERVAL_BYTES];
         fputs("| ", out);
         put_plain(result->figure.name, out);
         fputs(" |", out);
@@ -42,7 +43,8 @@ static void put_table(const struct check *check, FILE *out)
             put_number(result->figure.unit, result->baseline.value, out);
         put_number(result->figure.unit, result->figure.value, out);
         put_number(result->figure.unit, result->allowed, out);
-        fprintf(out, " %s |\n", states[result->state]);
+        fprintf(out, " %s%s%s |\n", states[result->state],
+                check_interval(result, interval)[0] ? ", an estimate: " : "", interval);
     }
 }
 
@@ -91,9 +93,10 @@ enum base_status check_markdown(const struct check *check, FILE *out)
 {
     char sentence[CHECK_SENTENCE_BYTES];
     fprintf(out, "## headroom: %s\n\n",
-            !check->exceeded            ? "within limits"
-            : check->options->warn_only ? "limits exceeded (warning only)"
-                                        : "limits exceeded");
+            check->exceeded
+                ? check->options->warn_only ? "limits exceeded (warning only)" : "limits exceeded"
+            : check->undecided ? "undecided"
+                               : "within limits");
     put_table(check, out);
     if (check->items_count)
         fputs("\n### Findings\n\n", out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A check against limits as SARIF 2.1.0 (OASIS): a rule for each exceeded limit, a result for each
+ * A check against limits as SARIF 2.1.0 (OASIS): a rule for each exceeded or undecided limit, a result for each
  * finding, at the place of its first context, with that of the second as a related location.
  */
 #include "compare/internal.h"
@@ -53,12 +53,12 @@ static void locations(struct json *json, const struct check *check, const struct
     }
 }
 
-static void result_head(struct json *json, const struct check *check,
-                        const struct check_result *result, const char *message)
+static void result_head(struct json *json, const struct check_result *result, const char *level,
+                        const char *message)
 {
     json_begin_item(json);
     json_text(json, "ruleId", result->figure.name);
-    json_text(json, "level", check->options->warn_only ? "warning" : "error");
+    json_text(json, "level", level);
     sarif_message(json, message);
 }
 
@@ -78,16 +78,17 @@ static void results_member(struct json *json, const struct check *check)
     char sentence[CHECK_SENTENCE_BYTES];
     json_begin(json, "results", '[');
     for (size_t i = 0; i < check->results_count; i++) {
-        if (check->results[i].state != CHECK_EXCEEDED)
+        const char *level = check_result_level(check, &check->results[i]);
+        if (!level)
             continue;
         check_limit_sentence(&check->results[i], sentence);
-        result_head(json, check, &check->results[i], sentence);
+        result_head(json, &check->results[i], level, sentence);
         json_close(json, '}');
     }
     for (size_t i = 0; i < check->items_count; i++) {
         const struct check_item *item = &check->items[i];
         check_sentence(check, item, sentence);
-        result_head(json, check, item->result, sentence);
+        result_head(json, item->result, check_result_level(check, item->result), sentence);
         locations(json, check, item);
         fingerprint(json, item->finding);
         json_close(json, '}');
@@ -98,10 +99,10 @@ static void results_member(struct json *json, const struct check *check)
 static bool is_first_of_rule(const struct check *check, size_t index)
 {
     for (size_t i = 0; i < index; i++)
-        if (check->results[i].state == CHECK_EXCEEDED &&
+        if (check_result_level(check, &check->results[i]) &&
             strcmp(check->results[i].figure.name, check->results[index].figure.name) == 0)
             return false;
-    return check->results[index].state == CHECK_EXCEEDED;
+    return check_result_level(check, &check->results[index]) != NULL;
 }
 
 static void tool_member(struct json *json, const struct check *check)

@@ -16,16 +16,20 @@ static const char *state_word(const struct check *check, const struct check_resu
         return "exceeded, by less than the minimum";
     if (result->state == CHECK_WITHIN)
         return "within";
+    if (result->state == CHECK_UNDECIDED)
+        return check->options->warn_only || check->options->undecided != CHECK_UNDECIDED_FAILS
+                   ? "undecided"
+                   : "UNDECIDED";
     return check->options->warn_only ? "exceeded (warning only)" : "EXCEEDED";
 }
 
 static void print_result(struct printer *printer, const struct check *check,
                          const struct check_result *result)
 {
-    char number[48], verdict[128] = "";
+    char number[48], interval[CHECK_INTERVAL_BYTES], verdict[256] = "";
     enum diff_unit unit = result->figure.unit;
     unsigned columns = 2 + FIGURE_COLUMNS + (check->has_baseline ? 3 : 2) * NUMBER_COLUMNS;
-    bool bad = result->state == CHECK_EXCEEDED;
+    bool bad = result->state == CHECK_EXCEEDED || result->state == CHECK_UNDECIDED;
     fprintf(printer->out, "  %-*s", FIGURE_COLUMNS, result->figure.name);
     if (check->has_baseline)
         print_pad(printer, diff_number(unit, result->baseline.value, false, number), NUMBER_COLUMNS,
@@ -34,9 +38,8 @@ static void print_result(struct printer *printer, const struct check *check,
               true);
     print_pad(printer, diff_number(unit, result->allowed, false, number), NUMBER_COLUMNS, true);
     print_add(verdict, sizeof verdict, "%s", state_word(check, result));
-    if (result->figure.band)
-        print_add(verdict, sizeof verdict, ", an estimate: %.1f – %.1f %%",
-                  100 * result->figure.low, 100 * result->figure.high);
+    if (check_interval(result, interval)[0])
+        print_add(verdict, sizeof verdict, ", an estimate: %s", interval);
     print_tail(printer, bad ? BOLD : PLAIN, columns, 4, verdict);
 }
 
@@ -190,10 +193,10 @@ static void put_escaped(const char *text, bool property, FILE *out)
     }
 }
 
-static void annotate(const struct check *check, const struct check_place *place, const char *title,
+static void annotate(const char *level, const struct check_place *place, const char *title,
                      const char *message, FILE *out)
 {
-    fprintf(out, "::%s ", check->options->warn_only ? "warning" : "error");
+    fprintf(out, "::%s ", level);
     if (place && place->relative) {
         fputs("file=", out);
         put_escaped(place->file, true, out);
@@ -210,16 +213,18 @@ enum base_status check_github(const struct check *check, FILE *out)
 {
     char sentence[CHECK_SENTENCE_BYTES];
     for (size_t i = 0; i < check->results_count; i++) {
-        if (check->results[i].state != CHECK_EXCEEDED)
+        const char *level = check_result_level(check, &check->results[i]);
+        if (!level)
             continue;
         check_limit_sentence(&check->results[i], sentence);
-        annotate(check, NULL, check->results[i].figure.name, sentence, out);
+        annotate(level, NULL, check->results[i].figure.name, sentence, out);
     }
     for (size_t i = 0; i < check->items_count; i++) {
         struct check_place place;
         check_find_place(check, &check->items[i], 0, &place);
         check_sentence(check, &check->items[i], sentence);
-        annotate(check, &place, check->items[i].result->figure.name, sentence, out);
+        annotate(check_result_level(check, check->items[i].result), &place,
+                 check->items[i].result->figure.name, sentence, out);
     }
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }

@@ -99,19 +99,35 @@ struct compare_limit {
     bool growth;   /* against the baseline */
     bool relative; /* growth: value is a share of the baseline's */
     bool percent;  /* written so */
+    bool points;   /* growth of a percentage, in points: "+1pt" */
     double value;  /* finite, >= 0 */
 };
 
 /*
  * "waste.dead.fraction=5%,reuse.miss@32K=+10%": METRIC=VALUE is the largest that is allowed,
- * METRIC=+VALUE the largest growth, METRIC=+N% the largest growth in per cent of the baseline.
- * VALUE may end in %, K, M, G (of 1024). False: malformed, error holds one clause.
+ * METRIC=+VALUE the largest growth, METRIC=+N% the largest growth in per cent of the baseline,
+ * METRIC=+Npt that of a percentage in points. VALUE may end in %, K, M, G (of 1024). False:
+ * malformed, error holds one clause.
  */
 bool compare_limits_parse(const char *text, struct compare_limit limits[COMPARE_LIMITS],
                           size_t *count, char error[COMPARE_ERROR_BYTES]);
 
 /* The largest value that is within the limit. */
 double compare_limit_allows(const struct compare_limit *limit, double baseline);
+
+/* Of an estimate: low <= value <= high. Exact: all the same. */
+struct compare_estimate {
+    double value, low, high;
+};
+
+/*
+ * By how much the value is larger than the limit allows, with the interval of that difference: the
+ * ends of both intervals, combined as independent errors are (Zou, Donner 2008; of proportions
+ * Newcombe 1998, method 10). baseline: of growth only.
+ */
+struct compare_estimate compare_limit_excess(const struct compare_limit *limit,
+                                             const struct compare_estimate *value,
+                                             const struct compare_estimate *baseline);
 
 /* "32K" -> 32768. False: no size. */
 bool compare_size_parse(const char *text, uint64_t *bytes);

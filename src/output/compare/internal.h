@@ -76,12 +76,18 @@ static inline const struct compare_finding *diff_finding(const struct diff *diff
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-enum check_state { CHECK_WITHIN, CHECK_EXCEEDED, CHECK_SMALL /* by less than the minimum */ };
+enum check_state {
+    CHECK_WITHIN,
+    CHECK_EXCEEDED,
+    CHECK_SMALL,     /* by less than the minimum */
+    CHECK_UNDECIDED, /* the limit lies within the interval of the estimate */
+};
 
 struct check_result { /* of a limit */
     const struct compare_limit *limit;
     struct diff_figure figure, baseline; /* baseline: if there is one */
     double allowed;
+    struct compare_estimate excess; /* over what is allowed */
     enum check_state state;
 };
 
@@ -101,7 +107,7 @@ struct check {
     struct diff_side alone;       /* without */
     const struct diff_side *side; /* of the profile, in either */
     struct check_result results[COMPARE_LIMITS];
-    size_t results_count, exceeded;
+    size_t results_count, exceeded, undecided;
     struct check_item *items;
     size_t items_count;
     size_t suppressed; /* findings of the profile */
@@ -129,7 +135,13 @@ const struct profile *check_profile_of(const struct check *check, unsigned which
 extern const char *const check_of[2]; /* "baseline: ", "" */
 /* Remark number `index` on what is compared, a sentence. False: there are no more. */
 bool check_remark(const struct check *check, unsigned index, char out[CHECK_SENTENCE_BYTES]);
-/* "waste.dead.fraction is 45.7 %, more than 5.0 %" */
+/* "waste.dead.fraction is 45.7 %, more than 5.0 %", "..., and the samples do not decide whether
+   that is more than 5.0 %: 2.9 – 49.9 %" */
 void check_limit_sentence(const struct check_result *result, char out[CHECK_SENTENCE_BYTES]);
+/* Does the limit concern who reads annotations, and as what: "error", "warning"; NULL: no. */
+const char *check_result_level(const struct check *check, const struct check_result *result);
+/* "2.9 – 49.9 %", of growth "a difference of -1.2 to +3.4 pt"; "" where nothing is estimated. */
+enum { CHECK_INTERVAL_BYTES = 128 };
+const char *check_interval(const struct check_result *result, char out[CHECK_INTERVAL_BYTES]);
 
 #endif

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1024 for K, ...; 0.01 for %; 0: not a suffix. */
+/* 1024 for K, ...; 0.01 for % and pt; 0: not a suffix. */
 static double factor_of(const char *suffix)
 {
     static const char units[] = "KMGT";
     if (!*suffix)
         return 1;
-    if (strcmp(suffix, "%") == 0)
+    if (strcmp(suffix, "%") == 0 || strcmp(suffix, "pt") == 0)
         return 0.01;
     const char *unit = strchr(units, *suffix);
     if (!unit || (suffix[1] && strcmp(suffix + 1, "iB") != 0))
@@ -29,8 +29,8 @@ static bool number_parse(const char *text, double *value, const char **suffix)
     *value = strtod(text, &end);
     *suffix = end;
     double factor = factor_of(end);
-    if (end == text || factor <= 0 || strpbrk(text, "xXpP"))
-        return false;
+    if (end == text || factor <= 0 || strcspn(text, "xXpP") < (size_t)(end - text))
+        return false; /* a hexadecimal one */
     *value *= factor;
     return isfinite(*value);
 }
@@ -39,8 +39,8 @@ bool compare_size_parse(const char *text, uint64_t *bytes)
 {
     double value;
     const char *suffix;
-    if (!number_parse(text, &value, &suffix) || *suffix == '%' || value < 1 || value > 0x1p60 ||
-        value != floor(value))
+    if (!number_parse(text, &value, &suffix) || *suffix == '%' || *suffix == 'p' || value < 1 ||
+        value > 0x1p60 || value != floor(value))
         return false;
     *bytes = (uint64_t)value;
     return true;
@@ -54,7 +54,9 @@ static bool limit_parse(const char *text, struct compare_limit *limit,
     const char *sign = strchr(text, '=');
     if (!sign || sign == text || !sign[1]) {
         snprintf(error, COMPARE_ERROR_BYTES,
-                 "'%s' is not of the form METRIC=VALUE, METRIC=+VALUE or METRIC=+N%%", text);
+                 "'%s' is not of the form METRIC=VALUE, METRIC=+VALUE, METRIC=+N%% or "
+                 "METRIC=+Npt",
+                 text);
         return false;
     }
     snprintf(limit->metric, sizeof limit->metric, "%.*s", (int)(sign - text), text);
@@ -66,6 +68,13 @@ static bool limit_parse(const char *text, struct compare_limit *limit,
         return false;
     }
     limit->percent = *suffix == '%';
+    limit->points = *suffix == 'p';
+    if (limit->points && !limit->growth) {
+        snprintf(error, COMPARE_ERROR_BYTES,
+                 "points are of growth: write '%s=+%s', or '%%' for the largest value allowed",
+                 limit->metric, number);
+        return false;
+    }
     limit->relative = limit->growth && limit->percent;
     return true;
 }
@@ -105,4 +114,21 @@ double compare_limit_allows(const struct compare_limit *limit, double baseline)
     if (!limit->growth)
         return limit->value;
     return baseline + (limit->relative ? baseline * limit->value : limit->value);
+}
+
+struct compare_estimate compare_limit_excess(const struct compare_limit *limit,
+                                             const struct compare_estimate *value,
+                                             const struct compare_estimate *baseline)
+{
+    double scale = limit->relative ? 1 + limit->value : 1;
+    double excess = value->value - compare_limit_allows(limit, baseline->value);
+    double below = value->value - value->low, above = value->high - value->value;
+    double base_below = 0, base_above = 0;
+    if (limit->growth) {
+        base_below = scale * (baseline->value - baseline->low);
+        base_above = scale * (baseline->high - baseline->value);
+    }
+    return (struct compare_estimate){.value = excess,
+                                     .low = excess - hypot(below, base_above),
+                                     .high = excess + hypot(above, base_below)};
 }

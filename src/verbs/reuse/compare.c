@@ -122,11 +122,19 @@ static struct diff_figure make_miss(const struct diff_part *part, uint64_t bytes
     return figure;
 }
 
-static void add_count(struct diff_side *side, const char *name, double value)
+/* Accesses that follow from CPU time are as uncertain as their pace. */
+static void add_accesses(struct diff_side *side, const struct reuse_figures *figures)
 {
-    struct diff_figure *made = diff_add_figure(side, "reuse.", name, DIFF_COUNT, value);
-    if (made)
-        made->whole = 1;
+    double accesses = figures->totals.accesses;
+    struct diff_figure *made = diff_add_figure(side, "reuse.", "accesses", DIFF_COUNT, accesses);
+    if (!made)
+        return;
+    made->whole = 1;
+    made->band = figures->paced && figures->pace.accesses_per_ns > 0;
+    if (made->band) {
+        made->low = accesses * figures->pace.low / figures->pace.accesses_per_ns;
+        made->high = accesses * figures->pace.high / figures->pace.accesses_per_ns;
+    }
 }
 
 /* Caches of every power of two up to one that misses first touches only. */
@@ -136,8 +144,11 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
     const struct profile_reuse *totals = &report->figures.totals;
     if (!has_figures(part))
         return;
-    add_count(side, "accesses", totals->accesses);
-    add_count(side, "locations", totals->locations);
+    add_accesses(side, &report->figures);
+    struct diff_figure *locations =
+        diff_add_figure(side, "reuse.", "locations", DIFF_COUNT, totals->locations);
+    if (locations)
+        locations->whole = 1;
     double enough = (double)figures_enough(&report->figures) * totals->unit_bytes;
     for (uint64_t bytes = FIRST_CACHE_BYTES; bytes < UINT64_C(1) << 50; bytes *= 2) {
         struct diff_figure *made = diff_add_figure(side, "", "", DIFF_SHARE, 0);

@@ -108,23 +108,32 @@ static void find_ends(const struct diff_part *part, const struct compare_finding
 
 /* ---- figures --------------------------------------------------------------------------------- */
 
+/* Samples that decided nothing leave every fraction possible. What is suppressed counts as use. */
 static void add_fraction(struct diff_side *side, const struct diff_part *part,
                          const struct waste_kind *kind, const char *prefix, double waste)
 {
     uint32_t id = part->first_kind + kind->totals->kind;
-    double whole = side->wholes[id].amount;
-    if (!(whole > 0))
+    const struct compare_whole *whole = &side->wholes[id];
+    bool exact = side->places.exact, any = whole->amount > 0;
+    if (!any && exact)
         return;
-    struct diff_figure *made = diff_add_figure(side, prefix, "fraction", DIFF_SHARE, waste / whole);
+    struct diff_figure *made =
+        diff_add_figure(side, prefix, "fraction", DIFF_SHARE, any ? waste / whole->amount : 0);
     if (!made)
         return;
-    made->whole = whole;
+    made->whole = whole->amount;
     made->first_kind = id;
     made->kinds_count = 1;
-    made->band = !side->places.exact && side->suppressed[id].amount <= 0 && kind->fraction.known;
     made->few = kind->too_few;
-    made->low = kind->fraction.low;
-    made->high = kind->fraction.high;
+    made->band = !exact;
+    made->high = 1;
+    struct profile_share share = side->suppressed[id].amount > 0
+                                     ? profile_share(waste, whole->amount, whole->squares)
+                                     : kind->fraction;
+    if (any && share.known) {
+        made->low = share.low;
+        made->high = share.high;
+    }
 }
 
 static void add_bytes(struct diff_side *side, const char *prefix, uint32_t first_kind,
