@@ -48,7 +48,61 @@ int main(void)
     return 0;
 }
 END
-    for name in sweeps columns rounds; do ${CC:-cc} -O1 -g -o $name $PWD/$name.c || return 1; done
+    cat >stencil.c <<'END'
+#include <stdlib.h>
+#include <string.h>
+enum { N = 512 }; /* a column and the one beside it: 1024 lines of a, as many of b */
+static double a[N][N], b[N][N];
+static void smooth(void)
+{
+#ifdef SWAPPED
+    for (int j = 1; j < N - 1; j++)
+        for (int i = 1; i < N - 1; i++)
+#else
+    for (int i = 1; i < N - 1; i++)
+        for (int j = 1; j < N - 1; j++)
+#endif
+            b[i][j] = 0.25 * (a[i - 1][j] + a[i + 1][j] + a[i][j - 1] + a[i][j + 1]);
+}
+int main(int count, char **arguments)
+{
+    memset(a, 0, sizeof a);
+    for (int i = 0; i < N; i++)
+        a[i][0] = a[0][i] = 1;
+    memcpy(b, a, sizeof b);
+    for (int step = atoi(arguments[count - 1]); step > 0; step--) {
+        smooth();
+        memcpy(a, b, sizeof a);
+    }
+    return a[1][1] > 1;
+}
+END
+    cat >setup.c <<'END'
+#include <string.h>
+enum { ALL = 1 << 20, SOME = 1 << 14, ROUNDS = 20 };
+static double field[ALL], copy[ALL], part[SOME]; /* 8 MiB, 8 MiB, 128 KiB */
+int main(int count, char **arguments)
+{
+    double sum = 0;
+    memset(field, count, sizeof field);
+    memcpy(copy, field, sizeof copy);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int i = 0; i < SOME; i++)
+            part[i] = part[i] * 0.5 + 1;
+    for (int i = 0; i < ALL; i++)
+        sum += copy[i] * field[i];
+    return sum + part[count] < 0;
+}
+END
+    for name in sweeps columns rounds stencil setup; do
+        ${CC:-cc} -O1 -g -o $name $PWD/$name.c || return 1
+    done
+    ${CC:-cc} -O2 -g -DSWAPPED -o swapped $PWD/stencil.c || return 1
+    for name in swapped stencil; do
+        "$HEADROOM" reuse --exact -q -o $name.headroom -- ./$name 4 2>why || true
+        "$HEADROOM" reuse -q --rate 1000 -o $name-live.headroom -- ./$name 500 2>why_not || true
+    done
+    "$HEADROOM" reuse --exact -q -o setup.headroom -- ./setup 2>why || true
     for name in sweeps columns; do
         "$HEADROOM" reuse --exact -q -o $name.headroom --what-if-cache 32K -- ./$name 2>why || true
     done
@@ -108,6 +162,35 @@ has()
     touch -d 2000-01-01 columns.c
     lacks Interchange out
     has "Tiling: the inner loop"
+}
+
+# The columns miss the first-level cache alone, what is copied each step all of those on the way to memory.
+@test "a stencil whose loops are swapped: interchange leads, exactly and by samples; not if they are not" {
+    cd "$BATS_FILE_TMPDIR"
+    leads="r['pairs'][0]['suggestion'] and r['pairs'][0]['suggestion']['kind'] == 'interchange' and
+        [loop['line'] for loop in r['pairs'][0]['loops']['shared']] == [9, 8, 22] and
+        r['pairs'][0]['reuse'][0]['line'] == 14"
+    none="not any(p['suggestion'] and p['suggestion']['kind'] == 'interchange' for p in r['pairs'])"
+    if [ -s swapped.headroom ]; then
+        query swapped.headroom "$leads"
+        query stencil.headroom "$none" "--limit 0"
+    fi
+    if [ -s swapped-live.headroom ]; then
+        query swapped-live.headroom "$leads"
+        query stencil-live.headroom "$none" "--limit 0"
+    fi
+    [ -s swapped.headroom ] || [ -s swapped-live.headroom ] || skip "neither engine works here"
+}
+
+@test "data that is set up and used once saves nothing: it does not lead, and says so" {
+    needs_engine
+    query "$BATS_FILE_TMPDIR/setup.headroom" "r['pairs'][0]['reuse'][0]['line'] == 11 and not r['pairs'][0]['once'] and
+        len([p for p in r['pairs'] if p['once']]) >= 3 and
+        all(p['suggestion'] is None and p['far_share'] == 0 for p in r['pairs'] if p['once'])" "--limit 0"
+    try 0 "$HEADROOM" report "$BATS_FILE_TMPDIR/setup.headroom"
+    has "of the misses, happen once: data set up and first used far"
+    try 0 "$HEADROOM" report --limit 0 "$BATS_FILE_TMPDIR/setup.headroom"
+    has "Happens once: no loop is around both"
 }
 
 @test "simulated caches beside the curve" {

@@ -871,10 +871,9 @@ static void reuse_reads_like_this(void **state)
         "  Stack distances derived from the time distances alone would agree with these to 100.0 "
         "%.\n"
         "\n"
-        "Reuses by place  ordered by their distance beyond 32 KiB\n"
+        "Reuses by place  ordered by the misses they could save in a cache of 32 KiB\n"
         "\n"
-        "  #1  100.0 % of the distance, 33.3 % of the reuses; on average 3999 lines (249.9 KiB) "
-        "and "
+        "  #1  100.0 % of the misses, 33.3 % of the reuses; on average 3999 lines (249.9 KiB) and "
         "11.7 K\n"
         "      accesses later\n"
         "      in main (main.c:50)\n"
@@ -1308,16 +1307,15 @@ static void without_caches_nothing_is_marked(void **state)
     profile_free(profile);
 }
 
-/* The order goes by what lies beyond level 2, or beyond level 1 if that is next to nothing; never
-   by the shared one. */
-static void order_goes_by_the_private_cache(void **state)
+/* Misses count in every cache of the machine. */
+static void order_goes_by_the_misses_to_save(void **state)
 {
     struct report_options options = {.limit = 10, .width = 100};
     struct profile *profile = reuse_profile(true);
     add_cache(profile, 1, 32 << 10);
     add_cache(profile, 2, 128 << 10);
     add_cache(profile, 3, 192 << 10);
-    shows(profile, &options, "ordered by their distance beyond L2 (128 KiB)");
+    shows(profile, &options, "ordered by the misses they could save in L1, L2 and L3\n");
     shows(
         profile, &options,
         "If all of them were near, misses would fall at best from 33.77 to 0.66 % in L1 (32 KiB), "
@@ -1327,7 +1325,7 @@ static void order_goes_by_the_private_cache(void **state)
           "  32 KiB      33.77 %  ████████████████████████████████████████████████\n");
     shows(profile, &options, "██ ← L1\n  64 KiB ");
     json_t *root = parse(profile, &options);
-    assert_int_equal(NUMBER(root, "reuse.ranked_beyond_bytes"), 128 << 10);
+    assert_int_equal(NUMBER(root, "reuse.ranked_beyond_bytes"), 32 << 10);
     assert_float_equal(NUMBER(root, "reuse.pairs.0.far_share"), 1, 1e-9);
     assert_int_equal(json_array_size(at(root, "reuse.pairs.0.saves")), 3);
     assert_int_equal(NUMBER(root, "reuse.pairs.0.saves.1.bytes"), 128 << 10);
@@ -1335,29 +1333,34 @@ static void order_goes_by_the_private_cache(void **state)
     assert_float_equal(NUMBER(root, "reuse.pairs.0.saves.1.ratio_without"), 8.0 / 1208, 1e-8);
     assert_float_equal(NUMBER(root, "reuse.pairs.0.saves.2.ratio_without"), 8.0 / 1208, 1e-8);
     assert_float_equal(NUMBER(root, "reuse.pairs.1.saves.0.ratio_without"), 408.0 / 1208, 1e-8);
+    assert_true(json_is_false(at(root, "reuse.pairs.0.once")));
     json_decref(root);
-    profile->caches[1].bytes = 512 << 10;
-    profile->caches[2].bytes = 1 << 20;
-    shows(profile, &options, "ordered by their distance beyond L1 (32 KiB)");
     profile_free(profile);
 }
 
-/* A few reuses at 16000 lines, as when exit() touches what the loader did, and many at 3999. */
-static void few_reuses_do_not_make_the_order(void **state)
+/* Reuses at 16000 lines against 400000 at 3999, which miss L1 alone: however far away they are, what
+   counts is how many misses there are to save. */
+static void far_ones_do_not_make_the_order(void **state)
 {
     struct report_options options = {.limit = 10, .width = 100};
     struct profile *profile = reuse_profile(true);
     struct profile_reuse_pair *rare = &profile->reuse_pairs[0];
     add_cache(profile, 1, 32 << 10);
     add_cache(profile, 2, 512 << 10);
-    rare->weight = 400000 * 0.0004;
-    rare->stack = 16000 * rare->weight;
-    rare->stack_squares = 16000 * rare->stack;
-    shows(profile, &options, "ordered by their distance beyond L1 (32 KiB)");
-    rare->weight *= 2;
-    rare->stack *= 2;
-    rare->stack_squares *= 2;
-    shows(profile, &options, "ordered by their distance beyond L2 (512 KiB)");
+    for (unsigned i = 0; i < 2; i++) {
+        double weight = i == 0 ? 40000 : 400000; /* each misses both */
+        rare->weight = weight;
+        rare->stack = 16000 * weight;
+        rare->stack_squares = 16000 * rare->stack;
+        profile->bins_count = 1;
+        add_bin(profile, 1, PROFILE_TIME, 11998, 400000);
+        add_bin(profile, 1, PROFILE_STACK, 0, 1000000);
+        add_bin(profile, 1, PROFILE_STACK, 3999, 400000);
+        add_bin(profile, 1, PROFILE_STACK, 16000, weight);
+        json_t *root = parse(profile, &options);
+        assert_int_equal(NUMBER(root, "reuse.pairs.0.use.0.line"), i == 0 ? 21 : 20);
+        json_decref(root);
+    }
     profile_free(profile);
 }
 
@@ -2246,8 +2249,8 @@ int main(void)
         cmocka_unit_test(advice_has_its_evidence),
         cmocka_unit_test(caches_of_the_machine_are_marked),
         cmocka_unit_test(without_caches_nothing_is_marked),
-        cmocka_unit_test(order_goes_by_the_private_cache),
-        cmocka_unit_test(few_reuses_do_not_make_the_order),
+        cmocka_unit_test(order_goes_by_the_misses_to_save),
+        cmocka_unit_test(far_ones_do_not_make_the_order),
         cmocka_unit_test(simulated_caches_stand_beside_the_curve),
         cmocka_unit_test(estimates_are_called_so),
         cmocka_unit_test(few_samples_of_reuse_are_told),

@@ -30,9 +30,9 @@ function reuseGroup(reuse) {
   if (!reuse) return [];
   const beyond = reuse.ranked_beyond_bytes;
   return [{ id: "reuse", ...KINDS.reuse, total: reuse.pairs_total,
-    head: beyond ? `Pairs of places, ordered by how far their reuses lie beyond ${bytes(beyond)} of cache.` : "Pairs of places, farthest first.",
+    head: beyond ? "Pairs of places, ordered by the cache misses that they could save." : "Pairs of places, farthest first.",
     pairs: reuse.pairs.map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
-      facts: [["share of far distance", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
+      facts: [["share of the misses", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
         ["mean time distance", `${count(pair.time_mean)} accesses`],
         pair.stack_mean !== null ? ["mean stack distance", `${count(pair.stack_mean)} ${reuse.unit}s`] : null,
         ...pair.saves.map((s) => [`misses of ${bytes(s.bytes)} without them`, `${percent(s.ratio)} → at least ${percent(s.ratio_without)}`])].filter(Boolean) })) }];

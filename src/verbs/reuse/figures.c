@@ -244,7 +244,7 @@ double figures_beyond(const struct reuse_figures *figures, const struct reuse_pa
 {
     const double *stack = figures_stack(figures);
     double units = bytes / fmax(1, figures->totals.unit_bytes);
-    if (!(pair->weight > 0))
+    if (!(pair->weight > 0) || pair->stack < units)
         return 0;
     double mean = pair->stack / pair->weight;
     double variance = fmax(0, pair->stack_squares / pair->weight - mean * mean);

@@ -26,7 +26,8 @@ struct reuse_pair {
     double weight, time, stack; /* reuses; sums of their distances */
     double stack_squares;
     double spread;                 /* Σ weight²: of the samples, as far as they are known */
-    double far;                    /* what the order goes by: see rank.c */
+    double far;                    /* what the order goes by: see rank.c; 0 for what happens once */
+    bool once;                     /* far apart, but at most once for each location */
     double share, far_share;       /* of all reuses, of all far; 0 if there are none */
     struct profile_share interval; /* of share; known: samples */
 };
@@ -38,13 +39,14 @@ enum { REUSE_FEW_SEEN = 5 }; /* of a pair: said, because its share may be luck *
 
 struct reuse_ranking {
     const struct places *places;
-    struct reuse_pair *pairs; /* farthest first */
+    struct reuse_pair *pairs; /* most misses to save first */
     size_t pairs_count;
     bool distances; /* pairs have stack distances, measured or by the model */
     struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
                                                   level 0 */
     size_t caches_count;
-    size_t near_cache; /* index into caches: far is what lies beyond it */
+    size_t once;       /* pairs that happen once */
+    double once_share; /* of the misses that all pairs would save at best, these included */
 };
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -131,6 +133,22 @@ struct shape {
 };
 
 void shape_find(const struct places *places, const struct reuse_pair *pair, struct shape *shape);
+
+/* Loops that an end lies in and the other does not; a library function that goes through memory
+   counts for one, whatever loops it has. */
+unsigned shape_use_walks(const struct profile *profile, const struct reuse_pair *pair,
+                         const struct shape *shape);
+unsigned shape_reuse_walks(const struct profile *profile, const struct reuse_pair *pair,
+                           const struct shape *shape);
+
+/*
+ * Is one end set up or taken away, as when data are cleared or read in, and used far later? Nothing
+ * repeats both ends, so a location can miss once there and no more, and one end is a loop's
+ * first or last iteration only, or a function that clears or copies. Two loops alike one after the other are not
+ * meant: fusing them does save the misses of one.
+ */
+bool shape_is_once(const struct profile *profile, const struct reuse_pair *pair,
+                   const struct shape *shape);
 
 /* ---- transformations --------------------------------------------------------------------------
  */

@@ -235,6 +235,8 @@ static void pair_object(struct json *json, const struct reuse_ranking *ranking,
     if (figures->sampled)
         json_interval(json, &pair->interval);
     json_decimal(json, "far_share", pair->far_share, 6);
+    json_key(json, "once");
+    json_raw(json, pair->once ? "true" : "false");
     json_count(json, "count", pair->count);
     json_decimal(json, "reuses", pair->weight, 15);
     mean_member(json, "time_mean", pair->time, pair->weight, true);
@@ -254,7 +256,7 @@ static void pairs_member(struct json *json, const struct reuse_ranking *ranking,
     unsigned limit = options->limit;
     json_key(json, "ranked_beyond_bytes");
     if (ranking->distances)
-        fprintf(json->out, "%" PRIu64, ranking->caches[ranking->near_cache].bytes);
+        fprintf(json->out, "%" PRIu64, ranking->caches[0].bytes);
     else
         json_raw(json, "null");
     json_count(json, "pairs_total", ranking->pairs_count);

@@ -14,6 +14,9 @@ enum { LOOPS_MAX = 3 };
 /* A pair below that is not worth anybody's time. */
 static const double least_share = 0.005;
 
+static const char once[] = "Happens once: no loop is around both, so each line can miss here once "
+                           "and no more.";
+
 static bool any_far(const struct reuse_ranking *ranking)
 {
     return ranking->pairs_count && ranking->pairs[0].far > 0;
@@ -66,7 +69,8 @@ static void print_head(struct printer *printer, const struct reuse_ranking *rank
              print_percent(by_distance ? pair->far_share : pair->share, share));
     fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
     if (by_distance)
-        print_add(line, sizeof line, "of the distance, %s ", print_percent(pair->share, share));
+        print_add(line, sizeof line, "of the %s, %s ", ranking->distances ? "misses" : "distance",
+                  print_percent(pair->share, share));
     print_add(line, sizeof line, "of the reuses");
     if (figures->sampled && pair->interval.known)
         print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->interval.low,
@@ -213,25 +217,64 @@ static void print_pair(struct printer *printer, const struct reuse_ranking *rank
     shape_find(ranking->places, pair, &shape);
     print_head(printer, ranking, figures, pair, number);
     print_places(printer, pair, &shape, chains);
+    if (pair->once) {
+        fprintf(printer->out, "      ");
+        print_wrap(printer, DIM, 6, 6, once);
+        return;
+    }
     print_saving(printer, ranking, figures, pair);
     struct transform transform = transform_pair(ranking, figures, &printer->sources, pair, &shape);
     struct advice advice = transform_advice(figures, pair, &transform);
     print_given(printer, &advice, number);
 }
 
+/* "L1, L2 and L3" */
+static void caches_text(const struct reuse_ranking *ranking, char *text, size_t bytes)
+{
+    char size[32];
+    size_t count = ranking->caches_count;
+    text[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        if (ranking->caches[i].level)
+            print_add(text, bytes, "%sL%" PRIu32,
+                      i == 0          ? ""
+                      : i + 1 < count ? ", "
+                                      : " and ",
+                      ranking->caches[i].level);
+        else
+            print_add(text, bytes, "a cache of %s", print_size(ranking->caches[i].bytes, size));
+}
+
 static void print_order(struct printer *printer, const struct reuse_ranking *ranking)
 {
-    const struct profile_cache *near = &ranking->caches[ranking->near_cache];
-    char order[TEXT_BYTES], name[64];
-    if (!any_far(ranking))
+    char order[TEXT_BYTES], caches[128];
+    caches_text(ranking, caches, sizeof caches);
+    if (!any_far(ranking) && ranking->once)
+        snprintf(order, sizeof order, "none saves misses: what %s missed happens once",
+                 ranking->caches[0].level ? caches : "a small cache");
+    else if (!any_far(ranking))
         snprintf(order, sizeof order, "all of them near: any first-level cache holds them");
     else if (!ranking->distances)
         snprintf(order, sizeof order, "ordered by their time distance");
     else
-        snprintf(order, sizeof order, "ordered by their distance beyond %s",
-                 reuse_cache(near, name));
+        snprintf(order, sizeof order, "ordered by the misses they could save in %s", caches);
     fprintf(printer->out, "\n%sReuses by place%s  ", print_on(printer, STRONG), print_off(printer));
     print_wrap(printer, PLAIN, 17, 2, order);
+}
+
+/* Of the machine's misses, and no saving: so they are counted, and listed last. */
+static void print_once(struct printer *printer, const struct reuse_ranking *ranking)
+{
+    char line[TEXT_BYTES], share[32];
+    if (!ranking->once)
+        return;
+    snprintf(line, sizeof line,
+             "%zu %s place%s, with %s of the misses, happen%s once: data set up and first used far "
+             "later, or last used far from the end. They save nothing and stand last.",
+             ranking->once, ranking->once == 1 ? "pair of" : "pairs of", "s",
+             print_percent(ranking->once_share, share), ranking->once == 1 ? "s" : "");
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, DIM, 2, 2, line);
 }
 
 bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *ranking,
@@ -253,6 +296,7 @@ bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *rank
         fprintf(printer->out, "\n  %s%zu %s, together %.1f %% of the reuses%s\n",
                 print_on(printer, DIM), ranking->pairs_count - shown,
                 shown ? "more" : "of less than 0.5 % each", 100 * rest, print_off(printer));
+    print_once(printer, ranking);
     printer->next.cut |= shown < ranking->pairs_count;
     return true;
 }

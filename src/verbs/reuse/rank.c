@@ -1,31 +1,29 @@
 // SPDX-License-Identifier: MIT
-/* Reuses merged by place and ranked by how far they lie beyond the caches. */
+/* Reuses merged by place and ranked by the misses that they would save at best. */
 #include "reuse/internal.h"
 
 #include <stdlib.h>
 
+/* Of all misses: whether less than that happens once makes no difference to the order. */
+static const double least_once = 0.0005;
+
 /*
- * What makes a pair worth looking at is how far its reuses lie beyond what a cache of its own core
- * holds, times their number. Of the distances only sums are known. Most pairs are a mixture, of
- * touches of the same line in a row and of touches a whole pass later; so they are taken as a share
- * q of reuses at one distance d and the rest at 0: Σ distance² / Σ distance is d, and Σ distance /
- * d reuses have it. Pairs without stack distances go by time.
+ * What makes a pair worth looking at is how many misses it would save at best, in all caches of the
+ * machine together: what misses L1 alone counts once, what has to come from memory once for each
+ * level. So a walk by columns, whose every step misses L1 or L2, stands above a sweep whose lines,
+ * one access in eight or fewer, come from far away and in order, for which processors fetch ahead.
+ * Nanoseconds for each level were rejected: they would be those of accesses that nothing can foresee,
+ * which a pair does not show to be.
+ *
+ * What happens once saves nothing (shape_is_once). Pairs without stack distances go by time.
  */
-static double mixed_distance(const struct reuse_pair *pair)
+static double misses(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                     const struct reuse_pair *pair)
 {
-    return pair->stack > 0 ? pair->stack_squares / pair->stack : 0;
-}
-
-static double far(const struct reuse_pair *pair, double near_units)
-{
-    double distance = mixed_distance(pair);
-    return distance > near_units ? pair->stack * (1 - near_units / distance) : 0;
-}
-
-static double far_reuses(const struct reuse_pair *pair, double near_units)
-{
-    double distance = mixed_distance(pair);
-    return distance > near_units ? pair->stack / distance : 0;
+    double sum = 0;
+    for (size_t i = 0; i < ranking->caches_count; i++)
+        sum += figures_beyond(figures, pair, (double)ranking->caches[i].bytes);
+    return sum;
 }
 
 static int compare_reuse_pairs(const void *left, const void *right)
@@ -92,46 +90,34 @@ static void find_caches(struct reuse_ranking *ranking)
             (struct profile_cache){.bytes = REUSE_NEAR_BYTES};
 }
 
-/* The largest that one core has to itself: level 2 or below. Who shares it is no measure, for the
-   threads of one core share all, and a virtual machine may have but one. */
-static size_t private_cache(const struct reuse_ranking *ranking)
+/* More reuses than the smallest cache misses first touches cannot all be the only ones of their lines, whatever the
+   loops that are known say. */
+static bool is_once(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                    const struct reuse_pair *pair)
 {
-    size_t found = 0;
-    for (size_t i = 0; i < ranking->caches_count; i++)
-        if (ranking->caches[i].level <= 2)
-            found = i;
-    return found;
+    struct shape shape;
+    double beyond = figures_beyond(figures, pair, (double)ranking->caches[0].bytes);
+    if (beyond > figures->totals.locations)
+        return false;
+    shape_find(ranking->places, pair, &shape);
+    return shape_is_once(ranking->places->profile, pair, &shape);
 }
 
-static double cache_units(const struct reuse_ranking *ranking, size_t cache)
+static void measure_far(struct reuse_ranking *ranking, const struct reuse_figures *figures)
 {
-    uint32_t unit_bytes = profile_reuse_total(ranking->places->profile).unit_bytes;
-    return (double)ranking->caches[cache].bytes / (unit_bytes ? unit_bytes : 1);
-}
-
-/* Would the reuses beyond the cache be seen in its miss ratio? */
-static bool matters(const struct reuse_ranking *ranking, double near_units)
-{
-    double beyond = 0, all = 0;
-    for (size_t i = 0; i < ranking->pairs_count; i++) {
-        beyond += far_reuses(&ranking->pairs[i], near_units);
-        all += ranking->pairs[i].weight;
-    }
-    return beyond > 0 && beyond >= FIGURES_LEAST_SAVING * all;
-}
-
-/* The order goes by the distance beyond the private cache; if too little lies beyond it to matter,
-   beyond a smaller one, the smallest if need be: of a program whose data level 2 holds, what the
-   loader and exit() touch lies beyond, and nothing of the program's own. */
-static void measure_far(struct reuse_ranking *ranking)
-{
-    size_t cache = private_cache(ranking);
-    while (cache > 0 && ranking->distances && !matters(ranking, cache_units(ranking, cache)))
-        cache--;
-    ranking->near_cache = cache;
+    double sum = 0;
     for (size_t i = 0; i < ranking->pairs_count; i++) {
         struct reuse_pair *pair = &ranking->pairs[i];
-        pair->far = ranking->distances ? far(pair, cache_units(ranking, cache)) : pair->time;
+        pair->far = ranking->distances ? misses(ranking, figures, pair) : pair->time;
+        sum += pair->far;
+    }
+    for (size_t i = 0; i < ranking->pairs_count; i++) {
+        struct reuse_pair *pair = &ranking->pairs[i];
+        pair->once =
+            pair->far > 0 && pair->far >= least_once * sum && is_once(ranking, figures, pair);
+        ranking->once += pair->once;
+        ranking->once_share += pair->once && sum > 0 ? pair->far / sum : 0;
+        pair->far = pair->once ? 0 : pair->far;
     }
 }
 
@@ -153,7 +139,8 @@ static void share_out(struct reuse_ranking *ranking)
 }
 
 /* False: no memory; *ranking is then untouched. */
-static bool rank(const struct places *places, struct reuse_ranking *ranking)
+static bool rank(const struct places *places, const struct reuse_figures *figures,
+                 struct reuse_ranking *ranking)
 {
     struct reuse_ranking made = {.places = places};
     find_caches(&made);
@@ -161,7 +148,7 @@ static bool rank(const struct places *places, struct reuse_ranking *ranking)
         free(made.pairs);
         return false;
     }
-    measure_far(&made);
+    measure_far(&made, figures);
     share_out(&made);
     qsort(made.pairs, made.pairs_count, sizeof *made.pairs, compare_reuse_pairs);
     *ranking = made;
@@ -170,13 +157,15 @@ static bool rank(const struct places *places, struct reuse_ranking *ranking)
 
 struct reuse_report *reuse_report_make(const struct places *places)
 {
-    struct reuse_report *report = malloc(sizeof *report);
-    if (!report || !rank(places, &report->ranking)) {
+    struct reuse_report *report = calloc(1, sizeof *report);
+    if (!report)
+        return NULL;
+    if (places->profile->reuses_count)
+        figures_reuse(places->profile, &report->figures);
+    if (!rank(places, &report->figures, &report->ranking)) {
         free(report);
         return NULL;
     }
-    if (places->profile->reuses_count)
-        figures_reuse(places->profile, &report->figures);
     return report;
 }
 

@@ -36,6 +36,11 @@ static bool same_function(const struct profile *profile, uint32_t a, uint32_t b)
            profile_same_text(one->function, other->function);
 }
 
+static const char *leaf_name(const struct profile *profile, const struct path *path)
+{
+    return profile->frames[path->frames[path->count - 1]].function;
+}
+
 /* ---- loops --------------------------------------------------------------------------------- */
 
 static uint32_t loop_of(const struct profile *profile, uint32_t frame)
@@ -121,11 +126,14 @@ static bool share(const struct profile *profile, const struct shape_loops *use,
     return same == use->count && same == reuse->count;
 }
 
+/* The loops of a library function that goes through memory are its own affair. */
 static void add_rest(const struct profile *profile, const struct path *path, size_t first,
                      struct shape_loops *to)
 {
     for (size_t end; first < path->count; first = end) {
         end = segment_end(profile, path, first);
+        if (end == path->count && name_walks_memory(leaf_name(profile, path)))
+            return;
         struct shape_loops loops = nest(profile, path->frames[end - 1]);
         add_loops(to, &loops, 0);
     }
@@ -198,4 +206,32 @@ void shape_find(const struct places *places, const struct reuse_pair *pair, stru
         return;
     find_ancestor(places, &use, &reuse, shape);
     find_loops(places, &use, &reuse, shape);
+}
+
+/* ---- what it means --------------------------------------------------------------------------- */
+
+static bool is_walker(const struct profile *profile, uint32_t context)
+{
+    return name_walks_memory(profile->frames[profile->contexts[context].frame].function);
+}
+
+unsigned shape_use_walks(const struct profile *profile, const struct reuse_pair *pair,
+                         const struct shape *shape)
+{
+    return shape->use.count + (shape->use_called && is_walker(profile, pair->use));
+}
+
+unsigned shape_reuse_walks(const struct profile *profile, const struct reuse_pair *pair,
+                           const struct shape *shape)
+{
+    return shape->reuse.count + (shape->reuse_called && is_walker(profile, pair->reuse));
+}
+
+bool shape_is_once(const struct profile *profile, const struct reuse_pair *pair,
+                   const struct shape *shape)
+{
+    if (!shape->use_frame || shape->shared.count || shape->recursive)
+        return false;
+    return shape_use_walks(profile, pair, shape) != shape_reuse_walks(profile, pair, shape) ||
+           is_walker(profile, pair->use) || is_walker(profile, pair->reuse);
 }

@@ -299,7 +299,7 @@ static const char *line_of(struct source_cache *sources, const char *file, uint3
     return source_line(sources, file, line, text, 512) ? text : NULL;
 }
 
-/* Could it change the miss ratio of any cache of the machine? */
+/* Could it change the miss ratio of any cache of the machine, again and again? */
 static bool is_worth_it(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
                         const struct reuse_pair *pair)
 {
@@ -327,9 +327,8 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
             shape->use_frame && !name_before_program(profile->frames[shape->use_frame].function),
         .shared = shape->shared.count,
         .shared_here = shape->shared_here,
-        .use_walks = shape->use.count + (shape->use_called && name_walks_memory(use->function)),
-        .reuse_walks =
-            shape->reuse.count + (shape->reuse_called && name_walks_memory(reuse->function)),
+        .use_walks = shape_use_walks(profile, pair, shape),
+        .reuse_walks = shape_reuse_walks(profile, pair, shape),
         .use_called = shape->use_called,
         .reuse_called = shape->reuse_called,
         .recursive = shape->recursive,
