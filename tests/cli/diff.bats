@@ -137,3 +137,29 @@ query()
         0 <= c['p'] <= 0.01 and
         c['first'][0]['function'] == 'fill' for c in d['changes'])"
 }
+
+# How many findings are on one side alone; a few bytes of the loader's depend on the lengths of names.
+appeared()
+{
+    grep '^Dead stores' | grep -oE '[0-9]+ (appeared|vanished)'
+}
+
+# With the program's name in the keys all findings would have vanished, and appeared anew.
+@test "the program matches whatever its file is called" {
+    needs_engine
+    cp "$before/work" old
+    cp "$after/work" new
+    ln -s new link
+    for name in old new link; do
+        "$HEADROOM" waste --exact -q -o $name.headroom -- ./$name
+        "$HEADROOM" waste --exact --follow -q -o started-$name.headroom -- sh -c "./$name; true"
+    done
+    # as between files of one name
+    "$HEADROOM" diff "$before/waste.headroom" "$after/waste.headroom" | appeared >same
+    grep -q '1 appeared' same
+    for pair in 'old new' 'old link' 'started-old started-new'; do
+        try 0 "$HEADROOM" diff "${pair% *}.headroom" "${pair#* }.headroom"
+        appeared <out >renamed
+        diff same renamed
+    done
+}

@@ -13,13 +13,9 @@ enum { BUILDS_MAX = 1 << 24 };
 
 /* ---- keys ------------------------------------------------------------------------------------ */
 
-const char *diff_module_name(const struct profile *profile, uint32_t module)
+const char *diff_module_name(const struct diff_side *side, uint32_t module)
 {
-    const char *path = profile->modules[module].path;
-    if (profile->processes_count && profile->processes[0].exe &&
-        strcmp(path, profile->processes[0].exe) == 0)
-        return "";
-    return name_base(path);
+    return module && module == side->program ? "" : name_base(side->profile->modules[module].path);
 }
 
 uint64_t diff_hash_text(uint64_t hash, const char *text)
@@ -53,13 +49,13 @@ static uint64_t line_or_address(const struct profile_frame *frame)
     return frame->function || frame->line ? frame->line : frame->address;
 }
 
-static void add_frame(const struct profile *profile, const struct profile_frame *frame,
-                      bool unmoved, uint64_t *functions, uint64_t *exact)
+static void add_frame(const struct diff_side *side, const struct profile_frame *frame, bool unmoved,
+                      uint64_t *functions, uint64_t *exact)
 {
     uint64_t kind =
         frame->flags & (PROFILE_FRAME_KERNEL | PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
     *functions =
-        diff_hash_text(base_mix64(*functions ^ kind), diff_module_name(profile, frame->module));
+        diff_hash_text(base_mix64(*functions ^ kind), diff_module_name(side, frame->module));
     *functions = diff_hash_text(*functions, frame->function);
     if (unmoved)
         *functions = base_mix64(*functions ^ line_or_address(frame));
@@ -81,8 +77,7 @@ static bool make_keys(struct diff_side *side, const struct profile *other)
         side->functions[i] = side->functions[place->parent];
         side->exact[i] = side->exact[place->parent];
         if (!name_before_program(frame->function))
-            add_frame(places->profile, frame, unmoved[frame->module], &side->functions[i],
-                      &side->exact[i]);
+            add_frame(side, frame, unmoved[frame->module], &side->functions[i], &side->exact[i]);
     }
     free(unmoved);
     return good;
@@ -242,7 +237,7 @@ static void skip_findings(struct diff_side *side, diff_skip *skip, void *context
 enum base_status diff_side_make(struct profile *profile, const struct profile *other,
                                 diff_skip *skip, void *context, struct diff_side *side)
 {
-    *side = (struct diff_side){.profile = profile};
+    *side = (struct diff_side){.profile = profile, .program = diff_find_program(profile, other)};
     if (places_make(profile, true, &side->places) != BASE_OK)
         return BASE_NO_MEMORY;
     bool good = make_keys(side, other) && begin_parts(side);

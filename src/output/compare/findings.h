@@ -61,6 +61,7 @@ struct diff_suppressed {
 struct diff_side {
     struct profile *profile;
     struct places places; /* recursion folded */
+    uint32_t program;     /* module that is the program itself, whatever its name; 0: not known */
     struct diff_part *parts;
     size_t parts_count, kinds_count;
     struct compare_finding *findings;
@@ -142,7 +143,7 @@ struct diff_figure *diff_add_figure(struct diff_side *side, const char *prefix, 
 /* Of texts that stay when a program moves. text NULL: of none. */
 uint64_t diff_hash_text(uint64_t hash, const char *text);
 /* By base name; of the program itself "": it may be built under another one. */
-const char *diff_module_name(const struct profile *profile, uint32_t module);
+const char *diff_module_name(const struct diff_side *side, uint32_t module);
 
 /* Do the numbers differ? Then error says that the profiles' `what` does. */
 bool diff_numbers_differ(const char *what, double before, double after, char *error,

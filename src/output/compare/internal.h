@@ -24,6 +24,9 @@ enum base_status diff_side_make(struct profile *profile, const struct profile *o
                                 diff_skip *skip, void *context, struct diff_side *side);
 void diff_side_free(struct diff_side *side);
 
+/* The module of the program itself; 0: not known. other: what it is to be compared with, or NULL. */
+uint32_t diff_find_program(const struct profile *profile, const struct profile *other);
+
 /* By name; also one that is made when asked for. False: there is none. */
 bool diff_side_figure(const struct diff_side *side, const char *name, struct diff_figure *figure);
 

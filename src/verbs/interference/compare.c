@@ -57,7 +57,7 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
             return;
         interference_name(figures, i, NAME_BYTES, name);
         made->functions[0] = diff_hash_text(
-            diff_hash_text(span->flags & PROFILE_SPAN_SEQUENCE, diff_module_name(profile, module)),
+            diff_hash_text(span->flags & PROFILE_SPAN_SEQUENCE, diff_module_name(side, module)),
             name);
         made->exact[0] =
             base_mix64(made->functions[0] + (span->key < LEAST_ADDRESS ? span->key : 0));

@@ -35,7 +35,7 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         if (!made)
             return;
         made->functions[0] =
-            diff_hash_text(diff_hash_text(path->flags, diff_module_name(profile, function->module)),
+            diff_hash_text(diff_hash_text(path->flags, diff_module_name(side, function->module)),
                            function->function);
         if (!function->function)
             made->functions[0] = base_mix64(made->functions[0] ^ function->address);
