@@ -376,8 +376,7 @@ static void text_reads_like_this(void **state)
         "\n"
         "  #1  50.0 % of the dead bytes (47 – 53 %)\n"
         "      in main → work (src/main.c:40)\n"
-        "      stored        memset  in prog\n"
-        "                    ← fill  src/main.c:20\n"
+        "      stored        fill  src/main.c:20, in memset\n"
         "      overwritten   table::put (inlined)  include/table.h:9\n"
         "      Memory is cleared and then written before it is read: do not clear it, or clear "
         "only the part\n"
@@ -454,10 +453,155 @@ static void single_verdicts_are_left_out(void **state)
     add_pair(profile, PROFILE_DEAD, a, a, 1, 50);
     add_pair(profile, PROFILE_DEAD, b, b, 1, 50);
     profile_total(profile);
-    shows(profile, &options, "2 seen once each, together 100.0 %");
+    shows(profile, &options, "2, all weak, together 100.0 %");
     lacks(profile, &options, "#1");
     options.limit = 0;
     shows(profile, &options, "#2");
+    profile_free(profile);
+}
+
+/* ---- findings by cause ----------------------------------------------------------------------- */
+
+/* One leaf, called through so many contexts, with so many verdicts in each; and one other place. */
+static struct profile *leaf_profile(uint32_t contexts, uint64_t each, uint64_t other)
+{
+    static char names[64][16];
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_DEAD, 400);
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    for (uint32_t i = 0; i < contexts; i++) {
+        snprintf(names[i], sizeof names[i], "caller%u", i);
+        uint32_t caller = context(profile, top, names[i], main_c, 100 + i, 0);
+        uint32_t leaf = context(profile, caller, "leaf", main_c, 7, 0);
+        add_pair(profile, PROFILE_DEAD, leaf, leaf, each, 0);
+    }
+    uint32_t set = context(profile, top, "set", main_c, 30, 0);
+    add_pair(profile, PROFILE_DEAD, set, set, other, 100);
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static void a_leaf_in_many_contexts_is_one_finding(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = leaf_profile(13, 1, 7);
+    shows(profile, &options, "#1  65.0 % of the dead bytes");
+    shows(profile, &options, ", in 13 contexts\n      both          leaf  main.c:7\n");
+    shows(profile, &options, "#2  35.0 % of the dead bytes");
+    lacks(profile, &options, "weak");
+    lacks(profile, &options, "#3");
+    options.by = REPORT_BY_CONTEXT;
+    shows(profile, &options, "#1  35.0 % of the dead bytes");
+    shows(profile, &options, "13 more, weak, together 65.0 %");
+    options.limit = 0;
+    shows(profile, &options, "#14  5.0 % of the dead bytes");
+    profile_free(profile);
+}
+
+static void contexts_with_enough_verdicts_have_shares(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = leaf_profile(2, 30, 40);
+    shows(profile, &options, "#1  60.0 % of the dead bytes");
+    shows(profile, &options,
+          "      30.0 %        in main → caller0 (main.c:100)\n"
+          "      30.0 %        in main → caller1 (main.c:101)\n");
+    profile_free(profile);
+    profile = leaf_profile(13, 1, 7);
+    shows(profile, &options,
+          "      as            in main → caller0 (main.c:100)\n"
+          "                    12 more contexts\n");
+    profile_free(profile);
+}
+
+/* JSON: each context as ever, and the findings beside them. */
+static void json_has_findings_beside_contexts(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = leaf_profile(13, 1, 7);
+    json_t *root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "waste.dead.pairs")), 14);
+    assert_int_equal(json_array_size(at(root, "waste.dead.findings")), 2);
+    assert_float_equal(NUMBER(root, "waste.dead.findings.0.share"), 0.65, 1e-6);
+    assert_int_equal(NUMBER(root, "waste.dead.findings.0.traps"), 13);
+    assert_string_equal(TEXT(root, "waste.dead.findings.0.by"), "pair");
+    assert_true(json_is_false(at(root, "waste.dead.findings.0.weak")));
+    assert_int_equal(NUMBER(root, "waste.dead.findings.0.contexts_total"), 13);
+    assert_int_equal(json_array_size(at(root, "waste.dead.findings.0.contexts")), 10);
+    assert_float_equal(NUMBER(root, "waste.dead.findings.0.contexts.9.share"), 0.05, 1e-6);
+    assert_string_equal(TEXT(root, "waste.dead.findings.0.contexts.9.first.1.function"), "caller9");
+    json_decref(root);
+    options.by = REPORT_BY_PAIR;
+    root = parse(profile, &options);
+    assert_int_equal(json_array_size(at(root, "waste.dead.pairs")), 2);
+    assert_float_equal(NUMBER(root, "waste.dead.pairs.0.share"), 0.65, 1e-6);
+    assert_null(json_object_get(at(root, "waste.dead"), "findings"));
+    json_decref(root);
+    profile_free(profile);
+}
+
+/* Lines of one function with two verdicts each: together they are enough, and where they are not,
+   they are weak. */
+static void weak_pairs_of_a_function_are_one_finding(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_DEAD, 400);
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    for (uint32_t line = 10; line < 16; line++) {
+        uint32_t walk = context(profile, top, "walk", main_c, line, 0);
+        add_pair(profile, PROFILE_DEAD, walk, top, 2, 0);
+    }
+    uint32_t set = context(profile, top, "set", main_c, 30, 0);
+    add_pair(profile, PROFILE_DEAD, set, set, 24, 100);
+    uint32_t get = context(profile, top, "get", main_c, 40, 0);
+    add_pair(profile, PROFILE_DEAD, get, get, 2, 0);
+    add_pair(profile, PROFILE_DEAD, get, set, 2, 0);
+    profile_total(profile);
+    shows(profile, &options, "#1  60.0 %");
+    shows(profile, &options, "#2  30.0 % of the dead bytes");
+    shows(profile, &options,
+          ", between 6 pairs of places\n      stored        walk (main.c)\n"
+          "      5.0 %         stored in walk (main.c:10), overwritten in main "
+          "(main.c:50)\n");
+    shows(profile, &options, "3 more pairs");
+    shows(profile, &options, "2 more, weak, together 10.0 %");
+    lacks(profile, &options, "#3");
+    options.by = REPORT_BY_LINE;
+    shows(profile, &options, "7 more, weak, together 40.0 %");
+    options.by = REPORT_BY_MODULE;
+    shows(profile, &options, "#1  100.0 %");
+    shows(profile, &options,
+          "      stored        /home/u/demo/prog\n"
+          "      60.0 %        set\n      30.0 %        walk\n");
+    profile_free(profile);
+}
+
+/* The line of the program's own that calls into a template library, in however many of its places
+   the accesses are. */
+static void templates_are_shown_at_the_callers_line(void **state)
+{
+    static const char string_h[] = "/usr/include/c++/12/bits/basic_string.h";
+    struct report_options options = {.limit = 10};
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_LOAD, 400);
+    uint32_t top = context(profile, 0, "main", main_c, 50, 0);
+    uint32_t user = context(profile, top, "join", main_c, 12, 0);
+    for (uint32_t line = 220; line < 224; line++) {
+        uint32_t append = context(profile, user, "std::string::append", string_h, 1400, 0);
+        uint32_t data =
+            context(profile, append, "std::string::_M_data", string_h, line, PROFILE_FRAME_INLINED);
+        add_pair(profile, PROFILE_LOAD, data, data, 10, 0);
+    }
+    profile_total(profile);
+    shows(profile, &options, "#1  100.0 % of the redundant bytes");
+    shows(profile, &options, "      both          join  main.c:12, in std::string::append\n");
+    lacks(profile, &options, "basic_string.h");
+    lacks(profile, &options, "#2");
+    options.all_frames = true;
+    shows(profile, &options,
+          "std::string::_M_data (inlined)  /usr/include/c++/12/bits/basic_string.h:22");
     profile_free(profile);
 }
 
@@ -2224,6 +2368,11 @@ int main(void)
         cmocka_unit_test(text_reads_like_this),
         cmocka_unit_test(few_samples_give_no_digits),
         cmocka_unit_test(single_verdicts_are_left_out),
+        cmocka_unit_test(a_leaf_in_many_contexts_is_one_finding),
+        cmocka_unit_test(contexts_with_enough_verdicts_have_shares),
+        cmocka_unit_test(json_has_findings_beside_contexts),
+        cmocka_unit_test(weak_pairs_of_a_function_are_one_finding),
+        cmocka_unit_test(templates_are_shown_at_the_callers_line),
         cmocka_unit_test(what_runs_before_main_is_left_out),
         cmocka_unit_test(unequal_weights_count_as_few),
         cmocka_unit_test(recursion_is_folded),

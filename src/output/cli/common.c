@@ -12,4 +12,8 @@ const char *const source_names[] = {"auto", "pmu", "clock", "count", NULL};
 const char *const metric_names[] = {"best",   "count",  "instructions", "loads", "stores",
                                     "cycles", "misses", "events",       NULL};
 
+/* enum report_by */
+const char *const by_names[] = {"default", "cause",    "context", "pair",
+                                "line",    "function", "module",  NULL};
+
 const char *const kind_names[] = {"dead", "silent", "load", NULL}; /* bits of wire_kind_bits */

@@ -18,6 +18,7 @@ extern const char *const format_names[];
 extern const char *const color_names[];
 extern const char *const source_names[];
 extern const char *const metric_names[];
+extern const char *const by_names[];
 extern const char *const kind_names[];
 
 #define OPTION_HELP                                                                                \
@@ -36,6 +37,24 @@ extern const char *const kind_names[];
             .low = 0, .high = 1000000, .argument = "N",                                            \
             .help = "Show the N largest findings of each kind; 0 shows all. Default: 10 in text, " \
                     "all in JSON."                                                                 \
+    }
+#define OPTIONS_GROUPS                                                                             \
+    {"by",                                                                                         \
+     0,                                                                                            \
+     OPTION_CHOICE,                                                                                \
+     FIELD(by),                                                                                    \
+     .choices = by_names,                                                                          \
+     .argument = "LEVEL",                                                                          \
+     .help = "What is one finding: context, two calling contexts; pair, two places in the "        \
+             "program's own code; or all that is wasted (or used again) at one line, in one "      \
+             "function, in one module. cause, the default: pairs of places, and where these "      \
+             "have too little evidence, functions. In JSON the default is context, and the "       \
+             "findings by cause are listed beside them."},                                         \
+    {                                                                                              \
+        "all-frames", 0, OPTION_FLAG, FIELD(all_frames),                                           \
+            .value = 1,                                                                            \
+            .help = "Show the system's code as well: what the C library or a header of the "       \
+                    "compiler calls below the program's own code."                                 \
     }
 #define OPTION_COLOR                                                                               \
     {                                                                                              \

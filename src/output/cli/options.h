@@ -72,7 +72,7 @@ struct settings {
     const char *live_option, *exact_option; /* an option given that needs this engine, or NULL */
     unsigned kinds;
     int source, follow, format, quiet, color, debuginfod, help, version, exact, unit, stack;
-    int paper_bins, call_sites, metric;
+    int paper_bins, call_sites, metric, by, all_frames;
     int modules, no_cache, no_contexts; /* paths under the exact engine */
     uint64_t rate, period, limit, seed, min_executions;
     double fp_tolerance, share, access_rate, hot, level;

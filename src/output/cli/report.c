@@ -134,6 +134,7 @@ static int report_run(const struct settings *settings, int count, char **operand
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
+    OPTIONS_GROUPS,
     OPTION_PAPER_BINS,
     OPTION_HOT,
     OPTIONS_SPANS,

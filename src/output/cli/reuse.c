@@ -54,6 +54,7 @@ static const struct option_spec reuse_options[] = {
     OPTION_FOLLOW,
     OPTION_TRACE,
     OPTIONS_REPORT,
+    OPTIONS_GROUPS,
     OPTION_PAPER_BINS,
     OPTIONS_LAST,
 };

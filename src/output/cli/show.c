@@ -45,6 +45,8 @@ enum base_status show_profile(const char *path, const char *name, const struct s
         .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit
                  : json                        ? 0
                                                : PAIRS_IN_TEXT,
+        .by = (enum report_by)settings->by,
+        .all_frames = settings->all_frames,
         .color = use_color(settings->color, descriptor),
         .ascii = is_ascii_terminal(descriptor),
         .sources = true,

@@ -39,6 +39,7 @@ static const struct option_spec waste_options[] = {
     OPTION_SEED,
     OPTION_TRACE,
     OPTIONS_REPORT,
+    OPTIONS_GROUPS,
     OPTIONS_LAST,
 };
 

@@ -52,4 +52,16 @@ void json_frame(struct json *json, const struct profile *profile,
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context);
 
+/* ---- findings ------------------------------------------------------------------------------ */
+
+enum { JSON_CONTEXTS = 10 }; /* of a group: the heaviest */
+
+/* What a verb's findings are called: their number, and the array of them. By contexts, or as was
+   asked for; and by cause beside those. */
+extern const char *const json_pairs_names[2], *const json_findings_names[2];
+
+/* "by", "weak" and "contexts_total" of a group. */
+struct group;
+void json_group(struct json *json, const struct group *group);
+
 #endif

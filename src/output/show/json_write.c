@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Values, members and contexts as JSON. */
+#include "show/group.h"
 #include "show/json.h"
 #include "show/names.h"
 
@@ -216,4 +217,20 @@ void json_advice(struct json *json, const struct advice *advice)
     json_text(json, "text", advice->text);
     json_text(json, "evidence", advice_evidence_names[advice->evidence]);
     json_close(json, '}');
+}
+
+/* ---- findings -------------------------------------------------------------------------------- */
+
+const char *const json_pairs_names[2] = {"pairs_total", "pairs"};
+const char *const json_findings_names[2] = {"findings_total", "findings"};
+
+void json_group(struct json *json, const struct group *group)
+{
+    static const char *const names[REPORT_BYS] = {
+        [REPORT_BY_CONTEXT] = "context",   [REPORT_BY_PAIR] = "pair",     [REPORT_BY_LINE] = "line",
+        [REPORT_BY_FUNCTION] = "function", [REPORT_BY_MODULE] = "module",
+    };
+    json_text(json, "by", names[group->by]);
+    json_flag(json, "weak", group->weak);
+    json_count(json, "contexts_total", group->links_count);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "show/places.h"
+#include "show/own.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -104,13 +105,45 @@ static bool number_places(struct places *places, bool fold_recursion)
     return good;
 }
 
+/* ---- own code -------------------------------------------------------------------------------- */
+
+static bool find_system_frames(struct places *places)
+{
+    const struct profile *profile = places->profile;
+    places->system = calloc(profile->frames_count + 1, sizeof *places->system);
+    for (size_t i = 1; places->system && i < profile->frames_count; i++) {
+        const struct profile_frame *frame = &profile->frames[i];
+        uint32_t class = places->classes[i];
+        const char *module = frame->module ? profile->modules[frame->module].path : NULL;
+        places->system[i] =
+            class < i ? places->system[class] : own_is_system(frame->function, frame->file, module);
+    }
+    return places->system;
+}
+
+/* Parents precede children. */
+static bool find_own_places(struct places *places)
+{
+    places->own = calloc(places->count + 1, sizeof *places->own);
+    for (uint32_t i = 1; places->own && i < places->count; i++)
+        if (places->system[places->items[i].class])
+            places->own[i] = places->own[places->items[i].parent];
+        else
+            places->own[i] = i;
+    for (uint32_t i = 1; places->own && i < places->count; i++)
+        if (!places->own[i])
+            places->own[i] = i;
+    return places->own;
+}
+
 enum base_status places_make(const struct profile *profile, bool fold_recursion,
                              struct places *places)
 {
     struct places made = {.profile = profile,
                           .exact = strcmp(profile->run.engine, "exact") == 0 ||
                                    strcmp(profile->run.engine, "built") == 0};
-    if (!classify_frames(&made) || !number_places(&made, fold_recursion)) {
+    if (!classify_frames(&made) || !number_places(&made, fold_recursion) ||
+        !find_system_frames(&made) || !find_own_places(&made)) {
         places_free(&made);
         return BASE_NO_MEMORY;
     }
@@ -123,6 +156,8 @@ void places_free(struct places *places)
     free(places->classes);
     free(places->place_of);
     free(places->items);
+    free(places->system);
+    free(places->own);
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */

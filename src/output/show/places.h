@@ -22,6 +22,9 @@ struct places {
     uint32_t *place_of; /* by context id */
     struct place *items;
     size_t count;
+    bool *system;  /* by frame id: the system's code (show/own.h) */
+    uint32_t *own; /* by place: the innermost in own code on its way to the root, itself at first;
+                      itself if there is none */
 };
 
 /*

@@ -240,7 +240,7 @@ void print_make_chain(const struct printer *printer, uint32_t place, struct chai
     size_t count = 0;
     for (; place && count < DEPTH_MAX; place = places->items[place].parent)
         innermost_first[count++] = places->items[place].class;
-    chain->count = 0;
+    chain->count = chain->inner = 0;
     chain->incomplete = count && (printer->profile->frames[innermost_first[count - 1]].flags &
                                   PROFILE_FRAME_INCOMPLETE);
     /* In a stripped program what calls __libc_start_main has no name. */
@@ -251,10 +251,28 @@ void print_make_chain(const struct printer *printer, uint32_t place, struct chai
         chain->frames[chain->count++] = innermost_first[--count];
 }
 
+void print_make_own_chain(const struct printer *printer, uint32_t place, struct chain *chain)
+{
+    const struct places *places = &printer->places;
+    print_make_chain(printer, place, chain);
+    if (printer->options->all_frames)
+        return;
+    for (uint32_t own = places->own[place]; place != own && chain->inner + 1 < chain->count;
+         place = places->items[place].parent)
+        chain->inner++;
+}
+
+/* Frames that are printed. */
+static size_t shown_frames(const struct chain *chain)
+{
+    return chain->count - chain->inner;
+}
+
 size_t print_common_frames(const struct chain *a, const struct chain *b)
 {
-    size_t common = 0;
-    while (common + 1 < a->count && common + 1 < b->count && a->frames[common] == b->frames[common])
+    size_t common = 0,
+           least = shown_frames(a) < shown_frames(b) ? shown_frames(a) : shown_frames(b);
+    while (common + 1 < least && a->frames[common] == b->frames[common])
         common++;
     return common;
 }
@@ -298,25 +316,33 @@ void print_narrow(struct printer *printer, uint32_t place)
         print_narrow_file(printer, printer->profile->frames[places->items[place].class].file);
 }
 
-void print_common(struct printer *printer, const struct chain *chain, size_t common)
+void print_add_callers(const struct printer *printer, const struct chain *chain, size_t from,
+                       size_t end, char *line, size_t bytes)
 {
-    char line[TEXT_BYTES * 4] = "", name[NAME_BYTES], place[TEXT_BYTES];
-    if (common == 0)
-        return;
-    for (size_t i = 0; i < common; i++) {
+    char name[NAME_BYTES], place[TEXT_BYTES];
+    size_t count = end - from;
+    for (size_t i = 0; i < count; i++) {
         /* The outermost two say which part of the program, the innermost where. */
-        if (common > COMMON_MAX && i == 2) {
-            print_add(line, sizeof line, " → … %zu more …", common - COMMON_MAX);
-            i = common - (COMMON_MAX - 2);
+        if (count > COMMON_MAX && i == 2) {
+            print_add(line, bytes, " → … %zu more …", count - COMMON_MAX);
+            i = count - (COMMON_MAX - 2);
         }
-        const struct profile_frame *frame = print_frame_at(printer, chain, i);
+        const struct profile_frame *frame = print_frame_at(printer, chain, from + i);
         print_function(printer, frame, name);
-        print_add(line, sizeof line, "%s%s%s", i ? " → " : "", name,
+        print_add(line, bytes, "%s%s%s", i ? " → " : "", name,
                   frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "");
     }
-    place_name(printer, print_frame_at(printer, chain, common - 1), place);
+    place_name(printer, print_frame_at(printer, chain, end - 1), place);
     if (place[0])
-        print_add(line, sizeof line, " (%s)", place);
+        print_add(line, bytes, " (%s)", place);
+}
+
+void print_common(struct printer *printer, const struct chain *chain, size_t common)
+{
+    char line[TEXT_BYTES * 4] = "";
+    if (common == 0)
+        return;
+    print_add_callers(printer, chain, 0, common, line, sizeof line);
     fprintf(printer->out, "      %sin%s ", print_on(printer, DIM), print_off(printer));
     print_wrap(printer, PLAIN, 9, 9, line);
 }
@@ -331,11 +357,15 @@ static const char *access_words(uint32_t flags)
     return flags & PROFILE_FRAME_IMPRECISE ? " (instruction unknown)" : "";
 }
 
+/* made: the frame that makes the access, this one or one that is not printed; NULL: this one is a
+   caller. within: what of the system's it calls for that; NULL: nothing that is not printed. */
 static void print_frame(struct printer *printer, const struct profile_frame *frame,
-                        const char *label, bool caller)
+                        const char *label, const struct profile_frame *made,
+                        const struct profile_frame *within)
 {
-    char name[NAME_BYTES], remarks[128] = "", place[TEXT_BYTES + 64], module[64];
-    const char *access = caller ? "" : access_words(frame->flags);
+    char name[NAME_BYTES], remarks[128] = "", place[TEXT_BYTES + NAME_BYTES + 64], module[64];
+    const char *access = made ? access_words(made->flags) : "";
+    bool caller = !made;
     print_function(printer, frame, name);
     place_name(printer, frame, place);
     if (place[0] && !frame->line) {
@@ -344,12 +374,17 @@ static void print_frame(struct printer *printer, const struct profile_frame *fra
         name_clean(name_base(printer->profile->modules[frame->module].path), module, sizeof module);
         print_add(place, sizeof place, "in %s", module);
     }
-    print_add(remarks, sizeof remarks, "%s%s%s",
-              frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "",
-              frame->flags & PROFILE_FRAME_KERNEL ? " (by the kernel, in this system call)" : "",
-              place[0] ? "" : access);
+    print_add(
+        remarks, sizeof remarks, "%s%s%s", frame->flags & PROFILE_FRAME_INLINED ? " (inlined)" : "",
+        made && made->flags & PROFILE_FRAME_KERNEL ? " (by the kernel, in this system call)" : "",
+        place[0] ? "" : access);
     if (place[0])
         print_add(place, sizeof place, "%s", access);
+    if (within && within->function) {
+        char called[NAME_BYTES];
+        print_function(printer, within, called);
+        print_add(place, sizeof place, "%s%s", place[0] ? ", in " : "in ", called);
+    }
     fprintf(printer->out, "      %-*s%s%s%s%s%s", LABEL_COLUMNS, label, caller ? "← " : "",
             print_on(printer, caller ? PLAIN : BOLD), name, print_off(printer), remarks);
     print_tail(printer, PLAIN,
@@ -376,23 +411,36 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
         fprintf(printer->out, "      %-*sunknown location\n", LABEL_COLUMNS, label);
         return;
     }
-    const struct profile_frame *leaf = print_frame_at(printer, chain, chain->count - 1);
-    print_frame(printer, leaf, label, false);
+    size_t own = shown_frames(chain) - 1;
+    const struct profile_frame *leaf = print_frame_at(printer, chain, own);
+    print_frame(printer, leaf, label, print_frame_at(printer, chain, chain->count - 1),
+                chain->inner ? print_frame_at(printer, chain, own + 1) : NULL);
     print_source(printer, leaf);
     if (remark[0]) {
         fprintf(printer->out, "      %*s", LABEL_COLUMNS, "");
         print_wrap(printer, PLAIN, 6 + LABEL_COLUMNS, 6 + LABEL_COLUMNS, remark);
     }
     size_t shown = 0;
-    for (size_t i = chain->count - 1; i > common; i--) {
+    for (size_t i = own; i > common; i--) {
         if (shown++ == CALLERS_MAX) {
             fprintf(printer->out, "      %*s← %zu more callers\n", LABEL_COLUMNS, "", i - common);
             return;
         }
-        print_frame(printer, print_frame_at(printer, chain, i - 1), "", true);
+        print_frame(printer, print_frame_at(printer, chain, i - 1), "", NULL, NULL);
     }
     if (chain->incomplete && common == 0)
         fprintf(printer->out, "      %*s← … outer callers unknown\n", LABEL_COLUMNS, "");
+}
+
+/* Do both end in the same frames, as far as these are printed or named? */
+static bool same_end(const struct chain chains[2])
+{
+    size_t a = shown_frames(&chains[0]), b = shown_frames(&chains[1]);
+    if (!chains[0].count || !chains[1].count || chains[0].frames[a - 1] != chains[1].frames[b - 1])
+        return false;
+    bool within = chains[0].inner || chains[1].inner;
+    return !within ||
+           (chains[0].inner && chains[1].inner && chains[0].frames[a] == chains[1].frames[b]);
 }
 
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
@@ -400,11 +448,22 @@ void print_sides(struct printer *printer, const struct chain chains[2], bool sam
 {
     size_t common = print_common_frames(&chains[0], &chains[1]);
     print_common(printer, &chains[0], common);
-    if (same_place) {
+    if (same_place || (same_end(chains) && common + 1 == shown_frames(&chains[0]) &&
+                       common + 1 == shown_frames(&chains[1]))) {
         print_side(printer, &chains[0], common, "both", "");
     } else {
         print_side(printer, &chains[0], common, first, "");
         print_side(printer, &chains[1], common, second, "");
+    }
+}
+
+void print_bare_sides(struct printer *printer, const struct chain chains[2], const char *first,
+                      const char *second)
+{
+    bool same = same_end(chains);
+    for (unsigned i = 0; i < (same ? 1 : 2); i++) {
+        size_t callers = chains[i].count ? shown_frames(&chains[i]) - 1 : 0;
+        print_side(printer, &chains[i], callers, same ? "both" : i ? second : first, "");
     }
 }
 

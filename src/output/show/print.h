@@ -49,6 +49,7 @@ struct printer {
 struct chain {
     uint32_t frames[DEPTH_MAX];
     size_t count;
+    size_t inner;    /* innermost frames that are not printed: the system's, below own code */
     bool incomplete; /* callers are missing outside */
 };
 
@@ -116,7 +117,10 @@ void print_quote(const char *word, char *out, size_t out_bytes);
    class, the lowest that read the same. */
 void print_make_chain(const struct printer *printer, uint32_t place, struct chain *chain);
 
-/* Outer frames that both share; the innermost frames never count. */
+/* The same, down to own code only, unless all frames are asked for. */
+void print_make_own_chain(const struct printer *printer, uint32_t place, struct chain *chain);
+
+/* Outer frames that both share; the innermost ones that are printed never count. */
 size_t print_common_frames(const struct chain *a, const struct chain *b);
 
 const struct profile_frame *print_frame_at(const struct printer *printer, const struct chain *chain,
@@ -126,6 +130,10 @@ const struct profile_frame *print_frame_at(const struct printer *printer, const 
    innermost of them calls. */
 void print_common(struct printer *printer, const struct chain *chain, size_t common);
 
+/* Appends the same of the frames from `from` up to `end`, without "in"; from < end. */
+void print_add_callers(const struct printer *printer, const struct chain *chain, size_t from,
+                       size_t end, char *line, size_t bytes);
+
 /* The innermost frame with its line and the remark, "" for none, then the callers up to the common
    ones. */
 void print_side(struct printer *printer, const struct chain *chain, size_t common,
@@ -134,6 +142,10 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
 /* Both sides of a pair of places, below their common callers. */
 void print_sides(struct printer *printer, const struct chain chains[2], bool same_place,
                  const char *first, const char *second);
+
+/* The same of a finding that more than one context leads to: without callers. */
+void print_bare_sides(struct printer *printer, const struct chain chains[2], const char *first,
+                      const char *second);
 
 /* Narrows the prefix to what the program's own files of this place's callers share, too; and a
  * file. */

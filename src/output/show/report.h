@@ -22,8 +22,22 @@ enum report_metric {
     REPORT_METRICS
 };
 
+/* What the contexts of one finding have in common: see show/group.h. */
+enum report_by {
+    REPORT_BY_DEFAULT, /* nothing was asked for */
+    REPORT_BY_CAUSE,   /* the finest of the following for which the evidence suffices, no context */
+    REPORT_BY_CONTEXT, /* both calling contexts */
+    REPORT_BY_PAIR,    /* both places in own code */
+    REPORT_BY_LINE,    /* the line, in own code, of the access that is wasted */
+    REPORT_BY_FUNCTION, /* its function */
+    REPORT_BY_MODULE,   /* its module */
+    REPORT_BYS
+};
+
 struct report_options {
-    unsigned limit;  /* pairs shown per kind; 0: all */
+    unsigned limit; /* findings shown per kind, without weak ones; 0: all */
+    enum report_by by;
+    bool all_frames; /* text: those of the system's code below own code, too */
     bool color;      /* ANSI colours */
     bool ascii;      /* text: for a terminal that shows nothing else */
     bool sources;    /* quote source lines */

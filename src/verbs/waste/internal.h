@@ -5,6 +5,8 @@
 #define HEADROOM_WASTE_INTERNAL_H
 
 #include "analysis/advice.h"
+#include "show/group.h"
+#include "show/group_text.h"
 #include "show/json.h"
 #include "show/places.h"
 #include "show/print.h"
@@ -16,7 +18,8 @@ bool waste_is_in(const struct profile *profile);
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
-/* Findings whose contexts read the same in the source, added up. */
+/* What was found between two contexts, as they read in the source; or a finding: the sum of those
+   with the same cause. */
 struct waste_pair {
     uint32_t first, second; /* context ids of the heaviest finding: they stand for all */
     uint32_t first_place, second_place; /* equal place: equal source context */
@@ -26,15 +29,23 @@ struct waste_pair {
     double kernel_waste;        /* exact: waste that the kernel's accesses made */
     bool kernel;                /* the second access was the kernel's, mostly */
     struct profile_share share; /* of the kind's waste */
+    const struct group *group;  /* of a finding; NULL: of two contexts */
 };
 
 struct waste_kind {
     const struct profile_kind *totals;
     struct profile_share fraction; /* waste / (waste + use) */
     bool too_few;                  /* too few traps for digits; never of exact counts */
-    struct waste_pair *pairs;      /* those with waste, largest first */
+    struct waste_pair *contexts;   /* those with waste, in no order */
+    size_t contexts_count;
+    struct waste_pair *pairs; /* findings, what is not weak first, largest first */
     size_t pairs_count;
+    struct groups groups; /* their links are the contexts, by their indices */
+    struct group_link *links;
 };
+
+/* The end that did nothing: the first of dead stores, else the second. */
+unsigned waste_lead(uint32_t kind);
 
 enum {
     /* Fewer verdicts than that and a share says nothing: with 30 the interval of 50 % is 33..67. */
@@ -48,9 +59,12 @@ struct waste_ranking {
     size_t kinds_count;
 };
 
+/* A smaller share of what was counted is right, and still not worth anybody's time: as weak. */
+#define WASTE_LEAST_SHARE 0.005
+
 /* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. NULL:
    no memory. */
-struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds);
+struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds, enum report_by by);
 /* Of struct waste_ranking, as `end` of the slots has it; never NULL. */
 void waste_rank_free(void *ranking);
 

@@ -2,6 +2,28 @@
 /* The member "waste" of the JSON report (docs/formats/report.md). */
 #include "waste/internal.h"
 
+static void context_object(struct json *json, const struct profile *profile,
+                           const struct waste_pair *context)
+{
+    json_begin_item(json);
+    json_decimal(json, "share", context->share.share, 6);
+    json_decimal(json, "waste_bytes", context->waste_bytes, 15);
+    json_count(json, "traps", context->waste_traps + context->use_traps);
+    json_context(json, "first", profile, context->first);
+    json_context(json, "second", profile, context->second);
+    json_close(json, '}');
+}
+
+static void group_members(struct json *json, const struct profile *profile,
+                          const struct waste_kind *kind, const struct group *group)
+{
+    json_group(json, group);
+    json_begin(json, "contexts", '[');
+    for (size_t i = 0; i < group->links_count && i < JSON_CONTEXTS && !ferror(json->out); i++)
+        context_object(json, profile, &kind->contexts[group->links[i]]);
+    json_close(json, ']');
+}
+
 static void pair_object(struct json *json, const struct places *places,
                         struct source_cache *sources, const struct waste_kind *kind,
                         const struct waste_pair *pair)
@@ -20,11 +42,26 @@ static void pair_object(struct json *json, const struct places *places,
     json_context(json, "first", profile, pair->first);
     json_context(json, "second", profile, pair->second);
     json_advice(json, &advice);
+    if (pair->group->by != REPORT_BY_CONTEXT)
+        group_members(json, profile, kind, pair->group);
     json_close(json, '}');
 }
 
+static void pairs_members(struct json *json, const struct places *places,
+                          struct source_cache *sources, const struct waste_kind *kind,
+                          const char *const names[2], unsigned limit)
+{
+    json_count(json, names[0], kind->pairs_count);
+    json_begin(json, names[1], '[');
+    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
+         i++)
+        pair_object(json, places, sources, kind, &kind->pairs[i]);
+    json_close(json, ']');
+}
+
 static void kind_object(struct json *json, const struct places *places,
-                        struct source_cache *sources, const struct waste_kind *kind, unsigned limit)
+                        struct source_cache *sources, const struct waste_kind *kind,
+                        const struct waste_kind *causes, unsigned limit)
 {
     const struct profile_kind *totals = kind->totals;
     json_begin(json, profile_kind_names[totals->kind], '{');
@@ -53,12 +90,9 @@ static void kind_object(struct json *json, const struct places *places,
         json_number(json, (double)totals->blind_longest / (double)totals->samples, 6);
     else
         json_raw(json, "null");
-    json_count(json, "pairs_total", kind->pairs_count);
-    json_begin(json, "pairs", '[');
-    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
-         i++)
-        pair_object(json, places, sources, kind, &kind->pairs[i]);
-    json_close(json, ']');
+    pairs_members(json, places, sources, kind, json_pairs_names, limit);
+    if (causes)
+        pairs_members(json, places, sources, causes, json_findings_names, limit);
     json_close(json, '}');
 }
 
@@ -69,16 +103,26 @@ bool waste_json(struct json *json, const struct places *places,
     const struct profile *profile = places->profile;
     if (!waste_is_in(profile) && analysis_find(profile->run.verb) != &waste_analysis)
         return true;
-    struct waste_ranking *ranking = waste_rank(places, options->kinds);
-    if (!ranking)
-        return false;
+    enum report_by by = options->by ? options->by : REPORT_BY_CONTEXT;
+    struct waste_ranking *ranking = waste_rank(places, options->kinds, by), *causes = NULL;
+    bool good = ranking;
+    if (good && !options->by) {
+        causes = waste_rank(places, options->kinds, REPORT_BY_CAUSE);
+        good = causes;
+    }
     struct source_cache sources = {.enabled = options->sources,
                                    .not_newer_than_ns = profile->run.start_ns};
-    json_begin(json, "waste", '{');
-    for (size_t i = 0; i < ranking->kinds_count; i++)
-        kind_object(json, places, &sources, &ranking->kinds[i], options->limit);
-    json_close(json, '}');
+    if (good) {
+        json_begin(json, "waste", '{');
+        for (size_t i = 0; i < ranking->kinds_count; i++)
+            kind_object(json, places, &sources, &ranking->kinds[i],
+                        causes ? &causes->kinds[i] : NULL, options->limit);
+        json_close(json, '}');
+    }
     source_free(&sources);
-    waste_rank_free(ranking);
-    return true;
+    if (ranking)
+        waste_rank_free(ranking);
+    if (causes)
+        waste_rank_free(causes);
+    return good;
 }

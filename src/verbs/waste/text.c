@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-
     /* The table of the kinds: 2 more to its left, 80 at most in all. */
     KIND_COLUMNS = 17,
     WASTED_COLUMNS = 10,
@@ -16,9 +15,6 @@ enum {
     COUNT_COLUMNS = 10,
     BYTES_COLUMNS = 15,
 };
-
-/* An exact finding below that is right, and still not worth anybody's time. */
-static const double least_share = 0.005;
 
 struct words {
     const char *heading; /* "Dead stores"            */
@@ -38,22 +34,28 @@ static const struct words kind_words[PROFILE_KINDS] = {
                       "loaded", "loaded again"},
 };
 
-/* A finding that rests on a single verdict may be luck: at the end of the list, it is left out. */
-static bool worth_showing(const struct printer *printer, const struct waste_pair *pair)
+/* Findings that are not weak come first. If all are, those that rest on more than one verdict are
+   better than none. */
+static size_t worth_showing(const struct printer *printer, const struct waste_kind *kind)
 {
-    return printer->places.exact ? pair->share.share >= least_share : pair->waste_traps >= 2;
+    size_t strong = 0;
+    while (strong < kind->pairs_count && !kind->pairs[strong].group->weak)
+        strong++;
+    if (strong || printer->places.exact)
+        return strong;
+    size_t shown = kind->pairs_count;
+    while (shown && kind->pairs[shown - 1].waste_traps < 2)
+        shown--;
+    return shown;
 }
 
 static size_t pairs_shown(const struct printer *printer, const struct waste_kind *kind)
 {
-    size_t shown = kind->pairs_count;
-    if (printer->options->limit == 0)
+    size_t shown = kind->pairs_count, limit = printer->options->limit;
+    if (limit == 0)
         return shown;
-    if (shown > printer->options->limit)
-        shown = printer->options->limit;
-    while (shown && !worth_showing(printer, &kind->pairs[shown - 1]))
-        shown--;
-    return shown;
+    shown = worth_showing(printer, kind);
+    return shown < limit ? shown : limit;
 }
 
 static void narrow(struct printer *printer, const void *state)
@@ -61,10 +63,8 @@ static void narrow(struct printer *printer, const void *state)
     const struct waste_ranking *ranking = state;
     for (size_t k = 0; k < ranking->kinds_count; k++) {
         const struct waste_kind *kind = &ranking->kinds[k];
-        for (size_t i = 0; i < pairs_shown(printer, kind); i++) {
-            print_narrow(printer, kind->pairs[i].first_place);
-            print_narrow(printer, kind->pairs[i].second_place);
-        }
+        for (size_t i = 0; i < pairs_shown(printer, kind); i++)
+            group_narrow(printer, &kind->groups, kind->pairs[i].group);
     }
 }
 
@@ -154,6 +154,7 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     else if (!kind->too_few)
         print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->share.low,
                   100 * pair->share.high);
+    group_add_extent(pair->group, line, sizeof line);
     if (!kind->too_few && !printer->places.exact && pair->waste_traps < WASTE_FEW_TRAPS)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->waste_traps,
                   print_plural(pair->waste_traps));
@@ -167,32 +168,41 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
 }
 
-static void print_pair(struct printer *printer, const struct waste_kind *kind,
+static bool print_pair(struct printer *printer, const struct waste_kind *kind,
                        const struct waste_pair *pair, size_t number, struct chain chains[2])
 {
     const struct words *words = &kind_words[kind->totals->kind];
-    struct chain *first = &chains[0], *second = &chains[1];
-    print_make_chain(printer, pair->first_place, first);
-    print_make_chain(printer, pair->second_place, second);
+    const struct group_words ends = {words->first, words->second};
     print_pair_head(printer, kind, pair, number);
-    print_sides(printer, chains, pair->first_place == pair->second_place, words->first,
-                words->second);
+    group_print_places(printer, &kind->groups, pair->group, &ends, chains);
+    struct chain *parts = malloc(2 * sizeof *parts);
+    bool good = parts && group_print_parts(printer, &kind->groups, pair->group, &ends, parts);
+    free(parts);
     struct advice advice = waste_advice(&printer->places, &printer->sources, kind, pair);
-    print_given(printer, &advice, number);
+    if (pair->group->by <= REPORT_BY_PAIR)
+        print_given(printer, &advice, number);
+    return good;
 }
 
 static void print_rest(struct printer *printer, const struct waste_kind *kind, size_t shown)
 {
     double rest = 0;
-    for (size_t i = shown; i < kind->pairs_count; i++)
+    size_t count = kind->pairs_count - shown, weak = 0;
+    char line[TEXT_BYTES] = "";
+    for (size_t i = shown; i < kind->pairs_count; i++) {
         rest += kind->pairs[i].share.share;
-    fprintf(printer->out, "\n  %s%zu %s", print_on(printer, DIM), kind->pairs_count - shown,
-            shown                   ? "more"
-            : printer->places.exact ? "of less than 0.5 % each"
-                                    : "seen once each");
+        weak += kind->pairs[i].group->weak;
+    }
+    print_add(line, sizeof line, "%zu%s", count, shown ? " more" : "");
+    if (printer->places.exact)
+        print_add(line, sizeof line, shown ? "" : " of less than 0.5 %% each");
+    else if (weak && weak < count)
+        print_add(line, sizeof line, ", %zu of them weak", weak);
+    else if (weak)
+        print_add(line, sizeof line, shown ? ", weak" : ", all weak");
     if (!kind->too_few)
-        fprintf(printer->out, ", together %.1f %%", 100 * rest);
-    fprintf(printer->out, "%s\n", print_off(printer));
+        print_add(line, sizeof line, ", together %.1f %%", 100 * rest);
+    fprintf(printer->out, "\n  %s%s%s\n", print_on(printer, DIM), line, print_off(printer));
 }
 
 static bool print_kind(struct printer *printer, const struct waste_kind *kind)
@@ -215,15 +225,16 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
     chains = malloc(2 * sizeof *chains);
     if (!chains)
         return false;
-    for (size_t i = 0; i < shown; i++)
-        print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
+    bool good = true;
+    for (size_t i = 0; i < shown && good; i++)
+        good = print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
     free(chains);
     if (kind->pairs_count == 0 && (!printer->places.exact || kind->fraction.known))
         fprintf(printer->out, "\n  Nothing was wasted%s.\n",
                 printer->places.exact ? "" : " in what was sampled");
     if (shown < kind->pairs_count)
         print_rest(printer, kind, shown);
-    return true;
+    return good;
 }
 
 /* ---- limits ---------------------------------------------------------------------------------- */
@@ -326,7 +337,8 @@ static bool print_findings(struct printer *printer, void *state)
 
 static bool begin(const struct printer *printer, void **state)
 {
-    struct waste_ranking *ranking = waste_rank(&printer->places, printer->options->kinds);
+    struct waste_ranking *ranking =
+        waste_rank(&printer->places, printer->options->kinds, printer->options->by);
     if (ranking)
         *state = ranking;
     return ranking;
