@@ -1,4 +1,4 @@
--- The schema of profiles, format version 6, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 7, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -469,3 +469,18 @@ CREATE TABLE merged(position INTEGER PRIMARY KEY, start_ns INTEGER NOT NULL, hos
 --   exit_code             -1 to 255                   key
 --   exit_signal           -1 to 128                   key
 --   processes             0 to 2^32-1                 key
+
+-- Since version 7. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE block_cpu(position INTEGER PRIMARY KEY, thread INTEGER NOT NULL, cpu_ns REAL NOT NULL);
+--   position              index of the row
+--   thread                block_thread                key
+--   cpu_ns                0 to 1e+30                  sum
+
+-- Since version 7. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE block_sleep(position INTEGER PRIMARY KEY, block INTEGER NOT NULL, thread INTEGER NOT NULL, within_ns REAL NOT NULL);
+--   position              index of the row
+--   block                 block                       key
+--   thread                block_thread                key
+--   within_ns             0 to 1e+30                  sum

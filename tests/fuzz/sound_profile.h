@@ -40,6 +40,9 @@ static inline void sound_fill_spans(struct profile *profile, uint32_t place)
             *profile_add_span_samples(profile) =
                 (struct profile_span_sample){i, 1, 100 + 100 * (double)j, j, 5, 5, 5};
     }
+    for (uint32_t i = 0; i < 2; i++)
+        *profile_add_span_cpus(profile) = (struct profile_span_cpu){i, 5e8};
+    *profile_add_span_sleeps(profile) = (struct profile_span_sleep){0, 0, 5e3};
     *profile_add_span_skips(profile) = (struct profile_span_skip){"g", "/x/a", "too odd"};
     *profile_add_span_runs(profile) = (struct profile_span_run){.ns_per_tick = 0.5,
                                                                 .step_ns = 1,

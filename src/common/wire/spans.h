@@ -23,10 +23,11 @@
 #define SPANS_REGION_BYTES (UINT64_C(1) << 40)          /* of the memfd; sparse */
 
 enum {
-    SPANS_VERSION = 2,
+    SPANS_VERSION = 3,
     SPANS_PAGE = 4096,
     SPANS_FUNCTIONS = 1024, /* hooked ones in a recording; number 0 is no function */
     SPANS_NAME = 152,
+    SPANS_THREAD_NAME = 16,
     SPANS_OF_THREAD = 1024,  /* in one thread */
     SPANS_OF_FUNCTION = 128, /* in one thread; what is more is counted in its `rest` */
     SPANS_BINS = 136,
@@ -215,10 +216,12 @@ struct spans_span {
     uint64_t skipped;  /* that were let pass besides, an estimate */
     /* ticks; one in so many recorded stands for as many, here and in within, asleep, bins */
     uint64_t sum;
-    uint64_t min, max;               /* of the recorded */
-    uint64_t within;                 /* of sum: in spans that were called */
+    uint64_t min;    /* of the recorded that were not preempted; UINT64_MAX: there are none */
+    uint64_t max;    /* of the recorded */
+    uint64_t within; /* of sum: in spans that were called */
     uint64_t preempted, preemptions; /* ticks taken off sum, and how often */
     uint64_t asleep, sleeps; /* ticks of sum in which the thread had given up its CPU by itself */
+    uint64_t asleep_within;  /* of asleep: in spans that were called */
     uint64_t next_stack, next_sample; /* the writer's: executions recorded when the next is taken */
     uint64_t first, last;             /* time stamp counter: first met, and about when last */
     uint32_t children_count, stacks_count;
@@ -252,7 +255,12 @@ struct spans_thread {
     uint64_t preempted, preemptions, asleep, sleeps; /* ticks, whole thread, as far as looked at */
     uint64_t switches_lost; /* context switches that were overwritten before they were read */
     uint64_t begun_ns;      /* CLOCK_MONOTONIC_RAW at `begun` */
-    uint32_t spans;         /* in use */
+    /* CPU time, of whole threads, whether or not they executed anything that is hooked: earlier owners', and the owner's
+       when it was last looked at: now and then, and when the process ends by exit */
+    uint64_t cpu_ns, cpu_now_ns;
+    uint32_t tid;                 /* of the owner, the last one if it has ended */
+    char name[SPANS_THREAD_NAME]; /* its name when it ended; empty: not known. May lack its NUL */
+    uint32_t spans;               /* in use */
     uint32_t highest_every;
     uint32_t events_next;    /* ever written; the ring holds the last SPANS_EVENTS */
     uint32_t sequences_full; /* 1: there were more sequences than are kept */

@@ -302,13 +302,14 @@ static uint64_t end_of(const struct spans_import *import, const struct heard *he
         .latest;
 }
 
-static void name_thread(struct spans_import *import, size_t index)
+/* False: no memory. */
+static bool name_thread(struct spans_import *import, size_t index)
 {
     struct profile *profile = import->profile;
     const struct spans_owner *owner = &import->owners[index];
     struct profile_span_thread *thread = &profile->span_threads[index];
     if (thread->owners > 1)
-        return;
+        return true;
     for (size_t i = 0; i < profile->threads_count; i++) {
         const struct profile_thread *known = &profile->threads[i];
         bool same = owner->live ? known->tid == owner->live : known->id == owner->log_thread;
@@ -316,9 +317,49 @@ static void name_thread(struct spans_import *import, size_t index)
             continue;
         thread->tid = known->tid;
         thread->name = known->name;
-        return;
+        return true;
     }
-    thread->tid = owner->live;
+    thread->tid = owner->tid;
+    if (owner->name[0])
+        thread->name = profile_keep(profile, owner->name);
+    return !owner->name[0] || thread->name;
+}
+
+static bool add_cpu(struct spans_import *import, uint32_t index)
+{
+    struct profile_span_cpu *cpu = profile_add_span_cpus(import->profile);
+    if (cpu)
+        *cpu = (struct profile_span_cpu){index, (double)import->owners[index].cpu_ns};
+    return cpu != NULL;
+}
+
+static int compare_tids(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* The log knows those that executed something that is hooked. One that never ended and has another piece has executed
+   another program. False: no memory. */
+static bool count_threads(struct spans_import *import)
+{
+    struct profile *profile = import->profile;
+    size_t count = profile->span_threads_count, living = 0;
+    uint32_t *tids = calloc(count + 1, sizeof *tids);
+    uint64_t threads = 0;
+    for (size_t i = 0; tids && i < count; i++) {
+        threads += profile->span_threads[i].owners - (import->owners[i].live != 0);
+        if (import->owners[i].live)
+            tids[living++] = import->owners[i].live;
+    }
+    if (living)
+        qsort(tids, living, sizeof *tids, compare_tids);
+    for (size_t i = 0; i < living; i++)
+        threads += i == 0 || tids[i] != tids[i - 1];
+    if (profile->run.threads < threads)
+        profile->run.threads = threads;
+    free(tids);
+    return tids != NULL;
 }
 
 static bool finish_threads(struct spans_import *import)
@@ -328,7 +369,8 @@ static bool finish_threads(struct spans_import *import)
     uint64_t span = region->ticks_end > region->ticks_start
                         ? region->ticks_end - region->ticks_start
                         : UINT64_MAX;
-    for (size_t i = 0; heard && i < import->profile->span_threads_count; i++) {
+    bool good = heard != NULL;
+    for (size_t i = 0; good && i < import->profile->span_threads_count; i++) {
         struct profile_span_thread *thread = &import->profile->span_threads[i];
         const struct spans_owner *owner = &import->owners[i];
         uint64_t end = owner->live ? end_of(import, heard, i) : 0;
@@ -337,11 +379,10 @@ static bool finish_threads(struct spans_import *import)
         thread->cost_ns *= import->ns_per_tick;
         thread->preempted_ns *= import->ns_per_tick;
         thread->asleep_ns *= import->ns_per_tick;
-        name_thread(import, i);
+        good = name_thread(import, i) && add_cpu(import, (uint32_t)i);
     }
-    bool good = heard != NULL;
     free(heard);
-    return good;
+    return good && count_threads(import);
 }
 
 /* ---- spans ----------------------------------------------------------------------------------- */
@@ -418,6 +459,15 @@ static int compare_parts(const void *left, const void *right)
     return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+static bool add_sleep(struct spans_import *import, const struct spans_part *part)
+{
+    struct profile_span_sleep *sleep = profile_add_span_sleeps(import->profile);
+    if (sleep)
+        *sleep = (struct profile_span_sleep){part->span, part->thread,
+                                             ns_of(import, part->asleep_within)};
+    return sleep != NULL;
+}
+
 static bool add_parts(struct spans_import *import)
 {
     if (import->parts_count)
@@ -438,6 +488,8 @@ static bool add_parts(struct spans_import *import)
             .preempted_ns = ns_of(import, part->preempted),
             .asleep_ns = ns_of(import, part->asleep),
         };
+        if (part->asleep_within && !add_sleep(import, part))
+            return false;
     }
     return true;
 }

@@ -24,7 +24,7 @@ struct spans_merged {
 
 struct spans_part {
     uint32_t span, thread;
-    uint64_t count, recorded, sum, min, within, preempted, asleep;
+    uint64_t count, recorded, sum, min, within, preempted, asleep, asleep_within;
 };
 
 struct spans_stack_row {
@@ -47,6 +47,9 @@ struct spans_sample_row {
 struct spans_owner {                    /* beside profile->span_threads */
     uint64_t begun, ticks, latest;      /* latest: time stamp at which it was alive */
     uint32_t process, live, log_thread; /* log_thread: as in the log; 0: not known */
+    uint32_t tid;                       /* of the last owner */
+    uint64_t cpu_ns;
+    char name[SPANS_THREAD_NAME + 1]; /* empty: not known */
 };
 
 struct spans_import {

@@ -26,8 +26,8 @@ static bool is_sane(const struct spans_import *import, const struct spans_span *
            span->skipped <= most_executions && span->recorded <= most_executions &&
            span->sum <= longest_ticks && span->max <= longest_ticks &&
            span->within <= longest_ticks && span->preempted <= longest_ticks &&
-           span->asleep <= longest_ticks && span->preemptions <= most_executions &&
-           span->sleeps <= most_executions;
+           span->asleep <= longest_ticks && span->asleep_within <= longest_ticks &&
+           span->preemptions <= most_executions && span->sleeps <= most_executions;
 }
 
 /* Of a function that was timed until it turned out to be executed too often: listed with the
@@ -56,13 +56,16 @@ static void make_consistent(struct spans_span *span)
 {
     if (span->recorded == 0)
         span->sum = span->min = span->max = span->within = 0;
+    uint64_t executions = span->recorded + span->skipped;
+    if (span->recorded && span->min == UINT64_MAX) /* all were preempted */
+        span->min = span->sum / executions;
     if (span->min > span->max)
         span->max = span->min;
-    uint64_t executions = span->recorded + span->skipped;
     if (span->recorded && span->min > span->sum / executions)
         span->min = span->sum / executions;
     span->within = least(span->within, span->sum);
     span->asleep = least(span->asleep, span->sum);
+    span->asleep_within = least(least(span->asleep_within, span->asleep), span->within);
     span->children_count = (uint32_t)least(span->children_count, SPANS_CHILDREN);
     span->stacks_count = (uint32_t)least(span->stacks_count, SPANS_STACKS);
     span->samples_count = (uint32_t)least(span->samples_count, SPANS_SAMPLES);
@@ -139,6 +142,7 @@ static bool add_part(struct spans_import *import, uint32_t item, uint32_t thread
     part->within += of_recorded(span, span->within);
     part->preempted += span->preempted;
     part->asleep += of_recorded(span, span->asleep);
+    part->asleep_within += of_recorded(span, span->asleep_within);
     if (span->recorded && part->min > span->min)
         part->min = span->min;
     return true;

@@ -13,6 +13,7 @@
 _Static_assert(sizeof(struct spans_region) < 1 << 18, "the head of the region is read at once");
 
 static const uint64_t longest_ticks = UINT64_C(1) << 53; /* a month, with 4 GHz */
+static const uint64_t longest_ns = UINT64_C(1) << 51;
 
 bool spans_function_ok(const struct spans_import *import, uint32_t number)
 {
@@ -106,7 +107,11 @@ static bool add_thread(struct spans_import *import, const struct spans_thread *h
         .ticks = plausible(import, head->ticks, longest_ticks),
         .process = head->piece.process,
         .live = head->live,
+        .tid = head->tid,
+        .cpu_ns = plausible(import, head->cpu_ns, longest_ns) +
+                  (head->live ? plausible(import, head->cpu_now_ns, longest_ns) : 0),
     };
+    memcpy(import->owners[*index].name, head->name, sizeof head->name);
     import->sequences_full += head->sequences_full != 0;
     if (import->ns_per_tick == 0)
         import->ns_per_tick = rate_of(import->region->ticks_start, import->region->ns_start,

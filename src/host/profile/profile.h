@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 6, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 7, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -437,6 +437,18 @@ struct profile_span_skip { /* functions that were to be hooked and are not */
     const char *why;       /* a clause, never NULL */
 };
 
+/* By thread; all threads, if any. Since version 7. */
+struct profile_span_cpu {
+    uint32_t thread;
+    double cpu_ns; /* CPU time, whether or not anything that is hooked was executed in it */
+};
+
+/* By span, thread: what belongs to a part, 0 where there is no row. Since version 7. */
+struct profile_span_sleep {
+    uint32_t span, thread;
+    double within_ns; /* of the part's asleep_ns: in spans that were called */
+};
+
 /* How it was recorded. At most one row. */
 struct profile_span_run {
     double ns_per_tick; /* of the time stamp counter */
@@ -524,7 +536,9 @@ struct profile_run {
     X(span_samples, span_sample)                                                                   \
     X(span_skips, span_skip)                                                                       \
     X(span_runs, span_run)                                                                         \
-    X(merged, merged)
+    X(merged, merged)                                                                              \
+    X(span_cpus, span_cpu)                                                                         \
+    X(span_sleeps, span_sleep)
 
 struct profile {
     struct profile_run run;

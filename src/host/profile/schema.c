@@ -521,6 +521,21 @@ static const struct schema_column merged_columns[] = {
 };
 TABLE(merged, merged, "merged", 6, .merging = SCHEMA_APART);
 
+static const struct schema_column span_cpus_columns[] = {
+    {POSITION("position")},
+    {MEMBER(span_cpu, thread), ID(span_threads), KEY},
+    {MEMBER(span_cpu, cpu_ns), WEIGHT, SUM},
+};
+TABLE(span_cpus, span_cpu, "block_cpu", 7, .order = SCHEMA_ASCENDING);
+
+static const struct schema_column span_sleeps_columns[] = {
+    {POSITION("position")},
+    {NAMED(span_sleep, span, "block"), ID(spans), KEY},
+    {MEMBER(span_sleep, thread), ID(span_threads), KEY},
+    {MEMBER(span_sleep, within_ns), WEIGHT, SUM},
+};
+TABLE(span_sleeps, span_sleep, "block_sleep", 7, .order = SCHEMA_ASCENDING);
+
 /* Keys of table `run`, whose only item is that of the profile. */
 static const struct schema_column run_columns[] = {
     {MEMBER(run, verb), TEXT, SAME},

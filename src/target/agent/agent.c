@@ -447,3 +447,10 @@ __attribute__((constructor(101))) static void start(int argc, char **argv, char 
         spans_start();
     }
 }
+
+/* Threads that the program leaves running have not said how much CPU time they took. */
+__attribute__((destructor(101))) static void finish(void)
+{
+    if (agent.region && agent.region->config.spans && !atomic_load(&agent.filtered))
+        hook_exit();
+}

@@ -37,7 +37,7 @@ static void charge_slots(struct hook_thread *self, bool preempted, uint64_t tick
             continue;
         if (!slot->kind.switched)
             for (int i = 0; i < 4; i++)
-                slot->switches[i] = 0;
+                slot->switches[i] = slot->asleep_within = 0;
         slot->kind.switched = 1;
         slot->switches[preempted] += ticks;
         slot->switches[2 + preempted]++;

@@ -18,9 +18,10 @@ __thread int32_t *hook_countdown = hook_unobserved;
 uint64_t hook_targets[SPANS_FUNCTIONS];
 
 enum {
-    LONG_TICKS = 4000, /* no shorter execution can hold a context switch             */
-    SLOW_FACTOR = 4,   /* of the minimum: executions worth an event                  */
-    EVENT_PERIOD = 64, /* and one in so many besides                                 */
+    LONG_TICKS = 4000,    /* no shorter execution can hold a context switch             */
+    SWITCH_TICKS = 65536, /* what a preemption adds besides, at most: some 20 us        */
+    SLOW_FACTOR = 4,      /* of the minimum: executions worth an event                  */
+    EVENT_PERIOD = 64,    /* and one in so many besides                                 */
     HELD_LOCKS = 4096,
     CHAIN_SEARCH = 64,  /* activations                                                    */
     NEAR_STACK = 65536, /* bytes                                                          */
@@ -44,6 +45,7 @@ enum {
 static struct {
     _Alignas(64) _Atomic uint64_t lock;
     _Atomic uint64_t place;
+    _Atomic uint64_t owner; /* its struct hook_thread: nobody waits for himself */
 } held[HELD_LOCKS];
 
 static SLOW void note_holder(struct spans_span *span, uint64_t place, uint64_t ticks)
@@ -64,15 +66,18 @@ static SLOW void note_holder(struct spans_span *span, uint64_t place, uint64_t t
     least->ticks += ticks;
 }
 
-static inline void took_lock(struct spans_span *span, const struct slot *slot, uint64_t ticks)
+static inline void took_lock(const struct hook_thread *self, struct spans_span *span,
+                             const struct slot *slot, uint64_t ticks)
 {
     uint64_t place = base_mix64(slot->key) % HELD_LOCKS;
-    if (ticks > 2 * span->min &&
-        atomic_load_explicit(&held[place].lock, memory_order_relaxed) == slot->key)
+    if (ticks / 2 > span->min &&
+        atomic_load_explicit(&held[place].lock, memory_order_relaxed) == slot->key &&
+        atomic_load_explicit(&held[place].owner, memory_order_relaxed) != (uint64_t)self)
         note_holder(span, atomic_load_explicit(&held[place].place, memory_order_relaxed),
                     ticks - span->min);
     atomic_store_explicit(&held[place].lock, slot->key, memory_order_relaxed);
     atomic_store_explicit(&held[place].place, slot->ra, memory_order_relaxed);
+    atomic_store_explicit(&held[place].owner, (uint64_t)self, memory_order_relaxed);
 }
 
 /* ---- begin ---------------------------------------------------------------------- */
@@ -287,19 +292,24 @@ static SLOW uint64_t take_switches(const struct slot *slot, struct spans_span *s
     uint64_t preempted = slot->switches[1];
     span->asleep += every * slot->switches[0];
     span->preempted += preempted;
+    span->asleep_within += every * slot->asleep_within;
     span->sleeps += slot->switches[2];
     span->preemptions += slot->switches[3];
+    if (slot->parent) /* it slept as well, so its count is valid */
+        slot->parent->asleep_within += every * slot->switches[0];
     if (!preempted)
         return ticks;
-    /* Two clocks, whose rates are known as well as can be: what is left is no new minimum. */
-    uint64_t least = span->recorded ? span->min : 1;
-    return preempted + least < ticks ? ticks - preempted : least;
+    /* Two clocks, whose rates are known as well as can be, and the kernel's work around the switch, which it
+       does not count: what is left of a short execution is these, and of no execution a minimum. */
+    uint64_t left = preempted < ticks ? ticks - preempted : 1;
+    uint64_t least = span->min == UINT64_MAX ? 1 : span->min;
+    return left < SWITCH_TICKS || left < least ? least : left;
 }
 
 static inline void add(struct spans_span *span, const struct slot *slot, uint64_t ticks,
-                       uint32_t every)
+                       uint32_t every, bool preempted)
 {
-    if (unlikely(ticks < span->min))
+    if (unlikely(ticks < span->min) && !preempted)
         span->min = ticks;
     if (unlikely(ticks > span->max))
         span->max = ticks;
@@ -373,7 +383,7 @@ static SLOW void want_stack(struct hook_thread *self, const struct slot *slot,
     span->next_stack = span->recorded - 1 + hook.region->stack_period;
     self->due |= DUE_STACK;
     self->stack_span = span;
-    self->stack_ticks = ticks - span->min;
+    self->stack_ticks = ticks > span->min ? ticks - span->min : 0;
     self->caller.ip = slot->ra;
     self->caller.general[BASE_RSP] = slot->sp + 8;
 }
@@ -406,15 +416,16 @@ static inline __attribute__((always_inline)) void leave(struct hook_thread *self
         }
         function->last = span;
     }
+    bool preempted = slot->kind.switched && slot->switches[1];
     if (unlikely(slot->kind.switched))
         ticks = take_switches(slot, span, ticks, function->every);
-    add(span, slot, ticks, function->every);
-    if (unlikely(ticks > SLOW_FACTOR * span->min || span->recorded % EVENT_PERIOD == 0))
+    add(span, slot, ticks, function->every, preempted);
+    if (unlikely(ticks / SLOW_FACTOR > span->min || span->recorded % EVENT_PERIOD == 0))
         note(self, slot, span, ticks, now);
     if (unlikely(slot->kind.noted == NOTED) && span->recorded >= span->next_sample)
         note_sample(span, slot, ticks, result);
     if (function->class == SPANS_LOCK && slot->key)
-        took_lock(span, slot, ticks);
+        took_lock(self, span, slot, ticks);
     if (likely(function->every == 1))
         add_to_parent(self, slot, span, shape, ticks);
     else if (slot->parent) /* only some are seen: no sequences of them, but their time, in the sum

@@ -76,5 +76,7 @@ bool hook_translate(uint64_t ip, uint64_t *to);
 void hook_thread_begin(uint32_t tid);
 /* Its figures are complete; what is still active in it goes on unseen. */
 void hook_thread_end(void);
+/* The process ends by exit: notes the CPU time of all threads that are there. Any context. */
+void hook_exit(void);
 
 #endif

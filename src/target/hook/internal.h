@@ -47,6 +47,7 @@ struct slot {
     uint64_t last_shape;                /* the last child ... */
     uint32_t last_function, last_count; /* ... and how often in a row */
     uint64_t switches[4];               /* ticks asleep, preempted; times asleep, preempted */
+    uint64_t asleep_within;             /* of the first, in spans called; valid like switches */
     struct spans_child child[SPANS_CHILDREN];
 };
 
@@ -113,6 +114,9 @@ struct hook_thread {
     uint64_t stack_ticks;
     struct base_registers caller; /* DUE_STACK: the caller's */
     struct hook_thread *next;     /* free ones */
+    struct hook_thread *made;     /* the state that was made before this one */
+    uint64_t
+        cpu_begun_ns; /* CPU time of the thread when it began here: before an exec it had some */
     struct fold *fold;
     uint32_t sequence_span[FOLD_SEQUENCES]; /* index + 1 */
     uint16_t index[INDEX_CELLS];            /* span + 1 by hash */
@@ -207,6 +211,8 @@ SLOW uint64_t span_shape(struct slot *slot);
 
 /* thread.c */
 bool thread_piece(struct hook_thread *self);
+/* Notes the CPU time of the calling thread. */
+void thread_note_cpu(struct hook_thread *self);
 void thread_costs(struct hook_thread *self);
 
 #define HOOK_TICKS() __builtin_ia32_rdtsc()

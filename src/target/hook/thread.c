@@ -6,6 +6,7 @@
 
 #include <asm/unistd.h>
 #include <linux/membarrier.h>
+#include <linux/prctl.h>
 #include <linux/time.h>
 
 enum {
@@ -18,6 +19,7 @@ enum {
 };
 
 static struct hook_thread *spare;
+static _Atomic(struct hook_thread *) last_made; /* of all states that there are */
 static _Atomic bool spare_lock;
 
 /* ---- pieces -------------------------------------------------------------------- */
@@ -43,6 +45,10 @@ static void begin_owner(struct hook_thread *self)
     piece->begun = HOOK_TICKS();
     piece->begun_ns = os_now_ns(CLOCK_MONOTONIC_RAW);
     piece->threads++;
+    piece->tid = self->tid;
+    piece->name[0] = 0;
+    piece->cpu_now_ns = 0;
+    self->cpu_begun_ns = os_now_ns(CLOCK_THREAD_CPUTIME_ID);
     self->checked = piece->begun;
     self->cost = hook.cost;
     self->measuring = 0;
@@ -50,6 +56,29 @@ static void begin_owner(struct hook_thread *self)
         atomic_fetch_add_explicit(&hook.region->no_switches, 1, memory_order_relaxed);
     self->ring_seen = self->ring_position = switches_position(&self->ring);
     atomic_store_explicit(&piece->live, self->tid, memory_order_release);
+}
+
+static void set_cpu(const struct hook_thread *self, uint64_t now_ns)
+{
+    if (now_ns > self->cpu_begun_ns)
+        self->piece->cpu_now_ns = now_ns - self->cpu_begun_ns;
+}
+
+void thread_note_cpu(struct hook_thread *self)
+{
+    set_cpu(self, os_now_ns(CLOCK_THREAD_CPUTIME_ID));
+}
+
+/* All that is left to say of a thread. */
+static void end_owner(struct hook_thread *self)
+{
+    struct spans_thread *piece = self->piece;
+    thread_note_cpu(self);
+    os_syscall(__NR_prctl, PR_GET_NAME, piece->name);
+    piece->cpu_ns += piece->cpu_now_ns;
+    piece->cpu_now_ns = 0;
+    piece->ticks += HOOK_TICKS() - piece->begun;
+    atomic_store_explicit(&piece->live, 0, memory_order_release);
 }
 
 bool thread_piece(struct hook_thread *self)
@@ -213,6 +242,13 @@ static struct hook_thread *make_state(void)
     return self;
 }
 
+static void list_state(struct hook_thread *self)
+{
+    self->made = atomic_load(&last_made);
+    while (!atomic_compare_exchange_weak(&last_made, &self->made, self))
+        ;
+}
+
 void hook_thread_begin(uint32_t tid)
 {
     if (!hook.region || hook_self || is_copy())
@@ -222,20 +258,40 @@ void hook_thread_begin(uint32_t tid)
     if (self)
         spare = self->next;
     unlock_spare();
-    if (!self)
-        self = make_state();
+    if (!self && (self = make_state()))
+        list_state(self);
     if (!self) {
         atomic_fetch_add_explicit(&hook.region->lost, 1, memory_order_relaxed);
         return;
     }
     self->tid = tid;
     self->random = base_mix64(tid);
+    /* At once, and not when something that is hooked is executed, which may never happen. */
     if (self->piece)
         begin_owner(self);
+    else
+        thread_piece(self);
     for (uint32_t k = 0; k < SPANS_FUNCTIONS; k++)
         self->countdown[k] = 0;
     hook_self = self;
     hook_countdown = self->countdown;
+}
+
+/* The kernel's number for the CPU clock of a thread of this process. */
+static int clock_of(uint32_t tid)
+{
+    return (int)(~tid << 3) | 6;
+}
+
+void hook_exit(void)
+{
+    if (!hook.region || is_copy())
+        return;
+    for (struct hook_thread *self = atomic_load(&last_made); self; self = self->made) {
+        uint32_t tid = self->piece ? atomic_load(&self->piece->live) : 0;
+        if (tid)
+            set_cpu(self, os_now_ns(clock_of(tid)));
+    }
 }
 
 void hook_thread_end(void)
@@ -254,8 +310,7 @@ void hook_thread_end(void)
     if (self->piece) {
         self->piece->events += LOOK_PERIOD - self->quiet;
         self->quiet = LOOK_PERIOD;
-        self->piece->ticks += HOOK_TICKS() - self->piece->begun;
-        atomic_store_explicit(&self->piece->live, 0, memory_order_release);
+        end_owner(self);
     }
     self->busy = self->due = 0;
     lock_spare();
@@ -301,10 +356,14 @@ void hook_after_fork(uint32_t pid, uint32_t process)
     if (hook_self) {
         forget_piece(hook_self);
         hook_self->tid = pid;
+        hook_self->made = NULL;
     }
+    atomic_store(&last_made, hook_self);
     observe();
     if (process_piece(SPANS_PATCHED_UP))
         hook_publish();
+    if (hook_self)
+        thread_piece(hook_self);
 }
 
 /* ---- what recording costs ------------------------------------------------------ */
@@ -328,6 +387,7 @@ void thread_costs(struct hook_thread *self)
     uint32_t more = 1;
     self->checked = now;
     self->piece->cost_ticks += cost;
+    thread_note_cpu(self);
     while (hook.region->automatic && more < 8 && cost * COST_LIMIT > more * elapsed)
         more *= 2;
     for (uint32_t k = 0; k < SPANS_FUNCTIONS; k++) {

@@ -33,9 +33,11 @@ static enum interference_cause cause_of_code(const struct interference_input *in
         return INTERFERENCE_VARYING;
     if (input->switches && score->preempted_ns >= score->lost_ns)
         return INTERFERENCE_PREEMPTION;
-    /* Asleep in something that is not hooked: page faults, system calls of its own. */
+    /* Asleep in what it calls, which has no score of its own; or in something that is not hooked: page
+       faults, system calls of its own. */
     if (score->asleep_share >= most)
-        return INTERFERENCE_UNKNOWN;
+        return score->asleep_within_ns >= most * score->asleep_ns ? INTERFERENCE_NESTED
+                                                                  : INTERFERENCE_UNKNOWN;
     /* A program with one thread shares nothing with itself. */
     return input->threads_count > 1 ? INTERFERENCE_SHARED : INTERFERENCE_UNKNOWN;
 }
@@ -44,8 +46,11 @@ static enum interference_cause cause_of(const struct interference_input *input,
                                         const struct interference_span *span,
                                         const struct interference_score *score)
 {
-    if (span->flags & SPANS_SEQUENCE)
-        return cause_of_code(input, score);
+    if (span->flags & SPANS_SEQUENCE) {
+        /* Whether it sleeps between its members is not recorded. */
+        enum interference_cause cause = cause_of_code(input, score);
+        return cause == INTERFERENCE_SHARED ? INTERFERENCE_UNKNOWN : cause;
+    }
     switch (input->functions[span->function].class) {
     case SPANS_LOCK:
     case SPANS_UNLOCK: return INTERFERENCE_LOCK;
@@ -58,14 +63,14 @@ static enum interference_cause cause_of(const struct interference_input *input,
 }
 
 /* Which threads suffer least and most, relative to their time. */
-static void spread_threads(const struct interference_input *input,
+static void spread_threads(const struct interference_result *result,
                            const struct interference_span *span, struct interference_score *score)
 {
     bool first = true;
     for (size_t i = 0; i < span->parts_count; i++) {
         const struct interference_part *part = &span->parts[i];
         double share = at_most(
-            share_of(part->sum_ns * part_scale(part), input->threads[part->thread].duration_ns), 1);
+            share_of(part->sum_ns * part_scale(part), result->threads[part->thread].working_ns), 1);
         if (first || share < score->least_share) {
             score->least_share = share;
             score->least_thread = part->thread;
@@ -78,10 +83,11 @@ static void spread_threads(const struct interference_input *input,
     }
 }
 
-bool find_cause(const struct interference_input *input, const struct interference_span *span,
+bool find_cause(const struct interference_result *result, const struct interference_span *span,
                 struct interference_score *score)
 {
-    spread_threads(input, span, score);
+    const struct interference_input *input = result->input;
+    spread_threads(result, span, score);
     score->asleep_share =
         input->switches ? at_most(share_of(score->asleep_ns, score->lost_ns), 1) : 0;
     double each = share_of(score->lost_ns, (double)score->count);

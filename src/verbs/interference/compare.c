@@ -10,7 +10,7 @@ enum { LEAST_ADDRESS = 65536 };
 static const struct diff_kind kinds[] = {
     {.name = "block",
      .heading = "Time lost",
-     .whole = "the threads' time",
+     .whole = "the threads' working time",
      .unit = DIFF_SECONDS,
      .untested = true},
 };
@@ -44,7 +44,7 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
     const struct profile *profile = side->profile;
     if (!figures)
         return;
-    side->wholes[part->first_kind].amount = figures->result->threads_ns;
+    side->wholes[part->first_kind].amount = figures->result->working_ns;
     for (uint32_t i = 0; i < profile->spans_count; i++) {
         const struct interference_score *score = &figures->result->spans[i];
         const struct profile_span *span = &profile->spans[i];
@@ -72,11 +72,11 @@ static void add_figures(struct diff_side *side, const struct diff_part *part)
     if (!figures)
         return;
     const struct interference_result *result = figures->result;
-    double share = result->threads_ns > 0 ? result->interference_ns / result->threads_ns : 0;
+    double share = result->working_ns > 0 ? result->interference_ns / result->working_ns : 0;
     struct diff_figure *made = diff_add_figure(side, "interference.", "share", DIFF_SHARE, share);
     if (!made)
         return;
-    made->whole = result->threads_ns;
+    made->whole = result->working_ns;
     made->first_kind = part->first_kind;
     made->kinds_count = 1;
 }

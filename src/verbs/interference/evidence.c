@@ -116,21 +116,39 @@ static void add_nested(const struct interference_span *span, const struct interf
 }
 
 const char interference_shared_sentence[] =
-    "It runs slower at times, on the CPU, with no wait in it: shared data (true or false sharing), "
+    "It runs slower at times, on the CPU: shared data (true or false sharing), "
     "memory bandwidth or varying work. Without hardware counters these are not distinguished.";
 
-static void add_code(const struct interference_score *score, struct writer *writer)
+/* What of the loss was slept, and in what. */
+static void add_code_sleep(const struct interference_result *result,
+                           const struct interference_score *score, struct writer *writer)
 {
+    bool within = score->asleep_within_ns >= 0.5 * score->asleep_ns;
+    if (score->asleep_share >= 0.05)
+        add(writer, "The thread was asleep %.0f %% of that time, %s.", percent(score->asleep_share),
+            within ? "in spans that it calls"
+            : result->input->sampled
+                ? "in calls that were not timed, or in nothing that is hooked"
+                : "in nothing that is hooked: page faults or its own system calls");
+}
+
+static void add_code(const struct interference_result *result, const struct interference_span *span,
+                     const struct interference_score *score, struct writer *writer)
+{
+    if (span->flags & SPANS_SEQUENCE) {
+        if (score->cause == INTERFERENCE_UNKNOWN)
+            add(writer,
+                "Its spans, one after the other, take longer than each at its fastest: by what "
+                "lies between them, or by varying work. Whether the thread slept between "
+                "them is not recorded.");
+        return;
+    }
+    add_code_sleep(result, score, writer);
     if (score->cause == INTERFERENCE_SHARED) {
         add(writer, "%s", interference_shared_sentence);
         if (!score->related)
             add(writer, "Its duration depends on no sampled argument or result.");
-    } else if (score->asleep_share >= 0.5) {
-        add(writer,
-            "The thread was asleep %.0f %% of that time, in nothing that is hooked: page faults "
-            "or its own system calls.",
-            percent(score->asleep_share));
-    } else if (score->cause == INTERFERENCE_UNKNOWN) {
+    } else if (score->cause == INTERFERENCE_UNKNOWN && result->input->threads_count < 2) {
         add(writer, "The program had one thread, so no other thread of it is to blame: varying "
                     "work, caches, or other programs.");
     }
@@ -181,7 +199,7 @@ size_t interference_evidence(const struct interference_result *result, uint32_t 
         break;
     default:
         add_nested(span, score, &writer);
-        add_code(score, &writer);
+        add_code(result, span, score, &writer);
         add_relation(score, &writer);
     }
     add_preempted(result, score, &writer);

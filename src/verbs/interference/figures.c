@@ -87,10 +87,15 @@ static bool make_room(struct interference_figures *figures)
 static void copy_threads(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
+    size_t cpus = 0;
     for (size_t i = 0; i < profile->span_threads_count; i++) {
         const struct profile_span_thread *thread = &profile->span_threads[i];
+        double cpu = cpus < profile->span_cpus_count && profile->span_cpus[cpus].thread == i
+                         ? profile->span_cpus[cpus++].cpu_ns
+                         : 0;
         figures->threads[i] =
-            (struct interference_thread){thread->duration_ns, thread->preempted_ns};
+            (struct interference_thread){thread->duration_ns, thread->preempted_ns,
+                                         thread->asleep_ns, cpu, thread->switches_lost > 0};
         figures->cost_ns += thread->cost_ns;
         figures->events += thread->events;
         figures->skipped += thread->skipped;
@@ -103,14 +108,30 @@ static void copy_threads(struct interference_figures *figures)
         figures->functions[i].class = profile->span_functions[i].class;
 }
 
+/* at: the first row that may be the part's or a later one's. */
+static double take_sleep(const struct profile *profile, const struct profile_span_part *part,
+                         size_t *at)
+{
+    const struct profile_span_sleep *sleeps = profile->span_sleeps;
+    while (*at < profile->span_sleeps_count &&
+           (sleeps[*at].span < part->span ||
+            (sleeps[*at].span == part->span && sleeps[*at].thread < part->thread)))
+        ++*at;
+    bool found = *at < profile->span_sleeps_count && sleeps[*at].span == part->span &&
+                 sleeps[*at].thread == part->thread;
+    return found ? sleeps[*at].within_ns : 0;
+}
+
 static void copy_details(struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
+    size_t sleeps = 0; /* in the order of the parts */
     for (size_t i = 0; i < profile->span_parts_count; i++) {
         const struct profile_span_part *part = &profile->span_parts[i];
         figures->parts[i] = (struct interference_part){
-            part->thread, part->count,     part->recorded,     part->sum_ns,
-            part->min_ns, part->within_ns, part->preempted_ns, part->asleep_ns};
+            part->thread,       part->count,     part->recorded,
+            part->sum_ns,       part->min_ns,    part->within_ns,
+            part->preempted_ns, part->asleep_ns, take_sleep(profile, part, &sleeps)};
     }
     for (size_t i = 0; i < profile->span_bins_count; i++) {
         const struct profile_span_bin *bin = &profile->span_bins[i];
@@ -150,6 +171,7 @@ static void copy_spans(struct interference_figures *figures)
             .children_count = rows->children_end - rows->children,
             .samples = figures->samples + rows->samples,
             .samples_count = rows->samples_end - rows->samples,
+            .never_held = rows->holders == rows->holders_end,
         };
     }
 }
@@ -224,6 +246,7 @@ bool interference_figures(const struct profile *profile, const struct report_opt
         .spans = figures->spans,
         .spans_count = profile->spans_count,
         .least = options->least_executions,
+        .sampled = figures->skipped > 0,
         .switches = profile->span_runs_count && profile->span_runs[0].switches,
         .step_ns = profile->span_runs_count ? profile->span_runs[0].step_ns : 0,
     };

@@ -91,8 +91,8 @@ static void parts_member(struct json *json, const struct interference_figures *f
     for (size_t i = 0; i < figure->parts_count; i++) {
         const struct interference_part *part = &figure->parts[i];
         double scale = part->recorded ? (double)part->count / (double)part->recorded : 0;
-        double lost = scale * fmax(0, part->sum_ns - (double)part->recorded * score->min_ns);
-        double duration = figures->threads[part->thread].duration_ns;
+        double lost = interference_lost_in(part, score);
+        double working = figures->result->threads[part->thread].working_ns;
         bool scored = score->state == INTERFERENCE_SCORED;
         json_begin_item(json);
         json_count(json, "thread", part->thread);
@@ -101,8 +101,8 @@ static void parts_member(struct json *json, const struct interference_figures *f
         number_member(json, "total_ns", scale * part->sum_ns);
         number_member(json, "min_ns", part->min_ns);
         json_key(json, "sci");
-        if (scored && duration > 0)
-            json_number(json, fmin(1, lost / duration), 9);
+        if (scored && working > 0)
+            json_number(json, score->lost_ns > 0 ? fmin(1, lost / working) : 0, 9);
         else
             json_raw(json, "null");
         number_member(json, "asleep_ns", scale * part->asleep_ns);
@@ -210,6 +210,9 @@ static void span_head(struct json *json, const struct interference_figures *figu
     number_member(json, "asleep_ns", score->asleep_ns);
     number_member(json, "preempted_ns", score->preempted_ns);
     number_member(json, "threads_ns", score->threads_ns);
+    number_member(json, "working_ns", score->working_ns);
+    number_member(json, "self_ns", score->self_ns);
+    number_member(json, "asleep_within_ns", score->asleep_within_ns);
 }
 
 static void span_object(struct json *json, const struct interference_figures *figures,
@@ -258,6 +261,15 @@ static void causes_member(struct json *json, const double *lost_ns)
     json_close(json, '}');
 }
 
+static void cpu_member(struct json *json, double cpu_ns)
+{
+    json_key(json, "cpu_ns");
+    if (cpu_ns > 0)
+        json_number(json, cpu_ns, 9);
+    else
+        json_raw(json, "null");
+}
+
 static void threads_member(struct json *json, const struct interference_figures *figures)
 {
     json_begin(json, "threads", '[');
@@ -272,8 +284,8 @@ static void threads_member(struct json *json, const struct interference_figures 
         number_member(json, "duration_ns", thread->duration_ns);
         number_member(json, "lost_ns", score->interference_ns);
         json_key(json, "share");
-        json_number(json,
-                    thread->duration_ns > 0 ? score->interference_ns / thread->duration_ns : 0, 9);
+        json_number(json, score->working_ns > 0 ? score->interference_ns / score->working_ns : 0,
+                    9);
         causes_member(json, score->lost_ns);
         number_member(json, "preempted_ns", thread->preempted_ns);
         number_member(json, "asleep_ns", thread->asleep_ns);
@@ -284,6 +296,11 @@ static void threads_member(struct json *json, const struct interference_figures 
         json_count(json, "unhooked", thread->unhooked);
         json_count(json, "highest_every", thread->highest_every);
         number_member(json, "cost_ns", thread->cost_ns);
+        cpu_member(json, figures->threads[i].cpu_ns);
+        number_member(json, "working_ns", score->working_ns);
+        number_member(json, "judged_cpu_ns", score->judged_ns);
+        number_member(json, "few_cpu_ns", score->few_ns);
+        number_member(json, "untimed_cpu_ns", score->untimed_ns);
         json_close(json, '}');
     }
     json_close(json, ']');
@@ -361,10 +378,15 @@ bool interference_json(struct json *json, const struct places *places,
         number_member(json, "threads_ns", result->threads_ns);
         number_member(json, "lost_ns", result->interference_ns);
         json_key(json, "share");
-        json_number(json, result->threads_ns > 0 ? result->interference_ns / result->threads_ns : 0,
+        json_number(json, result->working_ns > 0 ? result->interference_ns / result->working_ns : 0,
                     9);
         number_member(json, "gain", result->gain);
         number_member(json, "preempted_ns", result->preempted_ns);
+        number_member(json, "working_ns", result->working_ns);
+        cpu_member(json, result->cpu_ns);
+        number_member(json, "judged_cpu_ns", result->judged_ns);
+        number_member(json, "few_cpu_ns", result->few_ns);
+        number_member(json, "untimed_cpu_ns", result->untimed_ns);
         json_count(json, "least_executions",
                    figures.input.least ? figures.input.least : INTERFERENCE_LEAST);
         causes_member(json, result->lost_ns);

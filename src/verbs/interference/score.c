@@ -30,7 +30,8 @@ struct taking { /* of all keys together */
     uint64_t shape;
     uint32_t function;
     bool counted; /* its loss stands in a score of its own, or it is idle */
-    double min_ns, mean_ns, executions;
+    bool few;     /* none of its spans has a score */
+    double min_ns, mean_ns, asleep_ns, executions; /* asleep: mean */
 };
 
 struct takings {
@@ -60,9 +61,12 @@ static void merge_takings(struct takings *takings)
             executions > 0
                 ? (last->mean_ns * last->executions + item->mean_ns * item->executions) / executions
                 : 0;
+        last->asleep_ns = share_of(
+            last->asleep_ns * last->executions + item->asleep_ns * item->executions, executions);
         last->min_ns = fmin(last->min_ns, item->min_ns);
         last->executions = executions;
         last->counted = last->counted && item->counted;
+        last->few = last->few && item->few;
     }
     takings->count = to;
 }
@@ -83,8 +87,10 @@ static bool collect_takings(const struct interference_result *result, struct tak
             .shape = span->shape,
             .function = span->function,
             .counted = score->state != INTERFERENCE_FEW,
+            .few = score->state == INTERFERENCE_FEW,
             .min_ns = score->min_ns,
             .mean_ns = score->mean_ns,
+            .asleep_ns = share_of(score->asleep_ns, (double)score->count),
             .executions = (double)score->count,
         };
     }
@@ -133,21 +139,27 @@ static double percentile(const struct interference_span *span, double min_ns, do
 /*
  * What is left of the loss when a step of the clock is no difference: a share, from the histogram.
  * A duration between two steps is measured as one or the other, so of short executions some always
- * seem slow.
+ * seem slow. And over how many of the executions it is spread.
  */
-static double beyond_step(const struct interference_input *input,
-                          const struct interference_span *span, double min_ns)
+static void spread_loss(const struct interference_input *input,
+                        const struct interference_span *span, struct interference_score *score)
 {
-    double all = 0, beyond = 0;
-    for (size_t i = 0; i < span->bins_count && input->step_ns > 0; i++) {
+    double all = 0, beyond = 0, sum = 0, squares = 0;
+    double recorded = share_of((double)score->recorded, (double)score->count);
+    for (size_t i = 0; i < span->bins_count; i++) {
         const struct interference_bin *bin = &span->bins[i];
         double value = at_most((bin->low_ns + bin->high_ns) / 2, span->max_ns);
-        double lost = at_least(value - min_ns, 0);
-        all += (double)bin->count * lost;
-        if (lost > 1.25 * input->step_ns) /* bins are a quarter of an octave wide */
-            beyond += (double)bin->count * (lost - input->step_ns);
+        double lost = at_least(value - score->floor_ns, 0), times = (double)bin->count;
+        all += times * lost;
+        if (lost <= 1.25 * input->step_ns) /* bins are a quarter of an octave wide */
+            continue;
+        lost -= input->step_ns;
+        beyond += times * lost;
+        sum += times * recorded * lost;
+        squares += times * recorded * lost * lost;
     }
-    return all > 0 ? beyond / all : 1;
+    score->beyond_step = all > 0 && input->step_ns > 0 ? beyond / all : 1;
+    score->slow = squares > 0 ? sum * sum / squares : 0;
 }
 
 /* Merged over threads: sums of what was recorded, scaled to all executions thread by thread. */
@@ -155,10 +167,11 @@ struct merged {
     double recorded, sum_ns, within_ns;
 };
 
-static struct merged merge_parts(const struct interference_input *input,
+static struct merged merge_parts(const struct interference_result *result,
                                  const struct interference_span *span,
                                  struct interference_score *score)
 {
+    const struct interference_input *input = result->input;
     struct merged merged = {0};
     bool first = true;
     for (size_t i = 0; i < span->parts_count; i++) {
@@ -167,8 +180,11 @@ static struct merged merge_parts(const struct interference_input *input,
         score->count += part->count;
         score->recorded += part->recorded;
         score->threads_ns += input->threads[part->thread].duration_ns;
+        score->working_ns += result->threads[part->thread].working_ns;
+        score->self_ns += part_self(part);
         score->total_ns += scale * part->sum_ns;
         score->asleep_ns += scale * part->asleep_ns;
+        score->asleep_within_ns += scale * part->asleep_within_ns;
         /* As seen, not scaled: recording an execution invites preemption, letting one pass does
          * not. */
         score->preempted_ns += part->preempted_ns;
@@ -184,17 +200,28 @@ static struct merged merge_parts(const struct interference_input *input,
     score->threads = (uint32_t)span->parts_count;
     score->max_ns = at_least(span->max_ns, score->min_ns);
     score->mean_ns = share_of(merged.sum_ns, merged.recorded);
-    score->beyond_step = beyond_step(input, span, score->min_ns);
+    score->floor_ns = at_least(score->min_ns, input->step_ns);
+    spread_loss(input, span, score);
     score->p1_ns = percentile(span, score->min_ns, 0.01);
     score->median_ns = percentile(span, score->min_ns, 0.5);
     score->p99_ns = percentile(span, score->min_ns, 0.99);
     return merged;
 }
 
-static double lost_in(const struct interference_part *part, const struct interference_score *score)
+/* Of executions that were not timed: what the timed ones lost times their number, if that is a matter of many. A handful
+   of slow ones, by interrupts or another virtual machine, says nothing of the others. */
+static double extrapolated(double scale, const struct interference_score *score)
 {
-    double lost = at_least(part->sum_ns - (double)part->recorded * score->min_ns, 0);
-    return part_scale(part) * lost * score->beyond_step;
+    static const double handful = 8, many = 64;
+    double known = at_least(at_most((score->slow - handful) / (many - handful), 1), 0);
+    return 1 + at_least(scale - 1, 0) * known;
+}
+
+double interference_lost_in(const struct interference_part *part,
+                            const struct interference_score *score)
+{
+    double lost = at_least(part->sum_ns - (double)part->recorded * score->floor_ns, 0);
+    return extrapolated(part_scale(part), score) * lost * score->beyond_step;
 }
 
 /* Σ max(0, d - p1). The hundredth below p1 is taken to be half-way between it and the minimum. */
@@ -206,10 +233,22 @@ static double lost_beyond_p1(const struct interference_score *score, const struc
     return at_least(lost, 0) * share_of((double)score->count, merged->recorded);
 }
 
-static void score_span(const struct interference_input *input, const struct interference_span *span,
-                       struct interference_score *score)
+/* A lock that one thread alone takes, and never sleeps for: what it takes longer at times is no waiting for anybody. */
+static bool is_uncontended(const struct interference_input *input,
+                           const struct interference_span *span,
+                           const struct interference_score *score)
 {
-    struct merged merged = merge_parts(input, span, score);
+    uint32_t class =
+        span->flags & SPANS_SEQUENCE ? SPANS_CODE : input->functions[span->function].class;
+    return (class == SPANS_LOCK || class == SPANS_UNLOCK) && span->parts_count == 1 &&
+           span->never_held && input->switches && score->asleep_ns <= 0;
+}
+
+static void score_span(const struct interference_result *result,
+                       const struct interference_span *span, struct interference_score *score)
+{
+    const struct interference_input *input = result->input;
+    struct merged merged = merge_parts(result, span, score);
     uint64_t least = input->least ? input->least : INTERFERENCE_LEAST;
     bool sequence = span->flags & SPANS_SEQUENCE;
     if (!sequence && input->functions[span->function].class == SPANS_IDLE) {
@@ -221,22 +260,24 @@ static void score_span(const struct interference_input *input, const struct inte
         score->state = INTERFERENCE_FEW;
         return;
     }
+    if (is_uncontended(input, span, score))
+        return;
     for (size_t i = 0; i < span->parts_count; i++)
-        score->lost_ns += lost_in(&span->parts[i], score);
+        score->lost_ns += interference_lost_in(&span->parts[i], score);
     /* Executions within one another, as of recursive functions, lose the same time more than once.
      */
-    score->lost_ns = at_most(score->lost_ns, score->threads_ns);
+    score->lost_ns = at_most(score->lost_ns, score->working_ns);
     score->own_ns = score->lost_ns;
-    score->sci = at_most(share_of(score->lost_ns, score->threads_ns), 1);
+    score->sci = at_most(share_of(score->lost_ns, score->working_ns), 1);
     score->lost_p1_ns = at_most(lost_beyond_p1(score, &merged), score->lost_ns);
-    score->sci_p1 = at_most(share_of(score->lost_p1_ns, score->threads_ns), 1);
+    score->sci_p1 = at_most(share_of(score->lost_p1_ns, score->working_ns), 1);
 }
 
 /* What the children of one execution take, by the means and minima of their functions with these
  * shapes. */
 struct children {
-    double least_ns, usual_ns, counted_ns,
-        counted_loss_ns; /* counted: those with scores of their own */
+    double least_ns, usual_ns, few_ns, asleep_ns;
+    double counted_ns, counted_loss_ns; /* those with scores of their own */
 };
 
 static struct children sum_children(const struct takings *takings,
@@ -250,6 +291,8 @@ static struct children sum_children(const struct takings *takings,
             continue;
         sum.least_ns += times * taking->min_ns;
         sum.usual_ns += times * taking->mean_ns;
+        sum.asleep_ns += times * taking->asleep_ns;
+        sum.few_ns += taking->few ? times * taking->mean_ns : 0;
         if (!taking->counted)
             continue;
         sum.counted_ns += times * taking->mean_ns;
@@ -266,16 +309,20 @@ static void take_off_callees(const struct takings *takings, const struct interfe
     double within = 0, executions = (double)score->count, theirs;
     for (size_t i = 0; i < span->parts_count; i++)
         within += part_scale(&span->parts[i]) * span->parts[i].within_ns;
-    if (span->flags & SPANS_SEQUENCE)
+    if (span->flags & SPANS_SEQUENCE) {
         theirs = executions * children.counted_loss_ns;
-    else if (span->flags & (SPANS_REST | SPANS_CHILDREN_CUT) || !(children.usual_ns > 0))
+        /* Not recorded; at least what its members slept. */
+        score->asleep_ns = score->asleep_within_ns =
+            at_most(executions * children.asleep_ns, score->total_ns);
+    } else if (span->flags & (SPANS_REST | SPANS_CHILDREN_CUT) || !(children.usual_ns > 0)) {
         /* Which ones it called is not known whole: they lose as much of their time as the span
          * does of its. */
         theirs = at_most(score->lost_ns * share_of(within, score->total_ns), within);
-    else
+    } else {
         theirs = at_most((within - executions * children.least_ns) *
                              share_of(children.counted_ns, children.usual_ns),
                          within);
+    }
     score->own_ns -= at_least(at_most(theirs, score->lost_ns), 0);
 }
 
@@ -312,7 +359,7 @@ static bool scores_of_functions(struct interference_result *result)
             for (size_t p = 0; p < input->spans[b - 1].parts_count; p++) {
                 uint32_t thread = input->spans[b - 1].parts[p].thread;
                 if (seen[thread] != f + 1)
-                    function->threads_ns += input->threads[thread].duration_ns;
+                    function->threads_ns += result->threads[thread].working_ns;
                 seen[thread] = (uint32_t)f + 1;
             }
         }
@@ -348,7 +395,7 @@ static void totals_of_threads(struct interference_result *result)
             const struct interference_part *part = &span->parts[p];
             result->threads[part->thread].lost_ns[score->cause] +=
                 score->state == INTERFERENCE_IDLE ? part_scale(part) * part->sum_ns
-                                                  : own * lost_in(part, score);
+                                                  : own * interference_lost_in(part, score);
         }
     }
     for (size_t t = 0; t < input->threads_count; t++) {
@@ -360,7 +407,8 @@ static void totals_of_threads(struct interference_result *result)
             if (is_interference((enum interference_cause)c))
                 thread->interference_ns += thread->lost_ns[c];
         }
-        thread->interference_ns = at_most(thread->interference_ns, duration);
+        thread->interference_ns = at_most(thread->interference_ns, thread->working_ns);
+        result->working_ns += thread->working_ns;
         result->interference_ns += thread->interference_ns;
         result->threads_ns += duration;
         result->preempted_ns += at_most(input->threads[t].preempted_ns, duration);
@@ -395,9 +443,7 @@ static bool find_needs(const struct interference_result *result, struct needs *n
         return false;
     for (uint32_t t = 0; t < count; t++) {
         needs->order[t] = t;
-        needs->needed_ns[t] = at_least(result->input->threads[t].duration_ns -
-                                           result->threads[t].lost_ns[INTERFERENCE_WAITING],
-                                       0);
+        needs->needed_ns[t] = result->threads[t].working_ns;
     }
     qsort_r(needs->order, count, sizeof *needs->order, compare_needs, needs);
     return true;
@@ -413,8 +459,9 @@ static double gain_of_span(const struct interference_result *result,
     for (size_t p = 0; p < span->parts_count; p++) {
         uint32_t thread = span->parts[p].thread;
         needs->by[thread] = span;
-        after =
-            fmax(after, at_least(needs->needed_ns[thread] - lost_in(&span->parts[p], score), 0));
+        after = fmax(
+            after,
+            at_least(needs->needed_ns[thread] - interference_lost_in(&span->parts[p], score), 0));
     }
     while (other < count && needs->by[needs->order[other]] == span)
         other++;
@@ -474,6 +521,14 @@ static int compare_total(const void *left, const void *right, void *context)
     return order ? order : (a > b) - (a < b);
 }
 
+static int compare_self(const void *left, const void *right, void *context)
+{
+    const struct interference_result *result = context;
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    int order = compare_doubles(result->spans[a].self_ns, result->spans[b].self_ns);
+    return order ? order : (a > b) - (a < b);
+}
+
 static bool order_spans(struct interference_result *result)
 {
     size_t count = result->input->spans_count;
@@ -498,9 +553,26 @@ static bool order_spans(struct interference_result *result)
         (*lists[list])[(*counts[list])++] = i;
     }
     for (size_t l = 0; l < BASE_COUNT(lists); l++)
-        qsort_r(*lists[l], *counts[l], sizeof **lists[l], l < FEW ? compare_lost : compare_total,
+        qsort_r(*lists[l], *counts[l], sizeof **lists[l],
+                l < FEW    ? compare_lost
+                : l == FEW ? compare_self
+                           : compare_total,
                 result);
     return true;
+}
+
+static bool judge(struct interference_result *result, const struct takings *takings)
+{
+    const struct interference_input *input = result->input;
+    double *few_within = calloc(input->spans_count + 1, sizeof *few_within);
+    for (size_t i = 0; few_within && i < input->spans_count; i++) {
+        struct children children = sum_children(takings, &input->spans[i]);
+        few_within[i] = share_of(children.few_ns, children.usual_ns);
+    }
+    if (few_within)
+        judged_times(result, few_within);
+    free(few_within);
+    return few_within != NULL;
 }
 
 static bool analyse(struct interference_result *result)
@@ -508,15 +580,17 @@ static bool analyse(struct interference_result *result)
     const struct interference_input *input = result->input;
     struct takings takings = {0};
     bool good;
+    working_times(result);
     for (size_t i = 0; i < input->spans_count; i++)
-        score_span(input, &input->spans[i], &result->spans[i]);
+        score_span(result, &input->spans[i], &result->spans[i]);
     good = collect_takings(result, &takings);
     for (size_t i = 0; good && i < input->spans_count; i++) {
         if (result->spans[i].state != INTERFERENCE_SCORED)
             continue;
         take_off_callees(&takings, &input->spans[i], &result->spans[i]);
-        good = find_cause(input, &input->spans[i], &result->spans[i]);
+        good = find_cause(result, &input->spans[i], &result->spans[i]);
     }
+    good = good && judge(result, &takings);
     free(takings.items);
     if (!good || !scores_of_functions(result))
         return false;

@@ -29,7 +29,10 @@ enum {
 
 struct interference_thread {
     double duration_ns;  /* from its beginning to its end */
-    double preempted_ns; /* of that */
+    double preempted_ns; /* of that, as far as it was seen */
+    double asleep_ns;    /* likewise */
+    double cpu_ns;       /* 0: not known */
+    bool switches_lost;  /* it was preempted or asleep for longer than was seen */
 };
 
 struct interference_function {
@@ -43,6 +46,7 @@ struct interference_part { /* of a span: what one thread did */
     double min_ns;                  /* min_ns * recorded <= sum_ns but for rounding */
     double within_ns;               /* of sum_ns: in spans that were called */
     double preempted_ns, asleep_ns; /* during the recorded; asleep is part of sum_ns */
+    double asleep_within_ns;        /* of asleep_ns: in spans that were called */
 };
 
 struct interference_bin { /* executions with low <= duration < high; ascending, apart */
@@ -73,6 +77,7 @@ struct interference_span {
     size_t children_count;
     const struct interference_sample *samples;
     size_t samples_count;
+    bool never_held; /* of a lock: no execution was seen to wait for another thread that had it */
 };
 
 struct interference_input {
@@ -84,7 +89,8 @@ struct interference_input {
     size_t spans_count;
     uint64_t least; /* executions recorded for a score; 0: INTERFERENCE_LEAST */
     double step_ns; /* of the clock: executions that differ from the fastest by no more do not
-                       differ */
+                       differ, and none is shorter */
+    bool sampled;   /* some executions were not timed */
     bool switches; /* preemption and sleep were watched; else asleep_ns, preempted_ns say nothing */
 };
 
@@ -132,18 +138,25 @@ struct interference_score { /* of a span */
     double total_ns;                                          /* of all executions, scaled */
     double min_ns, p1_ns, median_ns, p99_ns, max_ns, mean_ns; /* percentiles from the histogram */
     double
-        beyond_step;   /* share of what is lost by the minimum that no step of the clock explains */
+        beyond_step; /* share of what is lost by the minimum that no step of the clock explains */
+    double
+        slow; /* of the recorded executions, how many the loss is spread over: (Σx)² / Σx² of what each lost */
+    double
+        floor_ns; /* the minimum, but not less than a step of the clock: loss is what is beyond */
     double threads_ns; /* durations of the threads that executed it, summed */
+    double working_ns; /* their working times */
+    double self_ns;    /* of total_ns: in no span that it calls */
     /* 0 unless SCORED: */
     double lost_ns; /* Σ(d - min), scaled */
     double own_ns; /* of that, not counted in a span that it calls; of a sequence: in its members */
-    double sci;    /* lost_ns / threads_ns, 0..1 */
+    double sci;    /* lost_ns / working_ns, 0..1 */
     double lost_p1_ns, sci_p1; /* the same against the 1st percentile */
     double gain; /* of the program's run time, at most, if every execution were as fast as the
                     fastest, 0..1 */
     /* evidence */
     double asleep_ns, preempted_ns; /* scaled */
     double asleep_share;            /* of lost_ns; 0 if not watched */
+    double asleep_within_ns;        /* of asleep_ns: in spans that it calls, scaled */
     uint32_t least_thread,
         most_thread; /* that give it the smallest and the largest share of their time */
     double least_share, most_share; /* these */
@@ -155,7 +168,13 @@ struct interference_thread_score {
     double lost_ns[INTERFERENCE_CAUSES]; /* own_ns by cause, no span within another counted twice;
                                             sequences left out; WAITING: whole duration of idle
                                             waits */
-    double interference_ns; /* of these without VARYING and WAITING, at most the duration */
+    double interference_ns; /* of these without VARYING and WAITING, at most the working time */
+    /* Its duration without idle waits, without the time in which it was preempted, and without what it slept in
+       nothing that ended: a thread that waits for work until the program ends. 0..duration */
+    double working_ns;
+    /* Of its CPU time: in spans with a score, what those call included; in spans with too few executions; the rest was not
+       timed. All 0 if the CPU time is not known. */
+    double judged_ns, few_ns, untimed_ns;
 };
 
 struct interference_function_score {
@@ -171,11 +190,12 @@ struct interference_result {
     struct interference_thread_score *threads;     /* beside input->threads */
     struct interference_function_score *functions; /* beside input->functions */
     /* Indices of spans: SCORED with some loss that is not VARYING, most own_ns first; VARYING
-       likewise; scored sequences likewise; FEW by total_ns; IDLE by total_ns. */
+       likewise; scored sequences likewise; FEW by self_ns; IDLE by total_ns. */
     uint32_t *ranked, *varying, *sequences, *few, *idle;
     size_t ranked_count, varying_count, sequences_count, few_count, idle_count;
     double lost_ns[INTERFERENCE_CAUSES]; /* of all threads */
-    double threads_ns, interference_ns, preempted_ns;
+    double threads_ns, working_ns, interference_ns, preempted_ns;
+    double cpu_ns, judged_ns, few_ns, untimed_ns; /* of threads whose CPU time is known */
     double gain; /* of the program's run time, at most, if nothing were lost to interference */
 };
 
@@ -183,6 +203,10 @@ struct interference_result {
 enum base_status interference_analyse(const struct interference_input *input,
                                       struct interference_result **result);
 void interference_free(struct interference_result *result); /* NULL does nothing */
+
+/* What the part lost, nanoseconds; of a scored span. */
+double interference_lost_in(const struct interference_part *part,
+                            const struct interference_score *score);
 
 /*
  * What speaks for the span's cause, in sentences, strongest first; threads are

@@ -38,8 +38,18 @@ static inline double part_scale(const struct interference_part *part)
 bool relate_samples(const struct interference_span *span, double loss_ns, bool *related,
                     struct interference_relation *relation);
 
+/* Of all executions of the part, scaled: in no span that was called. */
+double part_self(const struct interference_part *part);
+
+/* Fills in the threads' working times. */
+void working_times(struct interference_result *result);
+
+/* Fills in what of the threads' CPU time has a score. few_within: by span, of the time in spans that it calls the share of
+   those without a score. */
+void judged_times(struct interference_result *result, const double *few_within);
+
 /* Fills in cause and evidence of a scored span. False: no memory. */
-bool find_cause(const struct interference_input *input, const struct interference_span *span,
+bool find_cause(const struct interference_result *result, const struct interference_span *span,
                 struct interference_score *score);
 
 #endif

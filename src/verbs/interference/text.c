@@ -61,6 +61,11 @@ static void print_labelled(struct printer *printer, enum tone tone, const char *
     print_wrap(printer, tone, INDENT + LABEL, INDENT + LABEL, text);
 }
 
+static uint64_t least_executions(const struct interference_figures *figures)
+{
+    return figures->input.least ? figures->input.least : INTERFERENCE_LEAST;
+}
+
 static size_t listed(const struct printer *printer, size_t count)
 {
     return printer->options->limit && count > LISTED_MAX ? LISTED_MAX : count;
@@ -75,17 +80,93 @@ static void print_left(struct printer *printer, size_t count, size_t shown)
 
 /* ---- summary --------------------------------------------------------------------------------- */
 
+/* Most CPU time is in what has no score: then that comes first, and nothing is called clear. */
+static double unjudged_share(const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    return share(result->few_ns + result->untimed_ns, result->cpu_ns);
+}
+
+static bool is_mostly_unjudged(const struct interference_figures *figures)
+{
+    return unjudged_share(figures) > 0.5;
+}
+
+/* Functions that were hooked and have no execution that began after that. */
+static bool *find_uncalled(const struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    bool *uncalled = calloc(profile->span_functions_count + 1, sizeof *uncalled);
+    for (size_t i = 1; uncalled && i < profile->span_functions_count; i++)
+        uncalled[i] = profile->span_functions[i].entry == SPANS_PATCHED;
+    for (size_t i = 0; uncalled && i < profile->spans_count; i++)
+        uncalled[profile->spans[i].function] = false;
+    return uncalled;
+}
+
+static void print_uncalled(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct profile *profile = figures->profile;
+    bool *uncalled = find_uncalled(figures);
+    char line[4 * TEXT_BYTES] = "Hooked while running, and not called since: ";
+    size_t count = 0;
+    for (size_t i = 1; uncalled && i < profile->span_functions_count; i++) {
+        const struct profile_span_function *function = &profile->span_functions[i];
+        char name[NAME_BYTES], place[TEXT_BYTES];
+        if (!uncalled[i] || ++count > LISTED_MAX)
+            continue;
+        name_shorten(function->function, NAME, name);
+        print_place(printer, function->file, function->line, place);
+        print_add(line, sizeof line, "%s%s%s%s%s", count > 1 ? ", " : "", name,
+                  place[0] ? " (" : "", place, place[0] ? ")" : "");
+    }
+    free(uncalled);
+    if (count == 0)
+        return;
+    print_add(line, sizeof line, "%s", count > LISTED_MAX ? ", and more." : ".");
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+}
+
+static void print_unjudged(struct printer *printer, const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    char line[2 * TEXT_BYTES], part[32], all[32];
+    if (!is_mostly_unjudged(figures))
+        return;
+    snprintf(
+        line, sizeof line,
+        "%.0f %% of the CPU time lies in functions with too few executions to judge: %s of %s.",
+        100 * unjudged_share(figures), print_time(result->few_ns + result->untimed_ns, part),
+        print_time(result->cpu_ns, all));
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, BOLD, 2, 2, line);
+    snprintf(line, sizeof line,
+             "%.0f %% in functions with fewer than %" PRIu64
+             " timed executions, %.0f %% in code that was "
+             "not timed, or entered before it was hooked. Whether other threads slow it down is "
+             "unknown. Put HEADROOM_BEGIN and HEADROOM_END (headroom.h) around the body of a long "
+             "loop to have its iterations timed.",
+             100 * share(result->few_ns, result->cpu_ns), least_executions(figures),
+             100 * share(result->untimed_ns, result->cpu_ns));
+    fprintf(printer->out, "  ");
+    print_wrap(printer, PLAIN, 2, 2, line);
+    print_uncalled(printer, figures);
+}
+
 static void print_total(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
     char line[TEXT_BYTES], lost[32], all[32];
     size_t threads = figures->input.threads_count;
-    snprintf(line, sizeof line, "%s lost %.1f %% of %s time to interference: %s of %s.",
-             threads == 1 ? "The thread" : "The threads",
-             100 * share(result->interference_ns, result->threads_ns),
+    snprintf(line, sizeof line, "%s%s lost %.1f %% of %s working time to interference: %s of %s.",
+             is_mostly_unjudged(figures) ? "As far as that can be judged, " : "",
+             threads == 1 ? "the thread" : "the threads",
+             100 * share(result->interference_ns, result->working_ns),
              threads == 1 ? "its" : "their", print_time(result->interference_ns, lost),
-             print_time(result->threads_ns, all));
-    if (result->gain > 0)
+             print_time(result->working_ns, all));
+    line[0] = (char)toupper((unsigned char)line[0]);
+    if (result->gain >= least_share)
         print_add(line, sizeof line,
                   " If every execution were as fast as the fastest, the program would take at most "
                   "%.0f %% less time.",
@@ -104,18 +185,26 @@ static void print_causes(struct printer *printer, const struct interference_figu
         unsigned most = INTERFERENCE_CAUSES;
         char time[32];
         for (unsigned c = 0; c < INTERFERENCE_CAUSES; c++)
-            if (!shown[c] && share(result->lost_ns[c], result->threads_ns) >= least_share / 2 &&
+            if (!shown[c] && share(result->lost_ns[c], result->working_ns) >= least_share / 2 &&
                 (most == INTERFERENCE_CAUSES || result->lost_ns[c] > result->lost_ns[most]))
                 most = c;
         if (most == INTERFERENCE_CAUSES)
             return;
         shown[most] = true;
         fprintf(printer->out, "  %6.1f %%  ",
-                100 * share(result->lost_ns[most], result->threads_ns));
+                100 * share(result->lost_ns[most], result->working_ns));
         print_pad(printer, print_time(result->lost_ns[most], time), 8, true);
         fputs("  ", printer->out);
         print_wrap(printer, PLAIN, 22, 22, cause_phrases[most]);
     }
+}
+
+/* Slept in what did not end before the program did. */
+static double unfinished_ns(const struct interference_figures *figures)
+{
+    const struct interference_result *result = figures->result;
+    return fmax(0, result->threads_ns - result->working_ns - result->preempted_ns -
+                       result->lost_ns[INTERFERENCE_WAITING]);
 }
 
 static void print_beside(struct printer *printer, const struct interference_figures *figures)
@@ -127,7 +216,8 @@ static void print_beside(struct printer *printer, const struct interference_figu
         const char *words;
     } rows[] = {{result->lost_ns[INTERFERENCE_WAITING], "idle waits"},
                 {result->lost_ns[INTERFERENCE_VARYING], "varying work"},
-                {result->preempted_ns, "preempted"}};
+                {result->preempted_ns, "preempted"},
+                {unfinished_ns(figures), "asleep until the end"}};
     for (size_t i = 0; i < BASE_COUNT(rows); i++)
         if (share(rows[i].ns, result->threads_ns) >= least_share / 2)
             print_add(line, sizeof line, "%s%s %.1f %%",
@@ -155,9 +245,16 @@ static size_t findings_shown(const struct printer *printer,
         return count;
     count = count < limit ? count : limit;
     while (count && share(result->spans[result->ranked[count - 1]].own_ns,
-                          result->spans[result->ranked[count - 1]].threads_ns) < least_share)
+                          result->spans[result->ranked[count - 1]].working_ns) < least_share)
         count--;
     return count;
+}
+
+/* What is its own, of the working time of all threads: the percentage by which it is called, in lists and above its
+   figures. */
+static double whole_own(const struct interference_figures *figures, uint32_t span)
+{
+    return share(figures->result->spans[span].own_ns, figures->result->working_ns);
 }
 
 static void span_title(const struct interference_figures *figures, uint32_t span, unsigned columns,
@@ -203,7 +300,7 @@ static void print_top(struct printer *printer, const struct interference_figures
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
                  interference_cause_words[score->cause]);
         fprintf(printer->out, "  #%zu %5.1f %%  ", i + 1,
-                100 * share(score->own_ns, result->threads_ns));
+                100 * share(score->own_ns, result->working_ns));
         print_wrap(printer, PLAIN, 14, 14, line);
     }
 }
@@ -242,22 +339,28 @@ static void print_thread(struct printer *printer, const struct interference_figu
     const struct profile_span_thread *thread = &printer->profile->span_threads[index];
     const struct interference_thread_score *score = &figures->result->threads[index];
     char name[64], number[32], cells[4][32];
-    const double shares[] = {score->interference_ns, score->lost_ns[INTERFERENCE_VARYING],
-                             score->lost_ns[INTERFERENCE_WAITING], thread->preempted_ns};
-    static const unsigned columns[] = {8, 13, 11, 10};
+    const struct {
+        double part, whole;
+        unsigned columns;
+    } shares[] = {{score->interference_ns, score->working_ns, 7},
+                  {score->lost_ns[INTERFERENCE_VARYING], score->working_ns, 9},
+                  {score->lost_ns[INTERFERENCE_WAITING], thread->duration_ns, 12},
+                  {thread->preempted_ns, thread->duration_ns, 11}};
+    double cpu_ns = figures->threads[index].cpu_ns;
     thread_name(thread, name);
     snprintf(number, sizeof number, "%" PRIu32, index + 1);
     fputs("  ", printer->out);
     print_pad(printer, number, 3, true);
     fputs("  ", printer->out);
-    print_pad(printer, name, 23, false);
+    print_pad(printer, name, 17, false);
     print_pad(printer, print_time(thread->duration_ns, number), 8, true);
+    print_pad(printer, cpu_ns > 0 ? print_time(cpu_ns, number) : "—", 9, true);
     for (size_t i = 0; i < BASE_COUNT(shares); i++)
         print_pad(printer,
-                  shares[i] > 0
-                      ? print_percent(fmin(1, share(shares[i], thread->duration_ns)), cells[i])
+                  shares[i].part > 0
+                      ? print_percent(fmin(1, share(shares[i].part, shares[i].whole)), cells[i])
                       : "—",
-                  columns[i], true);
+                  shares[i].columns, true);
     putc('\n', printer->out);
 }
 
@@ -273,8 +376,8 @@ static bool print_threads(struct printer *printer, const struct interference_fig
     qsort_r(order, count, sizeof *order, compare_threads, figures->result);
     if (count > 1) {
         fprintf(printer->out, "\n  %s", print_on(printer, DIM));
-        print_pad(printer, "thread", 28, false);
-        fprintf(printer->out, "%8s%8s%13s%11s%10s%s\n", "time", "lost", "varying work",
+        print_pad(printer, "thread", 22, false);
+        fprintf(printer->out, "%8s%9s%7s%9s%12s%11s%s\n", "time", "CPU time", "lost", "varying",
                 "idle waits", "preempted", print_off(printer));
         for (size_t i = 0; i < shown; i++)
             print_thread(printer, figures, order[i]);
@@ -304,6 +407,24 @@ static void print_durations(struct printer *printer, const struct interference_s
     print_wrap(printer, PLAIN, INDENT, INDENT, line);
 }
 
+/* One stack in thousands of executions is taken: of a few no shares are worth printing, and of those that met no slow
+   execution none of the loss. */
+static void describe_stack(const struct profile_span_stack *stack, uint64_t taken, double lost,
+                           char remark[TEXT_BYTES])
+{
+    enum { SAMPLES_MIN = 10 };
+    if (taken < SAMPLES_MIN)
+        snprintf(remark, TEXT_BYTES, "%" PRIu64 " of %" PRIu64 " calls sampled", stack->taken,
+                 taken);
+    else if (lost > 0)
+        snprintf(remark, TEXT_BYTES, "%.0f %% of the loss and %.0f %% of the calls sampled",
+                 100 * share(stack->lost_ns, lost),
+                 100 * share((double)stack->taken, (double)taken));
+    else
+        snprintf(remark, TEXT_BYTES, "%.0f %% of the calls sampled",
+                 100 * share((double)stack->taken, (double)taken));
+}
+
 static void print_stacks(struct printer *printer, const struct interference_figures *figures,
                          uint32_t span, struct chain *chain)
 {
@@ -319,9 +440,7 @@ static void print_stacks(struct printer *printer, const struct interference_figu
         const struct profile_span_stack *stack = &profile->span_stacks[i];
         char remark[TEXT_BYTES] = "";
         if (rows->stacks_end - rows->stacks > 1)
-            snprintf(remark, sizeof remark, "%.0f %% of the loss and %.0f %% of the calls sampled",
-                     100 * share(stack->lost_ns, lost),
-                     100 * share((double)stack->taken, (double)taken));
+            describe_stack(stack, taken, lost, remark);
         print_make_chain(printer, printer->places.place_of[stack->context], chain);
         print_side(printer, chain, 0, i == rows->stacks ? "called" : "and", remark);
     }
@@ -406,14 +525,16 @@ static void print_cause(struct printer *printer, const struct interference_figur
 
 static void print_gain(struct printer *printer, const struct interference_score *score)
 {
-    char line[TEXT_BYTES];
+    char line[TEXT_BYTES], time[32];
     snprintf(line, sizeof line,
              "Potential gain: if every execution were as fast as the fastest, its threads would "
-             "take %.1f %% less time, the program at most %.1f %%",
-             100 * score->sci, 100 * score->gain);
+             "work %s less",
+             print_time(score->lost_ns, time));
     if (score->sci - score->sci_p1 > 0.01)
-        print_add(line, sizeof line, " (as fast as the 1st percentile: %.1f %%)",
-                  100 * score->sci_p1);
+        print_add(line, sizeof line, " (as fast as the 1st percentile: %s)",
+                  print_time(score->lost_p1_ns, time));
+    print_add(line, sizeof line, ", and the program take at most %.1f %% less time",
+              100 * score->gain);
     fprintf(printer->out, "%*s", INDENT, "");
     print_wrap(printer, DIM, INDENT, INDENT, line);
 }
@@ -464,12 +585,12 @@ static void print_span(struct printer *printer, const struct interference_figure
     char title[TEXT_BYTES], place[TEXT_BYTES], time[32], nested[64] = "";
     span_title(figures, span, NAME + 16, title);
     if (score->own_ns < 0.9 * score->lost_ns)
-        snprintf(nested, sizeof nested, ", %.1f %% excluding what it calls",
-                 100 * share(score->own_ns, score->threads_ns));
+        snprintf(nested, sizeof nested, "; %s including what it calls",
+                 print_time(score->lost_ns, time));
     print_place(printer, function->file, function->line, place);
-    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of its threads' time, %s%s\n%*s%s%s%s",
-            print_on(printer, BOLD), number, 100 * score->sci, print_off(printer),
-            print_time(score->lost_ns, time), nested, INDENT, "", print_on(printer, BOLD), title,
+    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of the threads' working time, %s%s\n%*s%s%s%s",
+            print_on(printer, BOLD), number, 100 * whole_own(figures, span), print_off(printer),
+            print_time(score->own_ns, time), nested, INDENT, "", print_on(printer, BOLD), title,
             print_off(printer));
     print_tail(printer, PLAIN, INDENT + name_columns(title), INDENT + 2, place);
     print_durations(printer, score);
@@ -484,7 +605,7 @@ static void print_span(struct printer *printer, const struct interference_figure
 static double own_share(const struct interference_figures *figures, uint32_t span)
 {
     const struct interference_score *score = &figures->result->spans[span];
-    return share(score->own_ns, score->threads_ns);
+    return share(score->own_ns, score->working_ns);
 }
 
 /* The first one is always shown whole. */
@@ -511,7 +632,7 @@ static void print_small(struct printer *printer, const struct interference_figur
         caller_of(printer, figures, span, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
                  interference_cause_words[figures->result->spans[span].cause]);
-        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * own_share(figures, span));
+        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * whole_own(figures, span));
         print_wrap(printer, PLAIN, 15, 15, line);
     }
 }
@@ -523,9 +644,9 @@ static void print_rest(struct printer *printer, const struct interference_figure
     double rest = 0;
     for (size_t i = shown; i < result->ranked_count; i++)
         rest += result->spans[result->ranked[i]].own_ns;
-    fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' time%s\n",
+    fprintf(printer->out, "\n  %s%zu more, together %.1f %% of the threads' working time%s\n",
             print_on(printer, DIM), result->ranked_count - shown,
-            100 * share(rest, result->threads_ns), print_off(printer));
+            100 * share(rest, result->working_ns), print_off(printer));
     printer->next.cut = true;
 }
 
@@ -538,7 +659,9 @@ static bool print_findings(struct printer *printer, const struct interference_fi
         return false;
     print_heading(printer, "Spans that lose time");
     printer->given_count = 0;
-    if (shown == 0)
+    if (shown == 0 && is_mostly_unjudged(figures))
+        fprintf(printer->out, "\n  None that could be judged.\n");
+    else if (shown == 0)
         fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
                 100 * least_share);
     for (size_t i = 0; i < whole; i++)
@@ -582,7 +705,7 @@ static void print_row(struct printer *printer, const struct interference_figures
     span_title(figures, span, NAME, title);
     snprintf(line, sizeof line, "%s: %s execution%s%s%s", title, print_grouped(score->count, count),
              print_plural(score->count), remark[0] ? ", " : "", remark);
-    fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, share(part, score->threads_ns)));
+    fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, part));
     print_wrap(printer, PLAIN, 11, 11, line);
 }
 
@@ -598,24 +721,31 @@ static void print_varying(struct printer *printer, const struct interference_fig
         char sentence[1][INTERFERENCE_SENTENCE_BYTES] = {""};
         interference_evidence(result, span, sentence, 1);
         sentence[0][0] = (char)tolower((unsigned char)sentence[0][0]);
-        print_row(printer, figures, span, result->spans[span].lost_ns, sentence[0]);
+        print_row(printer, figures, span, share(result->spans[span].lost_ns, result->working_ns),
+                  sentence[0]);
         print_rekeyed(printer, figures, span);
     }
     print_left(printer, result->varying_count, shown);
 }
 
+/* Of the time of all threads, so that no list of such shares adds up to more than all of it. */
 static double total_share(const struct interference_figures *figures, uint32_t span)
 {
-    const struct interference_score *score = &figures->result->spans[span];
-    return share(score->total_ns, score->threads_ns);
+    return share(figures->result->spans[span].total_ns, figures->result->threads_ns);
+}
+
+static double self_share(const struct interference_figures *figures, uint32_t span)
+{
+    return share(figures->result->spans[span].self_ns, figures->result->working_ns);
 }
 
 /* Of a list by total time, those that took some of it. */
 static size_t worth_listing(const struct printer *printer,
                             const struct interference_figures *figures, const uint32_t *spans,
-                            size_t count, double least)
+                            size_t count, double least,
+                            double (*part)(const struct interference_figures *, uint32_t))
 {
-    while (count && printer->options->limit && total_share(figures, spans[count - 1]) < least)
+    while (count && printer->options->limit && part(figures, spans[count - 1]) < least)
         count--;
     return count;
 }
@@ -623,7 +753,8 @@ static size_t worth_listing(const struct printer *printer,
 static void print_idle(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
-    size_t count = worth_listing(printer, figures, result->idle, result->idle_count, least_share);
+    size_t count =
+        worth_listing(printer, figures, result->idle, result->idle_count, least_share, total_share);
     size_t shown = listed(printer, count);
     if (shown == 0)
         return;
@@ -631,8 +762,7 @@ static void print_idle(struct printer *printer, const struct interference_figure
     for (size_t i = 0; i < shown; i++) {
         char caller[TEXT_BYTES];
         caller_of(printer, figures, result->idle[i], caller);
-        print_row(printer, figures, result->idle[i], result->spans[result->idle[i]].total_ns,
-                  caller);
+        print_row(printer, figures, result->idle[i], total_share(figures, result->idle[i]), caller);
     }
     print_left(printer, count, shown);
 }
@@ -641,22 +771,23 @@ static void print_idle(struct printer *printer, const struct interference_figure
 static void print_few(struct printer *printer, const struct interference_figures *figures)
 {
     const struct interference_result *result = figures->result;
-    size_t count =
-        worth_listing(printer, figures, result->few, result->few_count, 10 * least_share);
+    size_t count = worth_listing(printer, figures, result->few, result->few_count, 10 * least_share,
+                                 self_share);
     size_t shown = listed(printer, count);
     char line[TEXT_BYTES];
     if (shown == 0)
         return;
-    uint64_t least = figures->input.least ? figures->input.least : INTERFERENCE_LEAST;
     print_heading(printer, "Too few executions for a score");
     snprintf(line, sizeof line,
-             "With fewer than %" PRIu64 " even the fastest may have been disturbed. The time shown "
-             "is what they took; whether it was lost is unknown.",
-             least);
+             "With fewer than %" PRIu64
+             " even the fastest may have been disturbed. The shares are of "
+             "the threads' working time, without spans that they call; whether it was lost is "
+             "unknown.",
+             least_executions(figures));
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
     for (size_t i = 0; i < shown; i++)
-        print_row(printer, figures, result->few[i], result->spans[result->few[i]].total_ns, "");
+        print_row(printer, figures, result->few[i], self_share(figures, result->few[i]), "");
     print_left(printer, result->few_count, shown);
 }
 
@@ -747,6 +878,7 @@ static bool print_all(struct printer *printer, void *state)
         return true;
     bool good = interference_figures(printer->profile, printer->options, &figures);
     if (good) {
+        print_unjudged(printer, &figures);
         print_total(printer, &figures);
         print_causes(printer, &figures);
         print_beside(printer, &figures);
