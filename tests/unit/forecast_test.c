@@ -1263,6 +1263,30 @@ static void what_libraries_access_is_passed_over(void **state)
     free(scene);
 }
 
+/* The loop of `library` is in the way: followed, for what is behind it depends on it, but not there. */
+static void hidden_code_is_followed_unseen(void **state)
+{
+    struct scene *scene = set_scene(counted_calls);
+    struct forecast_goal goal = count_goal(scene, 2);
+    struct forecast_outcome out;
+    goal.hidden_start = (uint64_t)(uintptr_t)library;
+    goal.hidden_bytes = (uint64_t)(counted_blocked - library);
+    assert_int_equal(forecast_run(&scene->forecast, &goal, &out), FORECAST_HIT);
+    assert_int_equal(out.resume, (uint64_t)(uintptr_t)counted_back);
+    assert_int_equal(out.accesses_passed, 2); /* the load and the call's store */
+    assert_int_equal(out.instructions, 2);
+    goal.range_start = place_of(scene, LOW); /* nor is it found where a place is looked for */
+    goal.range_bytes = 32;
+    goal.skip = 1;
+    assert_int_equal(forecast_run(&scene->forecast, &goal, &out), FORECAST_HIT);
+    assert_int_equal(out.resume, (uint64_t)(uintptr_t)counted_back);
+    goal.hidden_bytes = 0;
+    assert_int_equal(forecast_run(&scene->forecast, &goal, &out), FORECAST_HIT);
+    assert_true(out.resume < (uint64_t)(uintptr_t)counted_blocked &&
+                out.resume >= (uint64_t)(uintptr_t)library);
+    free(scene);
+}
+
 static int start_isa(void **state)
 {
     return isa_start((const void *)(uintptr_t)&ZydisDecoderInit,
@@ -1280,6 +1304,7 @@ int main(void)
         cmocka_unit_test(state_at_a_string_hit),
         cmocka_unit_test(counters_are_passed_over),
         cmocka_unit_test(what_libraries_access_is_passed_over),
+        cmocka_unit_test(hidden_code_is_followed_unseen),
         cmocka_unit_test(forecasts_come_true),
         cmocka_unit_test(watchpoints_strike_where_foreseen),
         cmocka_unit_test(planted_faults_are_seen),

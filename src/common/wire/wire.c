@@ -25,6 +25,7 @@ const char *const wire_drop_names[WIRE_DROPS] = {
     [WIRE_DROP_LOG_FULL] = "log_full",
     [WIRE_DROP_BUSY] = "busy",
     [WIRE_DROP_UNFINISHED] = "unfinished",
+    [WIRE_DROP_AGENT] = "agent",
 };
 
 const char *const wire_drop_sentences[WIRE_DROPS] = {
@@ -40,6 +41,7 @@ const char *const wire_drop_sentences[WIRE_DROPS] = {
     [WIRE_DROP_LOG_FULL] = "the log was full",
     [WIRE_DROP_BUSY] = "the agent was busy in this thread",
     [WIRE_DROP_UNFINISHED] = "the thread ended in the middle of a sample",
+    [WIRE_DROP_AGENT] = "the tick fell into headroom's own code",
 };
 
 /* ---- region ---------------------------------------------------------------------- */

@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 5,
+    WIRE_VERSION = 6,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -92,6 +92,7 @@ enum wire_drop {
     WIRE_DROP_LOG_FULL,   /* no free chunk */
     WIRE_DROP_BUSY,       /* agent was busy in this thread (nested, shutting down) */
     WIRE_DROP_UNFINISHED, /* the thread ended or was killed in mid-sample (set by headroom) */
+    WIRE_DROP_AGENT,      /* in the agent's own code: wrappers of libc's functions */
     WIRE_DROPS
 };
 extern const char *const wire_drop_names[WIRE_DROPS];     /* "kernel", "no_access", ... */
@@ -124,6 +125,7 @@ struct wire_counters {
     uint64_t ambiguous_traps; /* trapping instruction not identified */
     uint64_t late_traps;      /* trap delivered late (SIGTRAP was blocked) */
     uint64_t kernel_traps;    /* trap by the kernel on the program's behalf */
+    uint64_t agent_traps;     /* trap by the agent's own code: says nothing of the program */
     uint64_t broken_stacks;   /* contexts that do not reach the outermost frame */
     uint64_t handler_ns;      /* time spent in the agent's handlers */
     uint64_t hops;            /* execution breakpoints used to look further ahead */

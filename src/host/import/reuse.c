@@ -21,7 +21,7 @@ struct finishing {
 /* ---- how much there is ------------------------------------------------------------------------- */
 
 /* Of the threads of the process: CPU time of the program itself, outside the kernel
- * and handlers. */
+ * and the agent. */
 static double program_ns(const struct finishing *finishing)
 {
     const struct import_gather *gather = finishing->gather;
@@ -41,9 +41,10 @@ static double program_ns(const struct finishing *finishing)
             deliveries += counters->traps[kind] + counters->ignored[kind];
         double observing =
             (double)counters->handler_ns + (double)deliveries * finishing->estimate.cost.ns;
-        double in_kernel =
-            (double)counters->dropped[WIRE_DROP_KERNEL] / (double)counters->attempted;
-        sum += fmax(cpu - observing, cpu / 10) * (1 - fmin(1, in_kernel));
+        double elsewhere = (double)counters->dropped[WIRE_DROP_KERNEL] +
+                           (double)counters->dropped[WIRE_DROP_AGENT];
+        sum += fmax(cpu - observing, cpu / 10) *
+               (1 - fmin(1, elsewhere / (double)counters->attempted));
     }
     return sum;
 }

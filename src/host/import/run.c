@@ -110,6 +110,7 @@ static void add_counters(struct accounts *accounts, const struct wire_counters *
     sum->ambiguous_traps += counters->ambiguous_traps;
     sum->late_traps += counters->late_traps;
     sum->kernel_traps += counters->kernel_traps;
+    sum->agent_traps += counters->agent_traps;
     sum->broken_stacks += counters->broken_stacks;
     sum->handler_ns += counters->handler_ns;
     sum->hops += counters->hops;
@@ -129,13 +130,15 @@ static bool list_counters(struct profile *profile, uint32_t thread,
     static const char *const dropped[WIRE_DROPS] = {
         "dropped_kernel",    "dropped_no_access",  "dropped_unforeseen", "dropped_blocked",
         "dropped_refused",   "dropped_watchpoint", "dropped_signal",     "dropped_unwind",
-        "dropped_tree_full", "dropped_log_full",   "dropped_busy",       "dropped_unfinished"};
+        "dropped_tree_full", "dropped_log_full",   "dropped_busy",       "dropped_unfinished",
+        "dropped_agent"};
     const struct {
         const char *name;
         uint64_t value;
     } others[] = {{"ambiguous_traps", counters->ambiguous_traps},
                   {"late_traps", counters->late_traps},
                   {"kernel_traps", counters->kernel_traps},
+                  {"agent_traps", counters->agent_traps},
                   {"broken_stacks", counters->broken_stacks},
                   {"handler_ns", counters->handler_ns},
                   {"hops", counters->hops},
@@ -250,6 +253,12 @@ static bool tell_quality(struct import_gather *gather, const struct accounts *ac
                                        "for %.0f %% of the traps the instruction could not be "
                                        "identified with certainty: these are left out",
                                        percent(sum->ambiguous_traps, traps + sum->ambiguous_traps));
+    if (sum->agent_traps && percent(sum->agent_traps, traps + sum->agent_traps) >= 1)
+        good =
+            good && import_degraded(profile,
+                                    "%.0f %% of the traps were headroom's own code touching what "
+                                    "it watched, in calls that it wraps: they are left out",
+                                    percent(sum->agent_traps, traps + sum->agent_traps));
     return good;
 }
 

@@ -273,6 +273,9 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address);
 void sample_finish(struct agent_thread *self, enum wire_drop reason);
 /* The same if there is one. */
 void sample_drop(struct agent_thread *self, enum wire_drop reason);
+/* Leaves out of what is looked for what would not be there without us: the agent's own instructions, and
+   counting. */
+void sample_exclude(struct agent_thread *self, struct forecast_goal *goal);
 /* Prepares to look ahead from this state. */
 void sample_foresee(struct agent_thread *self, const struct base_registers *registers);
 /* Watches the access that the attempt has hit upon. */
@@ -425,6 +428,12 @@ static inline uint64_t agent_control_block(void)
     uint64_t block;
     __asm__("mov %%fs:0,%0" : "=r"(block));
     return block;
+}
+
+/* Is that an instruction of the agent's own? What it does is not the program's doing. */
+static inline bool agent_owns(uint64_t ip)
+{
+    return ip >= agent.image_start && ip < agent.image_end;
 }
 
 static inline bool agent_active(void)

@@ -179,8 +179,8 @@ static bool enter_frames(struct agent_thread *self, const struct base_registers 
     }
     for (size_t i = count; i > inner; i--) {
         uint64_t ip = self->frames[i - 1].ip;
-        if (ip >= agent.image_start && ip < agent.image_end)
-            continue; /* our thread start routine: not the program's */
+        if (agent_owns(ip))
+            continue; /* our thread start routine, or a wrapper: not the program's */
         *node = enter(self, *node, ip, *missing, drop);
         if (!*node)
             return false;

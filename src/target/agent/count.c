@@ -152,7 +152,7 @@ void count_look_ahead(struct agent_thread *self, const struct base_registers *re
     struct forecast_goal goal = {
         .direction = ISA_LOAD | ISA_STORE, .skip = attempt->skip, .max_instructions = AHEAD_MAX};
     struct forecast_outcome seen;
-    count_ignore(self, &goal);
+    sample_exclude(self, &goal);
     sample_foresee(self, registers);
     switch (forecast_run(&self->forecast, &goal, &seen)) {
     case FORECAST_HIT:

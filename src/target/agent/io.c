@@ -44,14 +44,14 @@ static __attribute__((noinline)) void touched(struct agent_thread *self, const v
 {
     uint64_t all = ~UINT64_C(0), mask;
     struct base_registers registers;
-    int error = errno;
     if (self->tid != os_tid()) /* the child of a vfork: the state is its parent's */
         return;
     os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &all, &mask, 8);
+    int error = errno; /* asks libc on our own behalf: no sample may fall into that */
     capture(&registers);
     sample_kernel_touch(self, (uint64_t)buffer, bytes, number, (uint64_t)function, &registers);
-    os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
     errno = error;
+    os_syscall(__NR_rt_sigprocmask, SIG_SETMASK, &mask, NULL, 8);
 }
 
 static inline void note(const void *buffer, ssize_t bytes, int32_t number, void *function)

@@ -78,6 +78,10 @@ static void take(struct agent_thread *self, const struct pmu_sample *sampled,
     enum wire_drop drop = WIRE_DROP_UNWIND;
     /* The signal may come in another function than the access: no context then. */
     bool here = modules_function_start(sampled->ip) == modules_function_start(registers->ip);
+    if (agent_owns(sampled->ip)) {
+        sample_finish(self, WIRE_DROP_AGENT);
+        return;
+    }
     if (!access || kind < 0 || access->bytes > DETECT_MAX_BYTES ||
         sample_refuses(self, sampled->address)) {
         sample_finish(self, WIRE_DROP_REFUSED);

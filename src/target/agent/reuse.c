@@ -133,7 +133,7 @@ static bool foresee(struct agent_thread *self, const struct base_registers *regi
     struct forecast_outcome found = {0};
     struct base_registers then;
     struct base_memory memory;
-    count_ignore(self, &goal);
+    sample_exclude(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &found);
     self->use.seen = found.accesses_passed;

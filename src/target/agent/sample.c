@@ -167,6 +167,12 @@ void sample_publish(struct agent_thread *self)
 
 /* ---- looking ahead -------------------------------------------------------------------- */
 
+static bool is_thread_variable(uint64_t address)
+{
+    return address - (uint64_t)&agent_self < sizeof agent_self ||
+           address - (uint64_t)&agent_trap_blocked < sizeof agent_trap_blocked;
+}
+
 /*
  * Never watched: the agent's own memory, for its handlers would trap on it, and what the kernel
  * writes whenever a thread goes back to user mode (rseq(2)): that trap would be one more thing to
@@ -179,10 +185,9 @@ bool sample_refuses(const struct agent_thread *self, uint64_t address)
         if (agent.kernel_areas[i] != AGENT_NOWHERE &&
             address - (agent_control_block() + (uint64_t)agent.kernel_areas[i]) < AGENT_RSEQ_BYTES)
             return true;
-    return address >= UINT64_C(0x7ffffffff000) ||
+    return address >= UINT64_C(0x7ffffffff000) || is_thread_variable(address) ||
            (address >= state && address < state + sizeof *self + cct_bytes(AGENT_TREE_NODES)) ||
-           (address >= region && address < region + sizeof *agent.region) ||
-           (address >= agent.image_start && address < agent.image_end);
+           (address >= region && address < region + sizeof *agent.region) || agent_owns(address);
 }
 
 bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched)
@@ -266,6 +271,13 @@ static void choose(struct agent_thread *self, struct forecast_goal goal, uint32_
     sample_watch(self);
 }
 
+void sample_exclude(struct agent_thread *self, struct forecast_goal *goal)
+{
+    goal->hidden_start = agent.image_start;
+    goal->hidden_bytes = agent.image_end - agent.image_start;
+    count_ignore(self, goal);
+}
+
 void sample_foresee(struct agent_thread *self, const struct base_registers *registers)
 {
     if (self->unloads != modules_unloads()) {
@@ -289,7 +301,7 @@ static void look_ahead(struct agent_thread *self, const struct base_registers *r
                                  .skip = UINT32_MAX,
                                  .max_instructions = attempt->window};
     struct forecast_outcome seen;
-    count_ignore(self, &goal);
+    sample_exclude(self, &goal);
     sample_foresee(self, registers);
     enum forecast_result result = forecast_run(&self->forecast, &goal, &seen);
     attempt->matching += seen.matching_passed;
@@ -413,6 +425,8 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
         sample_finish(self, WIRE_DROP_SIGNAL);
     else if (in_system_call(self, registers))
         sample_finish(self, WIRE_DROP_KERNEL);
+    else if (agent_owns(registers->ip)) /* that time is ours, not the program's */
+        sample_finish(self, WIRE_DROP_AGENT);
     else
         look_ahead(self, registers);
 }
@@ -486,6 +500,10 @@ static void confirm(struct agent_thread *self, const struct base_registers *regi
         return;
     }
     memory_note_boundary(&self->memory, hit->insn.address);
+    if (hit->insn.flow == ISA_RETURN && agent_owns(registers->ip)) {
+        sample_finish(self, WIRE_DROP_AGENT); /* what it loaded, a call of ours has stored */
+        return;
+    }
     enum wire_drop drop = WIRE_DROP_UNWIND;
     uint32_t node = context_enter(self, registers, hit->insn.address, context_place(&hit->insn),
                                   context_flags(&hit->insn, access), &drop);
@@ -638,6 +656,37 @@ static enum isa_blame_result find_culprit(struct agent_thread *self, const struc
     return result;
 }
 
+/* Was it the agent itself, outside of its handlers, in a wrapper of some function? Back from a function that it had
+   called for the program, what was touched is the return address that it had pushed. */
+static bool touched_by_agent(const struct base_registers *registers, const struct isa_blame *blame,
+                             enum isa_blame_result result)
+{
+    bool known = result == ISA_BLAME_EXACT || result == ISA_BLAME_LIKELY;
+    bool returns = known && blame->insn.flow == ISA_RETURN;
+    return agent_owns(known && !returns ? blame->address : registers->ip);
+}
+
+/*
+ * Without the agent its frames would not be there: what they overwrite says nothing about the program, nor does it
+ * stay what it was, so that the watch ends undecided. What the agent merely reads stays as it was.
+ */
+static void pass_over(struct agent_thread *self, unsigned index, const struct isa_blame *blame,
+                      enum isa_blame_result result)
+{
+    const struct detect_sample *sample = &self->detect.registers[index].sample;
+    struct detect_touch nothing = {.direction = 0};
+    struct detect_finding unused;
+    uint8_t now[DETECT_MAX_BYTES];
+    self->counters->agent_traps++;
+    if (result == ISA_BLAME_EXACT && blame->direction == ISA_LOAD &&
+        base_read(&self->memory.base, sample->address, now, sample->bytes)) {
+        nothing.value = now;
+        detect_touched(&self->detect, index, &nothing, &unused);
+    } else {
+        detect_abandon(&self->detect, index);
+    }
+}
+
 /* watch: register `index` itself or a companion of it. */
 static void watch_trap(struct agent_thread *self, unsigned index, const struct agent_watch *watch,
                        const struct base_registers *registers)
@@ -647,6 +696,10 @@ static void watch_trap(struct agent_thread *self, unsigned index, const struct a
     if (watch != &self->watches[index])
         watched = watch->os.address;
     enum isa_blame_result result = find_culprit(self, &watch->os, watched, registers, &blame);
+    if (touched_by_agent(registers, &blame, result)) {
+        pass_over(self, index, &blame, result);
+        return;
+    }
     self->counters->kernel_traps += result == ISA_BLAME_KERNEL;
     if (result == ISA_BLAME_EXACT)
         memory_note_boundary(&self->memory, blame.address);

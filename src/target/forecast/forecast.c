@@ -137,9 +137,11 @@ static const struct entry *fetch(struct machine *machine)
 struct search {
     const struct forecast_goal *goal;
     struct forecast_outcome out;
-    bool foreign;  /* the instruction at hand is one whose accesses are not counted */
-    bool straight; /* the last one fell through to it                               */
-    uint64_t back; /* in such code: behind the call that led there; 0: unknown      */
+    bool hidden;            /* the instruction at hand belongs to an observer                 */
+    uint32_t hidden_passed; /* such instructions on the way                          */
+    bool foreign;           /* the instruction at hand is one whose accesses are not counted */
+    bool straight;          /* the last one fell through to it                               */
+    uint64_t back;          /* in such code: behind the call that led there; 0: unknown      */
 };
 
 enum match { MATCH_NONE, MATCH_HIT, MATCH_BLOCKED };
@@ -240,6 +242,8 @@ static enum match match_access(struct machine *machine, struct search *search,
 
 static enum match match(struct machine *machine, struct search *search, const struct entry *entry)
 {
+    if (search->hidden)
+        return MATCH_NONE;
     for (unsigned i = 0; i < entry->access_count; i++) {
         enum match result = match_access(machine, search, entry, i);
         if (result != MATCH_NONE)
@@ -328,7 +332,7 @@ static enum match match_string(struct machine *machine, struct search *search,
 {
     struct string_matches matches = {.count = 0};
     bool ended;
-    for (unsigned i = 0; i < entry->access_count; i++)
+    for (unsigned i = 0; i < entry->access_count && !search->hidden; i++)
         if (entry->parts[i].direction & search->goal->direction &&
             !(search->foreign && !search->goal->range_bytes))
             matches.accesses[matches.count++] = overlapping(machine, search, entry, i);
@@ -337,13 +341,13 @@ static enum match match_string(struct machine *machine, struct search *search,
     struct value done =
         string_step(machine, entry, iterations_passing(&matches, skip, count), &ended);
     if (!done.known) {
-        if (matches.count || search->goal->range_bytes)
+        if (matches.count || (search->goal->range_bytes && !search->hidden))
             return MATCH_BLOCKED;
         machine_forget(machine, entry);
         return MATCH_NONE;
     }
     search->out.matching_passed += (uint32_t)matches_before(&matches, done.bits);
-    if (!search->foreign)
+    if (!search->foreign && !search->hidden)
         count_passed(search, done.bits * entry->access_count);
     return ended ? MATCH_NONE : match(machine, search, entry);
 }
@@ -409,6 +413,7 @@ static void note_code(struct search *search, const struct entry *entry)
 {
     const struct forecast_goal *goal = search->goal;
     bool falls = entry->flow == ISA_NEXT;
+    search->hidden = entry->address - goal->hidden_start < goal->hidden_bytes;
     if (goal->counts && !(search->straight && falls))
         search->foreign = !goal->counts(goal->context, entry->address);
     search->straight = falls;
@@ -444,6 +449,7 @@ static enum forecast_result advance(struct machine *machine, struct search *sear
     if (step == STEP_FAULT)
         return FORECAST_FAULT;
     machine->path[machine->path_length++] = folded(address);
+    search->hidden_passed += search->hidden;
     if (entry->flow == ISA_SYSCALL)
         return blocked(machine, search, machine->ip);
     return FORECAST_EXHAUSTED;
@@ -454,15 +460,14 @@ enum forecast_result forecast_run(struct forecast *forecast, const struct foreca
 {
     struct machine *machine = machine_of(forecast);
     struct search search = {.goal = goal};
-    uint32_t most =
-        goal->max_instructions < PATH_LENGTH_MAX ? goal->max_instructions : PATH_LENGTH_MAX;
     enum forecast_result result = FORECAST_EXHAUSTED;
     reset(machine);
-    while (result == FORECAST_EXHAUSTED && machine->path_length < most)
+    while (result == FORECAST_EXHAUSTED && machine->path_length < PATH_LENGTH_MAX &&
+           machine->path_length - search.hidden_passed < goal->max_instructions)
         result = advance(machine, &search);
     if (result == FORECAST_EXHAUSTED && search.foreign && search.back)
         result = blocked(machine, &search, search.back);
-    search.out.instructions = machine->path_length;
+    search.out.instructions = machine->path_length - search.hidden_passed;
     machine->at_hit = result == FORECAST_HIT;
     *outcome = search.out;
     return result;

@@ -45,6 +45,10 @@ struct forecast_goal {
        passed unseen then. */
     bool (*counts)(void *context, uint64_t ip);
     void *context;
+    /* Instructions in [hidden_start, + hidden_bytes) are followed but not there: none of their accesses
+       match or are passed, and they do not count as instructions either. What an observer has put into a
+       program's way. */
+    uint64_t hidden_start, hidden_bytes;
 };
 
 /* Outcome; which members are set depends on the result. */
@@ -64,7 +68,7 @@ struct forecast_outcome {
                                   passed on the way. */
     /* always */
     uint32_t matching_passed; /* matching accesses passed over on the way */
-    uint32_t instructions;    /* instructions interpreted on the way */
+    uint32_t instructions;    /* instructions interpreted on the way, without hidden ones */
     uint32_t accesses_passed; /* accesses of any direction and address on the way, the hit not
                                   included; see forecast_run for what counts */
 };
