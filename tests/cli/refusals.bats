@@ -14,6 +14,52 @@ load common
     one_sentence "frobnicate"
 }
 
+@test "what is no verb: what was meant, or what to type" {
+    try 2 "$HEADROOM" wast
+    one_sentence "did you mean 'waste'?"
+    try 2 "$HEADROOM" help interferance
+    one_sentence "did you mean 'interference'?"
+    cp "$(type -P true)" prog
+    try 2 "$HEADROOM" ./prog
+    one_sentence "to observe a program: headroom waste -- ./prog;"
+    cp prog 'my prog'
+    try 2 "$HEADROOM" './my prog'
+    one_sentence "headroom waste -- './my prog';"
+    try 2 "$HEADROOM" true
+    one_sentence "headroom waste -- true;"
+    "$MAKE_PROFILE" x.headroom 3 3
+    try 2 "$HEADROOM" x.headroom
+    one_sentence "for its report: headroom report x.headroom;"
+    : >y.headroom
+    try 2 "$HEADROOM" y.headroom
+    one_sentence "there is no verb 'y.headroom'; see"
+    try 2 "$HEADROOM" xy
+    one_sentence "there is no verb 'xy'; see"
+}
+
+@test "texts name only verbs that exist" {
+    "$HEADROOM" help | sed -n '/^Verbs:/,/^$/s/^  \([a-z+]*\) .*/\1/p' >verbs
+    [ "$(wc -l <verbs)" -ge 15 ]
+    # what can be typed stands in quotation marks, or after a colon or a blank line's indentation
+    grep -aoE "('|: )headroom [a-z+]+" "$HEADROOM" | sed 's/.*headroom //' | sort -u >named
+    grep -qx report named
+    grep -qx doctor named
+    grep -vxFf verbs named >missing || true
+    [ ! -s missing ] || { cat missing; return 1; }
+}
+
+@test "what an agent cannot observe and the exact engine can: the refusal says so" {
+    printf 'int main(void) { return 0; }\n' >one.c
+    "${CC:-cc}" -static -o static one.c 2>err || skip "no static C library here"
+    try 125 "$HEADROOM" waste ./static
+    one_sentence "statically linked"
+    grep -q 'With --exact it can be observed as it is\.$' err
+    try 125 "$HEADROOM" reuse ./static
+    one_sentence "With --exact it can be observed"
+    try 125 "$HEADROOM" interference ./static
+    lacks '--exact' err
+}
+
 @test "unknown option before the verb" {
     try 2 "$HEADROOM" --frobnicate waste
     one_sentence "--frobnicate"

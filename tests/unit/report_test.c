@@ -399,6 +399,7 @@ static void text_reads_like_this(void **state)
         "\n"
         "Next\n"
         "  headroom report --kinds dead --limit 0 'my waste.headroom'\n"
+        "  headroom view 'my waste.headroom'\n"
         "  headroom report --format json 'my waste.headroom'\n";
     if (strcmp(text, expected) != 0)
         fputs(text, stderr);
@@ -436,6 +437,14 @@ static void few_samples_give_no_digits(void **state)
     shows(profile, &options, "too few samples for figures (29 decided)");
     shows(profile, &options, "headroom waste --rate 1000 -- ./prog 'two words'");
     lacks(profile, &options, "69.0 %");
+    /* At the highest rate the same command would do no better, nor where no rate was asked for. */
+    for (uint64_t interval_ns = 1000000;; interval_ns = 0) {
+        profile->run.interval_ns = interval_ns;
+        shows(profile, &options, "headroom waste --exact -- ./prog 'two words'");
+        lacks(profile, &options, "--rate");
+        if (!interval_ns)
+            break;
+    }
     profile->pairs[0].use_traps++;
     profile->pairs[0].use_bytes += 8;
     profile->pairs[0].use_squares += 64;
@@ -883,6 +892,7 @@ static void exact_waste_reads_like_this(void **state)
         "\n"
         "Next\n"
         "  headroom report --kinds dead --limit 0 w.headroom\n"
+        "  headroom view w.headroom\n"
         "  headroom report --format json w.headroom\n";
     if (strcmp(text, expected) != 0)
         fputs(text, stderr);

@@ -3,6 +3,10 @@
 #include "cli/common.h"
 #include "cli/verbs.h"
 
+#include "launch/launch.h"
+#include "show/print.h"
+#include "wire/wire.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <locale.h>
@@ -42,6 +46,41 @@ static int finish_output(int code)
     return 1;
 }
 
+enum { WORD_BYTES = 512 };
+
+/* Profiles, and raw logs that were left over. */
+static bool is_recording(const char *path)
+{
+    static const char database[] = "SQLite format 3";
+    char start[sizeof database] = "";
+    uint64_t magic;
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, start, sizeof start);
+    close(file);
+    memcpy(&magic, start, sizeof magic);
+    return got == (ssize_t)sizeof start &&
+           (memcmp(start, database, sizeof database) == 0 || magic == WIRE_LOG_MAGIC);
+}
+
+/* What was meant, in the order of how sure it is. */
+static int unknown_verb(const char *name, const char *word)
+{
+    char quoted[WORD_BYTES], path[LAUNCH_PATH_BYTES], why[LAUNCH_ERROR_BYTES];
+    const struct verb *nearest = nearest_verb(word);
+    print_quote(word, quoted, sizeof quoted);
+    if (nearest)
+        return say_usage(name, "there is no verb '%s'; did you mean '%s'?", word, nearest->name);
+    if (is_recording(word))
+        return say_usage(name, "there is no verb '%s'; for its report: headroom report %s", word,
+                         quoted);
+    if (word[0] && launch_find(word, path, why) == LAUNCH_OK)
+        return say_usage(name, "there is no verb '%s'; to observe a program: headroom waste -- %s",
+                         word, quoted);
+    return say_usage(name, "there is no verb '%s'", word);
+}
+
 static int help_run(const struct settings *settings, int count, char **operands)
 {
     if (own(settings)->generate) {
@@ -53,7 +92,7 @@ static int help_run(const struct settings *settings, int count, char **operands)
         return say_usage("help", "one verb at a time, not '%s' as well", operands[1]);
     const struct verb *verb = count ? find_verb(operands[0]) : &top;
     if (!verb)
-        return say_usage("help", "there is no verb '%s'", operands[0]);
+        return unknown_verb("help", operands[0]);
     print_help(verb, stdout);
     return finish_output(0);
 }
@@ -121,7 +160,7 @@ int cli_main(int argc, char **argv)
         return say_usage("", "a verb is missing, such as 'waste'");
     const struct verb *verb = find_verb(argv[first]);
     if (!verb)
-        return say_usage("", "there is no verb '%s'", argv[first]);
+        return unknown_verb("", argv[first]);
     return run_verb(verb, argc - first, argv + first);
 }
 

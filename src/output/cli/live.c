@@ -52,12 +52,27 @@ static int choose_source(const char *verb, const struct settings *settings,
     }
 }
 
+/* Names the way out of a refusal, if the exact engine is one. */
+static void offer_exact(struct recording *recording)
+{
+    char why[LAUNCH_ERROR_BYTES];
+    bool shell;
+    const struct verb *verb = find_verb(recording->verb);
+    size_t used = strlen(recording->error);
+    if (verb && has_option(verb, "exact") &&
+        launch_exact_examine(recording->path, &shell, why) == LAUNCH_OK)
+        snprintf(recording->error + used, sizeof recording->error - used,
+                 " With --exact it can be observed as it is.");
+}
+
 int live_check_program(struct recording *recording, bool *shell)
 {
     enum launch_outcome outcome =
         launch_find(recording->command[0], recording->path, recording->error);
     if (outcome == LAUNCH_OK)
         outcome = launch_examine(recording->path, shell, recording->error);
+    if (outcome == LAUNCH_FAILED)
+        offer_exact(recording);
     return recording_refuse(recording, outcome);
 }
 

@@ -301,6 +301,28 @@ static size_t distance(const char *a, const char *b)
     return row[columns];
 }
 
+const struct verb *nearest_verb(const char *name)
+{
+    const struct verb *nearest = NULL;
+    size_t least = 3;
+    for (size_t i = 0; verbs[i] && strlen(name) < 64; i++) {
+        size_t away = distance(name, verbs[i]->name);
+        if (away < least && away < strlen(verbs[i]->name)) {
+            least = away;
+            nearest = verbs[i];
+        }
+    }
+    return nearest;
+}
+
+bool has_option(const struct verb *verb, const char *name)
+{
+    for (size_t i = 0; verb->options[i].name; i++)
+        if (strcmp(verb->options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 static void unknown_option(const struct option_spec *options, const char *word, int letter,
                            char *error, size_t error_bytes)
 {

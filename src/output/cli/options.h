@@ -101,6 +101,11 @@ extern const struct verb top;            /* `headroom` without a verb */
 
 const struct verb *find_verb(const char *name);
 
+/* The one that was meant, if a letter or two are wrong; or NULL. */
+const struct verb *nearest_verb(const char *name);
+
+bool has_option(const struct verb *verb, const char *name);
+
 void settings_default(struct settings *settings, const struct verb *verb);
 
 /*

@@ -244,16 +244,20 @@ static void print_command_line(struct printer *printer, const char *command)
     fprintf(printer->out, "  %s%s%s\n", print_on(printer, BOLD), command, print_off(printer));
 }
 
-/* A longer or denser recording, when verdicts were too few. */
+enum { RATE_MOST = 1000 }; /* that --rate takes */
+
+/* When verdicts were too few: a denser recording, or, at the highest rate already, all accesses. */
 static void suggest_more_samples(struct printer *printer)
 {
     const struct profile *profile = printer->profile;
-    char line[TEXT_BYTES], word[256];
-    double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns * 5 : 0;
-    if (rate <= 0 || profile->arguments_count == 0)
+    const struct analysis *recorded = analysis_find(profile->run.verb);
+    char line[TEXT_BYTES], word[256], how[64] = "--exact";
+    double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns : 0;
+    if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
         return;
-    snprintf(line, sizeof line, "headroom %.16s --rate %.0f --", profile->run.verb,
-             fmin(1000, ceil(rate)));
+    if (rate > 0 && ceil(rate) < RATE_MOST)
+        snprintf(how, sizeof how, "--rate %.0f", fmin(RATE_MOST, ceil(rate * 5)));
+    snprintf(line, sizeof line, "headroom %s %s --", recorded->name, how);
     for (size_t i = 0; i < profile->arguments_count && strlen(line) < 300; i++) {
         print_quote(profile->arguments[i].text, word, sizeof word);
         print_add(line, sizeof line, " %s", word);
@@ -278,6 +282,8 @@ static void print_next(struct printer *printer)
                  next->kinds ? " --kinds " : "", next->kinds ? next->kinds : "", path);
         print_command_line(printer, line);
     }
+    snprintf(line, sizeof line, "headroom view %s", path);
+    print_command_line(printer, line);
     snprintf(line, sizeof line, "headroom report --format json %s", path);
     print_command_line(printer, line);
 }
