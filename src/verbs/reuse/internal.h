@@ -10,6 +10,8 @@
 #include "analysis/advice.h"
 #include "mrc/mrc.h"
 #include "reuse/reuse.h"
+#include "show/group.h"
+#include "show/group_text.h"
 #include "show/json.h"
 #include "show/places.h"
 #include "show/print.h"
@@ -17,7 +19,8 @@
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
-/* Reuses between contexts that read the same, added up. */
+/* Reuses between two contexts, as they read in the source; or a finding: the sum of those with the
+   same cause. */
 struct reuse_pair {
     uint32_t use, reuse; /* context ids of the heaviest finding */
     uint32_t use_place, reuse_place;
@@ -30,17 +33,24 @@ struct reuse_pair {
     bool once;                     /* far apart, but at most once for each location */
     double share, far_share;       /* of all reuses, of all far; 0 if there are none */
     struct profile_share interval; /* of share; known: samples */
+    const struct group *group;     /* of a finding; NULL: of two contexts */
 };
 
 /* Without knowledge of the machine: what any first-level cache holds. */
 enum { REUSE_NEAR_BYTES = 32 << 10, REUSE_CACHES = 6 };
 
-enum { REUSE_FEW_SEEN = 5 }; /* of a pair: said, because its share may be luck */
+enum { REUSE_FEW_SEEN = 5 }; /* of a finding: weak evidence, its share may be luck */
+/* A finding with a smaller one is not worth anybody's time: as weak. */
+#define REUSE_LEAST_SHARE 0.005
 
 struct reuse_ranking {
     const struct places *places;
-    struct reuse_pair *pairs; /* most misses to save first */
+    struct reuse_pair *contexts; /* in no order */
+    size_t contexts_count;
+    struct reuse_pair *pairs; /* findings, what is not weak first, most misses to save first */
     size_t pairs_count;
+    struct groups groups; /* their links are the contexts, by their indices */
+    struct group_link *links;
     bool distances; /* pairs have stack distances, measured or by the model */
     struct profile_cache caches[REUSE_CACHES]; /* of the machine, smallest first; else one assumed,
                                                   level 0 */
@@ -208,7 +218,7 @@ struct reuse_report {
 };
 
 /* NULL: no memory. places must outlive it. */
-struct reuse_report *reuse_report_make(const struct places *places);
+struct reuse_report *reuse_report_make(const struct places *places, enum report_by by);
 /* Of struct reuse_report, as `end` of the slots has it; never NULL. */
 void reuse_report_free(void *report);
 

@@ -226,6 +226,24 @@ static void mean_member(struct json *json, const char *name, double sum, double 
         json_raw(json, "null");
 }
 
+static void contexts_members(struct json *json, const struct reuse_ranking *ranking,
+                             const struct group *group)
+{
+    json_group(json, group);
+    json_begin(json, "contexts", '[');
+    for (size_t i = 0; i < group->links_count && i < JSON_CONTEXTS && !ferror(json->out); i++) {
+        const struct reuse_pair *context = &ranking->contexts[group->links[i]];
+        json_begin_item(json);
+        json_decimal(json, "share", context->share, 6);
+        json_decimal(json, "far_share", context->far_share, 6);
+        json_count(json, "count", context->count);
+        json_context(json, "use", ranking->places->profile, context->use);
+        json_context(json, "reuse", ranking->places->profile, context->reuse);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void pair_object(struct json *json, const struct reuse_ranking *ranking,
                         const struct reuse_figures *figures, struct source_cache *sources,
                         const struct reuse_pair *pair)
@@ -245,27 +263,34 @@ static void pair_object(struct json *json, const struct reuse_ranking *ranking,
     json_context(json, "reuse", ranking->places->profile, pair->reuse);
     shape_members(json, ranking, figures, sources, pair);
     saves_member(json, ranking, figures, pair);
+    if (pair->group->by != REPORT_BY_CONTEXT)
+        contexts_members(json, ranking, pair->group);
     json_close(json, '}');
 }
 
-static void pairs_member(struct json *json, const struct reuse_ranking *ranking,
-                         const struct reuse_figures *figures, const struct report_options *options)
+static void pairs_members(struct json *json, const struct reuse_ranking *ranking,
+                          const struct reuse_figures *figures, const char *const names[2],
+                          const struct report_options *options)
 {
     struct source_cache sources = {.enabled = options->sources,
                                    .not_newer_than_ns = ranking->places->profile->run.start_ns};
     unsigned limit = options->limit;
-    json_key(json, "ranked_beyond_bytes");
-    if (ranking->distances)
-        fprintf(json->out, "%" PRIu64, ranking->caches[0].bytes);
-    else
-        json_raw(json, "null");
-    json_count(json, "pairs_total", ranking->pairs_count);
-    json_begin(json, "pairs", '[');
+    json_count(json, names[0], ranking->pairs_count);
+    json_begin(json, names[1], '[');
     for (size_t i = 0; i < ranking->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
          i++)
         pair_object(json, ranking, figures, &sources, &ranking->pairs[i]);
     json_close(json, ']');
     source_free(&sources);
+}
+
+static void order_member(struct json *json, const struct reuse_ranking *ranking)
+{
+    json_key(json, "ranked_beyond_bytes");
+    if (ranking->distances)
+        fprintf(json->out, "%" PRIu64, ranking->caches[0].bytes);
+    else
+        json_raw(json, "null");
 }
 
 static void reuse_totals(struct json *json, const struct profile_reuse *totals)
@@ -307,8 +332,10 @@ static void agreement_members(struct json *json, const struct reuse_figures *fig
         json_decimal(json, "stack_agreement", figures_agreement(figures), 6);
 }
 
+/* causes: the findings by cause, or NULL. */
 static void members(struct json *json, const struct reuse_ranking *ranking,
-                    const struct reuse_figures *figures, const struct report_options *options)
+                    const struct reuse_ranking *causes, const struct reuse_figures *figures,
+                    const struct report_options *options)
 {
     const struct profile *profile = ranking->places->profile;
     json_begin(json, "reuse", '{');
@@ -321,7 +348,10 @@ static void members(struct json *json, const struct reuse_ranking *ranking,
     caches_member(json, profile, figures);
     what_if_member(json, profile, figures);
     agreement_members(json, figures);
-    pairs_member(json, ranking, figures, options);
+    order_member(json, ranking);
+    pairs_members(json, ranking, figures, json_pairs_names, options);
+    if (causes)
+        pairs_members(json, causes, figures, json_findings_names, options);
     json_close(json, '}');
 }
 
@@ -330,10 +360,17 @@ bool reuse_json(struct json *json, const struct places *places,
 {
     if (places->profile->reuses_count == 0)
         return true;
-    struct reuse_report *report = reuse_report_make(places);
-    if (!report)
-        return false;
-    members(json, &report->ranking, &report->figures, options);
-    reuse_report_free(report);
-    return true;
+    enum report_by by = options->by ? options->by : REPORT_BY_CONTEXT;
+    struct reuse_report *report = reuse_report_make(places, by);
+    struct reuse_report *causes =
+        report && !options->by ? reuse_report_make(places, REPORT_BY_CAUSE) : NULL;
+    bool good = report && (causes || options->by);
+    if (good)
+        members(json, &report->ranking, causes ? &causes->ranking : NULL, &report->figures,
+                options);
+    if (report)
+        reuse_report_free(report);
+    if (causes)
+        reuse_report_free(causes);
+    return good;
 }

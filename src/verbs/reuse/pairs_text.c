@@ -11,9 +11,6 @@
 
 enum { LOOPS_MAX = 3 };
 
-/* A pair below that is not worth anybody's time. */
-static const double least_share = 0.005;
-
 static const char once[] = "Happens once: no loop is around both, so each line can miss here once "
                            "and no more.";
 
@@ -22,25 +19,26 @@ static bool any_far(const struct reuse_ranking *ranking)
     return ranking->pairs_count && ranking->pairs[0].far > 0;
 }
 
+/* Findings that are not weak come first. If all are, the larger ones are better than none. */
 static size_t pairs_shown(const struct printer *printer, const struct reuse_ranking *ranking)
 {
-    size_t shown = ranking->pairs_count;
-    if (printer->options->limit == 0)
-        return shown;
-    if (shown > printer->options->limit)
-        shown = printer->options->limit;
-    while (shown && (any_far(ranking) ? ranking->pairs[shown - 1].far_share
-                                      : ranking->pairs[shown - 1].share) < least_share)
-        shown--;
-    return shown;
+    size_t shown = 0, limit = printer->options->limit;
+    if (limit == 0)
+        return ranking->pairs_count;
+    while (shown < ranking->pairs_count && !ranking->pairs[shown].group->weak)
+        shown++;
+    if (!shown)
+        for (shown = ranking->pairs_count; shown; shown--)
+            if ((any_far(ranking) ? ranking->pairs[shown - 1].far_share
+                                  : ranking->pairs[shown - 1].share) >= REUSE_LEAST_SHARE)
+                break;
+    return shown < limit ? shown : limit;
 }
 
 void reuse_narrow(struct printer *printer, const struct reuse_ranking *ranking)
 {
-    for (size_t i = 0; i < pairs_shown(printer, ranking); i++) {
-        print_narrow(printer, ranking->pairs[i].use_place);
-        print_narrow(printer, ranking->pairs[i].reuse_place);
-    }
+    for (size_t i = 0; i < pairs_shown(printer, ranking); i++)
+        group_narrow(printer, &ranking->groups, ranking->pairs[i].group);
 }
 
 /* ---- head ------------------------------------------------------------------------------------ */
@@ -77,6 +75,7 @@ static void print_head(struct printer *printer, const struct reuse_ranking *rank
                   100 * pair->interval.high);
     print_add(line, sizeof line, "; ");
     add_distances(ranking, figures, pair, line, sizeof line);
+    group_add_extent(pair->group, line, sizeof line);
     if (figures->sampled && pair->count < REUSE_FEW_SEEN)
         print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
                   print_plural(pair->count));
@@ -157,30 +156,48 @@ static void print_parting(struct printer *printer, const struct shape *shape)
     print_labelled(printer, "paths part in", line);
 }
 
+/* Callers of several contexts are not printed at the places but listed below. */
 static void print_places(struct printer *printer, const struct reuse_pair *pair,
                          const struct shape *shape, struct chain chains[2])
 {
     char remark[TEXT_BYTES];
-    bool same = pair->use_place == pair->reuse_place;
-    print_make_chain(printer, pair->use_place, &chains[0]);
-    print_make_chain(printer, pair->reuse_place, &chains[1]);
+    bool same = pair->use_place == pair->reuse_place, bare = !group_is_single(pair->group);
+    print_make_own_chain(printer, pair->use_place, &chains[0]);
+    print_make_own_chain(printer, pair->reuse_place, &chains[1]);
     size_t common = print_common_frames(&chains[0], &chains[1]);
-    print_common(printer, &chains[0], common);
+    size_t outer[2] = {common, common};
+    for (unsigned i = 0; i < 2 && bare; i++)
+        outer[i] = chains[i].count ? chains[i].count - chains[i].inner - 1 : 0;
+    if (!bare)
+        print_common(printer, &chains[0], common);
     if (same) {
         side_remark(printer, &shape->shared, pair->use, remark, sizeof remark);
-        print_side(printer, &chains[0], common, "both", remark);
+        print_side(printer, &chains[0], outer[0], "both", remark);
         return;
     }
-    print_parting(printer, shape);
+    if (!bare)
+        print_parting(printer, shape);
     if (shape->shared.count) {
         loops_text(printer, &shape->shared, function_of(printer->profile, pair->use), remark,
                    sizeof remark);
         print_labelled(printer, "both in", remark);
     }
     side_remark(printer, &shape->use, pair->use, remark, sizeof remark);
-    print_side(printer, &chains[0], common, "used", remark);
+    print_side(printer, &chains[0], outer[0], "used", remark);
     side_remark(printer, &shape->reuse, pair->reuse, remark, sizeof remark);
-    print_side(printer, &chains[1], common, "reused", remark);
+    print_side(printer, &chains[1], outer[1], "reused", remark);
+}
+
+static bool print_where(struct printer *printer, const struct reuse_ranking *ranking,
+                        const struct reuse_pair *pair, const struct shape *shape,
+                        struct chain chains[2])
+{
+    static const struct group_words words = {"used", "reused"};
+    if (pair->group->by <= REPORT_BY_PAIR)
+        print_places(printer, pair, shape, chains);
+    else
+        group_print_places(printer, &ranking->groups, pair->group, &words, chains);
+    return group_print_parts(printer, &ranking->groups, pair->group, &words, chains);
 }
 
 /* ---- what to do ------------------------------------------------------------------------------ */
@@ -209,23 +226,26 @@ static void print_saving(struct printer *printer, const struct reuse_ranking *ra
     print_wrap(printer, DIM, 6, 6, whole);
 }
 
-static void print_pair(struct printer *printer, const struct reuse_ranking *ranking,
+static bool print_pair(struct printer *printer, const struct reuse_ranking *ranking,
                        const struct reuse_figures *figures, const struct reuse_pair *pair,
                        size_t number, struct chain chains[2])
 {
     struct shape shape;
     shape_find(ranking->places, pair, &shape);
     print_head(printer, ranking, figures, pair, number);
-    print_places(printer, pair, &shape, chains);
+    bool good = print_where(printer, ranking, pair, &shape, chains);
     if (pair->once) {
         fprintf(printer->out, "      ");
         print_wrap(printer, DIM, 6, 6, once);
-        return;
+        return good;
     }
     print_saving(printer, ranking, figures, pair);
+    if (pair->group->by > REPORT_BY_PAIR)
+        return good;
     struct transform transform = transform_pair(ranking, figures, &printer->sources, pair, &shape);
     struct advice advice = transform_advice(figures, pair, &transform);
     print_given(printer, &advice, number);
+    return good;
 }
 
 /* "L1, L2 and L3" */
@@ -277,26 +297,40 @@ static void print_once(struct printer *printer, const struct reuse_ranking *rank
     print_wrap(printer, DIM, 2, 2, line);
 }
 
+static void print_rest(struct printer *printer, const struct reuse_ranking *ranking, size_t shown)
+{
+    double rest = 0;
+    size_t count = ranking->pairs_count - shown, weak = 0;
+    char line[TEXT_BYTES] = "";
+    for (size_t i = shown; i < ranking->pairs_count; i++) {
+        rest += ranking->pairs[i].share;
+        weak += ranking->pairs[i].group->weak;
+    }
+    print_add(line, sizeof line, "%zu %s", count, shown ? "more" : "of less than 0.5 % each");
+    if (!ranking->places->exact && shown && weak == count)
+        print_add(line, sizeof line, ", weak");
+    else if (!ranking->places->exact && shown && weak)
+        print_add(line, sizeof line, ", %zu of them weak", weak);
+    fprintf(printer->out, "\n  %s%s, together %.1f %% of the reuses%s\n", print_on(printer, DIM),
+            line, 100 * rest, print_off(printer));
+}
+
 bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *ranking,
                        const struct reuse_figures *figures)
 {
     size_t shown = pairs_shown(printer, ranking);
     struct chain *chains = malloc(2 * sizeof *chains);
-    double rest = 0;
-    if (!chains)
+    bool good = chains;
+    if (!good)
         return false;
     printer->given_count = 0;
     print_order(printer, ranking);
-    for (size_t i = 0; i < shown; i++)
-        print_pair(printer, ranking, figures, &ranking->pairs[i], i + 1, chains);
+    for (size_t i = 0; i < shown && good; i++)
+        good = print_pair(printer, ranking, figures, &ranking->pairs[i], i + 1, chains);
     free(chains);
-    for (size_t i = shown; i < ranking->pairs_count; i++)
-        rest += ranking->pairs[i].share;
     if (shown < ranking->pairs_count)
-        fprintf(printer->out, "\n  %s%zu %s, together %.1f %% of the reuses%s\n",
-                print_on(printer, DIM), ranking->pairs_count - shown,
-                shown ? "more" : "of less than 0.5 % each", 100 * rest, print_off(printer));
+        print_rest(printer, ranking, shown);
     print_once(printer, ranking);
     printer->next.cut |= shown < ranking->pairs_count;
-    return true;
+    return good;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Reuses merged by place and ranked by the misses that they would save at best. */
+/* Reuses grouped by cause and ranked by the misses that they would save at best. */
 #include "reuse/internal.h"
 
 #include <stdlib.h>
@@ -32,6 +32,8 @@ static int compare_reuse_pairs(const void *left, const void *right)
     if (place_pair_is_known(a->use_place, a->reuse_place) !=
         place_pair_is_known(b->use_place, b->reuse_place))
         return place_pair_is_known(a->use_place, a->reuse_place) ? -1 : 1;
+    if (a->group->weak != b->group->weak)
+        return a->group->weak ? 1 : -1;
     if (a->far != b->far)
         return a->far < b->far ? 1 : -1;
     if (a->stack != b->stack)
@@ -58,22 +60,22 @@ static void add_reuse(struct reuse_pair *to, const struct profile_reuse_pair *pa
     }
 }
 
-static bool merge_reuse(struct reuse_ranking *ranking)
+static bool merge_contexts(struct reuse_ranking *ranking)
 {
     const struct places *places = ranking->places;
     const struct profile *profile = places->profile;
     struct place_pairs numbers;
-    ranking->pairs = calloc(profile->reuse_pairs_count + 1, sizeof *ranking->pairs);
-    if (!ranking->pairs || !place_pairs_make(&numbers, profile->reuse_pairs_count))
+    ranking->contexts = calloc(profile->reuse_pairs_count + 1, sizeof *ranking->contexts);
+    if (!ranking->contexts || !place_pairs_make(&numbers, profile->reuse_pairs_count))
         return false;
     for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
         const struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
         uint32_t use = places->place_of[pair->use], reuse = places->place_of[pair->reuse];
         size_t number = place_pairs_number(&numbers, use, reuse);
-        if (number == ranking->pairs_count)
-            ranking->pairs[ranking->pairs_count++] =
+        if (number == ranking->contexts_count)
+            ranking->contexts[ranking->contexts_count++] =
                 (struct reuse_pair){.use_place = use, .reuse_place = reuse};
-        add_reuse(&ranking->pairs[number], pair);
+        add_reuse(&ranking->contexts[number], pair);
         ranking->distances = ranking->distances || pair->stack_squares > 0;
     }
     place_pairs_free(&numbers);
@@ -106,31 +108,30 @@ static bool is_once(const struct reuse_ranking *ranking, const struct reuse_figu
 static void measure_far(struct reuse_ranking *ranking, const struct reuse_figures *figures)
 {
     double sum = 0;
-    for (size_t i = 0; i < ranking->pairs_count; i++) {
-        struct reuse_pair *pair = &ranking->pairs[i];
+    for (size_t i = 0; i < ranking->contexts_count; i++) {
+        struct reuse_pair *pair = &ranking->contexts[i];
         pair->far = ranking->distances ? misses(ranking, figures, pair) : pair->time;
         sum += pair->far;
     }
-    for (size_t i = 0; i < ranking->pairs_count; i++) {
-        struct reuse_pair *pair = &ranking->pairs[i];
+    for (size_t i = 0; i < ranking->contexts_count; i++) {
+        struct reuse_pair *pair = &ranking->contexts[i];
         pair->once =
             pair->far > 0 && pair->far >= least_once * sum && is_once(ranking, figures, pair);
-        ranking->once += pair->once;
         ranking->once_share += pair->once && sum > 0 ? pair->far / sum : 0;
         pair->far = pair->once ? 0 : pair->far;
     }
 }
 
-static void share_out(struct reuse_ranking *ranking)
+static void share_out(const struct reuse_ranking *ranking, struct reuse_pair *pairs, size_t count)
 {
     double weight = 0, distance = 0, spread = 0;
-    for (size_t i = 0; i < ranking->pairs_count; i++) {
-        weight += ranking->pairs[i].weight;
-        distance += ranking->pairs[i].far;
-        spread += ranking->pairs[i].spread;
+    for (size_t i = 0; i < count; i++) {
+        weight += pairs[i].weight;
+        distance += pairs[i].far;
+        spread += pairs[i].spread;
     }
-    for (size_t i = 0; i < ranking->pairs_count; i++) {
-        struct reuse_pair *pair = &ranking->pairs[i];
+    for (size_t i = 0; i < count; i++) {
+        struct reuse_pair *pair = &pairs[i];
         pair->share = weight > 0 ? pair->weight / weight : 0;
         pair->far_share = distance > 0 ? pair->far / distance : 0;
         if (!ranking->places->exact)
@@ -138,32 +139,87 @@ static void share_out(struct reuse_ranking *ranking)
     }
 }
 
-/* False: no memory; *ranking is then untouched. */
-static bool rank(const struct places *places, const struct reuse_figures *figures,
-                 struct reuse_ranking *ranking)
+/* By what is far, if anything is: near reuses are then no evidence for far ones. What happens once
+   is never in one finding with the rest. */
+static bool group_contexts(struct reuse_ranking *ranking, enum report_by by)
 {
-    struct reuse_ranking made = {.places = places};
-    find_caches(&made);
-    if (!merge_reuse(&made)) {
-        free(made.pairs);
-        return false;
+    struct group_rule rule = {.by = by, .lead = 1};
+    struct group_link *links = calloc(ranking->contexts_count + 1, sizeof *links);
+    double far = 0, whole = 0;
+    for (size_t i = 0; i < ranking->contexts_count; i++)
+        far += ranking->contexts[i].far;
+    ranking->links = links;
+    for (size_t i = 0; links && i < ranking->contexts_count; i++) {
+        const struct reuse_pair *context = &ranking->contexts[i];
+        links[i] = (struct group_link){.first = context->use_place,
+                                       .second = context->reuse_place,
+                                       .class = context->once,
+                                       .weight = far > 0 ? context->far : context->weight,
+                                       .seen = far > 0 && context->far <= 0 ? 0 : context->count};
+        whole += links[i].weight;
     }
-    measure_far(&made, figures);
-    share_out(&made);
-    qsort(made.pairs, made.pairs_count, sizeof *made.pairs, compare_reuse_pairs);
-    *ranking = made;
+    rule.least_weight = REUSE_LEAST_SHARE * whole;
+    if (!ranking->places->exact)
+        rule.least_seen = REUSE_FEW_SEEN;
+    return links &&
+           groups_make(ranking->places, links, ranking->contexts_count, &rule, &ranking->groups);
+}
+
+static struct reuse_pair make_finding(const struct reuse_ranking *ranking,
+                                      const struct group *group)
+{
+    struct reuse_pair made = ranking->contexts[group->links[0]];
+    made.group = group;
+    for (size_t i = 1; i < group->links_count; i++) {
+        const struct reuse_pair *context = &ranking->contexts[group->links[i]];
+        made.count += context->count;
+        made.weight += context->weight;
+        made.time += context->time;
+        made.stack += context->stack;
+        made.stack_squares += context->stack_squares;
+        made.spread += context->spread;
+        made.far += context->far;
+    }
+    return made;
+}
+
+static bool make_findings(struct reuse_ranking *ranking)
+{
+    ranking->pairs = calloc(ranking->groups.count + 1, sizeof *ranking->pairs);
+    if (!ranking->pairs)
+        return false;
+    for (size_t i = 0; i < ranking->groups.count; i++) {
+        ranking->pairs[i] = make_finding(ranking, &ranking->groups.items[i]);
+        ranking->once += ranking->pairs[i].once;
+    }
+    ranking->pairs_count = ranking->groups.count;
+    share_out(ranking, ranking->pairs, ranking->pairs_count);
+    qsort(ranking->pairs, ranking->pairs_count, sizeof *ranking->pairs, compare_reuse_pairs);
     return true;
 }
 
-struct reuse_report *reuse_report_make(const struct places *places)
+/* False: no memory; what was made is in the ranking. */
+static bool rank(const struct places *places, const struct reuse_figures *figures,
+                 enum report_by by, struct reuse_ranking *ranking)
+{
+    ranking->places = places;
+    find_caches(ranking);
+    if (!merge_contexts(ranking))
+        return false;
+    measure_far(ranking, figures);
+    share_out(ranking, ranking->contexts, ranking->contexts_count);
+    return group_contexts(ranking, by) && make_findings(ranking);
+}
+
+struct reuse_report *reuse_report_make(const struct places *places, enum report_by by)
 {
     struct reuse_report *report = calloc(1, sizeof *report);
     if (!report)
         return NULL;
     if (places->profile->reuses_count)
         figures_reuse(places->profile, &report->figures);
-    if (!rank(places, &report->figures, &report->ranking)) {
-        free(report);
+    if (!rank(places, &report->figures, by, &report->ranking)) {
+        reuse_report_free(report);
         return NULL;
     }
     return report;
@@ -172,6 +228,9 @@ struct reuse_report *reuse_report_make(const struct places *places)
 void reuse_report_free(void *report)
 {
     struct reuse_report *made = report;
+    free(made->ranking.contexts);
     free(made->ranking.pairs);
+    groups_free(&made->ranking.groups);
+    free(made->ranking.links);
     free(made);
 }

@@ -485,7 +485,7 @@ static bool print_findings(struct printer *printer, void *state)
 
 static bool begin(const struct printer *printer, void **state)
 {
-    struct reuse_report *report = reuse_report_make(&printer->places);
+    struct reuse_report *report = reuse_report_make(&printer->places, printer->options->by);
     if (report)
         *state = report;
     return report;
