@@ -266,6 +266,34 @@ static void describe_jits(const struct recording *recording, struct importing *i
     importing->run.jits_count = jits->count;
 }
 
+static void remove_file(const char *path)
+{
+    if (unlink(path) != 0 && errno != ENOENT)
+        say("cannot remove the raw log '%s': %s; it is no longer needed.", path, strerror(errno));
+}
+
+/* The log itself, whatever it is called by now, and not what another program put in its place. */
+static void remove_log(struct recording *recording)
+{
+    if (recording->spans && recording->spans->saved[0])
+        remove_file(recording->spans->saved);
+    if (recording->rescued[0])
+        remove_file(recording->rescued);
+    else if (places_name(recording->log, recording->log_path))
+        remove_file(recording->log_path);
+}
+
+/* Who moves the log must move what was timed with it. */
+static void say_kept(const struct recording *recording)
+{
+    if (recording->spans)
+        say("%s The recording is kept in '%s' and '%s'; 'headroom report %s' reads both.",
+            recording->error, recording->log_path, recording->spans->saved, recording->log_path);
+    else
+        say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
+            recording->log_path);
+}
+
 static bool import_recording(struct recording *recording, const char *engine)
 {
     struct importing importing = {.run = describe_run(recording, engine),
@@ -288,11 +316,12 @@ static bool import_recording(struct recording *recording, const char *engine)
     if (recording->built)
         say("%s", recording->error);
     else if (named)
-        say("%s The recording is kept in '%s'; 'headroom report' reads it.", recording->error,
-            recording->log_path);
-    else
+        say_kept(recording);
+    else {
         say("%s The recording is lost: it cannot be kept elsewhere either (%s).", recording->error,
             strerror(errno));
+        remove_log(recording);
+    }
     return false;
 }
 
@@ -341,23 +370,6 @@ bool recording_finish(struct recording *recording, const char *engine)
         return false;
     report_recording(recording);
     return true;
-}
-
-static void remove_file(const char *path)
-{
-    if (unlink(path) != 0 && errno != ENOENT)
-        say("cannot remove the raw log '%s': %s; it is no longer needed.", path, strerror(errno));
-}
-
-/* The log itself, whatever it is called by now, and not what another program put in its place. */
-static void remove_log(struct recording *recording)
-{
-    if (recording->spans && recording->spans->saved[0])
-        remove_file(recording->spans->saved);
-    if (recording->rescued[0])
-        remove_file(recording->rescued);
-    else if (places_name(recording->log, recording->log_path))
-        remove_file(recording->log_path);
 }
 
 void recording_close(struct recording *recording, bool keep)
