@@ -90,7 +90,7 @@ END
     "$HEADROOM" view -q twice.headroom
     data_of twice.html >data
     data_of twice.html tree >tree
-    "$HEADROOM" report --format json twice.headroom >report
+    "$HEADROOM" report --by cause --format json twice.headroom >report
     python3 - <<'END'
 import json
 data, tree, report = (json.load(open(name)) for name in ("data", "tree", "report"))

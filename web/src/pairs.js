@@ -19,7 +19,7 @@ function wasteGroups(waste) {
       `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely on" : ""}.`,
     pairs: kind.pairs.map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
       facts: [["share of this waste", interval(pair.share, pair.ci95)], ["wasted", bytes(pair.waste_bytes)], ["used", bytes(pair.use_bytes)],
-        pair.traps ? ["seen", `${pair.traps} times`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
+        pair.traps ? ["seen", `${pair.traps} times${pair.weak ? "; weak evidence" : ""}`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
         pair.likely_traps ? ["second line approximate", pair.likely_traps] : null].filter(Boolean) })),
   }));
 }
@@ -51,12 +51,11 @@ function commonFrames(left, right) {
   return common;
 }
 
-// Of a library function there is mostly no source, and what lies in /usr is not what anyone can change: then the nearest caller
-// with source, of the program itself if there is one.
+// What the system's code does for the program nobody can change: the innermost frame of own code, as in the report; if there is none,
+// the nearest caller with source.
 function telling(context) {
-  const quoted = (frame) => sourceLine(frame.file, frame.line) !== undefined;
-  const own = context.findIndex((frame) => quoted(frame) && !frame.file.startsWith("/usr/"));
-  return Math.max(0, own >= 0 ? own : context.findIndex(quoted));
+  const own = context.findIndex((frame) => !frame.system);
+  return Math.max(0, own >= 0 ? own : context.findIndex((frame) => sourceLine(frame.file, frame.line) !== undefined));
 }
 
 // One end: the source of the chosen frame, and below it the context, innermost first.
@@ -87,12 +86,26 @@ function remarks(pair) {
   ];
 }
 
+const CALLERS = 6;
+
+// How a finding of several contexts is reached, each with its share.
+function contexts(pair) {
+  const { contexts: list, contexts_total: total } = pair.raw;
+  if (!list || total < 2) return null;
+  const callers = (context) => context.slice(telling(context) + 1).map((frame) => shortName(functionName(frame)));
+  const text = (names) => (names.length > CALLERS ? [...names.slice(0, CALLERS), "…"] : names).join(" ← ") || "without callers";
+  return h("div", null, h("h4", null, `${total} contexts`), h("ol", { class: "context" }, list.map((one) =>
+    h("li", null, h("b", null, percent(one.far_share || one.share)), " ", text(callers(one.first ?? one.use))))),
+    total > list.length ? h("p", { class: "note" }, `${total - list.length} smaller ones are not listed.`) : null);
+}
+
 function detail(group, pair, app) {
   const common = commonFrames(pair.left, pair.right);
   return h("div", { class: "detail" },
     h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     remarks(pair),
-    h("div", { class: "sides" }, side(group.ends[0], pair.left, common, app), side(group.ends[1], pair.right, common, app)));
+    h("div", { class: "sides" }, side(group.ends[0], pair.left, common, app), side(group.ends[1], pair.right, common, app)),
+    contexts(pair));
 }
 
 function shortLine(frame) {

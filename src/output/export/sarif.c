@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * SARIF 2.1.0 (OASIS), for what shows findings beside source lines. Findings between the same two
- * lines are one result, whatever called them; its stacks are those of the heaviest. The result
+ * lines of the program's own code are one result, whatever called them; its stacks are those of the heaviest. The result
  * stands at the first context's line, the second's is a related location.
  *
  * Only waste and lost time are something to be mended, so only these are warnings or errors; reuse,
@@ -9,6 +9,7 @@
  */
 #include "export/walk.h"
 
+#include "show/own.h"
 #include "show/sarif.h"
 
 #include <inttypes.h>
@@ -46,10 +47,21 @@ struct ends {
 
 /* ---- grouping ------------------------------------------------------------------------------- */
 
+static bool is_own(const struct walk *walk, uint32_t place)
+{
+    const char *file = walk_file(walk, place), *module = walk_module(walk, place);
+    return !walk_place(walk, place)->named &&
+           !own_is_system(walk_name(walk, place), *file ? file : NULL, *module ? module : NULL);
+}
+
+/* The innermost place in the program's own code, as in the report; else the innermost of all. */
 static uint32_t code_end(const struct walk *walk, const uint32_t *places, size_t count)
 {
     while (count && walk_place(walk, places[count - 1])->named)
         count--;
+    for (size_t own = count; own > 0; own--)
+        if (is_own(walk, places[own - 1]))
+            return places[own - 1];
     return count ? places[count - 1] : UINT32_MAX;
 }
 

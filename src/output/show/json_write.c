@@ -3,6 +3,7 @@
 #include "show/group.h"
 #include "show/json.h"
 #include "show/names.h"
+#include "show/own.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -193,6 +194,9 @@ void json_frame(struct json *json, const struct profile *profile, const struct p
         json_flag(json, "kernel", true);
     if (frame->flags & PROFILE_FRAME_INCOMPLETE)
         json_flag(json, "incomplete", true);
+    if (own_is_system(frame->function, frame->file,
+                      frame->module ? profile->modules[frame->module].path : NULL))
+        json_flag(json, "system", true);
     json_close(json, '}');
 }
 
