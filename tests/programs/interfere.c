@@ -8,7 +8,7 @@
  *   own       N times: 300 steps with a lock, 30 without it; each of two threads has a lock and words of its own
  *   one       the same with one lock: what it takes longer than `own` is lost
  *   asleep    as `one`, and four threads that wait for a condition that never comes
- *   few       10 calls of outer, 50 calls of inner in each, which take nearly all of the time
+ *   few       10 calls of outer, 20 calls of inner in each, which take nearly all of the time
  *   waits     2000 calls of take, of which 100 wait in pthread_cond_wait, and nothing else takes long
  */
 #include <pthread.h>
@@ -78,7 +78,7 @@ APART void inner(volatile long *word)
 
 APART void outer(volatile long *word)
 {
-    for (int i = 0; i < 50; i++)
+    for (int i = 0; i < 20; i++)
         inner(word);
 }
 

@@ -102,6 +102,164 @@ static void equal(double value, double expected)
     assert_true(fabs(value - expected) <= 1e-9 * (1 + fabs(expected)));
 }
 
+/* ---- what there is no loss in, and what is not known ---- */
+
+/* A lock that only one thread takes. The same with another thread that had it, or with sleep, loses. */
+static void a_lock_of_its_own_loses_nothing(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t span = add(&world, SPANS_LOCK);
+    struct interference_part *part = run(&world, span, 0, 1000, 100, 1000);
+    world.spans[span].never_held = true;
+    equal(analyse(&world, span)->lost_ns, 0);
+    assert_int_equal(world.result->ranked_count, 0);
+    part->asleep_ns = 1e5;
+    equal(analyse(&world, span)->lost_ns, 9e5);
+    part->asleep_ns = 0;
+    world.spans[span].never_held = false;
+    equal(analyse(&world, span)->lost_ns, 9e5);
+    interference_free(world.result);
+}
+
+/* Of executions of about a step of ten nanoseconds one was measured as nothing. */
+static void no_execution_is_shorter_than_a_step(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t span = add(&world, SPANS_CODE);
+    run(&world, span, 0, 1000, 0, 15);
+    analyse(&world, span);
+    assert_true(world.result->spans[span].lost_ns > 0);
+    world.input.step_ns = 10;
+    analyse(&world, span);
+    equal(world.result->spans[span].lost_ns, 0);
+    interference_free(world.result);
+}
+
+/* Three slow executions in a thousand that stand for ten thousand: only what was seen counts. */
+static void a_handful_stands_for_nothing_else(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t span = add(&world, SPANS_CODE);
+    struct interference_part *part = run(&world, span, 0, 500, 100, 100);
+    part->count = 10000;
+    part->sum_ns = 997 * 100 + 3 * 10100.0;
+    world.spans[span].bins_count = 2;
+    world.bins[span][0] = (struct interference_bin){99.5, 100.5, 9970};
+    world.bins[span][1] = (struct interference_bin){10099.5, 10100.5, 30};
+    world.spans[span].max_ns = 10101;
+    equal(analyse(&world, span)->lost_ns, 30000);
+    interference_free(world.result);
+}
+
+/* Thread 0 worked for 0.3 s, was preempted for 0.1 s, and slept since. Thread 1 waited for 0.4 s in a poll. */
+static void shares_are_of_working_time(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    world.threads[0] = (struct interference_thread){1e9, 1e8, 0, 3e8, false};
+    world.threads[1] = (struct interference_thread){1e9, 0, 4e8, 6e8, false};
+    uint32_t poll = add(&world, SPANS_IDLE), span = add(&world, SPANS_CODE);
+    run(&world, poll, 1, 1, 2e8, 2e8)->asleep_ns = 4e8;
+    run(&world, span, 0, 1000, 100, 60100);
+    analyse(&world, span);
+    equal(world.result->threads[0].working_ns, 3e8);
+    equal(world.result->threads[1].working_ns, 6e8);
+    equal(world.result->spans[span].sci, 0.2);
+    equal(world.result->working_ns, 9e8);
+    /* What the kernel noted is not all: then nothing is known of the rest. */
+    world.threads[0].switches_lost = true;
+    analyse(&world, span);
+    equal(world.result->threads[0].working_ns, 9e8);
+    interference_free(world.result);
+}
+
+/* Of 1 s of CPU time 0.4 s in a span with a score, 0.1 s in one without that it calls, 0.2 s in one without, which
+   slept for another 0.1 s. */
+static void cpu_time_is_judged_or_not(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    for (int i = 0; i < 2; i++)
+        world.threads[i] = (struct interference_thread){1.2e9, 0, 1e8, 1e9, false};
+    uint32_t caller = add(&world, SPANS_CODE), callee = add(&world, 9), rare = add(&world, 10);
+    run(&world, caller, 0, 1000, 250000, 250000)->within_ns = 1e8;
+    run(&world, callee, 0, 50, 1e6, 1e6);
+    run(&world, rare, 0, 1, 1.5e8, 1.5e8)->asleep_ns = 1e8;
+    world.children[caller][0] = (struct interference_child){9, 1, 0};
+    world.spans[caller].children_count = 1;
+    analyse(&world, caller);
+    equal(world.result->threads[0].judged_ns, 5e8);
+    equal(world.result->threads[0].few_ns, 2e8);
+    equal(world.result->threads[0].untimed_ns, 3e8);
+    equal(world.result->threads[1].untimed_ns, 1e9);
+    equal(world.result->cpu_ns, 2e9);
+    interference_free(world.result);
+}
+
+/* A function that sleeps in a wait that is too rare for a score; one that sleeps in nothing that is hooked. */
+static void sleep_in_callees_is_said(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t caller = add(&world, SPANS_CODE), wait = add(&world, SPANS_CONDITION);
+    struct interference_part *part = run(&world, caller, 0, 1000, 100, 1100);
+    part->asleep_ns = 9e5;
+    part->asleep_within_ns = 9e5;
+    part->within_ns = 9.2e5;
+    run(&world, wait, 0, 50, 100, 18000);
+    world.children[caller][0] = (struct interference_child){SPANS_CONDITION, 1, 0};
+    world.spans[caller].children_count = 1;
+    assert_int_equal(analyse(&world, caller)->cause, INTERFERENCE_NESTED);
+    assert_true(says(&world, caller, "asleep 90 % of that time, in spans that it calls"));
+    assert_false(says(&world, caller, "nothing that is hooked"));
+    part->asleep_within_ns = 0;
+    assert_int_equal(analyse(&world, caller)->cause, INTERFERENCE_UNKNOWN);
+    assert_true(says(&world, caller, "in nothing that is hooked"));
+    world.input.sampled = true;
+    analyse(&world, caller);
+    assert_true(says(&world, caller, "in calls that were not timed, or"));
+    interference_free(world.result);
+}
+
+/* A sequence of a lock that sleeps says nothing of a processor; nor one of which nothing is known. */
+static void sequences_do_not_contradict_their_members(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t lock = add(&world, SPANS_LOCK), sequence = add(&world, 0);
+    struct interference_part *part = run(&world, lock, 0, 1000, 100, 1000);
+    run(&world, sequence, 0, 1000, 1000, 2800);
+    world.spans[sequence].flags = SPANS_SEQUENCE;
+    world.children[sequence][0] = (struct interference_child){SPANS_LOCK, 1, 0};
+    world.spans[sequence].children_count = 1;
+    assert_int_equal(analyse(&world, sequence)->cause, INTERFERENCE_UNKNOWN);
+    assert_false(says(&world, sequence, "on the CPU"));
+    assert_true(says(&world, sequence, "is not recorded"));
+    part->asleep_ns = 1.05e6;
+    assert_int_equal(analyse(&world, sequence)->cause, INTERFERENCE_NESTED);
+    assert_false(says(&world, sequence, "on the CPU"));
+    equal(world.result->spans[sequence].self_ns, 0);
+    interference_free(world.result);
+}
+
+/* Timed executions that stand for all make more than the thread had. */
+static void times_fit_into_the_thread(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t span = add(&world, SPANS_CODE);
+    run(&world, span, 0, 1000, 1e5, 3e5)->count = 20000;
+    equal(analyse(&world, span)->total_ns, 4e9);
+    world.input.sampled = true;
+    analyse(&world, span);
+    equal(world.result->spans[span].total_ns, 1e9);
+    equal(world.result->spans[span].sci, 0.5);
+    interference_free(world.result);
+}
+
 /* ---- scores -----------------------------------------------------------------------------------
  */
 
@@ -625,6 +783,14 @@ static void samples_are_regrouped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lock_of_its_own_loses_nothing),
+        cmocka_unit_test(no_execution_is_shorter_than_a_step),
+        cmocka_unit_test(a_handful_stands_for_nothing_else),
+        cmocka_unit_test(shares_are_of_working_time),
+        cmocka_unit_test(cpu_time_is_judged_or_not),
+        cmocka_unit_test(sleep_in_callees_is_said),
+        cmocka_unit_test(sequences_do_not_contradict_their_members),
+        cmocka_unit_test(times_fit_into_the_thread),
         cmocka_unit_test(scores_follow_the_definition),
         cmocka_unit_test(sampled_executions_stand_for_all),
         cmocka_unit_test(few_executions_have_no_score),

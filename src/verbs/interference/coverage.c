@@ -48,6 +48,24 @@ void working_times(struct interference_result *result)
     }
 }
 
+void fit_times(struct interference_result *result)
+{
+    const struct interference_input *input = result->input;
+    for (size_t t = 0; t < input->threads_count; t++)
+        result->threads[t].fit = 0;
+    for (size_t i = 0; i < input->spans_count; i++) {
+        const struct interference_span *span = &input->spans[i];
+        bool counts = !(span->flags & SPANS_SEQUENCE) && !is_idle(input, span);
+        for (size_t p = 0; p < span->parts_count && counts; p++)
+            result->threads[span->parts[p].thread].fit += part_self(&span->parts[p]);
+    }
+    for (size_t t = 0; t < input->threads_count; t++) {
+        struct interference_thread_score *thread = &result->threads[t];
+        double sum = thread->fit;
+        thread->fit = input->sampled && sum > thread->working_ns ? thread->working_ns / sum : 1;
+    }
+}
+
 /* ---- what can be judged ---------------------------------------------------------------------- */
 
 double part_self(const struct interference_part *part)

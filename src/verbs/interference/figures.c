@@ -246,7 +246,7 @@ bool interference_figures(const struct profile *profile, const struct report_opt
         .spans = figures->spans,
         .spans_count = profile->spans_count,
         .least = options->least_executions,
-        .sampled = figures->skipped > 0,
+        .sampled = figures->highest_every > 1,
         .switches = profile->span_runs_count && profile->span_runs[0].switches,
         .step_ns = profile->span_runs_count ? profile->span_runs[0].step_ns : 0,
     };

@@ -91,7 +91,8 @@ static void parts_member(struct json *json, const struct interference_figures *f
     for (size_t i = 0; i < figure->parts_count; i++) {
         const struct interference_part *part = &figure->parts[i];
         double scale = part->recorded ? (double)part->count / (double)part->recorded : 0;
-        double lost = interference_lost_in(part, score);
+        scale *= figures->result->threads[part->thread].fit;
+        double lost = interference_lost_in(figures->result, part, score);
         double working = figures->result->threads[part->thread].working_ns;
         bool scored = score->state == INTERFERENCE_SCORED;
         json_begin_item(json);

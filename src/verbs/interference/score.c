@@ -176,12 +176,12 @@ static struct merged merge_parts(const struct interference_result *result,
     bool first = true;
     for (size_t i = 0; i < span->parts_count; i++) {
         const struct interference_part *part = &span->parts[i];
-        double scale = part_scale(part);
+        double scale = part_scale(part) * result->threads[part->thread].fit;
         score->count += part->count;
         score->recorded += part->recorded;
         score->threads_ns += input->threads[part->thread].duration_ns;
         score->working_ns += result->threads[part->thread].working_ns;
-        score->self_ns += part_self(part);
+        score->self_ns += result->threads[part->thread].fit * part_self(part);
         score->total_ns += scale * part->sum_ns;
         score->asleep_ns += scale * part->asleep_ns;
         score->asleep_within_ns += scale * part->asleep_within_ns;
@@ -196,6 +196,8 @@ static struct merged merge_parts(const struct interference_result *result,
             first = false;
         }
     }
+    if (span->flags & SPANS_SEQUENCE) /* its members stand for it */
+        score->self_ns = 0;
     score->preempted_ns = at_most(score->preempted_ns, score->threads_ns);
     score->threads = (uint32_t)span->parts_count;
     score->max_ns = at_least(span->max_ns, score->min_ns);
@@ -217,11 +219,13 @@ static double extrapolated(double scale, const struct interference_score *score)
     return 1 + at_least(scale - 1, 0) * known;
 }
 
-double interference_lost_in(const struct interference_part *part,
+double interference_lost_in(const struct interference_result *result,
+                            const struct interference_part *part,
                             const struct interference_score *score)
 {
     double lost = at_least(part->sum_ns - (double)part->recorded * score->floor_ns, 0);
-    return extrapolated(part_scale(part), score) * lost * score->beyond_step;
+    return result->threads[part->thread].fit * extrapolated(part_scale(part), score) * lost *
+           score->beyond_step;
 }
 
 /* Σ max(0, d - p1). The hundredth below p1 is taken to be half-way between it and the minimum. */
@@ -263,7 +267,7 @@ static void score_span(const struct interference_result *result,
     if (is_uncontended(input, span, score))
         return;
     for (size_t i = 0; i < span->parts_count; i++)
-        score->lost_ns += interference_lost_in(&span->parts[i], score);
+        score->lost_ns += interference_lost_in(result, &span->parts[i], score);
     /* Executions within one another, as of recursive functions, lose the same time more than once.
      */
     score->lost_ns = at_most(score->lost_ns, score->working_ns);
@@ -302,13 +306,15 @@ static struct children sum_children(const struct takings *takings,
 }
 
 /* Takes off what its callees lose, as far as they have scores of their own. */
-static void take_off_callees(const struct takings *takings, const struct interference_span *span,
+static void take_off_callees(const struct interference_result *result,
+                             const struct takings *takings, const struct interference_span *span,
                              struct interference_score *score)
 {
     struct children children = sum_children(takings, span);
     double within = 0, executions = (double)score->count, theirs;
     for (size_t i = 0; i < span->parts_count; i++)
-        within += part_scale(&span->parts[i]) * span->parts[i].within_ns;
+        within += part_scale(&span->parts[i]) * result->threads[span->parts[i].thread].fit *
+                  span->parts[i].within_ns;
     if (span->flags & SPANS_SEQUENCE) {
         theirs = executions * children.counted_loss_ns;
         /* Not recorded; at least what its members slept. */
@@ -395,7 +401,7 @@ static void totals_of_threads(struct interference_result *result)
             const struct interference_part *part = &span->parts[p];
             result->threads[part->thread].lost_ns[score->cause] +=
                 score->state == INTERFERENCE_IDLE ? part_scale(part) * part->sum_ns
-                                                  : own * interference_lost_in(part, score);
+                                                  : own * interference_lost_in(result, part, score);
         }
     }
     for (size_t t = 0; t < input->threads_count; t++) {
@@ -459,9 +465,9 @@ static double gain_of_span(const struct interference_result *result,
     for (size_t p = 0; p < span->parts_count; p++) {
         uint32_t thread = span->parts[p].thread;
         needs->by[thread] = span;
-        after = fmax(
-            after,
-            at_least(needs->needed_ns[thread] - interference_lost_in(&span->parts[p], score), 0));
+        after = fmax(after, at_least(needs->needed_ns[thread] -
+                                         interference_lost_in(result, &span->parts[p], score),
+                                     0));
     }
     while (other < count && needs->by[needs->order[other]] == span)
         other++;
@@ -581,13 +587,14 @@ static bool analyse(struct interference_result *result)
     struct takings takings = {0};
     bool good;
     working_times(result);
+    fit_times(result);
     for (size_t i = 0; i < input->spans_count; i++)
         score_span(result, &input->spans[i], &result->spans[i]);
     good = collect_takings(result, &takings);
     for (size_t i = 0; good && i < input->spans_count; i++) {
         if (result->spans[i].state != INTERFERENCE_SCORED)
             continue;
-        take_off_callees(&takings, &input->spans[i], &result->spans[i]);
+        take_off_callees(result, &takings, &input->spans[i], &result->spans[i]);
         good = find_cause(result, &input->spans[i], &result->spans[i]);
     }
     good = good && judge(result, &takings);

@@ -145,7 +145,7 @@ struct interference_score { /* of a span */
         floor_ns; /* the minimum, but not less than a step of the clock: loss is what is beyond */
     double threads_ns; /* durations of the threads that executed it, summed */
     double working_ns; /* their working times */
-    double self_ns;    /* of total_ns: in no span that it calls */
+    double self_ns;    /* of total_ns: in no span that it calls; 0 of a sequence */
     /* 0 unless SCORED: */
     double lost_ns; /* Σ(d - min), scaled */
     double own_ns; /* of that, not counted in a span that it calls; of a sequence: in its members */
@@ -172,6 +172,9 @@ struct interference_thread_score {
     /* Its duration without idle waits, without the time in which it was preempted, and without what it slept in
        nothing that ended: a thread that waits for work until the program ends. 0..duration */
     double working_ns;
+    /* Executions that are timed are slower than the others, by the timing and by what it brings about. Where they stand for others
+       as well, their times may add up to more than the thread had: what they are to be multiplied by, 0..1. */
+    double fit;
     /* Of its CPU time: in spans with a score, what those call included; in spans with too few executions; the rest was not
        timed. All 0 if the CPU time is not known. */
     double judged_ns, few_ns, untimed_ns;
@@ -205,7 +208,8 @@ enum base_status interference_analyse(const struct interference_input *input,
 void interference_free(struct interference_result *result); /* NULL does nothing */
 
 /* What the part lost, nanoseconds; of a scored span. */
-double interference_lost_in(const struct interference_part *part,
+double interference_lost_in(const struct interference_result *result,
+                            const struct interference_part *part,
                             const struct interference_score *score);
 
 /*

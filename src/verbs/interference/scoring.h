@@ -44,6 +44,9 @@ double part_self(const struct interference_part *part);
 /* Fills in the threads' working times. */
 void working_times(struct interference_result *result);
 
+/* Fills in `fit`; working times are known. */
+void fit_times(struct interference_result *result);
+
 /* Fills in what of the threads' CPU time has a score. few_within: by span, of the time in spans that it calls the share of
    those without a score. */
 void judged_times(struct interference_result *result, const double *few_within);

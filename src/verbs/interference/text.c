@@ -104,11 +104,20 @@ static bool *find_uncalled(const struct interference_figures *figures)
     return uncalled;
 }
 
+static bool has_uncalled(const struct interference_figures *figures)
+{
+    bool *uncalled = find_uncalled(figures), some = false;
+    for (size_t i = 1; uncalled && i < figures->profile->span_functions_count; i++)
+        some |= uncalled[i];
+    free(uncalled);
+    return some;
+}
+
 static void print_uncalled(struct printer *printer, const struct interference_figures *figures)
 {
     const struct profile *profile = figures->profile;
     bool *uncalled = find_uncalled(figures);
-    char line[4 * TEXT_BYTES] = "Hooked while running, and not called since: ";
+    char line[4 * TEXT_BYTES] = "Hooked, and not called since: ";
     size_t count = 0;
     for (size_t i = 1; uncalled && i < profile->span_functions_count; i++) {
         const struct profile_span_function *function = &profile->span_functions[i];
@@ -134,19 +143,20 @@ static void print_unjudged(struct printer *printer, const struct interference_fi
     char line[2 * TEXT_BYTES], part[32], all[32];
     if (!is_mostly_unjudged(figures))
         return;
-    snprintf(
-        line, sizeof line,
-        "%.0f %% of the CPU time lies in functions with too few executions to judge: %s of %s.",
-        100 * unjudged_share(figures), print_time(result->few_ns + result->untimed_ns, part),
-        print_time(result->cpu_ns, all));
+    bool few = result->few_ns >= result->untimed_ns || has_uncalled(figures);
+    snprintf(line, sizeof line, "%.0f %% of the CPU time lies in %s: %s of %s.",
+             100 * unjudged_share(figures),
+             few ? "functions with too few executions to judge" : "code that was not timed",
+             print_time(result->few_ns + result->untimed_ns, part),
+             print_time(result->cpu_ns, all));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, BOLD, 2, 2, line);
     snprintf(line, sizeof line,
-             "%.0f %% in functions with fewer than %" PRIu64
-             " timed executions, %.0f %% in code that was "
-             "not timed, or entered before it was hooked. Whether other threads slow it down is "
-             "unknown. Put HEADROOM_BEGIN and HEADROOM_END (headroom.h) around the body of a long "
-             "loop to have its iterations timed.",
+             "%.0f %% in spans with fewer than %" PRIu64
+             " timed executions, %.0f %% in code that was not timed, or was entered before it was "
+             "hooked. Whether other threads slow it down is unknown. Functions that --functions "
+             "names are timed from the start; HEADROOM_BEGIN and HEADROOM_END (headroom.h) around "
+             "the body of a loop time its iterations.",
              100 * share(result->few_ns, result->cpu_ns), least_executions(figures),
              100 * share(result->untimed_ns, result->cpu_ns));
     fprintf(printer->out, "  ");
