@@ -224,6 +224,26 @@ static void sleep_in_callees_is_said(void **state)
     interference_free(world.result);
 }
 
+/* Of a lock whose executions have scores there is another one that was taken four times: what the first loses is
+   its own all the same, and not its caller's too. */
+static void a_rare_key_hides_no_other(void **state)
+{
+    struct world world;
+    begin(&world, 2);
+    uint32_t lock = add(&world, SPANS_LOCK), rare = add(&world, SPANS_LOCK),
+             caller = add(&world, SPANS_CODE);
+    run(&world, lock, 0, 1000, 100, 1000);
+    world.spans[lock].key = 1;
+    run(&world, rare, 1, 2, 100, 100);
+    run(&world, caller, 0, 1000, 200, 1100)->within_ns = 1.1e6;
+    world.children[caller][0] = (struct interference_child){SPANS_LOCK, 1, 0};
+    world.spans[caller].children_count = 1;
+    analyse(&world, caller);
+    equal(world.result->spans[caller].lost_ns, 9e5);
+    assert_true(world.result->spans[caller].own_ns < 1e3);
+    interference_free(world.result);
+}
+
 /* A sequence of a lock that sleeps says nothing of a processor; nor one of which nothing is known. */
 static void sequences_do_not_contradict_their_members(void **state)
 {
@@ -790,6 +810,7 @@ int main(void)
         cmocka_unit_test(cpu_time_is_judged_or_not),
         cmocka_unit_test(sleep_in_callees_is_said),
         cmocka_unit_test(sequences_do_not_contradict_their_members),
+        cmocka_unit_test(a_rare_key_hides_no_other),
         cmocka_unit_test(times_fit_into_the_thread),
         cmocka_unit_test(scores_follow_the_definition),
         cmocka_unit_test(sampled_executions_stand_for_all),

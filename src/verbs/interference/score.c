@@ -29,8 +29,8 @@ const char *const interference_cause_names[INTERFERENCE_CAUSES] = {
 struct taking { /* of all keys together */
     uint64_t shape;
     uint32_t function;
-    bool counted; /* its loss stands in a score of its own, or it is idle */
-    bool few;     /* none of its spans has a score */
+    /* Of its time, 0..1: keys whose loss stands in a score of their own, or that are idle */
+    double counted;
     double min_ns, mean_ns, asleep_ns, executions; /* asleep: mean */
 };
 
@@ -57,6 +57,10 @@ static void merge_takings(struct takings *takings)
             continue;
         }
         double executions = last->executions + item->executions;
+        last->counted =
+            share_of(last->counted * last->mean_ns * last->executions +
+                         item->counted * item->mean_ns * item->executions,
+                     last->mean_ns * last->executions + item->mean_ns * item->executions);
         last->mean_ns =
             executions > 0
                 ? (last->mean_ns * last->executions + item->mean_ns * item->executions) / executions
@@ -65,8 +69,6 @@ static void merge_takings(struct takings *takings)
             last->asleep_ns * last->executions + item->asleep_ns * item->executions, executions);
         last->min_ns = fmin(last->min_ns, item->min_ns);
         last->executions = executions;
-        last->counted = last->counted && item->counted;
-        last->few = last->few && item->few;
     }
     takings->count = to;
 }
@@ -87,7 +89,6 @@ static bool collect_takings(const struct interference_result *result, struct tak
             .shape = span->shape,
             .function = span->function,
             .counted = score->state != INTERFERENCE_FEW,
-            .few = score->state == INTERFERENCE_FEW,
             .min_ns = score->min_ns,
             .mean_ns = score->mean_ns,
             .asleep_ns = share_of(score->asleep_ns, (double)score->count),
@@ -296,11 +297,10 @@ static struct children sum_children(const struct takings *takings,
         sum.least_ns += times * taking->min_ns;
         sum.usual_ns += times * taking->mean_ns;
         sum.asleep_ns += times * taking->asleep_ns;
-        sum.few_ns += taking->few ? times * taking->mean_ns : 0;
-        if (!taking->counted)
-            continue;
-        sum.counted_ns += times * taking->mean_ns;
-        sum.counted_loss_ns += times * at_least(taking->mean_ns - taking->min_ns, 0);
+        sum.few_ns += times * taking->mean_ns * (1 - taking->counted);
+        sum.counted_ns += times * taking->mean_ns * taking->counted;
+        sum.counted_loss_ns +=
+            times * taking->counted * at_least(taking->mean_ns - taking->min_ns, 0);
     }
     return sum;
 }
