@@ -1385,6 +1385,17 @@ static void advice_follows_the_evidence(void **state)
     struct profile *strangers = advice_profile(PROFILE_DEAD, "f", 2, "g", 1);
     lacks(strangers, &options, "usually");
     profile_free(strangers);
+    /* One line, called from two: it is not two lines. */
+    struct profile *twice = new_profile();
+    add_kind(twice, PROFILE_DEAD, 400);
+    uint32_t early = context(twice, 0, "main", main_c, 5, 0);
+    uint32_t late = context(twice, 0, "main", main_c, 6, 0);
+    add_pair(twice, PROFILE_DEAD, context(twice, early, "f", source_path, 7, 0),
+             context(twice, late, "f", source_path, 7, 0), 100, 0);
+    profile_total(twice);
+    shows(twice, &options, "fills the same memory again");
+    lacks(twice, &options, "Two lines of one function");
+    profile_free(twice);
     unlink(source_path);
     struct profile *nested = new_profile();
     add_kind(nested, PROFILE_LOAD, 400);

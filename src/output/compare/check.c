@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* A profile's figures against limits, and the findings that those exceeded are about. */
 #include "compare/internal.h"
+#include "show/own.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -228,19 +229,23 @@ static bool below_root(const char *root, const char *file)
     return bytes && strncmp(file, root, bytes) == 0 && file[bytes] == '/';
 }
 
-static void consider(const struct check *check, const struct profile_frame *frame,
-                     struct check_place *place)
+static void consider(const struct check *check, const struct profile *profile,
+                     const struct profile_frame *frame, struct check_place *place)
 {
     const char *root = check->options->root;
     bool below = frame->file && below_root(root, frame->file);
+    bool own = !own_is_system(frame->function, frame->file,
+                              frame->module ? profile->modules[frame->module].path : NULL);
     /* Repeatable builds make compilers write relative paths (-ffile-prefix-map). */
     bool relative =
         below || (frame->file && root && frame->file[0] != '/' && access(frame->file, F_OK) == 0);
-    if (!frame->file || !frame->line || place->relative || (place->file && !relative))
+    if (!frame->file || !frame->line || place->relative ||
+        (place->file && !relative && (place->own || !own)))
         return;
     place->file = below ? frame->file + strlen(root) + 1 : frame->file;
     place->line = frame->line;
     place->relative = relative;
+    place->own = own;
     if (frame->function)
         place->function = frame->function;
 }
@@ -257,7 +262,7 @@ void check_find_place(const struct check *check, const struct check_item *item, 
         const struct profile_frame frame = {
             .function = subject.function, .file = subject.file, .line = subject.line};
         place->function = frame.function ? frame.function : place->function;
-        consider(check, &frame, place);
+        consider(check, profile, &frame, place);
         return;
     }
     const struct profile_frame *leaf =
@@ -265,7 +270,15 @@ void check_find_place(const struct check *check, const struct check_item *item, 
     if (leaf->function)
         place->function = leaf->function;
     for (uint32_t at = ends.contexts[context]; at; at = profile->contexts[at].parent)
-        consider(check, &profile->frames[profile->contexts[at].frame], place);
+        consider(check, profile, &profile->frames[profile->contexts[at].frame], place);
+}
+
+struct advice check_advice(const struct check_item *item, struct source_cache *sources)
+{
+    const struct diff_part *part = diff_part_of(item->side, item->finding->kind);
+    if (part->compare->advice && item->finding->row != DIFF_ALL)
+        return part->compare->advice(item->side, part, item->finding, sources);
+    return (struct advice){.evidence = ADVICE_EXACT};
 }
 
 void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])

@@ -73,8 +73,35 @@ static void fingerprint(struct json *json, const struct compare_finding *finding
     json_close(json, '}');
 }
 
+/* A limit that only warns makes no errors. */
+static const char *level_of(const struct check *check, const struct check_item *item,
+                            const struct advice *advice)
+{
+    const char *level = sarif_level(advice->evidence);
+    bool error = strcmp(check_result_level(check, item->result), "error") == 0;
+    return strcmp(level, "error") == 0 && !error ? "warning" : level;
+}
+
+static void item_object(struct json *json, const struct check *check, const struct check_item *item,
+                        struct source_cache *sources)
+{
+    char sentence[CHECK_SENTENCE_BYTES], message[2 * CHECK_SENTENCE_BYTES];
+    struct advice advice = check_advice(item, sources);
+    check_sentence(check, item, sentence);
+    snprintf(message, sizeof message, advice.id ? "%s. %s" : "%s.", sentence, advice.text);
+    result_head(json, item->result, level_of(check, item, &advice), message);
+    locations(json, check, item);
+    fingerprint(json, item->finding);
+    json_begin(json, "properties", '{');
+    json_advice(json, &advice);
+    json_close(json, '}');
+    json_close(json, '}');
+}
+
 static void results_member(struct json *json, const struct check *check)
 {
+    struct source_cache sources = {.enabled = true,
+                                   .not_newer_than_ns = check->side->profile->run.start_ns};
     char sentence[CHECK_SENTENCE_BYTES];
     json_begin(json, "results", '[');
     for (size_t i = 0; i < check->results_count; i++) {
@@ -86,13 +113,9 @@ static void results_member(struct json *json, const struct check *check)
         json_close(json, '}');
     }
     for (size_t i = 0; i < check->items_count; i++) {
-        const struct check_item *item = &check->items[i];
-        check_sentence(check, item, sentence);
-        result_head(json, item->result, check_result_level(check, item->result), sentence);
-        locations(json, check, item);
-        fingerprint(json, item->finding);
-        json_close(json, '}');
+        item_object(json, check, &check->items[i], &sources);
     }
+    source_free(&sources);
     json_close(json, ']');
 }
 

@@ -83,6 +83,8 @@ static bool print_items(struct printer *printer, const struct check *check)
         fprintf(printer->out, "\n  %s#%zu%s  ", print_on(printer, BOLD), i + 1, print_off(printer));
         print_wrap(printer, PLAIN, 6, 6, line);
         diff_print_finding(printer, item->side, item->finding, chains);
+        struct advice advice = check_advice(item, &printer->sources);
+        print_given(printer, &advice, i + 1);
     }
     free(chains);
     return true;

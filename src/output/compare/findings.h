@@ -8,9 +8,11 @@
 #ifndef HEADROOM_COMPARE_FINDINGS_H
 #define HEADROOM_COMPARE_FINDINGS_H
 
+#include "analysis/advice.h"
 #include "analysis/analysis.h"
 #include "compare/compare.h"
 #include "show/places.h"
+#include "show/source.h"
 
 enum diff_unit { DIFF_SHARE, DIFF_BYTES, DIFF_COUNT, DIFF_SECONDS };
 
@@ -119,6 +121,9 @@ struct analysis_compare {
     /* Of what is no pair. NULL: all its kinds are pairs. */
     void (*subject)(const struct diff_side *side, const struct diff_part *part,
                     const struct compare_finding *finding, struct diff_subject *subject);
+    /* What is usually done about it, and what it rests on. NULL: nothing is known of either. */
+    struct advice (*advice)(const struct diff_side *side, const struct diff_part *part,
+                            const struct compare_finding *finding, struct source_cache *sources);
     /* Appends to the line about a change, for people. */
     void (*remark)(const struct diff_side sides[2], const struct compare_change *change, char *line,
                    size_t bytes);

@@ -117,11 +117,12 @@ struct check {
 };
 
 /* A place in the source to which a finding's context 0 or 1 is pinned: the innermost line below the
-   root if there is any, else the innermost that is known. file NULL: none is known. function: never
+   root if there is any, else the innermost of own code (show/own.h) or else that is known. file NULL: none is known. function: never
    NULL. */
 struct check_place {
     const char *function, *file;
     uint32_t line;
+    bool own;      /* it is own code */
     bool relative; /* file is below the root, and printed without it */
 };
 void check_find_place(const struct check *check, const struct check_item *item, unsigned context,
@@ -133,6 +134,9 @@ void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES])
 /* The same with both places by function. */
 void check_sentence(const struct check *check, const struct check_item *item,
                     char out[CHECK_SENTENCE_BYTES]);
+/* What is usually done about it, and the evidence: of what is not sampled exact. id NULL: nothing can
+   be said. */
+struct advice check_advice(const struct check_item *item, struct source_cache *sources);
 /* What profile 0, the baseline, or 1 is, for the words about it; profile NULL: there is none. */
 const struct profile *check_profile_of(const struct check *check, unsigned which);
 extern const char *const check_of[2]; /* "baseline: ", "" */

@@ -94,3 +94,10 @@ void sarif_uri(struct json *json, const char *path)
         fprintf(json->out, strchr(plain, *path) ? "%c" : "%%%02X", (unsigned char)*path);
     putc('"', json->out);
 }
+
+const char *sarif_level(enum advice_evidence evidence)
+{
+    static const char *const levels[ADVICE_EVIDENCES] = {
+        [ADVICE_WEAK] = "note", [ADVICE_STRONG] = "warning", [ADVICE_EXACT] = "error"};
+    return levels[evidence];
+}

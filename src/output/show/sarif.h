@@ -4,6 +4,7 @@
 #ifndef HEADROOM_SHOW_SARIF_H
 #define HEADROOM_SHOW_SARIF_H
 
+#include "analysis/advice.h"
 #include "show/json.h"
 
 /* From the beginning of the file to that of its run, and from the run's end to the file's. */
@@ -23,5 +24,9 @@ void sarif_message(struct json *json, const char *text);
 
 /* A path as a URI: file:///... if it is absolute, else relative. */
 void sarif_uri(struct json *json, const char *path);
+
+/* Of a finding with that evidence: what was counted is an error, what samples show a warning, what a
+   few of them show a note. */
+const char *sarif_level(enum advice_evidence evidence);
 
 #endif

@@ -96,6 +96,14 @@ static void describe(const struct diff_side *side, const struct diff_part *part,
     subject->line = function->line;
 }
 
+static struct advice find_advice(const struct diff_side *side, const struct diff_part *part,
+                                 const struct compare_finding *finding,
+                                 struct source_cache *sources)
+{
+    (void)side, (void)sources;
+    return interference_advice(part->state, finding->row);
+}
+
 static bool is_unsummed(const struct diff_part *part)
 {
     return part->state != NULL;
@@ -111,5 +119,6 @@ const struct analysis_compare interference_compare = {
     .findings = add_findings,
     .figures = add_figures,
     .subject = describe,
+    .advice = find_advice,
     .is_unsummed = is_unsummed,
 };

@@ -71,6 +71,19 @@ static void find_ends(const struct diff_part *part, const struct compare_finding
     *ends = (struct diff_ends){{pair->use, pair->reuse}, {pair->use_place, pair->reuse_place}};
 }
 
+static struct advice find_advice(const struct diff_side *side, const struct diff_part *part,
+                                 const struct compare_finding *finding,
+                                 struct source_cache *sources)
+{
+    const struct reuse_report *report = part->state;
+    const struct reuse_pair *pair = &report->ranking.pairs[finding->row];
+    struct shape shape;
+    shape_find(&side->places, pair, &shape);
+    struct transform transform =
+        transform_pair(&report->ranking, &report->figures, sources, pair, &shape);
+    return transform_advice(&report->figures, pair, &transform);
+}
+
 /* How many reuses of a pair, and how far apart. */
 static void remark(const struct diff_side sides[2], const struct compare_change *change, char *line,
                    size_t bytes)
@@ -188,6 +201,7 @@ const struct analysis_compare reuse_compare = {
     .figure = find_figure,
     .figure_hint = figure_hint,
     .ends = find_ends,
+    .advice = find_advice,
     .remark = remark,
     .is_unsummed = has_figures,
 };

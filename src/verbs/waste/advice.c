@@ -221,7 +221,7 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
         return &dead_copied;
     if (opens_function(&facts->first))
         return &dead_saved;
-    if (facts->same_place && stores_elements(facts->first.source))
+    if (facts->same_line && stores_elements(facts->first.source))
         return &dead_rebuilt;
     if (facts->same_place)
         return &dead_same_line;
@@ -361,7 +361,8 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
     bool lines =
         facts.first.leaf && facts.second.leaf && facts.first.leaf->line && facts.second.leaf->line;
     facts.same_place = lines && pair->first_place == pair->second_place;
-    facts.same_function = lines && !facts.same_place && facts.first.called &&
+    facts.same_line = lines && facts.first.leaf == facts.second.leaf;
+    facts.same_function = lines && !facts.same_line && facts.first.called &&
                           profile_same_text(facts.first.called, facts.second.called);
     const struct advice *found = advice_for(&facts);
     struct advice advice = found ? *found : (struct advice){0};

@@ -94,13 +94,28 @@ static void add_findings(struct diff_side *side, const struct diff_part *part)
         add_kind(side, part, &ranking->kinds[k]);
 }
 
-static void find_ends(const struct diff_part *part, const struct compare_finding *finding,
-                      struct diff_ends *ends)
+static const struct waste_kind *kind_of(const struct diff_part *part,
+                                        const struct compare_finding *finding)
 {
     const struct waste_ranking *ranking = part->state;
     const struct waste_kind *kind = ranking->kinds;
     while (part->first_kind + kind->totals->kind != finding->kind)
         kind++;
+    return kind;
+}
+
+static struct advice find_advice(const struct diff_side *side, const struct diff_part *part,
+                                 const struct compare_finding *finding,
+                                 struct source_cache *sources)
+{
+    const struct waste_kind *kind = kind_of(part, finding);
+    return waste_advice(&side->places, sources, kind, &kind->pairs[finding->row]);
+}
+
+static void find_ends(const struct diff_part *part, const struct compare_finding *finding,
+                      struct diff_ends *ends)
+{
+    const struct waste_kind *kind = kind_of(part, finding);
     const struct waste_pair *pair = &kind->pairs[finding->row];
     *ends =
         (struct diff_ends){{pair->first, pair->second}, {pair->first_place, pair->second_place}};
@@ -177,4 +192,5 @@ const struct analysis_compare waste_compare = {
     .findings = add_findings,
     .figures = add_figures,
     .ends = find_ends,
+    .advice = find_advice,
 };

@@ -80,6 +80,7 @@ struct advice_facts {
     uint32_t kind;
     struct advice_side first, second;
     bool same_place;    /* both contexts read the same, to the line */
+    bool same_line;     /* both innermost frames do, whoever called them */
     bool same_function; /* innermost frames in one function, on different lines */
     bool nested;        /* one is called, directly or not, by the other's function */
     bool kernel;        /* the second access was the kernel's, mostly */
