@@ -1,0 +1,120 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Findings by cause: places in the program's own code, whatever calls them and whatever of the
+# system's headers and libraries makes the access.
+
+load common
+
+setup_file()
+{
+    cd "$BATS_FILE_TMPDIR" || return 1
+    # 24 contexts, each with as little waste as the others, of one leaf; and one place that wastes
+    # a third as much, in one context.
+    {
+        echo 'volatile long cell[8]; long other[8];'
+        echo '__attribute__((noinline)) void leaf(long i) { cell[i & 7] = i; }'
+        for i in $(seq 24); do
+            echo "__attribute__((noinline)) void caller$i(long n)"
+            echo "{ for (long j = 0; j < n; j++) leaf(j); __asm__ volatile(\"\"); }"
+        done
+        echo '__attribute__((noinline)) void alone(long n)'
+        echo '{ for (long j = 0; j < n; j++) ((volatile long *)other)[j & 7] = j; }'
+        echo 'int main(void) {'
+        for i in $(seq 24); do echo "caller$i(1000);"; done
+        echo 'alone(8000); return 0; }'
+    } >leaves.c
+    ${CC:-cc} -O1 -g -fno-inline -o leaves leaves.c
+    cat >words.cpp <<'END'
+#include <string>
+#include <vector>
+
+__attribute__((noinline)) static void fill(std::vector<long> &all, long from)
+{
+    for (std::size_t i = 0; i < all.size(); i++)
+        all[i] = from; /* here */
+}
+
+int main()
+{
+    std::vector<long> all(1000);
+    std::string text;
+    for (long round = 0; round < 100; round++)
+        fill(all, round);
+    return all[7] == 99 ? 0 : 1;
+}
+END
+    ${CXX:-c++} -O0 -g -o words words.cpp
+    "$HEADROOM" waste --exact -q --kinds dead -o leaves.headroom -- ./leaves 2>why || true
+    "$HEADROOM" waste --exact -q --kinds dead -o words.headroom -- ./words 2>>why || true
+}
+
+setup()
+{
+    cd "$BATS_FILE_TMPDIR"
+    [ -s leaves.headroom ] && [ -s words.headroom ] || skip "no exact engine here: $(head -1 why)"
+}
+
+# query FILE EXPRESSION [OPTION...]: of the JSON report's waste.dead, d.
+query()
+{
+    local file=$1 expression=$2
+    shift 2
+    "$HEADROOM" report --format json "$@" "$file" >report.json
+    python3 -c "
+import json, sys
+d = json.load(open('report.json'))['waste']['dead']
+leaf = lambda frames: next((f for f in frames if not f.get('system')), frames[0])
+value = ($expression)
+if not value: sys.exit('%r' % (d.get('findings') or d['pairs'])[:2])"
+}
+
+@test "one leaf in many contexts is one finding with its whole share" {
+    query leaves.headroom "leaf(d['findings'][0]['first'])['function'] == 'leaf' and
+        0.65 < d['findings'][0]['share'] < 0.77 and d['findings'][0]['contexts_total'] >= 24 and
+        len(d['findings'][0]['contexts']) == 10 and
+        0.02 < d['findings'][0]['contexts'][0]['share'] < 0.05"
+    # By contexts, which the array `pairs` has, it is not even the first one.
+    query leaves.headroom "leaf(d['pairs'][0]['first'])['function'] == 'alone'"
+    "$HEADROOM" report leaves.headroom >text
+    grep -q '#1  7[0-9].[0-9] % of the dead bytes: .*, in [0-9]* contexts' text
+    grep -q 'both          leaf  .*leaves.c:2$' text
+}
+
+@test "what lies in the system's headers is shown at the line that calls it" {
+    line=$(grep -n 'here' words.cpp | cut -d: -f1)
+    query words.headroom "leaf(d['findings'][0]['first'])['line'] == $line and
+        leaf(d['findings'][0]['second'])['file'].endswith('/words.cpp')"
+    "$HEADROOM" report words.headroom >text
+    grep -q "both          fill.*:$line" text
+    [ "$(grep -c '/usr/include' text)" -eq 0 ]
+}
+
+@test "levels: each has all of the waste, and fewer findings than the one before" {
+    last=1000000
+    for by in context pair line function module; do
+        query leaves.headroom "abs(sum(p['share'] for p in d['pairs']) - 1) < 1e-3 and
+            d['pairs_total'] <= $last" --by $by
+        last=$(python3 -c "import json; print(json.load(open('report.json'))['waste']['dead']['pairs_total'])")
+    done
+    [ "$last" -le 5 ]
+    run "$HEADROOM" report --by elsewhere leaves.headroom
+    [ "$status" -eq 2 ]
+}
+
+@test "a merged profile's findings are the sums of its parts'" {
+    "$HEADROOM" merge -o both.headroom leaves.headroom leaves.headroom 2>why
+    query leaves.headroom "print(d['findings'][0]['share'], d['findings'][0]['waste_bytes'] * 1.0) or True" >one
+    query both.headroom "print(d['findings'][0]['share'], d['findings'][0]['waste_bytes'] / 2) or True" >two
+    diff one two
+}
+
+@test "SARIF and the page have the finding as the report has it" {
+    line=$(grep -n 'here' words.cpp | cut -d: -f1)
+    "$HEADROOM" export --to sarif -o words.sarif words.headroom
+    python3 -c "
+import json
+first = json.load(open('words.sarif'))['runs'][0]['results'][0]
+place = first['locations'][0]['physicalLocation']
+assert place['artifactLocation']['uri'].endswith('words.cpp'), place
+assert place['region']['startLine'] == $line, place"
+}
