@@ -338,6 +338,88 @@ static void torn_spans_are_put_right(void **state)
     fixture_free(&fixture);
 }
 
+/* A thread that executed nothing that is hooked, ended; and one that lives on. Their CPU times are all of it. */
+static void all_threads_have_their_cpu_time(void **state)
+{
+    struct fixture fixture;
+    two_threads(&fixture);
+    struct spans_thread *ended = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS / 10 * 3);
+    struct spans_thread *lives = fixture_thread(&fixture, 1, 43, FIXTURE_TICKS / 2);
+    ended->tid = 42;
+    memcpy(ended->name, "sixteen letters!", SPANS_THREAD_NAME); /* without its NUL */
+    ended->cpu_ns = 2900000000;
+    ended->cpu_now_ns = 1000000000; /* of nobody */
+    lives->cpu_now_ns = 4000000000;
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    assert_int_equal(profile->span_threads_count, 4);
+    assert_int_equal(profile->run.threads, 4);
+    assert_int_equal(profile->span_cpus_count, 4);
+    equal(profile->span_cpus[2].cpu_ns, 2.9e9);
+    equal(profile->span_cpus[3].cpu_ns, 4e9);
+    assert_int_equal(profile->span_threads[2].tid, 42);
+    assert_string_equal(profile->span_threads[2].name, "sixteen letters!");
+    struct report_options options = {0};
+    char *text = report(profile, &options, false);
+    const char *first = strstr(text, "100 % of the CPU time lies in ");
+    assert_non_null(first);
+    assert_true(first < strstr(text, "As far as that can be judged, the threads lost"));
+    free(text);
+    profile_free(profile);
+    fixture_free(&fixture);
+}
+
+/* All of its executions were preempted, so none is the fastest: the mean is, until another thread has one. */
+static void what_was_preempted_is_no_minimum(void **state)
+{
+    struct fixture fixture;
+    two_threads(&fixture);
+    struct spans_thread *thread = fixture_thread(&fixture, 1, 0, FIXTURE_TICKS);
+    struct spans_span *span = fixture_span(thread, LEAF, 5, 0);
+    fixture_run(span, 10, 3000, 0);
+    span->min = UINT64_MAX;
+    span->asleep = 2000;
+    span->asleep_within = 5000; /* more than it slept */
+    span->within = 10000;
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    const struct profile_span_part *part = &profile->span_parts[profile->span_parts_count - 1];
+    assert_int_equal(part->recorded, 10);
+    equal(part->min_ns, 1500);
+    assert_true(profile->spans[part->span].max_ns < 2000);
+    assert_int_equal(profile->span_sleeps_count, 1);
+    equal(profile->span_sleeps[0].within_ns, 1000);
+    profile_free(profile);
+    fixture_free(&fixture);
+}
+
+/* Callers: of a few stacks no shares, of stacks without a slow execution none of the loss. */
+static void callers_have_shares_if_there_are_any(void **state)
+{
+    static const struct {
+        uint64_t taken, lost;
+        const char *says, *does_not;
+    } rows[] = {{2, 0, "2 of 4 calls sampled", "% of the loss and"},
+                {2, 500, "2 of 4 calls sampled", "% of the loss and"},
+                {20, 0, "50 % of the calls sampled", "% of the loss and"},
+                {20, 500, "50 % of the loss and 50 % of the calls sampled", "of 40 calls"}};
+    for (size_t i = 0; i < BASE_COUNT(rows); i++) {
+        struct fixture fixture;
+        two_threads(&fixture);
+        struct profile *profile = import_and_read(&fixture, NULL, 0);
+        uint32_t context = profile->span_stacks[0].context;
+        profile->span_stacks[0].taken = rows[i].taken;
+        profile->span_stacks[0].lost_ns = (double)rows[i].lost;
+        *profile_add_span_stacks(profile) = (struct profile_span_stack){
+            0, profile->contexts[context].parent, rows[i].taken, (double)rows[i].lost};
+        struct report_options options = {.width = 160};
+        char *text = report(profile, &options, false);
+        assert_non_null(strstr(text, rows[i].says));
+        assert_null(strstr(text, rows[i].does_not));
+        free(text);
+        profile_free(profile);
+        fixture_free(&fixture);
+    }
+}
+
 /* Each must be noticed, leave the other thread's spans alone, and go through the reports. */
 static void nonsense_is_left_out(void **state)
 {
@@ -620,6 +702,9 @@ int main(void)
         cmocka_unit_test(what_was_unhooked_is_left_out),
         cmocka_unit_test(processes_are_merged),
         cmocka_unit_test(torn_spans_are_put_right),
+        cmocka_unit_test(all_threads_have_their_cpu_time),
+        cmocka_unit_test(what_was_preempted_is_no_minimum),
+        cmocka_unit_test(callers_have_shares_if_there_are_any),
         cmocka_unit_test(nonsense_is_left_out),
         cmocka_unit_test(parts_of_spans_are_bounded),
         cmocka_unit_test(damaged_heads_are_survived),

@@ -8,7 +8,7 @@ import { bar, table } from "./table.js";
 const COLUMNS = [
   { id: "name", label: "span", text: true, value: functionName, show: (b) => [nameSpan(functionName(b)), b.key ? h("span", { class: "tag" }, b.key) : null] },
   { id: "lost", label: "lost", title: "excluding what is counted in spans that it calls", value: (b) => b.own_lost_ns, show: (b) => time(b.own_lost_ns) },
-  { id: "sci", label: "score", title: "share of the span's time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
+  { id: "sci", label: "score", title: "share of its threads' working time that was lost to interference", value: (b) => b.sci, show: (b) => (typeof b.sci === "number" ? [percent(b.sci), bar(b.sci)] : "") },
   { id: "cause", label: "cause", text: true, value: (b) => b.cause_text ?? "" },
   { id: "time", label: "time", title: "of all its executions", value: (b) => b.total_ns, show: (b) => time(b.total_ns) },
   { id: "count", label: "executed", value: (b) => b.count, show: (b) => count(b.count) },
@@ -66,7 +66,7 @@ export function renderSpans(root, app) {
   const rows = interference[kind] ?? [];
   const chosen = rows[app.state.block] ? app.state.block : 0;
   root.append(h("div", { class: "bar-of-choices" }, groups.map(([id, label]) => h("button", { class: id === kind ? "on" : "", onclick: () => app.set({ kind: id, block: 0 }) }, `${label} (${interference[id]?.length ?? 0})`)),
-    h("span", { class: "note" }, `${percent(interference.share)} of the threads' time was lost to interference.`)));
+    h("span", { class: "note" }, `${percent(interference.share)} of the threads' working time was lost to interference.`)));
   if (!rows.length) {
     root.append(h("p", { class: "note" }, "There are no such spans."));
     return {};
