@@ -118,3 +118,16 @@ place = first['locations'][0]['physicalLocation']
 assert place['artifactLocation']['uri'].endswith('words.cpp'), place
 assert place['region']['startLine'] == $line, place"
 }
+
+@test "diff by pair: a leaf that others call now is the same finding" {
+    sed 's/caller/user/g' leaves.c >users.c
+    cp leaves.c kept.c
+    cp users.c leaves.c
+    ${CC:-cc} -O1 -g -fno-inline -o users leaves.c
+    mv kept.c leaves.c
+    "$HEADROOM" waste --exact -q --kinds dead -o users.headroom -- ./users
+    changed='import json, sys
+print(sum((c["first"] or [{}])[0].get("function") == "leaf" for c in json.load(sys.stdin)["changes"] if not c.get("all")))'
+    [ "$("$HEADROOM" diff --format json leaves.headroom users.headroom | python3 -c "$changed")" -ge 40 ]
+    [ "$("$HEADROOM" diff --by pair --format json leaves.headroom users.headroom | python3 -c "$changed")" -eq 0 ]
+}

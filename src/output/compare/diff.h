@@ -8,6 +8,7 @@
 
 #include "base/base.h"
 #include "profile/profile.h"
+#include "show/report.h"
 
 #include <stdio.h>
 
@@ -23,6 +24,7 @@ struct diff_options {
     bool color, ascii;
     bool sources;         /* quote lines of the later profile's source files */
     unsigned width;       /* as in report_options */
+    enum report_by by;    /* what is one finding: REPORT_BY_CONTEXT, also if 0, or _PAIR */
     double level;         /* probability of any wrong verdict if nothing has changed; (0, 1) */
     const char *names[2]; /* of the profiles, as the user typed them */
 };

@@ -129,7 +129,8 @@ enum base_status diff_json(struct profile *before, struct profile *after,
 {
     struct json json = {.out = out};
     struct diff diff;
-    enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);
+    enum base_status status =
+        diff_make(before, after, options->by, options->level, NULL, NULL, &diff);
     if (status != BASE_OK)
         return status;
     json_open(&json, '{');

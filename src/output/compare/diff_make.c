@@ -64,13 +64,13 @@ static void keep_common(struct diff_side *side, const struct profile *other)
     side->findings_count = side->compare.count = kept;
 }
 
-enum base_status diff_make(struct profile *before, struct profile *after, double level,
-                           diff_skip *skip, void *context, struct diff *diff)
+enum base_status diff_make(struct profile *before, struct profile *after, enum report_by by,
+                           double level, diff_skip *skip, void *context, struct diff *diff)
 {
     *diff = (struct diff){0};
-    enum base_status status = diff_side_make(before, after, skip, context, &diff->sides[0]);
+    enum base_status status = diff_side_make(before, after, by, skip, context, &diff->sides[0]);
     if (status == BASE_OK)
-        status = diff_side_make(after, before, skip, context, &diff->sides[1]);
+        status = diff_side_make(after, before, by, skip, context, &diff->sides[1]);
     if (status == BASE_OK) {
         keep_common(&diff->sides[0], after);
         keep_common(&diff->sides[1], before);

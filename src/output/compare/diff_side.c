@@ -62,8 +62,9 @@ static void add_frame(const struct diff_side *side, const struct profile_frame *
     *exact = base_mix64(base_mix64(*exact ^ *functions) ^ line_or_address(frame));
 }
 
-/* Of each place: its calling context by functions, and with lines. Parents precede children. What
-   runs before main differs with the C library only. */
+/* Of each place: its calling context by functions, and with lines; of findings that are no contexts
+   its place in own code alone. Parents precede children. What runs before main differs with the C
+   library only. */
 static bool make_keys(struct diff_side *side, const struct profile *other)
 {
     const struct places *places = &side->places;
@@ -72,10 +73,11 @@ static bool make_keys(struct diff_side *side, const struct profile *other)
     bool *unmoved = find_unmoved(places->profile, other);
     bool good = side->functions && side->exact && unmoved;
     for (size_t i = 1; good && i < places->count; i++) {
-        const struct place *place = &places->items[i];
+        bool alone = side->by == REPORT_BY_PAIR;
+        const struct place *place = &places->items[alone ? places->own[i] : i];
         const struct profile_frame *frame = &places->profile->frames[place->class];
-        side->functions[i] = side->functions[place->parent];
-        side->exact[i] = side->exact[place->parent];
+        side->functions[i] = alone ? 0 : side->functions[place->parent];
+        side->exact[i] = alone ? 0 : side->exact[place->parent];
         if (!name_before_program(frame->function))
             add_frame(side, frame, unmoved[frame->module], &side->functions[i], &side->exact[i]);
     }
@@ -112,10 +114,12 @@ struct compare_finding *diff_add_pair(struct diff_side *side, const struct diff_
         return NULL;
     part->compare->ends(part, made, &ends);
     for (unsigned i = 0; i < 2; i++) {
-        made->functions[i] = side->functions[ends.places[i]];
-        made->exact[i] = side->exact[ends.places[i]];
-        made->lines[i] = line_of(places, ends.places[i]);
-        made->lines[i + 2] = line_of(places, places->items[ends.places[i]].parent);
+        bool alone = side->by == REPORT_BY_PAIR;
+        uint32_t place = alone ? places->own[ends.places[i]] : ends.places[i];
+        made->functions[i] = side->functions[place];
+        made->exact[i] = side->exact[place];
+        made->lines[i] = line_of(places, place);
+        made->lines[i + 2] = alone ? 0 : line_of(places, places->items[place].parent);
     }
     return made;
 }
@@ -235,9 +239,12 @@ static void skip_findings(struct diff_side *side, diff_skip *skip, void *context
 }
 
 enum base_status diff_side_make(struct profile *profile, const struct profile *other,
-                                diff_skip *skip, void *context, struct diff_side *side)
+                                enum report_by by, diff_skip *skip, void *context,
+                                struct diff_side *side)
 {
-    *side = (struct diff_side){.profile = profile, .program = diff_find_program(profile, other)};
+    *side = (struct diff_side){.profile = profile,
+                               .program = diff_find_program(profile, other),
+                               .by = by == REPORT_BY_PAIR ? by : REPORT_BY_CONTEXT};
     if (places_make(profile, true, &side->places) != BASE_OK)
         return BASE_NO_MEMORY;
     bool good = make_keys(side, other) && begin_parts(side);

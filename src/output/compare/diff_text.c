@@ -387,7 +387,8 @@ enum base_status diff_text(struct profile *before, struct profile *after,
                            const struct diff_options *options, FILE *out)
 {
     struct diff diff;
-    enum base_status status = diff_make(before, after, options->level, NULL, NULL, &diff);
+    enum base_status status =
+        diff_make(before, after, options->by, options->level, NULL, NULL, &diff);
     if (status != BASE_OK)
         return status;
     struct job job = {&diff, options};

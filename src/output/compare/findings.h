@@ -12,6 +12,7 @@
 #include "analysis/analysis.h"
 #include "compare/compare.h"
 #include "show/places.h"
+#include "show/report.h"
 #include "show/source.h"
 
 enum diff_unit { DIFF_SHARE, DIFF_BYTES, DIFF_COUNT, DIFF_SECONDS };
@@ -63,6 +64,7 @@ struct diff_suppressed {
 struct diff_side {
     struct profile *profile;
     struct places places; /* recursion folded */
+    enum report_by by;    /* what is one pair: REPORT_BY_CONTEXT or REPORT_BY_PAIR */
     uint32_t program;     /* module that is the program itself, whatever its name; 0: not known */
     struct diff_part *parts;
     size_t parts_count, kinds_count;

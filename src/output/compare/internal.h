@@ -19,9 +19,11 @@
 typedef bool diff_skip(void *context, const struct diff_side *side,
                        const struct compare_finding *finding);
 
-/* other: what it is to be compared with, or NULL. skip: may be NULL. BASE_NO_MEMORY. */
+/* other: what it is to be compared with, or NULL. by: as in diff_options. skip: may be NULL; it sees
+   the heaviest contexts only unless findings are by context. BASE_NO_MEMORY. */
 enum base_status diff_side_make(struct profile *profile, const struct profile *other,
-                                diff_skip *skip, void *context, struct diff_side *side);
+                                enum report_by by, diff_skip *skip, void *context,
+                                struct diff_side *side);
 void diff_side_free(struct diff_side *side);
 
 /* The module of the program itself; 0: not known. other: what it is to be compared with, or NULL. */
@@ -60,8 +62,8 @@ struct diff {
     size_t changes_count;
 };
 
-enum base_status diff_make(struct profile *before, struct profile *after, double level,
-                           diff_skip *skip, void *context, struct diff *diff);
+enum base_status diff_make(struct profile *before, struct profile *after, enum report_by by,
+                           double level, diff_skip *skip, void *context, struct diff *diff);
 void diff_free(struct diff *diff);
 
 /* The side on which the change's finding can be shown: the later one, if it is there. */

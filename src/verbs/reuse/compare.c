@@ -30,7 +30,7 @@ static bool differ(const struct profile *before, const struct profile *after, ch
 
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
-    part->state = reuse_report_make(&side->places, REPORT_BY_CONTEXT);
+    part->state = reuse_report_make(&side->places, side->by);
     return part->state;
 }
 

@@ -60,7 +60,7 @@ static bool looked_for(const struct profile *profile, uint32_t kind)
 
 static bool begin(const struct diff_side *side, struct diff_part *part)
 {
-    part->state = waste_rank(&side->places, 0, REPORT_BY_CONTEXT);
+    part->state = waste_rank(&side->places, 0, side->by);
     return part->state;
 }
 
