@@ -184,9 +184,9 @@ static void shadow_end(void)
             fresh[second_stores] += pair->waste + pair->use;
             continue;
         }
-        add(second_stores ? DETECT_SILENT : DETECT_LOAD, pair->first, pair->second, pair->waste,
-            pair->use);
-        add(DETECT_DEAD, pair->first, pair->second, second_stores ? pair->dead : 0,
+        add(second_stores ? DETECT_SILENT : DETECT_LOAD, shadow_first(pair), pair->second,
+            pair->waste, pair->use);
+        add(DETECT_DEAD, shadow_first(pair), pair->second, second_stores ? pair->dead : 0,
             second_stores ? 0 : pair->dead);
     }
 }

@@ -150,6 +150,8 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};
     *profile_add_exacts(profile) = (struct profile_exact){.process = 1, .threads = 1, .loads = 5};
     *profile_add_counters(profile) = (struct profile_counter){0, "hops", 1};
+    *profile_add_traits(profile) =
+        (struct profile_trait){PROFILE_DEAD, first, second, PROFILE_REACH_UNKNOWN, 8};
     sound_fill_reuse(profile, first, second);
     sound_fill_paths(profile);
     sound_fill_spans(profile, first);

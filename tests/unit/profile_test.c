@@ -152,6 +152,16 @@ static void add_version_3(struct profile *profile)
     *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 2};
 }
 
+/* What version 7 added. */
+static void add_version_7(struct profile *profile)
+{
+    *profile_add_traits(profile) = (struct profile_trait){PROFILE_DEAD, 2, 3, 0, 16.5};
+    *profile_add_traits(profile) =
+        (struct profile_trait){PROFILE_LOAD, 1, 3, PROFILE_REACH_SEARCH, 0};
+    *profile_add_traits(profile) =
+        (struct profile_trait){PROFILE_LOAD, 2, 1, PROFILE_REACH_CALL, 0};
+}
+
 /* What version 4 added: two functions with paths, one left alone; root, main, leaf
  * called by main. */
 static void add_version_4(struct profile *profile)
@@ -250,6 +260,7 @@ static struct profile *small_profile(void)
     add_version_3(profile);
     add_version_4(profile);
     add_version_5(profile);
+    add_version_7(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};
@@ -418,6 +429,11 @@ static void reads_back_what_was_written(void **state)
         assert_true(loop->parent == other->parent && loop->module == other->module &&
                     loop->address == other->address && loop->line == other->line);
     }
+    assert_memory_equal(got->traits, wrote->traits, 3 * sizeof got->traits[0]);
+    struct profile_pair known = {.kind = PROFILE_LOAD, .first = 2, .second = 1};
+    assert_int_equal(profile_trait_of(got, &known)->reach, PROFILE_REACH_CALL);
+    known.second = 2;
+    assert_null(profile_trait_of(got, &known));
     same_version_4(got, wrote);
     same_version_5(got, wrote);
     struct profile_reuse total = profile_reuse_total(got);
@@ -717,6 +733,10 @@ static void check_sees_every_fault(void **state)
     PLANT(profile->frame_loops[0].frame, 99);
     PLANT(profile->frame_loops[1].frame, 1);
     PLANT(profile->frame_loops[0].loop, 3);
+    PLANT(profile->traits[0].reach, PROFILE_REACHES);
+    PLANT(profile->traits[0].first, 99);
+    PLANT(profile->traits[0].kind, PROFILE_LOAD);
+    PLANT(profile->traits[0].near_bytes, -1);
     PLANT(profile->loops_count, 0);
     PLANT(profile->span_functions_count, 0);
     PLANT(profile->span_functions[1].function, NULL);
@@ -908,6 +928,8 @@ static void edited_files_are_refused(void **state)
         "UPDATE frame_loop SET loop = 3",
         "UPDATE frame_loop SET frame = 99 WHERE frame = 3",
         "UPDATE pair SET kind = 3",
+        "UPDATE pair_trait SET reach = 7",
+        "UPDATE pair_trait SET second = 99",
         "UPDATE path_function SET why = NULL WHERE id = 3",
         "UPDATE path_function SET module = 2",
         "UPDATE path_function SET function = 77 WHERE id = 1",

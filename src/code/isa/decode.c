@@ -385,6 +385,13 @@ enum base_status isa_decode_effects(const uint8_t *code, size_t available, uint6
     return decode(code, available, address, insn, NULL, effects);
 }
 
+enum base_status isa_decode_whole(const uint8_t *code, size_t available, uint64_t address,
+                                  struct isa_insn *insn, struct isa_operation *operation,
+                                  struct isa_effects *effects)
+{
+    return decode(code, available, address, insn, operation, effects);
+}
+
 enum base_status isa_decode(const uint8_t *code, size_t available, uint64_t address,
                             struct isa_insn *insn)
 {

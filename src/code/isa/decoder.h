@@ -15,6 +15,9 @@ struct isa_decoded {
 /* General register number of a register of any width, or -1. */
 int isa_general_register(ZydisRegister name);
 
+/* Number of an xmm, ymm or zmm register and its size. */
+bool isa_vector_register(ZydisRegister name, uint8_t *number, uint8_t *bytes);
+
 /* Fills operation from decoded. access_of[i]: index of the access of Zydis operand i, or -1. */
 void isa_describe(const struct isa_decoded *decoded, const int8_t *access_of,
                   struct isa_operation *operation);

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: MIT
-/* What an instruction reads and writes of general registers and flags, for liveness. */
+/* What an instruction reads and writes of registers and flags, for liveness and where values come from. */
 #include "isa/decoder.h"
 
 static uint32_t bit_of(ZydisRegister name)
 {
     int number = isa_general_register(name);
     return number < 0 ? 0 : UINT32_C(1) << number;
+}
+
+/* Of a vector register with itself; with VEX the sources are the second and third operand. */
+static bool is_zeroing_vector(const struct isa_decoded *decoded)
+{
+    const ZydisDecodedOperand *operands = decoded->operands;
+    switch (decoded->insn.mnemonic) {
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_XORPD: return operands[0].reg.value == operands[1].reg.value;
+    case ZYDIS_MNEMONIC_VPXOR:
+    case ZYDIS_MNEMONIC_VXORPS:
+    case ZYDIS_MNEMONIC_VXORPD: return operands[1].reg.value == operands[2].reg.value;
+    default: return false;
+    }
 }
 
 /* xor and sub of a register with itself make zero of anything. */
@@ -23,11 +38,18 @@ static void add_register(struct isa_effects *effects, const ZydisDecodedOperand 
 {
     uint32_t bit = bit_of(operand->reg.value);
     bool writes = operand->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE;
+    uint8_t vector, bytes;
     bool keeps = operand->size < 32 || operand->actions & ZYDIS_OPERAND_ACTION_CONDWRITE;
     if (writes)
         effects->writes |= bit;
     if (operand->actions & ZYDIS_OPERAND_ACTION_MASK_READ || (writes && keeps))
         effects->reads |= bit;
+    if (!isa_vector_register(operand->reg.value, &vector, &bytes))
+        return;
+    if (writes)
+        effects->vectors_written |= UINT32_C(1) << vector;
+    if (operand->actions & (ZYDIS_OPERAND_ACTION_MASK_READ | ZYDIS_OPERAND_ACTION_CONDWRITE))
+        effects->vectors_read |= UINT32_C(1) << vector;
 }
 
 static void add_operands(const struct isa_decoded *decoded, struct isa_effects *effects)
@@ -66,6 +88,8 @@ static void add_special(const struct isa_decoded *decoded, const struct isa_insn
     }
     if (is_zeroing(decoded))
         effects->reads &= ~bit_of(decoded->operands[0].reg.value);
+    if (is_zeroing_vector(decoded))
+        effects->vectors_read = 0;
 }
 
 /* Shifts by nothing leave the flags alone. */

@@ -236,7 +236,7 @@ enum base_status isa_decode_operation(const uint8_t *code, size_t available, uin
                                       struct isa_insn *insn, struct isa_operation *operation);
 
 /*
- * Everything that an instruction does to general registers and flags. Masks have bit r for register r; a
+ * Everything that an instruction does to general registers, vector registers and flags. Masks have bit r for register r; a
  * part of a register counts as all of it. What is written but may keep something of its old value (8 and 16
  * bits, conditional moves, repeated strings) is also read; 32 bits replace the whole. Calls, system calls:
  * the instruction alone, not what it runs.
@@ -246,12 +246,18 @@ struct isa_effects {
     uint32_t flags_read;    /* RFLAGS bits, of CF PF AF ZF SF OF */
     uint32_t flags_written; /* may change or become undefined */
     uint32_t flags_killed;  /* never keep their old value */
+    uint32_t vectors_read, vectors_written; /* bit n: xmm, ymm, zmm n; a part counts as all of it */
 };
 
 enum { ISA_FLAGS = 0x8d5 }; /* CF PF AF ZF SF OF */
 
 enum base_status isa_decode_effects(const uint8_t *code, size_t available, uint64_t address,
                                     struct isa_insn *insn, struct isa_effects *effects);
+
+/* isa_decode_operation and isa_decode_effects in one. */
+enum base_status isa_decode_whole(const uint8_t *code, size_t available, uint64_t address,
+                                  struct isa_insn *insn, struct isa_operation *operation,
+                                  struct isa_effects *effects);
 
 /*
  * Length of the instruction at code, 0 if none fits or the encoding is

@@ -407,7 +407,7 @@ static uint8_t condition_of(const ZydisDecodedInstruction *insn, uint8_t code)
     }
 }
 
-static bool vector_number(ZydisRegister name, uint8_t *number, uint8_t *bytes)
+bool isa_vector_register(ZydisRegister name, uint8_t *number, uint8_t *bytes)
 {
     static const struct {
         ZydisRegister first, last;
@@ -437,7 +437,7 @@ static struct isa_operand register_operand(const ZydisDecodedOperand *operand)
                         : name >= ZYDIS_REGISTER_AX  ? 2
                                                      : 1;
         out = (struct isa_operand){ISA_GENERAL, (uint8_t)general, bytes, high ? 8 : 0};
-    } else if (vector_number(name, &out.number, &out.bytes)) {
+    } else if (isa_vector_register(name, &out.number, &out.bytes)) {
         out.kind = ISA_VECTOR;
     } else if (name >= ZYDIS_REGISTER_K0 && name <= ZYDIS_REGISTER_K7) {
         out = (struct isa_operand){ISA_MASK, (uint8_t)(name - ZYDIS_REGISTER_K0), 8, 0};

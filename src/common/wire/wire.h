@@ -356,7 +356,7 @@ struct wire_trap { /* a finding: attribution for one pair */
 enum wire_trap_flags {
     WIRE_TRAP_KERNEL = 1, /* touched by the kernel */
     WIRE_TRAP_LIKELY = 2, /* ISA_BLAME_LIKELY */
-    WIRE_TRAP_FLOAT = 4,  /* compared with the floating-point tolerance */
+    WIRE_TRAP_NEAR = 8,   /* waste by the floating-point tolerance only; 4 is not in use any more */
 };
 
 /*
@@ -410,11 +410,14 @@ struct wire_counters_record {
 struct wire_pair {
     struct wire_record record;
     uint32_t kind;          /* enum detect_kind */
-    uint32_t flags;         /* WIRE_PAIR_KERNEL: the second access is the kernel's */
+    uint32_t flags;         /* enum wire_pair_flags */
     uint32_t first, second; /* nodes */
     uint64_t waste_bytes, use_bytes;
 };
-enum { WIRE_PAIR_KERNEL = 1 };
+enum wire_pair_flags {
+    WIRE_PAIR_KERNEL = 1, /* the second access is the kernel's */
+    WIRE_PAIR_NEAR = 2,   /* waste by the floating-point tolerance only */
+};
 
 struct wire_totals {
     struct wire_record record;

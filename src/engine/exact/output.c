@@ -227,15 +227,15 @@ static Bool nodes_begin(void)
 /* A record of 40 or 72 bytes each, or two, with nodes of 40 for their accesses: 100 MiB at most. */
 enum { PAIRS_MAX = 600000, REUSE_PAIRS_MAX = 400000 };
 
-static void put_pair(UInt kind, UInt first, UInt second, ULong waste, ULong use)
+static void put_pair(UInt kind, const struct shadow_pair *pair, ULong waste, ULong use)
 {
     if (!waste && !use)
         return;
-    Bool kernel = exact_access_of(second)->flags & WIRE_NODE_KERNEL;
-    UInt first_node = node_of(first), second_node = node_of(second);
+    Bool kernel = exact_access_of(pair->second)->flags & WIRE_NODE_KERNEL;
+    UInt first_node = node_of(shadow_first(pair)), second_node = node_of(pair->second);
     struct wire_pair *made = record(WIRE_PAIR, sizeof *made);
     made->kind = kind;
-    made->flags = kernel ? WIRE_PAIR_KERNEL : 0;
+    made->flags = (kernel ? WIRE_PAIR_KERNEL : 0) | (pair->first & SHADOW_NEAR ? WIRE_PAIR_NEAR : 0);
     made->first = first_node;
     made->second = second_node;
     made->waste_bytes = waste;
@@ -286,18 +286,18 @@ static void put_pairs(struct wire_totals *totals)
                 totals->fresh_load_bytes += pair->waste + pair->use;
             continue;
         }
-        Bool first_stores = exact_access_of(pair->first)->store;
+        Bool first_stores = exact_access_of(shadow_first(pair))->store;
         Bool second_stores = exact_access_of(pair->second)->store;
         if (second_stores) {
             if (exact_options.kinds & WIRE_DEAD)
-                put_pair(KIND_DEAD, pair->first, pair->second, pair->dead, 0);
+                put_pair(KIND_DEAD, pair, pair->dead, 0);
             if (exact_options.kinds & WIRE_SILENT)
-                put_pair(KIND_SILENT, pair->first, pair->second, pair->waste, pair->use);
+                put_pair(KIND_SILENT, pair, pair->waste, pair->use);
         } else if (first_stores) {
             if (exact_options.kinds & WIRE_DEAD)
-                put_pair(KIND_DEAD, pair->first, pair->second, 0, pair->dead);
+                put_pair(KIND_DEAD, pair, 0, pair->dead);
         } else if (exact_options.kinds & WIRE_LOAD) {
-            put_pair(KIND_LOAD, pair->first, pair->second, pair->waste, pair->use);
+            put_pair(KIND_LOAD, pair, pair->waste, pair->use);
         }
     }
     sum_widths(totals);

@@ -16,22 +16,35 @@ struct access {
     bool values_known; /* stores: `before` is */
 };
 
-static inline void count(struct shadow *shadow, uint32_t former, uint32_t id, uint32_t waste,
-                         uint32_t use)
+/* Counts what is waste by the tolerance alone; the rest of the waste. Before the pair proper is
+   looked up: it may move in its set. */
+static inline uint32_t count_near(struct shadow *shadow, uint32_t former, uint32_t id,
+                                  struct shadow_waste waste)
 {
+    if (SHADOW_RARE(waste.near))
+        shadow_pair_of(shadow, former | SHADOW_NEAR, id)->waste += waste.near;
+    return waste.all - waste.near;
+}
+
+static inline void count(struct shadow *shadow, uint32_t former, uint32_t id, uint32_t bytes,
+                         struct shadow_waste waste)
+{
+    uint32_t equal = count_near(shadow, former, id, waste);
     struct shadow_pair *pair = shadow_pair_of(shadow, former, id);
-    pair->waste += waste;
-    pair->use += use;
+    pair->waste += equal;
+    pair->use += bytes - waste.all;
 }
 
 static inline void count_stored(struct shadow *shadow, struct access access, uint32_t former,
-                                uint32_t bytes, uint32_t waste, uint32_t dead)
+                                uint32_t bytes, struct shadow_waste waste, uint32_t dead)
 {
-    struct shadow_pair *pair = shadow_pair_of(shadow, former, access.id);
     /* Of bytes that nobody stored it does not matter what they were. */
-    if (access.values_known || former == 0) {
-        pair->waste += waste;
-        pair->use += bytes - waste;
+    bool judged = access.values_known || former == 0;
+    uint32_t equal = judged ? count_near(shadow, former, access.id, waste) : 0;
+    struct shadow_pair *pair = shadow_pair_of(shadow, former, access.id);
+    if (judged) {
+        pair->waste += equal;
+        pair->use += bytes - waste.all;
     }
     pair->dead += dead;
 }
@@ -71,14 +84,14 @@ static inline uint32_t set_part(uint32_t word, uint32_t *ids, uint32_t part, uin
 
 /* ---- part -------------------------------------------------------------------------- */
 
-static inline uint32_t waste_of(const struct shadow *shadow, uint32_t former, uint32_t bytes,
-                                uint64_t before, uint64_t now)
+static inline struct shadow_waste waste_of(const struct shadow *shadow, uint32_t former,
+                                           uint32_t bytes, uint64_t before, uint64_t now)
 {
     if (before == now)
-        return bytes;
+        return (struct shadow_waste){bytes, 0};
     uint8_t element = shadow->elements[former];
     if (shadow_is_one_group(element, bytes))
-        return 0;
+        return (struct shadow_waste){0, 0};
     return shadow_waste_of_part(shadow, element, bytes, before, now);
 }
 
@@ -94,8 +107,8 @@ SHADOW_INLINE bool load_part(struct shadow *shadow, uint64_t address, uint32_t i
     uint64_t loaded = 0;
     unsigned char *at = (unsigned char *)&record->loaded + (address & 7);
     memcpy(&loaded, at, bytes);
-    uint32_t waste = waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes));
-    count(shadow, former, id, waste, bytes - waste);
+    count(shadow, former, id, bytes,
+          waste_of(shadow, former, bytes, loaded, shadow_cut(value, bytes)));
     memcpy(at, &value, bytes);
     read_unread(shadow, address, &record->store[unit], id, shadow_part_of(address, bytes));
     record->load[unit] = shadow_mark(word, ids, address, bytes, id);
@@ -111,7 +124,7 @@ SHADOW_INLINE bool store_part(struct shadow *shadow, uint64_t address, uint32_t 
     uint32_t part = shadow_part_of(address, bytes);
     if (former == SHADOW_MIXED)
         return false;
-    uint32_t waste =
+    struct shadow_waste waste =
         waste_of(shadow, former, bytes, shadow_cut(before, bytes), shadow_cut(value, bytes));
     count_stored(shadow, (struct access){id, id, true}, former, bytes, waste,
                  count_bits(store >> SHADOW_ID_BITS & part));
@@ -131,13 +144,10 @@ static inline bool load_whole(struct shadow *shadow, uint64_t address, struct ac
     if (low == SHADOW_MIXED || high == SHADOW_MIXED)
         return false;
     if (low == high) {
-        uint32_t waste = waste_of(shadow, low, 8, loaded, value);
-        count(shadow, low, id, waste, 8 - waste);
+        count(shadow, low, id, 8, waste_of(shadow, low, 8, loaded, value));
     } else {
-        uint32_t waste = waste_of(shadow, low, 4, (uint32_t)loaded, (uint32_t)value);
-        count(shadow, low, id, waste, 4 - waste);
-        waste = waste_of(shadow, high, 4, loaded >> 32, value >> 32);
-        count(shadow, high, id, waste, 4 - waste);
+        count(shadow, low, id, 4, waste_of(shadow, low, 4, (uint32_t)loaded, (uint32_t)value));
+        count(shadow, high, id, 4, waste_of(shadow, high, 4, loaded >> 32, value >> 32));
     }
     record->loaded = value;
     record->load[0] = record->load[1] = access.mark;
@@ -156,10 +166,11 @@ static inline bool store_whole(struct shadow *shadow, uint64_t address, struct a
     if (low == SHADOW_MIXED || high == SHADOW_MIXED)
         return false;
     if (low == high) {
-        uint32_t waste = waste_of(shadow, low, 8, before, value);
+        struct shadow_waste waste = waste_of(shadow, low, 8, before, value);
         count_stored(shadow, access, low, 8, waste, dead_low + dead_high);
     } else {
-        uint32_t waste = waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
+        struct shadow_waste waste =
+            waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
         count_stored(shadow, access, low, 4, waste, dead_low);
         waste = waste_of(shadow, high, 4, before >> 32, value >> 32);
         count_stored(shadow, access, high, 4, waste, dead_high);
@@ -215,21 +226,22 @@ static inline uint32_t part_of(const struct block *block, uint32_t unit)
 
 /* All bytes of a group have this former access; those of `waste` are waste. */
 static inline void count_group(struct shadow *shadow, const struct block *block, uint32_t former,
-                               uint32_t group, uint32_t waste)
+                               uint32_t group, struct shadow_waste waste)
 {
-    uint32_t bytes = count_bits(group), wasted = count_bits(waste);
+    uint32_t bytes = count_bits(group);
+    struct shadow_waste wasted = {count_bits(waste.all), count_bits(waste.near)};
     if (block->is_store)
         count_stored(shadow, block->access, former, bytes, wasted,
                      count_bits(group & block->unread));
     else
-        count(shadow, former, block->access.id, wasted, bytes - wasted);
+        count(shadow, former, block->access.id, bytes, wasted);
 }
 
-static uint32_t waste_of_group(const struct shadow *shadow, const struct block *block,
-                               uint32_t former, uint32_t group)
+static struct shadow_waste waste_of_group(const struct shadow *shadow, const struct block *block,
+                                          uint32_t former, uint32_t group)
 {
     if (!(block->differing & group))
-        return group;
+        return (struct shadow_waste){group, 0};
     return shadow_waste_of_block(shadow, shadow->elements[former], group, block->differing,
                                  (const uint8_t *)block->before, (const uint8_t *)block->now);
 }

@@ -33,14 +33,21 @@ bool shadow_pairs_init(struct shadow *shadow);
 void shadow_pairs_free(struct shadow *shadow);
 bool shadow_pairs_check(const struct shadow *shadow);
 
+/* What is unchanged: all of it, and of that what is so within the tolerance only. Bytes, or bits that
+   stand for bytes. */
+struct shadow_waste {
+    uint32_t all, near;
+};
+
 /* value.c: an aligned word of 1, 2, 4 or 8 bytes differs from the former access's. How many of its
    bytes are waste all the same? */
-uint32_t shadow_waste_of_part(const struct shadow *shadow, uint8_t element, uint32_t bytes,
-                              uint64_t former, uint64_t now);
+struct shadow_waste shadow_waste_of_part(const struct shadow *shadow, uint8_t element,
+                                         uint32_t bytes, uint64_t former, uint64_t now);
 
 /* The same for any bytes of sixteen aligned ones: those of `group` have one former
-   access, those of `differing` differ. Returns the bytes that are waste. */
-uint32_t shadow_waste_of_block(const struct shadow *shadow, uint8_t element, uint32_t group,
-                               uint32_t differing, const uint8_t *former, const uint8_t *now);
+   access, those of `differing` differ. Gives the bytes that are waste. */
+struct shadow_waste shadow_waste_of_block(const struct shadow *shadow, uint8_t element,
+                                          uint32_t group, uint32_t differing,
+                                          const uint8_t *former, const uint8_t *now);
 
 #endif

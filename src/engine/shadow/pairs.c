@@ -52,7 +52,8 @@ static uint64_t weight_of(const struct shadow_pair *pair)
 static void coarsen(struct shadow *shadow, struct shadow_pair *pair)
 {
     const struct shadow_bound *bound = &shadow->bound;
-    uint32_t first = pair->first ? bound->coarser(bound->context, pair->first) : 0;
+    uint32_t near = pair->first & SHADOW_NEAR, old = shadow_first(pair);
+    uint32_t first = old ? bound->coarser(bound->context, old) | near : 0;
     uint32_t second = bound->coarser(bound->context, pair->second);
     shadow->merged += first != pair->first || second != pair->second;
     pair->first = first;
@@ -176,7 +177,7 @@ struct shadow_pair *shadow_pair_fetch(struct shadow *shadow, struct shadow_pair 
     set[0] = (struct shadow_pair){
         .first = first,
         .second = second,
-        .dead = (uint64_t)shadow->elements[first] << SHADOW_ELEMENT_SHIFT,
+        .dead = (uint64_t)shadow->elements[first & SHADOW_ID_MASK] << SHADOW_ELEMENT_SHIFT,
     };
     return &set[0];
 }
@@ -244,7 +245,7 @@ bool shadow_pairs_check(const struct shadow *shadow)
         if (!pair->second)
             continue;
         used++;
-        if (pair->first >= shadow->ids_capacity || pair->second >= shadow->ids_capacity ||
+        if (shadow_first(pair) >= shadow->ids_capacity || pair->second >= shadow->ids_capacity ||
             find(shadow, shadow_key(pair)) != pair)
             return false;
     }

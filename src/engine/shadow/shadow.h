@@ -73,14 +73,21 @@ enum { SHADOW_MIXED = (1 << SHADOW_ID_BITS) - 1 };
 /*
  * Counts in bytes. (store, store): waste and use as silent stores, dead: dead stores' waste.
  * (load, load): waste and use as redundant loads. (store, load): dead: the use of stores. (0, id): waste
- * and use together are the bytes whose former access is not known.
+ * and use together are the bytes whose former access is not known. (first | SHADOW_NEAR, second): waste by the
+ * tolerance only, which differs in bits; the pair without the mark has no part in it.
  */
 struct shadow_pair {
-    uint32_t second, first; /* ids; second 0: the slot is empty */
+    uint32_t second, first; /* ids; second 0: the slot is empty; first with SHADOW_NEAR perhaps */
     uint64_t waste, use;
     uint64_t dead; /* among those met lately the top byte is the element of `first` */
 };
-enum { SHADOW_ELEMENT_SHIFT = 56 };
+enum { SHADOW_ELEMENT_SHIFT = 56, SHADOW_NEAR = 1 << SHADOW_ID_BITS };
+
+/* The id without the mark. */
+static inline uint32_t shadow_first(const struct shadow_pair *pair)
+{
+    return pair->first & ~(uint32_t)SHADOW_NEAR;
+}
 
 /*
  * Pairs met lately: sets of two, the later one first, in eight rows. Four MiB, of which a program uses as much as it has

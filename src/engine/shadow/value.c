@@ -64,14 +64,15 @@ static bool close_float(const uint8_t *former, const uint8_t *now, uint32_t byte
 }
 
 /* Elements of four bytes in a word, two or one. */
-static uint32_t waste_of_fours(bool is_float, uint32_t bytes, uint64_t former, uint64_t now,
-                               float tolerance)
+static struct shadow_waste waste_of_fours(bool is_float, uint32_t bytes, uint64_t former,
+                                          uint64_t now, float tolerance)
 {
-    uint32_t waste = 0;
+    struct shadow_waste waste = {0, 0};
     for (uint32_t at = 0; at < bytes; at += 4) {
         uint32_t a = (uint32_t)(former >> 8 * at), b = (uint32_t)(now >> 8 * at);
-        if (a == b || (is_float && close_bits_32(a, b, tolerance)))
-            waste += 4;
+        bool near = a != b && is_float && close_bits_32(a, b, tolerance);
+        waste.all += a == b || near ? 4 : 0;
+        waste.near += near ? 4 : 0;
     }
     return waste;
 }
@@ -85,34 +86,39 @@ static uint32_t waste_of_small(uint32_t size, uint32_t bytes, uint64_t former, u
     return waste;
 }
 
-uint32_t shadow_waste_of_part(const struct shadow *shadow, uint8_t element, uint32_t bytes,
-                              uint64_t former, uint64_t now)
+struct shadow_waste shadow_waste_of_part(const struct shadow *shadow, uint8_t element,
+                                         uint32_t bytes, uint64_t former, uint64_t now)
 {
     uint32_t size = element & ~SHADOW_FLOAT;
     float tolerance = shadow->fp_tolerance;
     bool is_float = element & SHADOW_FLOAT && tolerance > 0;
     if (size > bytes || size == 0)
-        return 0;
-    if (size == 8)
-        return is_float && close_bits_64(former, now, tolerance) ? 8 : 0;
+        return (struct shadow_waste){0, 0};
+    if (size == 8) {
+        uint32_t near = is_float && close_bits_64(former, now, tolerance) ? 8 : 0;
+        return (struct shadow_waste){near, near};
+    }
     if (size == 4)
         return waste_of_fours(is_float, bytes, former, now, tolerance);
-    return waste_of_small(size, bytes, former, now);
+    return (struct shadow_waste){waste_of_small(size, bytes, former, now), 0};
 }
 
-uint32_t shadow_waste_of_block(const struct shadow *shadow, uint8_t element, uint32_t group,
-                               uint32_t differing, const uint8_t *former, const uint8_t *now)
+struct shadow_waste shadow_waste_of_block(const struct shadow *shadow, uint8_t element,
+                                          uint32_t group, uint32_t differing,
+                                          const uint8_t *former, const uint8_t *now)
 {
-    uint32_t size = element & ~SHADOW_FLOAT, waste = 0;
+    uint32_t size = element & ~SHADOW_FLOAT;
+    struct shadow_waste waste = {0, 0};
     /* Whatever is no element of at most eight bytes is x87's, or a mistake and compared whole. */
     uint32_t block = size && size <= 8 ? size : X87_BLOCK;
     bool is_float = element & SHADOW_FLOAT && shadow->fp_tolerance > 0;
     for (uint32_t at = 0; at < X87_BLOCK; at += block) {
         uint32_t in_block = ((UINT32_C(1) << block) - 1) << at, part = group & in_block;
         bool whole = part >> at == (UINT32_C(1) << (size & 15)) - 1;
-        if (!(differing & part) ||
-            (is_float && whole && close_float(former + at, now + at, size, shadow->fp_tolerance)))
-            waste |= part;
+        bool near = differing & part && is_float && whole &&
+                    close_float(former + at, now + at, size, shadow->fp_tolerance);
+        waste.all |= !(differing & part) || near ? part : 0;
+        waste.near |= near ? part : 0;
     }
     return waste;
 }

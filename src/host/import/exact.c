@@ -111,8 +111,12 @@ static bool visit_pair(struct import_gather *gather, const struct wire_pair *rec
                                .second = second == IMPORT_UNKNOWN_NODE ? 0 : second};
     if (!import_pair(gather, &key, &item))
         return false;
+    if (!UTIL_GROW_ZEROED(gather->nears, gather->nears_capacity, item))
+        return import_no_memory(gather);
     struct profile_pair *pair = &gather->profile->pairs[item];
     pair->waste_bytes += (double)record->waste_bytes;
+    if (record->flags & WIRE_PAIR_NEAR)
+        gather->nears[item].bytes += (double)record->waste_bytes;
     pair->use_bytes += (double)record->use_bytes;
     if (record->flags & WIRE_PAIR_KERNEL)
         pair->kernel_traps = 1;
@@ -424,9 +428,12 @@ static bool fold_uses(struct import_gather *gather)
         good = add_use(gather, pair.kind, wastes ? pair.first : 0, pair.use_bytes);
     }
     free(wasteful);
+    good = good && UTIL_GROW_ZEROED(gather->nears, gather->nears_capacity, profile->pairs_count);
     for (size_t i = 0; i < profile->pairs_count && good; i++)
-        if (profile->pairs[i].waste_bytes > 0 || profile->pairs[i].use_bytes > 0)
+        if (profile->pairs[i].waste_bytes > 0 || profile->pairs[i].use_bytes > 0) {
+            gather->nears[kept] = gather->nears[i];
             profile->pairs[kept++] = profile->pairs[i];
+        }
     profile->pairs_count = good ? kept : profile->pairs_count;
     util_index_free(&gather->pairs_by_key); /* its numbers are no longer right */
     return good || import_no_memory(gather);

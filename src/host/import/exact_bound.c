@@ -55,7 +55,9 @@ static bool merge_pairs(struct import_gather *gather, struct base_least *least)
     profile->pairs_count = 0;
     for (size_t i = 0; i < count; i++) {
         struct profile_pair pair = profile->pairs[i];
-        uint32_t item;
+        double near_bytes = gather->nears[i].bytes;
+        uint32_t item; /* i at most */
+        gather->nears[i].bytes = 0;
         if (base_least_takes(least, weight_of(&pair))) {
             gather->merged++;
             if (!coarser(gather, &pair.first) || !coarser(gather, &pair.second))
@@ -67,6 +69,7 @@ static bool merge_pairs(struct import_gather *gather, struct base_least *least)
         profile->pairs[item].waste_bytes += pair.waste_bytes;
         profile->pairs[item].use_bytes += pair.use_bytes;
         profile->pairs[item].kernel_traps |= pair.kernel_traps;
+        gather->nears[item].bytes += near_bytes;
     }
     return true;
 }

@@ -99,6 +99,7 @@ void import_gather_free(struct import_gather *gather)
     free(gather->threads);
     free(gather->nodes);
     free(gather->shares);
+    free(gather->nears);
     free(gather->parent_pids);
     free(gather->distances);
     import_ids_free(&gather->node_map);

@@ -8,6 +8,7 @@
 #ifndef HEADROOM_IMPORT_INTERNAL_H
 #define HEADROOM_IMPORT_INTERNAL_H
 
+#include "binary/binary.h"
 #include "distance/distance.h"
 #include "estimate/estimate.h"
 #include "import/import.h"
@@ -152,6 +153,11 @@ struct import_share {
     double claimed;    /* Σ 1 / chance */
 };
 
+/* Of the waste of a pair: what is so by the floating-point tolerance only. */
+struct import_near {
+    double bytes, squares;
+};
+
 /* ---- live reuse: what reuse_samples.c keeps of the records ---- */
 
 struct import_reuse_samples {
@@ -190,6 +196,8 @@ struct import_gather {
     size_t nodes_count, nodes_capacity;
     struct import_share *shares; /* beside profile->pairs */
     size_t shares_capacity;
+    struct import_near *nears; /* the same */
+    size_t nears_capacity;
     struct import_distances *distances;
     size_t distances_capacity;
     struct import_reuse_samples reuse_samples;
@@ -341,6 +349,20 @@ const char *import_jit_name(const struct import_jit_names *names, uint32_t proce
 /* What could not be read, and that names are missing if `wanted` is set. False: no memory. */
 bool import_jit_tell(const struct import_jit_names *names, bool wanted);
 void import_jit_end(struct import_jit_names *names); /* NULL does nothing */
+
+/* ---- what the accesses of pairs are for (roles.c) ---- */
+
+struct import_roles;
+/* NULL: no memory. */
+struct import_roles *import_roles_new(struct import_gather *gather);
+void import_roles_free(struct import_roles *roles); /* NULL does nothing */
+/* What is known of the pairs whose accesses are in a module. binary may be NULL. False: no memory. */
+bool import_roles_of_module(struct import_roles *roles, struct binary *binary, uint32_t module);
+/* After all modules, pairs still name nodes: moves what is no waste after all, sets flags of frames. frame_of[node]: the
+   innermost frame, 0: none. */
+void import_roles_settle(struct import_roles *roles, const uint32_t *frame_of);
+/* After pairs have got their contexts: the profile's traits. False: no memory. */
+bool import_roles_traits(struct import_roles *roles);
 
 /* ---- run ------------------------------------------------------------------------------------- */
 

@@ -36,6 +36,7 @@ struct namer {
     struct import_loops *loops;
     struct import_jit_names *jits;
     bool nameless; /* code in no file and without a name stands in a finding's innermost frame */
+    struct import_roles *roles;
     bool *leads;   /* module stands in a finding's innermost frame */
     bool *refused; /* module is there and could not be read */
 };
@@ -226,11 +227,25 @@ static bool name_all(struct namer *namer, struct import_teller *teller)
             module->detail = (uint32_t)binary_detail(binary);
             module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
         }
-        good = name_module(namer, from, to, binary, teller);
+        good = name_module(namer, from, to, binary, teller) &&
+               import_roles_of_module(namer->roles, binary, namer->queries[from].module);
         if (binary)
             binary_close(binary);
     }
     return good;
+}
+
+/* False: no memory. */
+static bool settle_roles(struct namer *namer)
+{
+    size_t count = namer->gather->nodes_count;
+    uint32_t *innermost = calloc(count, sizeof *innermost);
+    for (size_t i = 0; innermost && i < count; i++)
+        innermost[i] = namer->frames[i].count ? namer->frames[i].first : 0;
+    if (innermost)
+        import_roles_settle(namer->roles, innermost);
+    free(innermost);
+    return innermost != NULL;
 }
 
 /* ---- contexts -------------------------------------------------------------------------------- */
@@ -427,12 +442,16 @@ bool import_name(struct import_gather *gather, const struct import_run *run,
     struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
     namer.loops = import_loops_new(gather->profile);
     namer.jits = import_jit_begin(gather, run);
-    bool good = namer.loops && namer.jits && make_queries(&namer) && name_all(&namer, teller) &&
-                make_contexts(&namer) && tell_details(&namer, gather->profile->run.start_ns) &&
-                import_jit_tell(namer.jits, namer.nameless) && import_loops_tell(namer.loops);
+    namer.roles = import_roles_new(gather);
+    bool good = namer.loops && namer.jits && namer.roles && make_queries(&namer) &&
+                name_all(&namer, teller) && settle_roles(&namer) && make_contexts(&namer) &&
+                tell_details(&namer, gather->profile->run.start_ns) &&
+                import_jit_tell(namer.jits, namer.nameless) && import_loops_tell(namer.loops) &&
+                import_roles_traits(namer.roles);
     sort_findings(gather->profile);
     import_loops_free(namer.loops);
     import_jit_end(namer.jits);
+    import_roles_free(namer.roles);
     free(namer.queries);
     free(namer.frames);
     free(namer.leads);

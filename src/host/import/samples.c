@@ -50,7 +50,7 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
 
 /* By its chance until import_live_share brings the sums to the scale of samples. */
 static void add_to_pair(struct profile_pair *pair, struct import_share *share,
-                        const struct wire_trap *record)
+                        struct import_near *near, const struct wire_trap *record)
 {
     bool known = record->chance > 0 && record->chance <= 1;
     double claimed = known ? 1 / (double)record->chance : (double)record->samples;
@@ -69,7 +69,11 @@ static void add_to_pair(struct profile_pair *pair, struct import_share *share,
     }
     pair->kernel_traps += (record->flags & WIRE_TRAP_KERNEL) != 0;
     pair->likely_traps += (record->flags & WIRE_TRAP_LIKELY) != 0;
-    pair->float_traps += (record->flags & WIRE_TRAP_FLOAT) != 0;
+    if (record->verdict == DETECT_WASTE && record->flags & WIRE_TRAP_NEAR) {
+        pair->float_traps++;
+        near->bytes += weight;
+        near->squares += weight * weight;
+    }
 }
 
 bool import_live_trap(struct import_gather *gather, const struct wire_trap *record)
@@ -91,10 +95,11 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
                                .second = second == IMPORT_UNKNOWN_NODE ? 0 : second};
     if (!import_pair(gather, &key, &item))
         return false;
-    if (!UTIL_GROW_ZEROED(gather->shares, gather->shares_capacity, item))
+    if (!UTIL_GROW_ZEROED(gather->shares, gather->shares_capacity, item) ||
+        !UTIL_GROW_ZEROED(gather->nears, gather->nears_capacity, item))
         return import_no_memory(gather);
     gather->threads[gather->current_thread].seen_traps[record->kind]++;
-    add_to_pair(&gather->profile->pairs[item], &gather->shares[item], record);
+    add_to_pair(&gather->profile->pairs[item], &gather->shares[item], &gather->nears[item], record);
     return true;
 }
 
@@ -126,6 +131,8 @@ bool import_live_share(struct import_gather *gather)
         pair->use_bytes *= scale;
         pair->waste_squares *= scale * scale;
         pair->use_squares *= scale * scale;
+        gather->nears[i].bytes *= scale;
+        gather->nears[i].squares *= scale * scale;
     }
     free(totals);
     return true;

@@ -11,6 +11,15 @@
 
 const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
 
+const char *const profile_reach_names[PROFILE_REACHES] = {
+    [PROFILE_REACH_ITERATION] = "same loop iteration",
+    [PROFILE_REACH_INVARIANT] = "loop-invariant",
+    [PROFILE_REACH_PREVIOUS] = "previous iteration",
+    [PROFILE_REACH_SEARCH] = "search",
+    [PROFILE_REACH_OUTER] = "every outer iteration",
+    [PROFILE_REACH_CALL] = "every call",
+};
+
 struct profile *profile_new(void)
 {
     struct profile *profile = calloc(1, sizeof *profile);
@@ -69,6 +78,27 @@ uint32_t profile_depth(const struct profile *profile)
     }
     free(depths);
     return deepest;
+}
+
+/* Is a trait's pair at or behind that one? */
+static bool not_before(const struct profile_trait *trait, const struct profile_pair *pair)
+{
+    if (trait->kind != pair->kind)
+        return trait->kind > pair->kind;
+    if (trait->first != pair->first)
+        return trait->first > pair->first;
+    return trait->second >= pair->second;
+}
+
+const struct profile_trait *profile_trait_of(const struct profile *profile,
+                                             const struct profile_pair *pair)
+{
+    size_t found = BASE_FIRST(i, profile->traits_count, not_before(&profile->traits[i], pair));
+    const struct profile_trait *trait =
+        found < profile->traits_count ? &profile->traits[found] : NULL;
+    bool same = trait && trait->kind == pair->kind && trait->first == pair->first &&
+                trait->second == pair->second;
+    return same ? trait : NULL;
 }
 
 void profile_total(struct profile *profile)

@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 7, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 8, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -57,6 +57,11 @@ enum profile_frame_flags {
     PROFILE_FRAME_IMPRECISE = 8,  /* function known, instruction not */
     PROFILE_FRAME_CALL = 16,      /* the access is the return address that a call pushes */
     PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops */
+    /* Of innermost frames of pairs, from the machine code; since version 8. */
+    PROFILE_FRAME_SAVE = 64,    /* saves a register that belongs to the caller, or restores it */
+    PROFILE_FRAME_SPILL = 128,  /* keeps a value in the stack frame for want of a register */
+    PROFILE_FRAME_STUB = 256,   /* loads the address of another module's function, to go there */
+    PROFILE_FRAME_UPDATE = 512, /* the store leaves a value made from the one it replaces */
 };
 
 struct profile_frame {
@@ -86,7 +91,28 @@ struct profile_pair {
     uint64_t waste_traps, use_traps;
     uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf */
     uint64_t likely_traps; /* second instruction is likely, not certain */
-    uint64_t float_traps;  /* compared with the floating-point tolerance */
+    uint64_t float_traps;  /* waste by the floating-point tolerance only: bits differ. Before version 8: all
+                              that were compared with it */
+};
+
+/* How a redundant load repeats the load before; from the machine code, 0 where that does not show it. */
+enum profile_reach {
+    PROFILE_REACH_UNKNOWN,
+    PROFILE_REACH_ITERATION, /* in the same round of all loops, or without a loop on one way */
+    PROFILE_REACH_INVARIANT, /* the address does not change in the innermost loop */
+    PROFILE_REACH_PREVIOUS,  /* a few rounds of the innermost loop ago */
+    PROFILE_REACH_SEARCH,    /* a loop that goes on or ends by what it loads */
+    PROFILE_REACH_OUTER,     /* the innermost loop walks through memory, again for each round of one around it */
+    PROFILE_REACH_CALL,      /* the same for each call of the function */
+    PROFILE_REACHES
+};
+extern const char *const profile_reach_names[PROFILE_REACHES]; /* "same loop iteration", ...; [0] NULL */
+
+/* What more is known of a pair; pairs without a row: nothing. Since version 8. */
+struct profile_trait {
+    uint32_t kind, first, second; /* of the pair; ascending */
+    uint32_t reach;               /* enum profile_reach */
+    double near_bytes;            /* of waste_bytes: by the floating-point tolerance only */
 };
 
 /* Samples taken in a context, whether watched or not. */
@@ -538,7 +564,8 @@ struct profile_run {
     X(span_runs, span_run)                                                                         \
     X(merged, merged)                                                                              \
     X(span_cpus, span_cpu)                                                                         \
-    X(span_sleeps, span_sleep)
+    X(span_sleeps, span_sleep)                                                                     \
+    X(traits, trait)
 
 struct profile {
     struct profile_run run;
@@ -574,6 +601,10 @@ uint32_t profile_depth(const struct profile *profile);
 
 /* Adds the pairs up into the kinds. profile_read has done it. */
 void profile_total(struct profile *profile);
+
+/* The traits of a pair; NULL: none are known. */
+const struct profile_trait *profile_trait_of(const struct profile *profile,
+                                             const struct profile_pair *pair);
 
 /* Puts the stacks and the holders of each span in order: reports take the first for that where most
    was lost. */

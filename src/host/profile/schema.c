@@ -273,6 +273,15 @@ static const struct schema_column frame_loops_columns[] = {
 };
 TABLE(frame_loops, frame_loop, "frame_loop", 3, .order = SCHEMA_ASCENDING);
 
+static const struct schema_column traits_columns[] = {
+    {MEMBER(trait, kind), BELOW(PROFILE_REUSE), KEY},
+    {MEMBER(trait, first), ID_OR_NONE(contexts), KEY},
+    {MEMBER(trait, second), ID_OR_NONE(contexts), KEY},
+    {MEMBER(trait, reach), BELOW(PROFILE_REACHES), LARGER},
+    {MEMBER(trait, near_bytes), WEIGHT, SUM},
+};
+TABLE(traits, trait, "pair_trait", 8, .order = SCHEMA_ASCENDING);
+
 static const struct schema_column path_functions_columns[] = {
     {POSITION("id")},
     {MEMBER(path_function, function), NAME_OR_NULL, KEY},

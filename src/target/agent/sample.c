@@ -594,7 +594,6 @@ static void resolve(struct agent_thread *self, unsigned index,
     bool said_nothing = sample->kind == DETECT_LOAD && !(touch.direction & DETECT_LOADS);
     enum wire_drop drop = WIRE_DROP_UNWIND;
     uint32_t node = said_nothing ? 0 : context_enter_touch(self, registers, blame, result, &drop);
-    bool is_float = sample->element_is_float;
     if (!said_nothing && (!node || !wire_reserve(&self->writer, sizeof(struct wire_trap)))) {
         detect_abandon(&self->detect, index);
         return;
@@ -613,7 +612,7 @@ static void resolve(struct agent_thread *self, unsigned index,
                                .chance = finding.chance,
                                .flags = (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
                                         (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0) |
-                                        (is_float ? WIRE_TRAP_FLOAT : 0)};
+                                        (finding.near ? WIRE_TRAP_NEAR : 0)};
     wire_write(&self->writer, &record.record);
 }
 

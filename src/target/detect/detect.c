@@ -38,8 +38,19 @@ const struct detect_kind_info detect_kinds[DETECT_KINDS] = {
 
 /* ---- detectors ------------------------------------------------------------------- */
 
+/* What judges find: enum detect_verdict, or waste by the tolerance only. */
+enum judgement { NEARLY_WASTE = DETECT_WASTE + 1 };
+
+static unsigned judgement_of(enum detect_equality equality)
+{
+    static const unsigned judgements[] = {[DETECT_CHANGED] = DETECT_USE,
+                                          [DETECT_NEAR] = NEARLY_WASTE,
+                                          [DETECT_EQUAL] = DETECT_WASTE};
+    return judgements[equality];
+}
+
 /* An instruction that loads and stores loads first: that is a use. */
-static enum detect_verdict judge_dead(const struct detect *detect,
+static unsigned judge_dead(const struct detect *detect,
                                       const struct detect_register *watch,
                                       const struct detect_touch *touch)
 {
@@ -49,15 +60,14 @@ static enum detect_verdict judge_dead(const struct detect *detect,
     return touch->direction & DETECT_STORES ? DETECT_WASTE : DETECT_IGNORED;
 }
 
-static enum detect_verdict judge_silent(const struct detect *detect,
+static unsigned judge_silent(const struct detect *detect,
                                         const struct detect_register *watch,
                                         const struct detect_touch *touch)
 {
     if (!(touch->direction & DETECT_STORES) || !touch->value)
         return DETECT_IGNORED;
-    return detect_same_value(&watch->sample, touch->value, touch, detect->options.fp_tolerance)
-               ? DETECT_WASTE
-               : DETECT_USE;
+    return judgement_of(detect_compare_values(&watch->sample, touch->value, touch,
+                                              detect->options.fp_tolerance));
 }
 
 /*
@@ -65,7 +75,7 @@ static enum detect_verdict judge_silent(const struct detect *detect,
  * no longer there, but every store to the watched byte trapped, so the memory seen at the last
  * touch is what it loaded.
  */
-static enum detect_verdict judge_load(const struct detect *detect,
+static unsigned judge_load(const struct detect *detect,
                                       const struct detect_register *watch,
                                       const struct detect_touch *touch)
 {
@@ -74,12 +84,11 @@ static enum detect_verdict judge_load(const struct detect *detect,
         loaded = watch->last_known ? watch->last : NULL;
     if (!(touch->direction & DETECT_LOADS) || !loaded)
         return DETECT_IGNORED;
-    return detect_same_value(&watch->sample, loaded, touch, detect->options.fp_tolerance)
-               ? DETECT_WASTE
-               : DETECT_USE;
+    return judgement_of(
+        detect_compare_values(&watch->sample, loaded, touch, detect->options.fp_tolerance));
 }
 
-static enum detect_verdict judge_reuse(const struct detect *detect,
+static unsigned judge_reuse(const struct detect *detect,
                                        const struct detect_register *watch,
                                        const struct detect_touch *touch)
 {
@@ -88,7 +97,7 @@ static enum detect_verdict judge_reuse(const struct detect *detect,
 }
 
 /* What a kind does with a touch of its watchpoint; must not change anything. */
-static enum detect_verdict (*const judges[DETECT_KINDS])(const struct detect *,
+static unsigned (*const judges[DETECT_KINDS])(const struct detect *,
                                                          const struct detect_register *,
                                                          const struct detect_touch *) = {
     [DETECT_DEAD] = judge_dead,
@@ -326,7 +335,8 @@ enum detect_verdict detect_touched(struct detect *detect, unsigned index,
 {
     struct detect_register *watch = &detect->registers[index];
     const struct detect_sample *sample = &watch->sample;
-    enum detect_verdict verdict = judges[sample->kind](detect, watch, touch);
+    unsigned judgement = judges[sample->kind](detect, watch, touch);
+    enum detect_verdict verdict = judgement == NEARLY_WASTE ? DETECT_WASTE : judgement;
     if (verdict == DETECT_IGNORED) {
         ignore(detect, index, touch);
         return DETECT_IGNORED;
@@ -334,6 +344,7 @@ enum detect_verdict detect_touched(struct detect *detect, unsigned index,
     *finding = (struct detect_finding){
         .kind = sample->kind,
         .verdict = (uint8_t)verdict,
+        .near = judgement == NEARLY_WASTE,
         .context_id = sample->context_id,
         .bytes = sample->bytes,
         .samples = attribute(detect, sample),

@@ -91,6 +91,7 @@ enum detect_verdict { DETECT_IGNORED, DETECT_USE, DETECT_WASTE };
 struct detect_finding {
     uint8_t kind;
     uint8_t verdict;     /* DETECT_USE or DETECT_WASTE */
+    bool near;           /* waste by the floating-point tolerance only */
     uint32_t context_id; /* where the watchpoint was set */
     uint32_t bytes;      /* width of the sampled access */
     float samples;       /* µ − η, shared among the armed watchpoints of that context */
@@ -221,6 +222,13 @@ void detect_abandon(struct detect *detect, unsigned index);
  * floats other than binary32, binary64 and x87's, are compared bit for bit.
  * before->value is compared with now.
  */
+enum detect_equality {
+    DETECT_CHANGED,
+    DETECT_NEAR, /* within the tolerance only: bits differ */
+    DETECT_EQUAL,
+};
+enum detect_equality detect_compare_values(const struct detect_sample *before, const uint8_t *now,
+                                           const struct detect_touch *touch, float fp_tolerance);
 bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
                        const struct detect_touch *touch, float fp_tolerance);
 

@@ -65,8 +65,8 @@ static bool close_element(const uint8_t *before, const uint8_t *now, uint32_t by
     return memcmp(before, now, bytes) == 0;
 }
 
-bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
-                       const struct detect_touch *touch, float fp_tolerance)
+enum detect_equality detect_compare_values(const struct detect_sample *before, const uint8_t *now,
+                                           const struct detect_touch *touch, float fp_tolerance)
 {
     uint32_t watched = (uint32_t)(before->watched - before->address);
     /* A size that divides nothing must not hurt the program: then the access is one element. */
@@ -84,9 +84,17 @@ bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
     }
     /* Without overlap there is nothing to compare: the caller blamed the wrong instruction. */
     if (start >= end)
-        return false;
+        return DETECT_CHANGED;
+    if (memcmp(before->value + start, now + start, end - start) == 0)
+        return DETECT_EQUAL;
     bool whole = end - start == element_bytes;
-    if (before->element_is_float && fp_tolerance > 0 && whole)
-        return close_element(before->value + start, now + start, end - start, fp_tolerance);
-    return memcmp(before->value + start, now + start, end - start) == 0;
+    bool near = before->element_is_float && fp_tolerance > 0 && whole &&
+                close_element(before->value + start, now + start, end - start, fp_tolerance);
+    return near ? DETECT_NEAR : DETECT_CHANGED;
+}
+
+bool detect_same_value(const struct detect_sample *before, const uint8_t *now,
+                       const struct detect_touch *touch, float fp_tolerance)
+{
+    return detect_compare_values(before, now, touch, fp_tolerance) != DETECT_CHANGED;
 }

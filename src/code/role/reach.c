@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Where stored values come from, and how loads repeat. Values and addresses are followed against the flow, block by block,
+ * each block once; an address is a sum of registers, which is rewritten at every instruction that changes
+ * one of them, so that equal sums are equal addresses.
+ */
+#include "role/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BLOCKS_MAX = 48,  /* looked at from one access */
+    STORES_MAX = 32,  /* of a loop, for one load */
+    ROUNDS_MAX = 16,  /* of a loop: farther back is no neighbour */
+};
+
+/* ---- against the flow -------------------------------------------------------------------------- */
+
+struct state {
+    uint32_t block;  /* from its end on */
+    uint64_t wanted; /* registers the value comes from */
+    struct touch at;
+};
+
+struct search {
+    const struct role_function *function;
+    struct state pending[BLOCKS_MAX];
+    uint32_t seen[BLOCKS_MAX];
+    uint32_t pending_count, seen_count;
+    uint32_t within; /* loop whose head is not left backwards; CFG_NONE: all are */
+    /* Looks at a step before `state` is moved over it. True: the search has found what it is for. *ends: no
+       farther on this way. */
+    bool (*visit)(struct search *search, const struct step *step, struct state *state, bool *ends);
+    uint64_t target; /* visit's */
+    uint64_t found;  /* the same */
+};
+
+/* Moves the state before the step. False: the way ends. */
+static bool move_before(const struct step *step, struct state *state)
+{
+    if (step->writes & state->wanted)
+        state->wanted = (state->wanted & ~step->writes) | step->reads;
+    return place_before(step, &state->at.place);
+}
+
+static bool walk_block(struct search *search, struct state *state, uint32_t from, bool *ends)
+{
+    const struct role_function *function = search->function;
+    for (uint32_t i = from; i > function->first[state->block] && !*ends; i--) {
+        const struct step *step = &function->steps[i - 1];
+        struct state before = *state;
+        bool moved = move_before(step, &before);
+        struct state now = {state->block, state->wanted, before.at};
+        if (moved && search->visit(search, step, &now, ends))
+            return true;
+        *state = before;
+        *ends |= !moved;
+    }
+    return false;
+}
+
+static void enter_block(struct search *search, const struct state *state, uint32_t block)
+{
+    for (uint32_t i = 0; i < search->seen_count; i++)
+        if (search->seen[i] == block)
+            return;
+    if (search->seen_count == BLOCKS_MAX)
+        return;
+    search->seen[search->seen_count++] = block;
+    search->pending[search->pending_count] = *state;
+    search->pending[search->pending_count++].block = block;
+}
+
+static bool is_back_edge(const struct cfg *flow, uint32_t from, uint32_t to)
+{
+    uint32_t loop = flow->blocks[to].loop;
+    return loop && flow->loops[loop].head == to && cfg_loop_holds(flow, loop, from);
+}
+
+static void enter_predecessors(struct search *search, const struct state *state)
+{
+    const struct cfg *flow = search->function->flow;
+    const struct cfg_block *block = &flow->blocks[state->block];
+    for (uint32_t i = 0; i < block->into; i++) {
+        uint32_t from = flow->edges[flow->into[block->first_into + i]].from;
+        if (search->within == CFG_NONE || !is_back_edge(flow, from, state->block))
+            enter_block(search, state, from);
+    }
+}
+
+/* From the step before number `from` on. */
+static bool search_back(struct search *search, struct state state, uint32_t from)
+{
+    bool ends = false;
+    if (walk_block(search, &state, from, &ends))
+        return true;
+    if (!ends)
+        enter_predecessors(search, &state);
+    while (search->pending_count) {
+        state = search->pending[--search->pending_count];
+        ends = false;
+        if (walk_block(search, &state, search->function->first[state.block + 1], &ends))
+            return true;
+        if (!ends)
+            enter_predecessors(search, &state);
+    }
+    return false;
+}
+
+/* ---- updates ----------------------------------------------------------------------------------- */
+
+/* Loads of the place whose value is wanted; stores to it that leave something else, or that. */
+static bool visit_for_update(struct search *search, const struct step *step, struct state *state,
+                             bool *ends)
+{
+    for (unsigned i = 0; i < step->touches_count; i++) {
+        const struct touch *touch = &step->touches[i];
+        if (!touch_overlaps(touch, &state->at))
+            continue;
+        search->found = step->address;
+        if (touch->direction & ISA_LOAD && step->writes & state->wanted)
+            return true;
+        if (touch->direction & ISA_STORE && step->stored & state->wanted)
+            return true;
+        *ends |= (touch->direction & ISA_STORE) != 0;
+    }
+    return state->wanted == 0 && (*ends = true, false);
+}
+
+/* The load that the stored value comes from, or the step itself; 0: none is known. */
+static uint64_t updated_from(const struct role_function *function, const struct step *step,
+                             uint32_t number, uint32_t block)
+{
+    const struct touch *touch = touch_of(step, ISA_STORE);
+    if (!touch)
+        return 0;
+    if (touch->direction & ISA_LOAD)
+        return step->code == ISA_DO_XCHG ? 0 : step->address;
+    struct search search = {
+        .function = function, .within = CFG_NONE, .visit = visit_for_update};
+    struct state state = {block, step->stored, *touch};
+    if (step->code == ISA_DO_PUSH || !step->stored || !search_back(&search, state, number))
+        return 0;
+    return search.found;
+}
+
+bool role_updates(const struct role_function *function, uint64_t address)
+{
+    uint32_t number, block;
+    const struct step *step = step_at(function, address, &number, &block);
+    return step && updated_from(function, step, number, block) != 0;
+}
+
+bool role_is_updated(const struct role_function *function, uint64_t address)
+{
+    uint32_t number, block;
+    const struct cfg *flow = function->flow;
+    const struct step *step = step_at(function, address, &number, &block);
+    if (!step || !touch_of(step, ISA_LOAD))
+        return false;
+    uint32_t loop = flow->blocks[block].loop, stores = 0;
+    for (uint32_t b = 0; b < flow->blocks_count; b++) {
+        if (loop ? !cfg_loop_holds(flow, loop, b) : b != block)
+            continue;
+        for (uint32_t i = function->first[b]; i < function->first[b + 1]; i++) {
+            const struct step *other = &function->steps[i];
+            if (!touch_of(other, ISA_STORE))
+                continue;
+            if (updated_from(function, other, i, b) == address)
+                return true;
+            if (++stores == STORES_MAX)
+                return false;
+        }
+    }
+    return false;
+}
+
+/* ---- loops ------------------------------------------------------------------------------------- */
+
+/* What a loop does to registers. */
+struct rounds {
+    uint64_t written, other; /* other: not only by adding constants to themselves */
+    int64_t steps[BASE_GENERAL_REGISTERS]; /* added in a round, if nothing is left out */
+};
+
+static void note_round(struct rounds *rounds, const struct step *step)
+{
+    const struct place *from = &step->from;
+    bool adds = step->moved >= 0 && from->base == step->moved && from->index < 0;
+    uint64_t moved = adds ? ROLE_BIT(step->moved) : 0;
+    rounds->written |= step->writes;
+    rounds->other |= step->writes & ~moved;
+    if (adds)
+        rounds->steps[step->moved] += from->displacement;
+}
+
+static struct rounds rounds_of(const struct role_function *function, uint32_t loop)
+{
+    const struct cfg *flow = function->flow;
+    struct rounds rounds = {0};
+    for (uint32_t b = 0; b < flow->blocks_count; b++)
+        if (cfg_loop_holds(flow, loop, b))
+            for (uint32_t i = function->first[b]; i < function->first[b + 1]; i++)
+                note_round(&rounds, &function->steps[i]);
+    rounds.written &= ~ROLE_BIT(BASE_RSP);
+    return rounds;
+}
+
+static uint64_t registers_of(const struct place *place)
+{
+    return (place->base >= 0 ? ROLE_BIT(place->base) : 0) |
+           (place->index >= 0 ? ROLE_BIT(place->index) : 0);
+}
+
+/* How far the address moves in a round; false: not by a constant. */
+static bool stride_of(const struct rounds *rounds, const struct place *place, int64_t *stride)
+{
+    if (registers_of(place) & rounds->other)
+        return false;
+    *stride = place->base >= 0 ? rounds->steps[place->base] : 0;
+    if (place->index >= 0)
+        *stride += rounds->steps[place->index] * place->scale;
+    return true;
+}
+
+/* Something counts or walks: a loop that nothing moves in waits for another thread. */
+static bool is_moving(const struct rounds *rounds)
+{
+    for (unsigned i = 0; i < BASE_GENERAL_REGISTERS; i++)
+        if (rounds->steps[i] && !(rounds->other & ROLE_BIT(i)))
+            return true;
+    return false;
+}
+
+/* Does the block end in a branch that may leave the loop, by what the step loads? */
+static bool decides_exit(const struct role_function *function, uint32_t loop, uint32_t number,
+                         uint32_t block)
+{
+    const struct cfg *flow = function->flow;
+    uint64_t known = function->steps[number].writes;
+    uint32_t end = function->first[block + 1];
+    for (uint32_t i = number + 1; i < end; i++) {
+        const struct step *step = &function->steps[i];
+        known = step->reads & known ? known | step->writes : known & ~step->writes;
+    }
+    if (function->steps[end - 1].flow != ISA_BRANCH || !(known & ROLE_FLAGS))
+        return false;
+    const struct cfg_block *from = &flow->blocks[block];
+    for (uint32_t i = 0; i < from->edges; i++)
+        if (!cfg_loop_holds(flow, loop, flow->edges[from->first_edge + i].to))
+            return true;
+    return false;
+}
+
+/* ---- reach ------------------------------------------------------------------------------------- */
+
+static bool visit_for_load(struct search *search, const struct step *step, struct state *state,
+                           bool *ends)
+{
+    const struct touch *touch = touch_of(step, ISA_LOAD);
+    if (step->address != search->target)
+        return false;
+    *ends = true;
+    return touch && place_equal(&touch->place, &state->at.place);
+}
+
+static bool in_same_round(const struct role_function *function, uint64_t first,
+                          const struct step *second, uint32_t number, uint32_t block)
+{
+    struct search search = {
+        .function = function, .within = 0, .visit = visit_for_load, .target = first};
+    struct state state = {block, 0, *touch_of(second, ISA_LOAD)};
+    return search_back(&search, state, number);
+}
+
+static enum role_reach reach_of_neighbours(const struct rounds *rounds, const struct place *first,
+                                           const struct place *second)
+{
+    struct place moved = *second;
+    int64_t stride;
+    if (!(registers_of(second) & rounds->written))
+        return place_equal(first, second) && is_moving(rounds) ? ROLE_INVARIANT : ROLE_NO_REACH;
+    if (!stride_of(rounds, second, &stride) || !stride)
+        return ROLE_NO_REACH;
+    for (unsigned round = 1; round <= ROUNDS_MAX; round++) {
+        moved.displacement = (int64_t)((uint64_t)moved.displacement + (uint64_t)stride);
+        if (place_equal(first, &moved))
+            return ROLE_PREVIOUS;
+    }
+    return ROLE_NO_REACH;
+}
+
+static enum role_reach reach_of_itself(const struct role_function *function, uint32_t loop,
+                                       const struct rounds *rounds, uint32_t number, uint32_t block)
+{
+    const struct place *place = &touch_of(&function->steps[number], ISA_LOAD)->place;
+    int64_t stride;
+    if (!(registers_of(place) & rounds->written))
+        return is_moving(rounds) ? ROLE_INVARIANT : ROLE_NO_REACH;
+    if (decides_exit(function, loop, number, block))
+        return ROLE_SEARCH;
+    if (!stride_of(rounds, place, &stride) || !stride)
+        return ROLE_NO_REACH;
+    return function->flow->loops[loop].parent ? ROLE_OUTER : ROLE_CALL;
+}
+
+enum role_reach role_reach(const struct role_function *function, uint64_t first, uint64_t second)
+{
+    uint32_t number, block, first_number, first_block;
+    const struct cfg *flow = function->flow;
+    const struct step *step = step_at(function, second, &number, &block);
+    const struct step *other = step_at(function, first, &first_number, &first_block);
+    if (!step || !other || !touch_of(step, ISA_LOAD) || !touch_of(other, ISA_LOAD) ||
+        step->flow != ISA_NEXT || other->flow != ISA_NEXT)
+        return ROLE_NO_REACH;
+    if (first != second && in_same_round(function, first, step, number, block))
+        return ROLE_ITERATION;
+    uint32_t loop = flow->blocks[block].loop;
+    if (!loop || flow->blocks[first_block].loop != loop)
+        return ROLE_NO_REACH;
+    struct rounds rounds = rounds_of(function, loop);
+    if (first == second)
+        return reach_of_itself(function, loop, &rounds, number, block);
+    return reach_of_neighbours(&rounds, &touch_of(other, ISA_LOAD)->place,
+                               &touch_of(step, ISA_LOAD)->place);
+}
