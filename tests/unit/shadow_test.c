@@ -476,7 +476,8 @@ static bool in_group(const struct oracle *oracle, const uint32_t *former, uint32
 
 /* old, now: values of the event's bytes. */
 static enum verdict verdict_of(const struct oracle *oracle, const struct event *event,
-                         const uint32_t *former, const uint8_t *old, const uint8_t *now, uint32_t b)
+                               const uint32_t *former, const uint8_t *old, const uint8_t *now,
+                               uint32_t b)
 {
     uint32_t first = 0, count = 0;
     bool equal = true;
@@ -770,6 +771,7 @@ static void planted_faults_are_seen(void **state)
 /* detect counts no bytes without a former access, so neither does this comparison. */
 static void tidy_traces_count_as_detect(void **state)
 {
+    uint64_t near = 0;
     for (uint64_t seed = 1; seed <= 60; seed++) {
         struct trace *trace = make_trace(seed, true);
         run_ideal(trace, &counts_a);
@@ -782,9 +784,8 @@ static void tidy_traces_count_as_detect(void **state)
                 uint64_t sum = 0;
                 for (uint32_t i = 0; i < IDS * IDS; i++)
                     sum += counts_a.pairs[kind][verdict][i / IDS][i % IDS];
-                bool never = kind == DETECT_DEAD && verdict == NEAR;
-                assert_in_range(sum, never ? 0 : verdict == NEAR ? 1 : 10,
-                                never ? 0 : UINT32_MAX);
+                near += verdict == NEAR ? sum : 0;
+                assert_in_range(sum, verdict == NEAR ? 0 : 10, UINT32_MAX);
             }
         /* What must differ does. */
         run_oracle(trace, KERNEL_IS_FORMER, &counts_b);
@@ -792,6 +793,7 @@ static void tidy_traces_count_as_detect(void **state)
         assert_false(same_counts(&counts_a, &counts_b));
         free(trace);
     }
+    assert_in_range(near, 10, UINT32_MAX);
 }
 
 /* Every map in turn is refused at the start: nothing is kept. */

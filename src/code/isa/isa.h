@@ -242,10 +242,10 @@ enum base_status isa_decode_operation(const uint8_t *code, size_t available, uin
  * the instruction alone, not what it runs.
  */
 struct isa_effects {
-    uint32_t reads, writes; /* with address registers and implicit ones */
-    uint32_t flags_read;    /* RFLAGS bits, of CF PF AF ZF SF OF */
-    uint32_t flags_written; /* may change or become undefined */
-    uint32_t flags_killed;  /* never keep their old value */
+    uint32_t reads, writes;                 /* with address registers and implicit ones */
+    uint32_t flags_read;                    /* RFLAGS bits, of CF PF AF ZF SF OF */
+    uint32_t flags_written;                 /* may change or become undefined */
+    uint32_t flags_killed;                  /* never keep their old value */
     uint32_t vectors_read, vectors_written; /* bit n: xmm, ymm, zmm n; a part counts as all of it */
 };
 

@@ -140,7 +140,8 @@ bool frame_offset(const struct heights *heights, const struct place *place, int6
 static int saved_by(const struct step *step)
 {
     bool stores = step->code == ISA_DO_PUSH || step->code == ISA_DO_MOVE;
-    if (!stores || !step->stored || step->stored & ~ROLE_PRESERVED || step->stored & (step->stored - 1))
+    if (!stores || !step->stored || step->stored & ~ROLE_PRESERVED ||
+        step->stored & (step->stored - 1))
         return -1;
     const struct touch *touch = touch_of(step, ISA_STORE);
     return touch && touch->bytes == 8 && touch->place.index < 0 ? __builtin_ctzll(step->stored)
@@ -215,7 +216,8 @@ static bool note_step(struct role_function *function, const struct step *step,
     struct place top = {.base = BASE_RSP, .index = -1};
     if (step->moved >= 0 && !of_frame)
         note_taken(function, heights, &step->from);
-    if (step->touches_count && step->stored & ROLE_BIT(BASE_RSP))
+    bool stores = touch_of(step, ISA_STORE) && (step->code == ISA_DO_PUSH || !is_of_stack(step));
+    if (stores && step->stored & ROLE_BIT(BASE_RSP))
         note_taken(function, heights, &top);
     return note_save(function, step, heights, written) && note_touches(function, step, heights);
 }
@@ -304,8 +306,8 @@ static bool is_spill(const struct role_function *function, const struct touch *t
     if (i == function->slots_count || function->slots[i].offset != offset)
         return false;
     const struct slot *slot = &function->slots[i];
-    bool short_of = function->pressure >= FEW_REGISTERS ||
-                    (slot->vector && touch->place.base == BASE_RSP);
+    bool short_of =
+        function->pressure >= FEW_REGISTERS || (slot->vector && touch->place.base == BASE_RSP);
     return short_of && slot->plain && slot->loads && slot->stores && offset < 0 &&
            offset + touch->bytes <= function->taken;
 }

@@ -69,10 +69,10 @@ struct role_function {
     const struct cfg *flow;
     struct step *steps;
     uint32_t steps_count;
-    uint32_t *first;          /* by block: number of its first step; one more behind the last */
-    uint64_t *written;        /* by block: preserved registers written on some way to it */
-    struct heights *heights;  /* by block, at its start */
-    struct slot *slots;       /* by offset */
+    uint32_t *first;         /* by block: number of its first step; one more behind the last */
+    uint64_t *written;       /* by block: preserved registers written on some way to it */
+    struct heights *heights; /* by block, at its start */
+    struct slot *slots;      /* by offset */
     size_t slots_count, slots_capacity;
     struct save *saves;
     size_t saves_count, saves_capacity;

@@ -10,9 +10,9 @@
 #include <string.h>
 
 enum {
-    BLOCKS_MAX = 48,  /* looked at from one access */
-    STORES_MAX = 32,  /* of a loop, for one load */
-    ROUNDS_MAX = 16,  /* of a loop: farther back is no neighbour */
+    BLOCKS_MAX = 48, /* looked at from one access */
+    STORES_MAX = 32, /* of a loop, for one load */
+    ROUNDS_MAX = 16, /* of a loop: farther back is no neighbour */
 };
 
 /* ---- against the flow -------------------------------------------------------------------------- */
@@ -137,8 +137,7 @@ static uint64_t updated_from(const struct role_function *function, const struct 
         return 0;
     if (touch->direction & ISA_LOAD)
         return step->code == ISA_DO_XCHG ? 0 : step->address;
-    struct search search = {
-        .function = function, .within = CFG_NONE, .visit = visit_for_update};
+    struct search search = {.function = function, .within = CFG_NONE, .visit = visit_for_update};
     struct state state = {block, step->stored, *touch};
     if (step->code == ISA_DO_PUSH || !step->stored || !search_back(&search, state, number))
         return 0;
@@ -180,7 +179,7 @@ bool role_is_updated(const struct role_function *function, uint64_t address)
 
 /* What a loop does to registers. */
 struct rounds {
-    uint64_t written, other; /* other: not only by adding constants to themselves */
+    uint64_t written, other;               /* other: not only by adding constants to themselves */
     int64_t steps[BASE_GENERAL_REGISTERS]; /* added in a round, if nothing is left out */
 };
 

@@ -66,8 +66,7 @@ static void find_moved(struct step *step, const struct isa_insn *insn,
     case ISA_DO_INC:
     case ISA_DO_DEC:
         if (general)
-            set_moved(step, to->number,
-                      sum_of(to->number, operation->code == ISA_DO_INC ? 1 : -1));
+            set_moved(step, to->number, sum_of(to->number, operation->code == ISA_DO_INC ? 1 : -1));
         return;
     case ISA_DO_MOVE:
         if (general && to->bytes == 8 && by->kind == ISA_GENERAL && by->bytes == 8)
@@ -98,12 +97,11 @@ static void add_touch(struct step *step, const struct isa_insn *insn,
 {
     if (step->touches_count == BASE_COUNT(step->touches))
         return;
-    step->touches[step->touches_count++] =
-        (struct touch){.place = place_of(access),
-                       .bytes = access->bytes,
-                       .direction = access->direction,
-                       .known = !access->unaddressable && access->address_bits == 64 &&
-                                !insn->repeated};
+    step->touches[step->touches_count++] = (struct touch){
+        .place = place_of(access),
+        .bytes = access->bytes,
+        .direction = access->direction,
+        .known = !access->unaddressable && access->address_bits == 64 && !insn->repeated};
 }
 
 /* Zero: no instruction. */
@@ -115,8 +113,8 @@ static unsigned make_step(const uint8_t *code, size_t available, uint64_t addres
     struct isa_effects effects;
     if (isa_decode_whole(code, available, address, &insn, &operation, &effects) != BASE_OK)
         return 0;
-    *step = (struct step){
-        .address = address, .moved = -1, .code = operation.code, .flow = insn.flow};
+    *step =
+        (struct step){.address = address, .moved = -1, .code = operation.code, .flow = insn.flow};
     step->reads = effects.reads | (uint64_t)effects.vectors_read << 16 |
                   (effects.flags_read ? ROLE_FLAGS : 0);
     step->writes = effects.writes | (uint64_t)effects.vectors_written << 16 |

@@ -235,7 +235,8 @@ static void put_pair(UInt kind, const struct shadow_pair *pair, ULong waste, ULo
     UInt first_node = node_of(shadow_first(pair)), second_node = node_of(pair->second);
     struct wire_pair *made = record(WIRE_PAIR, sizeof *made);
     made->kind = kind;
-    made->flags = (kernel ? WIRE_PAIR_KERNEL : 0) | (pair->first & SHADOW_NEAR ? WIRE_PAIR_NEAR : 0);
+    made->flags =
+        (kernel ? WIRE_PAIR_KERNEL : 0) | (pair->first & SHADOW_NEAR ? WIRE_PAIR_NEAR : 0);
     made->first = first_node;
     made->second = second_node;
     made->waste_bytes = waste;

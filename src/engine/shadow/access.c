@@ -169,8 +169,7 @@ static inline bool store_whole(struct shadow *shadow, uint64_t address, struct a
         struct shadow_waste waste = waste_of(shadow, low, 8, before, value);
         count_stored(shadow, access, low, 8, waste, dead_low + dead_high);
     } else {
-        struct shadow_waste waste =
-            waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
+        struct shadow_waste waste = waste_of(shadow, low, 4, (uint32_t)before, (uint32_t)value);
         count_stored(shadow, access, low, 4, waste, dead_low);
         waste = waste_of(shadow, high, 4, before >> 32, value >> 32);
         count_stored(shadow, access, high, 4, waste, dead_high);

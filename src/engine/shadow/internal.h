@@ -47,7 +47,7 @@ struct shadow_waste shadow_waste_of_part(const struct shadow *shadow, uint8_t el
 /* The same for any bytes of sixteen aligned ones: those of `group` have one former
    access, those of `differing` differ. Gives the bytes that are waste. */
 struct shadow_waste shadow_waste_of_block(const struct shadow *shadow, uint8_t element,
-                                          uint32_t group, uint32_t differing,
-                                          const uint8_t *former, const uint8_t *now);
+                                          uint32_t group, uint32_t differing, const uint8_t *former,
+                                          const uint8_t *now);
 
 #endif

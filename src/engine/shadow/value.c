@@ -104,8 +104,8 @@ struct shadow_waste shadow_waste_of_part(const struct shadow *shadow, uint8_t el
 }
 
 struct shadow_waste shadow_waste_of_block(const struct shadow *shadow, uint8_t element,
-                                          uint32_t group, uint32_t differing,
-                                          const uint8_t *former, const uint8_t *now)
+                                          uint32_t group, uint32_t differing, const uint8_t *former,
+                                          const uint8_t *now)
 {
     uint32_t size = element & ~SHADOW_FLOAT;
     struct shadow_waste waste = {0, 0};

@@ -56,8 +56,8 @@ struct import_roles {
 
 static bool is_instruction(const struct import_node *node)
 {
-    return node->flags & WIRE_NODE_LEAF &&
-           !(node->flags & (WIRE_NODE_KERNEL | WIRE_NODE_IMPRECISE | WIRE_NODE_CALL | WIRE_NODE_RETURN));
+    return node->flags & WIRE_NODE_LEAF && !(node->flags & (WIRE_NODE_KERNEL | WIRE_NODE_IMPRECISE |
+                                                            WIRE_NODE_CALL | WIRE_NODE_RETURN));
 }
 
 static struct question question_of(const struct import_gather *gather, uint32_t number)
@@ -209,8 +209,8 @@ static uint32_t flags_of(const struct import_roles *roles, const struct question
     case ROLE_SPILL: return PROFILE_FRAME_SPILL;
     case ROLE_UNKNOWN: break;
     }
-    bool updates = question->kind == PROFILE_SILENT &&
-                   role_updates(roles->function, question->address);
+    bool updates =
+        question->kind == PROFILE_SILENT && role_updates(roles->function, question->address);
     return updates ? PROFILE_FRAME_UPDATE : 0;
 }
 
@@ -229,8 +229,7 @@ static uint32_t reach_of(const struct import_roles *roles, const struct question
         question->module != question->other_module || (!question->same_call && !itself) ||
         question->other_address < roles->start || question->other_address >= roles->end)
         return PROFILE_REACH_UNKNOWN;
-    enum role_reach reach =
-        role_reach(roles->function, question->other_address, question->address);
+    enum role_reach reach = role_reach(roles->function, question->other_address, question->address);
     bool walks = reach == ROLE_SEARCH || reach == ROLE_OUTER || reach == ROLE_CALL;
     if (!question->same_call && !walks)
         return PROFILE_REACH_UNKNOWN;
@@ -240,8 +239,7 @@ static uint32_t reach_of(const struct import_roles *roles, const struct question
 static struct answer answer_to(const struct import_roles *roles, const struct question *question,
                                bool near)
 {
-    struct answer answer = {.flags = flags_of(roles, question),
-                            .reach = reach_of(roles, question)};
+    struct answer answer = {.flags = flags_of(roles, question), .reach = reach_of(roles, question)};
     if (near && question->kind == PROFILE_SILENT)
         answer.updated = answer.flags & PROFILE_FRAME_UPDATE;
     if (near && question->kind == PROFILE_LOAD && roles->function)

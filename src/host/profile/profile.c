@@ -12,12 +12,9 @@
 const char *const profile_kind_names[PROFILE_KINDS] = {"dead", "silent", "load", "reuse"};
 
 const char *const profile_reach_names[PROFILE_REACHES] = {
-    [PROFILE_REACH_ITERATION] = "same loop iteration",
-    [PROFILE_REACH_INVARIANT] = "loop-invariant",
-    [PROFILE_REACH_PREVIOUS] = "previous iteration",
-    [PROFILE_REACH_SEARCH] = "search",
-    [PROFILE_REACH_OUTER] = "every outer iteration",
-    [PROFILE_REACH_CALL] = "every call",
+    [PROFILE_REACH_ITERATION] = "same loop iteration", [PROFILE_REACH_INVARIANT] = "loop-invariant",
+    [PROFILE_REACH_PREVIOUS] = "previous iteration",   [PROFILE_REACH_SEARCH] = "search",
+    [PROFILE_REACH_OUTER] = "every outer iteration",   [PROFILE_REACH_CALL] = "every call",
 };
 
 struct profile *profile_new(void)

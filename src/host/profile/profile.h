@@ -91,8 +91,8 @@ struct profile_pair {
     uint64_t waste_traps, use_traps;
     uint64_t kernel_traps; /* of these: made by the kernel on the program's behalf */
     uint64_t likely_traps; /* second instruction is likely, not certain */
-    uint64_t float_traps;  /* waste by the floating-point tolerance only: bits differ. Before version 8: all
-                              that were compared with it */
+    uint64_t float_traps;  /* waste by the floating-point tolerance only: bits differ. Before
+                              version 8: all that were compared with it */
 };
 
 /* How a redundant load repeats the load before; from the machine code, 0 where that does not show it. */
@@ -102,11 +102,12 @@ enum profile_reach {
     PROFILE_REACH_INVARIANT, /* the address does not change in the innermost loop */
     PROFILE_REACH_PREVIOUS,  /* a few rounds of the innermost loop ago */
     PROFILE_REACH_SEARCH,    /* a loop that goes on or ends by what it loads */
-    PROFILE_REACH_OUTER,     /* the innermost loop walks through memory, again for each round of one around it */
-    PROFILE_REACH_CALL,      /* the same for each call of the function */
+    PROFILE_REACH_OUTER, /* the innermost loop walks through memory, again for each round of one around it */
+    PROFILE_REACH_CALL, /* the same for each call of the function */
     PROFILE_REACHES
 };
-extern const char *const profile_reach_names[PROFILE_REACHES]; /* "same loop iteration", ...; [0] NULL */
+extern const char
+    *const profile_reach_names[PROFILE_REACHES]; /* "same loop iteration", ...; [0] NULL */
 
 /* What more is known of a pair; pairs without a row: nothing. Since version 8. */
 struct profile_trait {

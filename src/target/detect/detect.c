@@ -43,16 +43,14 @@ enum judgement { NEARLY_WASTE = DETECT_WASTE + 1 };
 
 static unsigned judgement_of(enum detect_equality equality)
 {
-    static const unsigned judgements[] = {[DETECT_CHANGED] = DETECT_USE,
-                                          [DETECT_NEAR] = NEARLY_WASTE,
-                                          [DETECT_EQUAL] = DETECT_WASTE};
+    static const unsigned judgements[] = {
+        [DETECT_CHANGED] = DETECT_USE, [DETECT_NEAR] = NEARLY_WASTE, [DETECT_EQUAL] = DETECT_WASTE};
     return judgements[equality];
 }
 
 /* An instruction that loads and stores loads first: that is a use. */
-static unsigned judge_dead(const struct detect *detect,
-                                      const struct detect_register *watch,
-                                      const struct detect_touch *touch)
+static unsigned judge_dead(const struct detect *detect, const struct detect_register *watch,
+                           const struct detect_touch *touch)
 {
     (void)detect, (void)watch;
     if (touch->direction & DETECT_LOADS)
@@ -60,14 +58,13 @@ static unsigned judge_dead(const struct detect *detect,
     return touch->direction & DETECT_STORES ? DETECT_WASTE : DETECT_IGNORED;
 }
 
-static unsigned judge_silent(const struct detect *detect,
-                                        const struct detect_register *watch,
-                                        const struct detect_touch *touch)
+static unsigned judge_silent(const struct detect *detect, const struct detect_register *watch,
+                             const struct detect_touch *touch)
 {
     if (!(touch->direction & DETECT_STORES) || !touch->value)
         return DETECT_IGNORED;
-    return judgement_of(detect_compare_values(&watch->sample, touch->value, touch,
-                                              detect->options.fp_tolerance));
+    return judgement_of(
+        detect_compare_values(&watch->sample, touch->value, touch, detect->options.fp_tolerance));
 }
 
 /*
@@ -75,9 +72,8 @@ static unsigned judge_silent(const struct detect *detect,
  * no longer there, but every store to the watched byte trapped, so the memory seen at the last
  * touch is what it loaded.
  */
-static unsigned judge_load(const struct detect *detect,
-                                      const struct detect_register *watch,
-                                      const struct detect_touch *touch)
+static unsigned judge_load(const struct detect *detect, const struct detect_register *watch,
+                           const struct detect_touch *touch)
 {
     const uint8_t *loaded = touch->value;
     if (touch->direction & DETECT_STORES)
@@ -88,18 +84,16 @@ static unsigned judge_load(const struct detect *detect,
         detect_compare_values(&watch->sample, loaded, touch, detect->options.fp_tolerance));
 }
 
-static unsigned judge_reuse(const struct detect *detect,
-                                       const struct detect_register *watch,
-                                       const struct detect_touch *touch)
+static unsigned judge_reuse(const struct detect *detect, const struct detect_register *watch,
+                            const struct detect_touch *touch)
 {
     (void)detect, (void)watch;
     return touch->direction ? DETECT_USE : DETECT_IGNORED;
 }
 
 /* What a kind does with a touch of its watchpoint; must not change anything. */
-static unsigned (*const judges[DETECT_KINDS])(const struct detect *,
-                                                         const struct detect_register *,
-                                                         const struct detect_touch *) = {
+static unsigned (*const judges[DETECT_KINDS])(const struct detect *, const struct detect_register *,
+                                              const struct detect_touch *) = {
     [DETECT_DEAD] = judge_dead,
     [DETECT_SILENT] = judge_silent,
     [DETECT_LOAD] = judge_load,

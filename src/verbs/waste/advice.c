@@ -148,6 +148,89 @@ static const struct advice load_nested = {
             "the compiler see both at once by inlining.",
 };
 
+static const struct advice overhead_saved = {
+    .id = "overhead.saved",
+    .text = "Each call of a function saves the registers that it uses and restores them at its "
+            "end: inlining it where it is called often (static, in a header, or with -flto), or "
+            "fewer calls, avoid that; changing its lines does not.",
+};
+
+static const struct advice overhead_spilled = {
+    .id = "overhead.spilled",
+    .text = "More values are in use than there are registers. Compute values that few paths need "
+            "on those paths, or split a loop that does several things; often nothing helps. A "
+            "volatile variable looks the same.",
+};
+
+static const struct advice overhead_returns = {
+    .id = "overhead.returns",
+    .text = "Each call stores its return address, and each return loads it: a function is called "
+            "often from here. Inlining it, or fewer calls, avoid that.",
+};
+
+static const struct advice overhead_stubs = {
+    .id = "overhead.stubs",
+    .text = "Each call of a shared library's function loads its address from a table. Fewer calls, "
+            "or linking statically, avoid that; it seldom costs much.",
+};
+
+static const struct advice silent_near = {
+    .id = "silent.near",
+    .text = "The new values differ from the old ones, by less than the tolerance: a question of "
+            "precision, not the same work again. Where that much is enough, an iteration can stop "
+            "earlier; with --fp-tolerance 0 this is no finding.",
+};
+
+static const struct advice silent_update = {
+    .id = "silent.update",
+    .text = "The line changes a value in place by nothing, such as adding zero: where that is the "
+            "rule, test for it before the work that leads here.",
+};
+
+static const struct advice load_near = {
+    .id = "load.near",
+    .text = "The values differ from those loaded before, by less than the tolerance: a question "
+            "of precision, not the same load again. With --fp-tolerance 0 this is no finding.",
+};
+
+static const struct advice load_iteration = {
+    .id = "load.iteration",
+    .text = "The value is loaded twice on one way through the code: keep it in a local variable. "
+            "Where the compiler does not, a store or call in between may change it.",
+};
+
+static const struct advice load_invariant = {
+    .id = "load.invariant",
+    .text = "The address does not change in the loop: load the value once before it, into a local "
+            "variable. The compiler does not where a store or call in the loop may change it "
+            "(restrict, or the local copy, tell it).",
+};
+
+static const struct advice load_previous = {
+    .id = "load.previous",
+    .text = "The value was loaded a few iterations before, at another place of the loop: carry it "
+            "over in a local variable.",
+};
+
+static const struct advice load_search = {
+    .id = "load.search",
+    .text = "The loop ends by what it loads, as a search does: an index, a hash table or a "
+            "remembered position avoids going over the same data again.",
+};
+
+static const struct advice load_outer = {
+    .id = "load.outer",
+    .text = "Each iteration of an outer loop reads the same data again. Most algorithms need that; "
+            "where the order of work is free, blocks (tiles) that stay in the cache or in "
+            "registers make it cheaper.",
+};
+
+static const struct advice load_every_call = {
+    .id = "load.every-call",
+    .text = "Each call of the function reads the same data again. Most algorithms need that; if "
+            "the outcome is the same, keep it.",
+};
+
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 static bool word_char(char c)
@@ -232,6 +315,17 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
     return NULL;
 }
 
+const struct advice *waste_overhead_advice(enum waste_overhead overhead)
+{
+    static const struct advice *const advice[WASTE_OVERHEADS] = {
+        [WASTE_SAVED] = &overhead_saved,
+        [WASTE_SPILLED] = &overhead_spilled,
+        [WASTE_RETURNS] = &overhead_returns,
+        [WASTE_STUBS] = &overhead_stubs,
+    };
+    return advice[overhead];
+}
+
 static bool is_call(const struct advice_side *side)
 {
     return side->leaf && side->leaf->flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
@@ -239,6 +333,8 @@ static bool is_call(const struct advice_side *side)
 
 static const struct advice *silent_advice(const struct advice_facts *facts)
 {
+    if (facts->near)
+        return &silent_near;
     if (is_call(&facts->second))
         return &silent_call;
     if (is_any(&facts->second, names_clear))
@@ -247,6 +343,8 @@ static const struct advice *silent_advice(const struct advice_facts *facts)
         return &silent_copied;
     if (opens_function(&facts->second))
         return &silent_saved;
+    if (facts->updates)
+        return &silent_update;
     if (facts->same_place)
         return &silent_same_line;
     if (facts->same_function || facts->nested)
@@ -259,15 +357,38 @@ static bool indexes(const char *source)
     return source && strchr(source, '[');
 }
 
+/* What the machine code shows beats what the source reads like. */
+static const struct advice *near_load(uint32_t reach)
+{
+    return reach == PROFILE_REACH_ITERATION   ? &load_iteration
+           : reach == PROFILE_REACH_INVARIANT ? &load_invariant
+           : reach == PROFILE_REACH_PREVIOUS  ? &load_previous
+                                              : NULL;
+}
+
+static const struct advice *far_load(uint32_t reach)
+{
+    return reach == PROFILE_REACH_SEARCH  ? &load_search
+           : reach == PROFILE_REACH_OUTER ? &load_outer
+           : reach == PROFILE_REACH_CALL  ? &load_every_call
+                                          : NULL;
+}
+
 static const struct advice *load_advice(const struct advice_facts *facts)
 {
+    if (facts->near)
+        return &load_near;
     if (is_call(&facts->second))
         return &load_call;
+    if (near_load(facts->reach))
+        return near_load(facts->reach);
     if (is_any(&facts->second, names_compare) &&
         (facts->same_place || is_any(&facts->first, names_compare)))
         return &load_compared;
     if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))
         return &load_chain;
+    if (far_load(facts->reach))
+        return far_load(facts->reach);
     if (facts->same_place && (loops(facts->second.source) || indexes(facts->second.source)))
         return &load_walked;
     if (facts->same_place)
@@ -281,6 +402,8 @@ static const struct advice *load_advice(const struct advice_facts *facts)
 
 const struct advice *advice_for(const struct advice_facts *facts)
 {
+    if (facts->overhead)
+        return waste_overhead_advice(facts->overhead);
     if (!facts->first.called && !facts->first.source && !facts->second.called &&
         !facts->second.source)
         return NULL; /* addresses alone support nothing */
@@ -356,6 +479,10 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .second = side_of(places, sources, pair->second_place, texts[1]),
         .nested = is_nested(places, pair->first_place, pair->second_place),
         .kernel = pair->kernel,
+        .near = waste_near_share(kind, pair) > 0.5,
+        .updates = pair->update_waste * 2 > pair->waste_bytes,
+        .overhead = pair->overhead,
+        .reach = pair->reach,
     };
     /* Without lines all of a function reads the same, which supports nothing. */
     bool lines =

@@ -18,6 +18,18 @@ bool waste_is_in(const struct profile *profile);
 
 /* ---- ranking ------------------------------------------------------------------------------ */
 
+/* What the compiler adds by itself, of the accesses that were wasted; from flags of frames. */
+enum waste_overhead {
+    WASTE_ORDINARY,
+    WASTE_SAVED,   /* registers of the caller */
+    WASTE_SPILLED, /* values for want of registers */
+    WASTE_RETURNS, /* return addresses */
+    WASTE_STUBS,   /* addresses of other modules' functions */
+    WASTE_OVERHEADS
+};
+/* "saved register", ...; [0] NULL */
+extern const char *const waste_overhead_names[WASTE_OVERHEADS];
+
 /* What was found between two contexts, as they read in the source; or a finding: the sum of those
    with the same cause. */
 struct waste_pair {
@@ -26,10 +38,15 @@ struct waste_pair {
     double waste_bytes, use_bytes, waste_squares;
     double heaviest; /* waste of the finding that first and second come from */
     uint64_t waste_traps, use_traps, kernel_traps, likely_traps, float_traps;
-    double kernel_waste;        /* exact: waste that the kernel's accesses made */
-    bool kernel;                /* the second access was the kernel's, mostly */
-    struct profile_share share; /* of the kind's waste */
-    const struct group *group;  /* of a finding; NULL: of two contexts */
+    double kernel_waste; /* exact: waste that the kernel's accesses made */
+    bool kernel;         /* the second access was the kernel's, mostly */
+    double near_waste;   /* by the floating-point tolerance only */
+    double update_waste; /* of stores that leave a value made from the one before */
+    double overhead_waste[WASTE_OVERHEADS], reach_waste[PROFILE_REACHES];
+    enum waste_overhead overhead; /* of most of the waste */
+    uint32_t reach;               /* enum profile_reach, of most of the waste */
+    struct profile_share share;   /* of the kind's waste */
+    const struct group *group;    /* of a finding; NULL: of two contexts */
 };
 
 struct waste_kind {
@@ -38,8 +55,10 @@ struct waste_kind {
     bool too_few;                  /* too few traps for digits; never of exact counts */
     struct waste_pair *contexts;   /* those with waste, in no order */
     size_t contexts_count;
-    struct waste_pair *pairs; /* findings, what is not weak first, largest first */
-    size_t pairs_count;
+    /* Findings: first what the program does, what is not weak before what is, by what could be
+       gained (waste_gain); then the compiler's overhead. */
+    struct waste_pair *pairs;
+    size_t pairs_count, ordinary_count;
     struct groups groups; /* their links are the contexts, by their indices */
     struct group_link *links;
 };
@@ -65,6 +84,14 @@ struct waste_ranking {
 /* kinds: bits as wire_kind_bits, 0: all that were recorded. places must outlive the ranking. NULL:
    no memory. */
 struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds, enum report_by by);
+/* Of the waste of a pair, what removing it could gain: to read a matrix in every round is in the
+   nature of most algorithms, and a value loaded twice in one round is not. */
+double waste_gain(const struct waste_pair *pair);
+
+/* The share of the waste of a pair that is so by the floating-point tolerance only; 0 for dead
+   stores. */
+double waste_near_share(const struct waste_kind *kind, const struct waste_pair *pair);
+
 /* Of struct waste_ranking, as `end` of the slots has it; never NULL. */
 void waste_rank_free(void *ranking);
 
@@ -84,6 +111,10 @@ struct advice_facts {
     bool same_function; /* innermost frames in one function, on different lines */
     bool nested;        /* one is called, directly or not, by the other's function */
     bool kernel;        /* the second access was the kernel's, mostly */
+    bool near;          /* equal within the floating-point tolerance only, mostly */
+    bool updates;       /* the store leaves a value made from the one before, mostly */
+    enum waste_overhead overhead;
+    uint32_t reach; /* enum profile_reach */
 };
 
 /* What the pattern usually means and what is usually done, its evidence not filled in; NULL if
@@ -93,6 +124,14 @@ const struct advice *advice_for(const struct advice_facts *facts);
 /* The facts of a pair and what follows from them. id NULL: nothing can be said. */
 struct advice waste_advice(const struct places *places, struct source_cache *sources,
                            const struct waste_kind *kind, const struct waste_pair *pair);
+
+/* What can be done about overhead; NULL: it is none. */
+const struct advice *waste_overhead_advice(enum waste_overhead overhead);
+
+/* ---- overhead (overhead.c) -------------------------------------------------------------------- */
+
+/* The section on register pressure and calls, if there is some. False: no memory. */
+bool waste_print_overhead(struct printer *printer, const struct waste_ranking *ranking);
 
 /* ---- reports --------------------------------------------------------------------------------- */
 

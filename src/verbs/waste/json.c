@@ -39,6 +39,9 @@ static void pair_object(struct json *json, const struct places *places,
     json_count(json, "kernel_traps", pair->kernel_traps);
     json_count(json, "likely_traps", pair->likely_traps);
     json_count(json, "float_traps", pair->float_traps);
+    json_decimal(json, "near_bytes", pair->near_waste, 15);
+    json_text(json, "reach", profile_reach_names[pair->reach]);
+    json_text(json, "overhead", waste_overhead_names[pair->overhead]);
     json_context(json, "first", profile, pair->first);
     json_context(json, "second", profile, pair->second);
     json_advice(json, &advice);

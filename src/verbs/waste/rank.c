@@ -5,8 +5,71 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void add_pair(struct waste_pair *to, const struct profile_pair *pair)
+const char *const waste_overhead_names[WASTE_OVERHEADS] = {
+    [WASTE_SAVED] = "saved register",
+    [WASTE_SPILLED] = "spilled value",
+    [WASTE_RETURNS] = "return address",
+    [WASTE_STUBS] = "linkage table",
+};
+
+static enum waste_overhead overhead_of(uint32_t flags)
 {
+    if (flags & PROFILE_FRAME_SAVE)
+        return WASTE_SAVED;
+    if (flags & PROFILE_FRAME_SPILL)
+        return WASTE_SPILLED;
+    if (flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN))
+        return WASTE_RETURNS;
+    return flags & PROFILE_FRAME_STUB ? WASTE_STUBS : WASTE_ORDINARY;
+}
+
+/* What the machine code says of the wasted access. */
+static void add_traits(struct waste_pair *to, const struct profile *profile,
+                       const struct profile_pair *pair)
+{
+    uint32_t wasted = waste_lead(pair->kind) ? pair->second : pair->first;
+    uint32_t flags = profile->frames[profile->contexts[wasted].frame].flags;
+    const struct profile_trait *trait = profile_trait_of(profile, pair);
+    to->overhead_waste[overhead_of(flags)] += pair->waste_bytes;
+    to->reach_waste[trait ? trait->reach : PROFILE_REACH_UNKNOWN] += pair->waste_bytes;
+    to->near_waste += trait ? trait->near_bytes : 0;
+    to->update_waste += flags & PROFILE_FRAME_UPDATE ? pair->waste_bytes : 0;
+}
+
+/* The index of what is more than half; 0: nothing is. */
+static uint32_t most_of(const double *parts, uint32_t count, double whole)
+{
+    for (uint32_t i = 1; i < count; i++)
+        if (parts[i] * 2 > whole)
+            return i;
+    return 0;
+}
+
+double waste_gain(const struct waste_pair *pair)
+{
+    static const double shares[PROFILE_REACHES] = {
+        [PROFILE_REACH_UNKNOWN] = 0.5, [PROFILE_REACH_ITERATION] = 1,
+        [PROFILE_REACH_INVARIANT] = 1, [PROFILE_REACH_PREVIOUS] = 0.75,
+        [PROFILE_REACH_SEARCH] = 0.5,  [PROFILE_REACH_OUTER] = 0.03,
+        [PROFILE_REACH_CALL] = 0.03,
+    };
+    return pair->waste_bytes * shares[pair->reach];
+}
+
+/* Profiles from before version 7 count values that were compared, not those that were equal so. */
+double waste_near_share(const struct waste_kind *kind, const struct waste_pair *pair)
+{
+    if (kind->totals->kind == PROFILE_DEAD || pair->waste_bytes <= 0)
+        return 0;
+    if (pair->near_waste > 0)
+        return fmin(1, pair->near_waste / pair->waste_bytes);
+    return pair->float_traps * 2 > pair->waste_traps + pair->use_traps ? 1 : 0;
+}
+
+static void add_pair(struct waste_pair *to, const struct profile *profile,
+                     const struct profile_pair *pair)
+{
+    add_traits(to, profile, pair);
     to->waste_bytes += pair->waste_bytes;
     to->use_bytes += pair->use_bytes;
     to->waste_squares += pair->waste_squares;
@@ -34,19 +97,28 @@ static void add_context(struct waste_pair *to, const struct waste_pair *context)
     to->likely_traps += context->likely_traps;
     to->float_traps += context->float_traps;
     to->kernel_waste += context->kernel_waste;
+    to->near_waste += context->near_waste;
+    to->update_waste += context->update_waste;
+    for (unsigned i = 0; i < WASTE_OVERHEADS; i++)
+        to->overhead_waste[i] += context->overhead_waste[i];
+    for (unsigned i = 0; i < PROFILE_REACHES; i++)
+        to->reach_waste[i] += context->reach_waste[i];
 }
 
 static int compare_pairs(const void *left, const void *right)
 {
     const struct waste_pair *a = left, *b = right;
+    double gain_a = waste_gain(a), gain_b = waste_gain(b);
+    if (!a->overhead != !b->overhead)
+        return a->overhead ? 1 : -1;
     /* What has no place is nothing to look at. */
     if (place_pair_is_known(a->first_place, a->second_place) !=
         place_pair_is_known(b->first_place, b->second_place))
         return place_pair_is_known(a->first_place, a->second_place) ? -1 : 1;
     if (a->group->weak != b->group->weak)
         return a->group->weak ? 1 : -1;
-    if (a->waste_bytes != b->waste_bytes)
-        return a->waste_bytes < b->waste_bytes ? 1 : -1;
+    if (gain_a != gain_b)
+        return gain_a < gain_b ? 1 : -1;
     if (a->first_place != b->first_place)
         return a->first_place < b->first_place ? -1 : 1;
     return (a->second_place > b->second_place) - (a->second_place < b->second_place);
@@ -75,7 +147,7 @@ static bool merge_contexts(const struct places *places, struct waste_kind *kind)
                                                                          .second = pair->second,
                                                                          .first_place = first,
                                                                          .second_place = second};
-        add_pair(context, pair);
+        add_pair(context, profile, pair);
     }
     place_pairs_free(&numbers);
     for (size_t i = 0; i < kind->contexts_count; i++)
@@ -90,12 +162,13 @@ unsigned waste_lead(uint32_t kind)
     return kind == PROFILE_DEAD ? 0 : 1;
 }
 
-/* What a call stores is no line's own store. */
+/* What the compiler adds, and what a call stores, is no line's own access. */
 static uint32_t class_of(const struct places *places, const struct waste_pair *context)
 {
     const struct place *place = &places->items[context->second_place];
-    return places->profile->frames[place->class].flags &
-           (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
+    uint32_t calls = PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN;
+    bool call = places->profile->frames[place->class].flags & calls;
+    return (uint32_t)context->overhead << 1 | call;
 }
 
 static bool group_contexts(const struct places *places, struct waste_kind *kind, enum report_by by)
@@ -153,18 +226,22 @@ static void finish_pair(const struct places *places, const struct profile_kind *
     pair->share = share_of(places, pair->waste_bytes, totals->waste_bytes, totals->waste_squares);
     pair->kernel = places->exact ? pair->kernel_waste * 2 > pair->waste_bytes
                                  : pair->kernel_traps * 2 > pair->waste_traps + pair->use_traps;
+    pair->overhead = most_of(pair->overhead_waste, WASTE_OVERHEADS, pair->waste_bytes);
+    pair->reach = most_of(pair->reach_waste, PROFILE_REACHES, pair->waste_bytes);
 }
 
 static bool rank_kind(const struct places *places, struct waste_kind *kind, enum report_by by)
 {
     const struct profile_kind *totals = kind->totals;
-    if (!merge_contexts(places, kind) || !group_contexts(places, kind, by))
+    if (!merge_contexts(places, kind))
         return false;
     kind->fraction = share_of(places, totals->waste_bytes, totals->waste_bytes + totals->use_bytes,
                               totals->waste_squares + totals->use_squares);
     kind->too_few = !places->exact && few_traps(kind);
     for (size_t i = 0; i < kind->contexts_count; i++)
         finish_pair(places, totals, &kind->contexts[i]);
+    if (!group_contexts(places, kind, by))
+        return false;
     kind->pairs = calloc(kind->groups.count + 1, sizeof *kind->pairs);
     if (!kind->pairs)
         return false;
@@ -172,6 +249,7 @@ static bool rank_kind(const struct places *places, struct waste_kind *kind, enum
         struct waste_pair *pair = &kind->pairs[kind->pairs_count];
         *pair = make_finding(kind, &kind->groups.items[kind->pairs_count]);
         finish_pair(places, totals, pair);
+        kind->ordinary_count += !pair->overhead;
     }
     qsort(kind->pairs, kind->pairs_count, sizeof *kind->pairs, compare_pairs);
     return true;

@@ -39,11 +39,11 @@ static const struct words kind_words[PROFILE_KINDS] = {
 static size_t worth_showing(const struct printer *printer, const struct waste_kind *kind)
 {
     size_t strong = 0;
-    while (strong < kind->pairs_count && !kind->pairs[strong].group->weak)
+    while (strong < kind->ordinary_count && !kind->pairs[strong].group->weak)
         strong++;
     if (strong || printer->places.exact)
         return strong;
-    size_t shown = kind->pairs_count;
+    size_t shown = kind->ordinary_count;
     while (shown && kind->pairs[shown - 1].waste_traps < 2)
         shown--;
     return shown;
@@ -51,7 +51,7 @@ static size_t worth_showing(const struct printer *printer, const struct waste_ki
 
 static size_t pairs_shown(const struct printer *printer, const struct waste_kind *kind)
 {
-    size_t shown = kind->pairs_count, limit = printer->options->limit;
+    size_t shown = kind->ordinary_count, limit = printer->options->limit;
     if (limit == 0)
         return shown;
     shown = worth_showing(printer, kind);
@@ -137,6 +137,18 @@ static void print_summary(struct printer *printer, const void *state)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
+/* How much is equal within the tolerance only. */
+static void add_near(const struct printer *printer, const struct waste_kind *kind,
+                     const struct waste_pair *pair, char line[TEXT_BYTES])
+{
+    double share = waste_near_share(kind, pair), tolerance = printer->profile->run.fp_tolerance;
+    if (share >= 0.995)
+        print_add(line, TEXT_BYTES, "; values equal within %.3g %%", 100 * tolerance);
+    else if (share >= 0.005)
+        print_add(line, TEXT_BYTES, "; %.0f %% of it values equal within %.3g %%", 100 * share,
+                  100 * tolerance);
+}
+
 static void print_pair_head(struct printer *printer, const struct waste_kind *kind,
                             const struct waste_pair *pair, size_t number)
 {
@@ -161,9 +173,9 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     /* Where both places agree the likely one is as good as certain. */
     if (pair->likely_traps * 4 > traps && pair->first_place != pair->second_place)
         print_add(line, sizeof line, "; second line approximate");
-    if (pair->float_traps * 2 > traps)
-        print_add(line, sizeof line, "; values equal within %.3g %%",
-                  100 * printer->profile->run.fp_tolerance);
+    if (pair->reach)
+        print_add(line, sizeof line, "; %s", profile_reach_names[pair->reach]);
+    add_near(printer, kind, pair, line);
     fprintf(printer->out, "\n  %s%s%s", print_on(printer, BOLD), head, print_off(printer));
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
 }
@@ -187,9 +199,9 @@ static bool print_pair(struct printer *printer, const struct waste_kind *kind,
 static void print_rest(struct printer *printer, const struct waste_kind *kind, size_t shown)
 {
     double rest = 0;
-    size_t count = kind->pairs_count - shown, weak = 0;
+    size_t count = kind->ordinary_count - shown, weak = 0;
     char line[TEXT_BYTES] = "";
-    for (size_t i = shown; i < kind->pairs_count; i++) {
+    for (size_t i = shown; i < kind->ordinary_count; i++) {
         rest += kind->pairs[i].share.share;
         weak += kind->pairs[i].group->weak;
     }
@@ -232,7 +244,9 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
     if (kind->pairs_count == 0 && (!printer->places.exact || kind->fraction.known))
         fprintf(printer->out, "\n  Nothing was wasted%s.\n",
                 printer->places.exact ? "" : " in what was sampled");
-    if (shown < kind->pairs_count)
+    if (kind->ordinary_count == 0 && kind->pairs_count)
+        fprintf(printer->out, "\n  Nothing but register pressure and call overhead: see below.\n");
+    if (shown < kind->ordinary_count)
         print_rest(printer, kind, shown);
     return good;
 }
@@ -315,7 +329,7 @@ static void find_next(struct printer *printer, const struct waste_ranking *ranki
     for (size_t i = 0; i < ranking->kinds_count; i++) {
         const struct waste_kind *kind = &ranking->kinds[i];
         next->too_few |= kind->too_few;
-        more = more || pairs_shown(printer, kind) < kind->pairs_count;
+        more = more || pairs_shown(printer, kind) < kind->ordinary_count;
         if (!kind->too_few && kind->fraction.share > most) {
             most = kind->fraction.share;
             next->kinds = profile_kind_names[kind->totals->kind];
@@ -331,6 +345,7 @@ static bool print_findings(struct printer *printer, void *state)
     bool good = true;
     for (size_t i = 0; i < ranking->kinds_count && good; i++)
         good = print_kind(printer, &ranking->kinds[i]);
+    good = good && waste_print_overhead(printer, ranking);
     find_next(printer, ranking);
     return good;
 }

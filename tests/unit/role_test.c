@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+/*
+ * role: functions in assembly whose accesses are for what their labels say. Each answer has a neighbour that differs
+ * in the one thing the answer rests on, and must not get it.
+ */
+#include "cfg/cfg.h"
+#include "role/role.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* Never executed. */
+#define FUNCTION(name, code)                                                                       \
+    __asm__(".pushsection .text\n.globl " #name "\n" #name ":\n" code ".globl " #name              \
+            "_end\n" #name "_end:\n.popsection\n");                                                \
+    extern const uint8_t name[], name##_end[]
+#define MARK(name)    ".globl at_" #name "\nat_" #name ": "
+#define DECLARE(name) extern const uint8_t at_##name[]
+#define PUSH_ALL                                                                                   \
+    "push %rbp\n push %rbx\n push %r12\n push %r13\n push %r14\n push %r15\n sub $64, %rsp\n"
+#define POP_ALL                                                                                    \
+    "add $64, %rsp\n pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbx\n pop %rbp\n ret\n"
+
+static struct role_function *look(const uint8_t *start, const uint8_t *end, struct cfg **flow)
+{
+    struct role_function *function = NULL;
+    struct cfg_code code = {
+        .bytes = start, .count = (size_t)(end - start), .start = (uint64_t)(uintptr_t)start};
+    assert_int_equal(cfg_of_code(&code, flow), BASE_OK);
+    assert_int_equal(role_of_function(*flow, start, code.count, &function), BASE_OK);
+    return function;
+}
+
+static void done(struct role_function *function, struct cfg *flow)
+{
+    role_free(function);
+    cfg_free(flow);
+}
+
+#define AT(name) ((uint64_t)(uintptr_t)at_##name)
+
+/* ---- registers saved --------------------------------------------------------------------------- */
+
+FUNCTION(
+    saving,
+    MARK(save) "push %rbx\n sub $16, %rsp\n" MARK(
+        move_save) "mov %r12, 8(%rsp)\n"
+                   "mov %rdi, %rbx\n" MARK(
+                       argument) "push %rbx\n call 1f\n pop %rax\n"
+                                 "1: mov %rax, %r12\n" MARK(other) "mov %r12, (%rsp)\n" MARK(
+                                     move_restore) "mov 8(%rsp), %r12\n add $16, %rsp\n" MARK(restore) "pop %rbx\n ret\n");
+DECLARE(save);
+DECLARE(move_save);
+DECLARE(argument);
+DECLARE(other);
+DECLARE(move_restore);
+DECLARE(restore);
+
+FUNCTION(framed,
+         MARK(frame) "push %rbp\n mov %rsp, %rbp\n mov %rdi, %rax\n" MARK(leave) "leave\n ret\n");
+DECLARE(frame);
+DECLARE(leave);
+
+static void saved_registers_are_known(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(saving, saving_end, &flow);
+    assert_int_equal(role_of(function, AT(save), true), ROLE_SAVE);
+    assert_int_equal(role_of(function, AT(move_save), true), ROLE_SAVE);
+    assert_int_equal(role_of(function, AT(argument), true), ROLE_UNKNOWN);
+    assert_int_equal(role_of(function, AT(other), true), ROLE_UNKNOWN);
+    assert_int_equal(role_of(function, AT(restore), false), ROLE_SAVE);
+    done(function, flow);
+    function = look(framed, framed_end, &flow);
+    assert_int_equal(role_of(function, AT(frame), true), ROLE_SAVE);
+    assert_int_equal(role_of(function, AT(leave), false), ROLE_SAVE);
+    done(function, flow);
+}
+
+/* ---- spills ------------------------------------------------------------------------------------ */
+
+FUNCTION(pressed,
+         PUSH_ALL MARK(spill) "mov %rdi, 8(%rsp)\n" MARK(
+             constant) "movq $1, 16(%rsp)\n mov 16(%rsp), "
+                       "%rax\n" MARK(
+                           only_stored) "mov %rsi, "
+                                        "24(%rsp)"
+                                        "\n" MARK(taken) "mov"
+                                                         " %"
+                                                         "rsi"
+                                                         ", "
+                                                         "40("
+                                                         "%rs"
+                                                         "p)"
+                                                         "\n "
+                                                         "mov"
+                                                         " 40"
+                                                         "(%"
+                                                         "rsp"
+                                                         "), "
+                                                         "%rd"
+                                                         "x\n"
+                                                         " le"
+                                                         "a "
+                                                         "32("
+                                                         "%rs"
+                                                         "p),"
+                                                         " %"
+                                                         "rdi"
+                                                         "\n "
+                                                         "cal"
+                                                         "l "
+                                                         "1f"
+                                                         "\n1"
+                                                         ":"
+                                                         "\n" MARK(
+                                                             reload) "add 8(%rsp), %rax\n" POP_ALL);
+DECLARE(spill);
+DECLARE(constant);
+DECLARE(only_stored);
+DECLARE(taken);
+DECLARE(reload);
+
+/* As code looks that is not optimised: nothing is short. */
+FUNCTION(relaxed,
+         "push %rbp\n mov %rsp, %rbp\n" MARK(variable) "mov %rdi, -8(%rbp)\n"
+                                                       "mov -8(%rbp), %rax\n pop %rbp\n ret\n");
+DECLARE(variable);
+
+static void spilled_values_are_known(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(pressed, pressed_end, &flow);
+    assert_int_equal(role_of(function, AT(spill), true), ROLE_SPILL);
+    assert_int_equal(role_of(function, AT(reload), false), ROLE_SPILL);
+    assert_int_equal(role_of(function, AT(constant), true), ROLE_UNKNOWN);
+    assert_int_equal(role_of(function, AT(only_stored), true), ROLE_UNKNOWN);
+    assert_int_equal(role_of(function, AT(taken), true), ROLE_UNKNOWN);
+    done(function, flow);
+    function = look(relaxed, relaxed_end, &flow);
+    assert_int_equal(role_of(function, AT(variable), true), ROLE_UNKNOWN);
+    done(function, flow);
+}
+
+/* ---- updates ----------------------------------------------------------------------------------- */
+
+FUNCTION(adding,
+         "xor %eax, %eax\n"
+         "1: movsd (%rsi,%rax,8), %xmm0\n mulsd %xmm1, %xmm0\n addsd (%rdi,%rax,8), "
+         "%xmm0\n" MARK(sum) "movsd %xmm0, (%rdi,%rax,8)\n"
+                             "movsd (%rsi,%rax,8), %xmm2\n mulsd %xmm1, %xmm2\n" MARK(other_array) "movsd %xmm2, (%rdx,%rax,8)\n" MARK(
+                                 in_memory) "addl $1, (%rcx)\n" MARK(exchange) "xchg %r8, "
+                                                                               "(%r9)\n"
+                                                                               "add $1, %rax\n "
+                                                                               "cmp %rax, "
+                                                                               "%r10\n jne 1b\n "
+                                                                               "ret\n");
+DECLARE(sum);
+DECLARE(other_array);
+DECLARE(in_memory);
+DECLARE(exchange);
+
+/* The load was by another base, which has moved since; and the sum is in a register all the time. */
+FUNCTION(
+    moving,
+    MARK(moved_load) "1: movsd (%rdi), %xmm0\n add $8, %rdi\n addsd %xmm1, %xmm0\n" MARK(
+        moved) "movsd %xmm0, -8(%rdi)\n" MARK(next) "movsd %xmm0, (%rdi)\n"
+                                                    "addsd %xmm0, %xmm3\n" MARK(
+                                                        total) "movsd %xmm3, (%rdx)\n"
+                                                               "cmp %rdi, %rsi\n jne 1b\n ret\n");
+DECLARE(moved_load);
+DECLARE(moved);
+DECLARE(total);
+DECLARE(next);
+
+static void updates_are_known(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(adding, adding_end, &flow);
+    assert_true(role_updates(function, AT(sum)));
+    assert_false(role_updates(function, AT(other_array)));
+    assert_true(role_updates(function, AT(in_memory)));
+    assert_false(role_updates(function, AT(exchange)));
+    done(function, flow);
+    function = look(moving, moving_end, &flow);
+    assert_true(role_updates(function, AT(moved)));
+    assert_true(role_updates(function, AT(total)));
+    assert_true(role_is_updated(function, AT(moved_load)));
+    done(function, flow);
+}
+
+/* ---- how loads repeat -------------------------------------------------------------------------- */
+
+FUNCTION(walking, "2: xor %eax, %eax\n"
+                  "1:" MARK(walk) "mov (%rdi,%rax,8), %rdx\n" MARK(
+                      fixed) "mov (%rsi), %rcx\n"
+                             "mov %rdx, (%r8,%rax,8)\n" MARK(again) "mov (%rdi,%rax,8), %r9\n" MARK(
+                                 ahead) "mov 8(%rdi,%rax,8), %r11\n"
+                                        "add $1, %rax\n cmp $100, %rax\n jne 1b\n"
+                                        "dec %r10\n jne 2b\n ret\n");
+DECLARE(walk);
+DECLARE(fixed);
+DECLARE(again);
+DECLARE(ahead);
+
+FUNCTION(seeking, "1:" MARK(key) "cmp %rsi, (%rdi)\n je 2f\n" MARK(
+                      link) "mov 8(%rdi), %rdi\n"
+                            "test %rdi, %rdi\n jne 1b\n2: ret\n");
+DECLARE(key);
+DECLARE(link);
+
+FUNCTION(waiting, "1: pause\n" MARK(flag) "mov (%rdi), %eax\n test %eax, %eax\n je 1b\n ret\n");
+DECLARE(flag);
+
+FUNCTION(once, "xor %eax, %eax\n1:" MARK(in_call) "add (%rdi,%rax,8), %rdx\n add $1, %rax\n"
+                                                  "cmp %rsi, %rax\n jne 1b\n ret\n");
+DECLARE(in_call);
+
+static void repeated_loads_are_known(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(walking, walking_end, &flow);
+    assert_int_equal(role_reach(function, AT(walk), AT(walk)), ROLE_OUTER);
+    assert_int_equal(role_reach(function, AT(fixed), AT(fixed)), ROLE_INVARIANT);
+    assert_int_equal(role_reach(function, AT(walk), AT(again)), ROLE_ITERATION);
+    assert_int_equal(role_reach(function, AT(ahead), AT(walk)), ROLE_PREVIOUS);
+    assert_int_equal(role_reach(function, AT(walk), AT(ahead)), ROLE_NO_REACH);
+    assert_int_equal(role_reach(function, AT(fixed), AT(walk)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(seeking, seeking_end, &flow);
+    assert_int_equal(role_reach(function, AT(key), AT(key)), ROLE_SEARCH);
+    assert_int_equal(role_reach(function, AT(link), AT(link)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(waiting, waiting_end, &flow);
+    assert_int_equal(role_reach(function, AT(flag), AT(flag)), ROLE_NO_REACH);
+    done(function, flow);
+    function = look(once, once_end, &flow);
+    assert_int_equal(role_reach(function, AT(in_call), AT(in_call)), ROLE_CALL);
+    done(function, flow);
+}
+
+/* Any bytes give answers. */
+static void noise_is_no_harm(void **state)
+{
+    struct base_random random = {7};
+    uint8_t bytes[512];
+    for (unsigned turn = 0; turn < 2000; turn++) {
+        struct cfg *flow;
+        struct role_function *function;
+        for (size_t i = 0; i < sizeof bytes; i++)
+            bytes[i] = (uint8_t)base_random_next(&random);
+        struct cfg_code code = {.bytes = bytes, .count = sizeof bytes, .start = 4096};
+        assert_int_equal(cfg_of_code(&code, &flow), BASE_OK);
+        if (role_of_function(flow, bytes, sizeof bytes, &function) != BASE_OK) {
+            cfg_free(flow);
+            continue;
+        }
+        for (uint64_t at = 4096; at < 4096 + sizeof bytes; at++) {
+            role_of(function, at, turn & 1);
+            role_updates(function, at);
+            role_is_updated(function, at);
+            role_reach(function, at, 4096 + base_random_below(&random, sizeof bytes));
+        }
+        done(function, flow);
+    }
+}
+
+static int start(void **state)
+{
+    return cfg_start() == BASE_OK ? 0 : -1;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saved_registers_are_known), cmocka_unit_test(spilled_values_are_known),
+        cmocka_unit_test(updates_are_known),         cmocka_unit_test(repeated_loads_are_known),
+        cmocka_unit_test(noise_is_no_harm),
+    };
+    return cmocka_run_group_tests(tests, start, NULL);
+}
