@@ -152,8 +152,8 @@ static void add_version_3(struct profile *profile)
     *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 2};
 }
 
-/* What version 7 added. */
-static void add_version_7(struct profile *profile)
+/* What version 8 added. */
+static void add_version_8(struct profile *profile)
 {
     *profile_add_traits(profile) = (struct profile_trait){PROFILE_DEAD, 2, 3, 0, 16.5};
     *profile_add_traits(profile) =
@@ -260,7 +260,7 @@ static struct profile *small_profile(void)
     add_version_3(profile);
     add_version_4(profile);
     add_version_5(profile);
-    add_version_7(profile);
+    add_version_8(profile);
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "the tick fell", 7};
     *profile_add_processes(profile) =
         (struct profile_process){1, UINT32_MAX, 99, 0, "/bin/prog", 5};

@@ -213,6 +213,11 @@ FUNCTION(seeking, "1:" MARK(key) "cmp %rsi, (%rdi)\n je 2f\n" MARK(
 DECLARE(key);
 DECLARE(link);
 
+FUNCTION(rotated, "jmp 2f\n1: cmp %rsi, 8(%rdi)\n je 3f\n" MARK(
+                      rotated_link) "mov (%rdi), %rdi\n"
+                                    "2: test %rdi, %rdi\n jne 1b\n3: ret\n");
+DECLARE(rotated_link);
+
 FUNCTION(waiting, "1: pause\n" MARK(flag) "mov (%rdi), %eax\n test %eax, %eax\n je 1b\n ret\n");
 DECLARE(flag);
 
@@ -234,6 +239,9 @@ static void repeated_loads_are_known(void **state)
     function = look(seeking, seeking_end, &flow);
     assert_int_equal(role_reach(function, AT(key), AT(key)), ROLE_SEARCH);
     assert_int_equal(role_reach(function, AT(link), AT(link)), ROLE_SEARCH);
+    done(function, flow);
+    function = look(rotated, rotated_end, &flow);
+    assert_int_equal(role_reach(function, AT(rotated_link), AT(rotated_link)), ROLE_SEARCH);
     done(function, flow);
     function = look(waiting, waiting_end, &flow);
     assert_int_equal(role_reach(function, AT(flag), AT(flag)), ROLE_NO_REACH);

@@ -12,6 +12,7 @@
 enum {
     BLOCKS_MAX = 48, /* looked at from one access */
     STORES_MAX = 32, /* of a loop, for one load */
+    WAY_MAX = 3,     /* blocks from a load to the branch that it decides */
     ROUNDS_MAX = 16, /* of a loop: farther back is no neighbour */
 };
 
@@ -232,23 +233,36 @@ static bool is_moving(const struct rounds *rounds)
     return false;
 }
 
-/* Does the block end in a branch that may leave the loop, by what the step loads? */
+static bool may_leave(const struct cfg *flow, uint32_t loop, const struct cfg_block *block)
+{
+    for (uint32_t i = 0; i < block->edges; i++)
+        if (!cfg_loop_holds(flow, loop, flow->edges[block->first_edge + i].to))
+            return true;
+    return false;
+}
+
+/* Does a branch that may leave the loop go by what the step loads: the next one, if there is only one way to it? */
 static bool decides_exit(const struct role_function *function, uint32_t loop, uint32_t number,
                          uint32_t block)
 {
     const struct cfg *flow = function->flow;
     uint64_t known = function->steps[number].writes;
-    uint32_t end = function->first[block + 1];
-    for (uint32_t i = number + 1; i < end; i++) {
-        const struct step *step = &function->steps[i];
-        known = step->reads & known ? known | step->writes : known & ~step->writes;
+    uint32_t from = number + 1;
+    for (unsigned blocks = 0; blocks < WAY_MAX; blocks++) {
+        const struct cfg_block *here = &flow->blocks[block];
+        uint32_t end = function->first[block + 1];
+        for (uint32_t i = from; i < end; i++) {
+            const struct step *step = &function->steps[i];
+            known = step->reads & known ? known | step->writes : known & ~step->writes;
+        }
+        if (here->edges != 1)
+            return end > function->first[block] && function->steps[end - 1].flow == ISA_BRANCH &&
+                   known & ROLE_FLAGS && may_leave(flow, loop, here);
+        block = flow->edges[here->first_edge].to;
+        if (!cfg_loop_holds(flow, loop, block))
+            return false;
+        from = function->first[block];
     }
-    if (function->steps[end - 1].flow != ISA_BRANCH || !(known & ROLE_FLAGS))
-        return false;
-    const struct cfg_block *from = &flow->blocks[block];
-    for (uint32_t i = 0; i < from->edges; i++)
-        if (!cfg_loop_holds(flow, loop, flow->edges[from->first_edge + i].to))
-            return true;
     return false;
 }
 

@@ -102,12 +102,12 @@ enum profile_reach {
     PROFILE_REACH_INVARIANT, /* the address does not change in the innermost loop */
     PROFILE_REACH_PREVIOUS,  /* a few rounds of the innermost loop ago */
     PROFILE_REACH_SEARCH,    /* a loop that goes on or ends by what it loads */
-    PROFILE_REACH_OUTER, /* the innermost loop walks through memory, again for each round of one around it */
-    PROFILE_REACH_CALL, /* the same for each call of the function */
+    PROFILE_REACH_OUTER, /* the innermost loop walks memory, again in each round of one around it */
+    PROFILE_REACH_CALL,  /* the same in each call of the function */
     PROFILE_REACHES
 };
-extern const char
-    *const profile_reach_names[PROFILE_REACHES]; /* "same loop iteration", ...; [0] NULL */
+/* "same loop iteration", ...; [0] NULL */
+extern const char *const profile_reach_names[PROFILE_REACHES];
 
 /* What more is known of a pair; pairs without a row: nothing. Since version 8. */
 struct profile_trait {

@@ -56,7 +56,7 @@ double waste_gain(const struct waste_pair *pair)
     return pair->waste_bytes * shares[pair->reach];
 }
 
-/* Profiles from before version 7 count values that were compared, not those that were equal so. */
+/* Profiles from before version 8 count values that were compared, not those that were equal so. */
 double waste_near_share(const struct waste_kind *kind, const struct waste_pair *pair)
 {
     if (kind->totals->kind == PROFILE_DEAD || pair->waste_bytes <= 0)
