@@ -1,4 +1,4 @@
--- The schema of profiles, format version 7, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 8, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -484,3 +484,12 @@ CREATE TABLE block_sleep(position INTEGER PRIMARY KEY, block INTEGER NOT NULL, t
 --   block                 block                       key
 --   thread                block_thread                key
 --   within_ns             0 to 1e+30                  sum
+
+-- Since version 8. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE pair_trait(kind INTEGER NOT NULL, first INTEGER NOT NULL, second INTEGER NOT NULL, reach INTEGER NOT NULL, near_bytes REAL NOT NULL, PRIMARY KEY(kind, first, second)) WITHOUT ROWID;
+--   kind                  0 to 2                      key
+--   first                 context, or 0               key
+--   second                context, or 0               key
+--   reach                 0 to 6                      largest
+--   near_bytes            0 to 1e+30                  sum
