@@ -104,6 +104,72 @@ static json_t *export_json(const struct profile *profile, enum export_format for
     return json;
 }
 
+/* ---- SARIF ----------------------------------------------------------------------------------- */
+
+static const char *member(json_t *object, const char *name)
+{
+    return json_string_value(json_object_get(object, name));
+}
+
+/* The result at that place of the list; the caller frees *root. */
+static json_t *sarif_result(const struct profile *profile, size_t index, json_t **root)
+{
+    *root = export_json(profile, EXPORT_SARIF);
+    json_t *run = json_array_get(json_object_get(*root, "runs"), 0);
+    json_t *result = json_array_get(json_object_get(run, "results"), index);
+    assert_non_null(result);
+    return result;
+}
+
+static void has_level(const struct profile *profile, size_t index, const char *level,
+                      const char *evidence)
+{
+    json_t *root, *result = sarif_result(profile, index, &root);
+    assert_string_equal(member(result, "level"), level);
+    assert_string_equal(member(json_object_get(result, "properties"), "evidence"), evidence);
+    json_decref(root);
+}
+
+/* f has memory cleared by a header of the system's, g stores into it; the rest is the system's. */
+static void test_sarif_is_for_people(void **state)
+{
+    static const char *const header = "/usr/include/x86_64-linux-gnu/bits/string_fortified.h";
+    struct profile *profile = new_profile("waste");
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    uint32_t f = context(profile, context(profile, 0, "main", "a.c", 3, 0), "f", "a.c", 10, 0);
+    uint32_t clear = context(profile, f, "memset", header, 59, PROFILE_FRAME_INLINED);
+    uint32_t g = context(profile, context(profile, 0, "main", "a.c", 4, 0), "g", "b.c", 20, 0);
+    uint32_t system = context(profile, 0, "helper", header, 7, 0);
+    add_pair(profile, clear, g, 90, 0);
+    add_pair(profile, system, system, 10, 0);
+    json_t *root, *result = sarif_result(profile, 0, &root);
+    json_t *at = json_object_get(json_array_get(json_object_get(result, "locations"), 0),
+                                 "physicalLocation");
+    assert_string_equal(member(json_object_get(at, "artifactLocation"), "uri"), "a.c");
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(at, "region"), "startLine")), 10);
+    assert_string_equal(
+        member(json_object_get(result, "message"), "text"),
+        "What was stored is overwritten before anything reads it: 90.0 % of the dead bytes, first "
+        "in f (a.c:10), then in g (b.c:20). Memory is cleared and then written before it is read: "
+        "do not clear it, or clear only the part that is not written anyway.");
+    json_t *advice = json_object_get(json_object_get(result, "properties"), "advice");
+    assert_string_equal(member(advice, "id"), "dead.cleared");
+    json_decref(root);
+    has_level(profile, 0, "error", "exact");
+    has_level(profile, 1, "note", "exact"); /* nobody mends the system's */
+    profile->run.engine = "live";
+    profile->pairs[0].waste_traps = 50;
+    has_level(profile, 0, "warning", "strong");
+    profile->pairs[0].waste_traps = 3;
+    has_level(profile, 0, "note", "weak");
+    result = sarif_result(profile, 0, &root);
+    assert_non_null(strstr(member(json_object_get(result, "message"), "text"),
+                           "then in g (b.c:20); weak evidence: seen 3 times. Memory"));
+    json_decref(root);
+    profile_free(profile);
+}
+
 /* ---- whole texts ---------------------------------------------------------------------------- */
 
 static void test_folded(void **state)
@@ -517,6 +583,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_folded),
+        cmocka_unit_test(test_sarif_is_for_people),
         cmocka_unit_test(test_csv),
         cmocka_unit_test(test_callgrind),
         cmocka_unit_test(test_recursion_counts_once),

@@ -11,8 +11,11 @@
 #ifndef HEADROOM_EXPORT_SAMPLES_H
 #define HEADROOM_EXPORT_SAMPLES_H
 
+#include "analysis/advice.h"
 #include "analysis/analysis.h"
 #include "export/export.h"
+#include "show/places.h"
+#include "show/source.h"
 
 struct walk; /* at work: what was given so far */
 
@@ -23,6 +26,7 @@ struct walk_kind {
     const char *name;      /* label, rule id: "dead-store" */
     const char *separator; /* between second and first; NULL: there is one context only */
     const char *finding;   /* what is found, a sentence */
+    const char *whole;     /* of which findings are shares: "the dead bytes"; NULL: of the metric */
     bool mendable;         /* something to be mended, so a warning or an error */
     bool counts;           /* how often was sampled: never a finding */
     bool first_alone;      /* without a value of its first metric it is no finding */
@@ -40,9 +44,12 @@ struct walk_sample {
     uint32_t metric, count;       /* values[0] is of that metric, values[1] of the next, ... */
     uint64_t values[WALK_VALUES]; /* set by walk_add */
     uint32_t number;              /* of the kind, likewise */
+    uint32_t row;                 /* for the verb's `advise` */
+    uint64_t seen;                /* how often it was seen; 0: it is no estimate from samples */
+    struct advice advice;         /* if known already; its evidence follows from `seen` */
 };
 
-/* Slots, neither NULL. */
+/* Slots; NULL only where it says so. */
 struct analysis_export {
     /* NULL ends. All kinds of all verbs are numbered in the order of the table; one that several
        list, where the last of them has it. */
@@ -50,6 +57,10 @@ struct analysis_export {
     /* Adds its metrics and its samples. If memory runs out, the walk notes it. */
     void (*samples)(struct walk *walk, const struct profile *profile,
                     const struct export_options *options);
+    /* What is usually done about the sample, if it is of one of its kinds. False: it is not, or
+       nothing can be said; *advice is then untouched. NULL: samples have it with them. */
+    bool (*advise)(const struct places *places, struct source_cache *sources,
+                   const struct walk_sample *sample, struct advice *advice);
 };
 
 /* ---- for slots ------------------------------------------------------------------------------- */

@@ -4,11 +4,12 @@
  * lines of the program's own code are one result, whatever called them; its stacks are those of the heaviest. The result
  * stands at the first context's line, the second's is a related location.
  *
- * Only waste and lost time are something to be mended, so only these are warnings or errors; reuse,
- * paths and contexts are notes.
+ * Only waste and lost time are something to be mended, so only these are warnings or errors, by their
+ * evidence (sarif_level); reuse, paths and contexts are notes.
  */
 #include "export/walk.h"
 
+#include "show/names.h"
 #include "show/own.h"
 #include "show/sarif.h"
 
@@ -23,7 +24,7 @@ struct key { /* what one result is */
 };
 
 struct result {
-    uint64_t value, heaviest;
+    uint64_t value, heaviest, seen;
     size_t sample; /* the heaviest */
     uint32_t key;
     uint32_t metric; /* of walk->metrics */
@@ -32,17 +33,19 @@ struct result {
 
 struct results {
     const struct walk *walk;
+    struct places places; /* what advice is made of */
+    struct source_cache sources;
     struct json json;
     struct numbered keys;
     struct result *items; /* by key, then by share */
     size_t capacity;
-    uint32_t *places;
+    uint32_t *stack; /* places of the walk */
 };
 
 /* Where the code of a finding is: its ends, UINT32_MAX if there is none. */
 struct ends {
     uint32_t first, second;
-    size_t inner, depth; /* of the stack in results->places */
+    size_t inner, depth; /* of results->stack */
 };
 
 /* ---- grouping ------------------------------------------------------------------------------- */
@@ -70,10 +73,10 @@ static struct ends find_ends(const struct results *results, const struct walk_sa
     const struct walk *walk = results->walk;
     struct ends ends;
     bool two = sample->kind->separator;
-    ends.depth = walk_stack(walk, sample, results->places, &ends.inner);
+    ends.depth = walk_stack(walk, sample, results->stack, &ends.inner);
     ends.inner = two ? ends.inner : 0;
-    ends.first = code_end(walk, results->places + ends.inner, ends.depth - ends.inner);
-    ends.second = two ? code_end(walk, results->places, ends.inner - 1) : UINT32_MAX;
+    ends.first = code_end(walk, results->stack + ends.inner, ends.depth - ends.inner);
+    ends.second = two ? code_end(walk, results->stack, ends.inner - 1) : UINT32_MAX;
     return ends;
 }
 
@@ -122,6 +125,7 @@ static bool add_sample(struct results *results, size_t index)
         result->sample = index;
     }
     result->value += value;
+    result->seen += sample->seen;
     result->key = id;
     result->metric = walk->columns[column];
     return true;
@@ -198,32 +202,68 @@ static void stack_object(struct json *json, const struct walk *walk, const char 
 
 /* ---- results -------------------------------------------------------------------------------- */
 
-static const char *level_of(const struct result *result, const struct walk_kind *kind)
+enum { FEW_SEEN = 5 }; /* as in reports: the share may be luck */
+
+static struct advice advice_of(struct results *results, const struct result *result,
+                               const struct walk_sample *sample)
 {
-    return !kind->mendable || result->share < 0.01 ? "note"
-           : result->share < 0.1                   ? "warning"
-                                                   : "error";
+    struct advice advice = sample->advice;
+    for (const struct analysis *const *at = analyses; *at && !advice.id; at++)
+        if ((*at)->export && (*at)->export->advise)
+            (*at)->export->advise(&results->places, &results->sources, sample, &advice);
+    advice.evidence = !sample->seen             ? ADVICE_EXACT
+                      : result->seen < FEW_SEEN ? ADVICE_WEAK
+                                                : ADVICE_STRONG;
+    return advice;
 }
 
-static void message_of(struct results *results, const struct result *result,
-                       const struct walk_sample *sample, const struct ends *ends)
+/* What is no mistake, what is next to nothing, and what the system does by itself, are notes whatever
+   the evidence. */
+static const char *level_of(const struct results *results, const struct result *result,
+                            const struct ends *ends, const struct advice *advice)
 {
     const struct walk *walk = results->walk;
-    const struct walk_metric *metric = &walk->metrics[result->metric];
-    unsigned tenths = (unsigned)(result->share * 1000 + 0.5);
-    char numbers[160], *text = NULL;
-    snprintf(numbers, sizeof numbers, "%" PRIu64 " of %" PRIu64 " %s (%u.%u %%)", result->value,
-             metric->total, metric->name, tenths / 10, tenths % 10);
-    bool second = ends->second != UINT32_MAX;
+    bool own = (ends->first != UINT32_MAX && is_own(walk, ends->first)) ||
+               (ends->second != UINT32_MAX && is_own(walk, ends->second));
+    bool mendable = walk->samples[result->sample].kind->mendable;
+    return own && mendable && result->share >= 0.01 ? sarif_level(advice->evidence) : "note";
+}
+
+/* "in NAME (FILE:LINE)" */
+static void add_end(struct util_text *text, const struct walk *walk, const char *in, uint32_t place)
+{
+    char name[NAME_BYTES];
+    const char *file = walk_file(walk, place);
+    name_shorten(walk_name(walk, place), 60, name);
+    util_text_print(text, "%s%s", in, name);
+    if (*file && walk_place(walk, place)->line)
+        util_text_print(text, " (%s:%" PRIu32 ")", name_base(file), walk_place(walk, place)->line);
+}
+
+/* One sentence: what is found, how much, where; then the advice. */
+static void message_of(struct results *results, const struct result *result,
+                       const struct walk_sample *sample, const struct ends *ends,
+                       const struct advice *advice)
+{
+    const struct walk *walk = results->walk;
+    const struct walk_kind *kind = sample->kind;
     const char *detail = walk->strings.texts[sample->detail];
-    int printed =
-        asprintf(&text, "%s %s: %s%s%s%s%s%s.", sample->kind->finding, numbers,
-                 ends->first != UINT32_MAX ? walk_name(walk, ends->first) : "an unknown location",
-                 second ? ", and the second in " : "", second ? walk_name(walk, ends->second) : "",
-                 *detail ? " (" : "", detail, *detail ? ")" : "");
-    sarif_message(&results->json, printed < 0 ? numbers : text);
-    if (printed >= 0)
-        free(text);
+    unsigned tenths = (unsigned)(result->share * 1000 + 0.5);
+    struct util_text text = {0};
+    util_text_print(&text, "%.*s: %u.%u %% of %s", (int)strcspn(kind->finding, "."), kind->finding,
+                    tenths / 10, tenths % 10,
+                    kind->whole ? kind->whole : walk->metrics[result->metric].name);
+    if (ends->first != UINT32_MAX)
+        add_end(&text, walk, ends->second != UINT32_MAX ? ", first in " : ", in ", ends->first);
+    if (ends->second != UINT32_MAX)
+        add_end(&text, walk, ", then in ", ends->second);
+    util_text_print(&text, "%s%s%s", *detail ? " (" : "", detail, *detail ? ")" : "");
+    if (advice->evidence == ADVICE_WEAK)
+        util_text_print(&text, "; weak evidence: seen %" PRIu64 " time%s", result->seen,
+                        result->seen == 1 ? "" : "s");
+    util_text_print(&text, advice->id ? ". %s" : ".", advice->text);
+    sarif_message(&results->json, text.failed ? kind->finding : text.bytes);
+    util_text_free(&text);
 }
 
 static void locations_members(struct json *json, const struct walk *walk, const struct ends *ends)
@@ -270,22 +310,25 @@ static void result_object(struct results *results, const struct result *result)
     const struct walk_sample *sample = &walk->samples[result->sample];
     struct json *json = &results->json;
     struct ends ends = find_ends(results, sample);
+    struct advice advice = advice_of(results, result, sample);
     json_begin_item(json);
     json_text(json, "ruleId", sample->kind->name);
     json_count(json, "ruleIndex", sample->number);
-    json_text(json, "level", level_of(result, sample->kind));
-    message_of(results, result, sample, &ends);
+    json_text(json, "level", level_of(results, result, &ends, &advice));
+    message_of(results, result, sample, &ends, &advice);
     locations_members(json, walk, &ends);
     json_begin(json, "stacks", '[');
-    stack_object(json, walk, "first", results->places + ends.inner, ends.depth - ends.inner);
+    stack_object(json, walk, "first", results->stack + ends.inner, ends.depth - ends.inner);
     if (ends.inner)
-        stack_object(json, walk, "second", results->places, ends.inner - 1);
+        stack_object(json, walk, "second", results->stack, ends.inner - 1);
     json_close(json, ']');
     fingerprint_member(json, walk, sample, &ends);
     json_begin(json, "properties", '{');
     json_text(json, "metric", walk->metrics[result->metric].name);
     json_count(json, "value", result->value);
     json_decimal(json, "share", result->share, 6);
+    json_text(json, "evidence", advice_evidence_names[advice.evidence]);
+    json_advice(json, &advice);
     json_close(json, '}');
     json_close(json, '}');
 }
@@ -332,10 +375,14 @@ static void properties_member(struct json *json, const struct results *results)
 bool write_sarif(struct walk *walk, FILE *out)
 {
     struct results results = {
-        .walk = walk, .json = {.out = out}, .keys = {.bytes = sizeof(struct key)}};
+        .walk = walk,
+        .json = {.out = out},
+        .keys = {.bytes = sizeof(struct key)},
+        .sources = {.enabled = true, .not_newer_than_ns = walk->profile->run.start_ns}};
     struct json *json = &results.json;
-    results.places = malloc(WALK_STACK * sizeof *results.places);
-    bool good = results.places && find_results(&results);
+    results.stack = malloc(WALK_STACK * sizeof *results.stack);
+    bool good = results.stack && places_make(walk->profile, true, &results.places) == BASE_OK &&
+                find_results(&results);
     if (good) {
         sarif_begin(json);
         tool_member(json, walk);
@@ -350,6 +397,8 @@ bool write_sarif(struct walk *walk, FILE *out)
     }
     numbered_free(&results.keys);
     free(results.items);
-    free(results.places);
+    places_free(&results.places);
+    source_free(&results.sources);
+    free(results.stack);
     return good;
 }

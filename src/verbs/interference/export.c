@@ -6,10 +6,12 @@
 static const struct walk_kind spans = {
     .name = "block",
     .finding = "Executions took longer than the fastest of the same work.",
+    .whole = "the time lost",
     .mendable = true};
 static const struct walk_kind holders = {.name = "holder",
                                          .separator = "[waits for a lock held by]",
-                                         .finding = "A lock was held while others waited for it."};
+                                         .finding = "A lock was held while others waited for it.",
+                                         .whole = "the time waited for locks"};
 
 static const struct walk_kind *const kinds[] = {&spans, &holders, NULL};
 
@@ -46,6 +48,8 @@ static void add_span(struct walk *walk, const struct interference_figures *figur
                                  .leaf = span_place(walk, profile, span),
                                  .detail = span_detail(walk, figures, span),
                                  .metric = metric + OWN_LOST_NS,
+                                 .seen = score->recorded,
+                                 .advice = interference_advice(figures, span),
                                  .count = 3};
     double all = 0, stacks = (double)(rows->stacks_end - rows->stacks);
     for (size_t i = rows->stacks; i < rows->stacks_end; i++)
@@ -76,6 +80,7 @@ static void add_holders(struct walk *walk, const struct interference_figures *fi
                                       .leaf = UINT32_MAX,
                                       .detail = span_detail(walk, figures, span),
                                       .metric = metric + WAITED_NS,
+                                      .seen = holder->times,
                                       .count = 1},
                  &holder->waited_ns);
     }

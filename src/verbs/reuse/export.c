@@ -3,8 +3,10 @@
 #include "export/samples.h"
 #include "reuse/internal.h"
 
-static const struct walk_kind reuses = {
-    .name = "reuse", .separator = "[uses again the data of]", .finding = "Data is used again."};
+static const struct walk_kind reuses = {.name = "reuse",
+                                        .separator = "[uses again the data of]",
+                                        .finding = "Data is used again.",
+                                        .whole = "the reuses"};
 
 static const struct walk_kind *const kinds[] = {&reuses, &walk_sampled, NULL};
 
@@ -25,6 +27,7 @@ static void add_samples(struct walk *walk, const struct profile *profile,
     walk_add_metric(walk, "seen", "count", "reuses that were seen", WALK_EVIDENCE);
     uint32_t samples =
         walk_add_metric(walk, "reuse_samples", "count", "accesses sampled", WALK_EVIDENCE);
+    bool counted = profile_same_text(profile->run.engine, "exact");
     for (size_t i = 0; i < profile->reuse_pairs_count; i++) {
         const struct profile_reuse_pair *pair = &profile->reuse_pairs[i];
         double values[] = {pair->weight, pair->time, pair->stack, (double)pair->count};
@@ -35,7 +38,8 @@ static void add_samples(struct walk *walk, const struct profile *profile,
                                       .head = UINT32_MAX,
                                       .leaf = UINT32_MAX,
                                       .metric = metric,
-                                      .count = BASE_COUNT(values)},
+                                      .count = BASE_COUNT(values),
+                                      .seen = counted ? 0 : pair->count},
                  values);
     }
     walk_add_sampled(walk, PROFILE_REUSE, samples);

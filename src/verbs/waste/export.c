@@ -10,16 +10,19 @@ static const struct walk_kind kinds[] = {
     [PROFILE_DEAD] = {.name = "dead-store",
                       .separator = "[overwrites the unread store of]",
                       .finding = "What was stored is overwritten before anything reads it.",
+                      .whole = "the dead bytes",
                       .mendable = true,
                       .first_alone = true},
     [PROFILE_SILENT] = {.name = "silent-store",
                         .separator = "[stores again the value of]",
                         .finding = "The value stored was already in memory.",
+                        .whole = "the silently stored bytes",
                         .mendable = true,
                         .first_alone = true},
     [PROFILE_LOAD] = {.name = "redundant-load",
                       .separator = "[loads again the value of]",
                       .finding = "The value loaded was loaded before and has not changed.",
+                      .whole = "the redundantly loaded bytes",
                       .mendable = true,
                       .first_alone = true},
 };
@@ -95,6 +98,8 @@ static void add_kind(struct walk *walk, const struct profile *profile, uint32_t 
                                           .head = UINT32_MAX,
                                           .leaf = UINT32_MAX,
                                           .metric = metric,
+                                          .row = (uint32_t)i,
+                                          .seen = counted ? 0 : pair->waste_traps,
                                           .count = BASE_COUNT(values)},
                      values);
     }
@@ -110,4 +115,39 @@ static void add_samples(struct walk *walk, const struct profile *profile,
             add_kind(walk, profile, kind);
 }
 
-const struct analysis_export waste_export = {.kinds = all_kinds, .samples = add_samples};
+static const struct waste_kind *find_kind(const struct profile *profile, uint32_t kind,
+                                          struct waste_kind *found)
+{
+    for (size_t i = 0; i < profile->kinds_count; i++)
+        if (profile->kinds[i].kind == kind)
+            *found = (struct waste_kind){.totals = &profile->kinds[i]};
+    return found->totals ? found : NULL;
+}
+
+static bool advise(const struct places *places, struct source_cache *sources,
+                   const struct walk_sample *sample, struct advice *advice)
+{
+    size_t kind = (size_t)(sample->kind - kinds);
+    struct waste_kind room = {0};
+    if (sample->kind < kinds || kind >= BASE_COUNT(kinds) ||
+        sample->row >= places->profile->pairs_count ||
+        !find_kind(places->profile, (uint32_t)kind, &room))
+        return false;
+    const struct profile_pair *row = &places->profile->pairs[sample->row];
+    struct waste_pair pair = {
+        .first = row->first,
+        .second = row->second,
+        .first_place = places->place_of[row->first],
+        .second_place = places->place_of[row->second],
+        .waste_traps = row->waste_traps,
+        .kernel = places->exact ? row->kernel_traps > 0
+                                : row->kernel_traps * 2 > row->waste_traps + row->use_traps,
+    };
+    struct advice found = waste_advice(places, sources, &room, &pair);
+    if (found.id)
+        *advice = found;
+    return found.id;
+}
+
+const struct analysis_export waste_export = {
+    .kinds = all_kinds, .samples = add_samples, .advise = advise};
