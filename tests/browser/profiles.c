@@ -217,6 +217,52 @@ static void with_source(const char *directory, const char *name, bool before)
     end(profile, directory, name);
 }
 
+/* ---- by samples --------------------------------------------------------------------------------
+ */
+
+/* Line 4 stores what line 6 overwrites, in `traps` of a hundred; one weighs as much as another. */
+static void add_seen(struct profile *profile, uint32_t kind, uint32_t first, uint32_t second,
+                     unsigned traps, unsigned likely)
+{
+    *profile_add_pairs(profile) = (struct profile_pair){.kind = kind,
+                                                        .first = first,
+                                                        .second = second,
+                                                        .waste_bytes = traps,
+                                                        .waste_squares = traps,
+                                                        .waste_traps = traps,
+                                                        .likely_traps = likely};
+}
+
+/* Of the dead stores 60 % were seen 60 times, half of them with an approximate second line, and 3 %
+   three times; all loads are redundant. */
+static void samples(const char *directory)
+{
+    struct profile *profile = begin("waste", "live");
+    profile->run.weighting = "cpu-time";
+    profile->run.source = "clock";
+    profile_add_modules(profile)->path = "/bin/prog";
+    for (uint32_t i = 0; i < 2; i++) {
+        *profile_add_frames(profile) = (struct profile_frame){.function = i ? "again" : "clear_it",
+                                                              .file = "/src/kept.c",
+                                                              .module = 1,
+                                                              .line = i ? 6 : 4};
+        *profile_add_contexts(profile) = (struct profile_context){0, i + 1};
+    }
+    profile_add_kinds(profile)->kind = PROFILE_DEAD;
+    profile_add_kinds(profile)->kind = PROFILE_LOAD;
+    add_seen(profile, PROFILE_DEAD, 1, 2, 60, 30);
+    add_seen(profile, PROFILE_DEAD, 1, 1, 3, 0);
+    *profile_add_pairs(profile) = (struct profile_pair){.kind = PROFILE_DEAD,
+                                                        .first = 2,
+                                                        .second = 2,
+                                                        .use_bytes = 37,
+                                                        .use_squares = 37,
+                                                        .use_traps = 37};
+    add_seen(profile, PROFILE_LOAD, 2, 2, 100, 0);
+    profile_total(profile);
+    end(profile, directory, "samples");
+}
+
 /* ---- large -------------------------------------------------------------------------------------
  */
 
@@ -279,6 +325,7 @@ int main(int count, char **arguments)
     end(begin("waste", "live"), arguments[1], "empty");
     with_source(arguments[1], "source", false);
     with_source(arguments[1], "before-source", true);
+    samples(arguments[1]);
     large(arguments[1]);
     return 0;
 }

@@ -23,14 +23,14 @@ function skip(reason) {
 if (!existsSync(playwright)) skip("playwright-core is not installed: npm ci --ignore-scripts in web/");
 if (!executable) skip("no Chromium");
 const { chromium } = await import(playwright);
-const { shortName } = await import(new URL("../../web/src/format.js", import.meta.url));
+const { powerTicks, shareTicks, shortName } = await import(new URL("../../web/src/format.js", import.meta.url));
 
-const LARGE_BYTES = 1 << 20, PAGE_BYTES = 2 << 20; // data of 100,000 contexts, and the page without data
+const LARGE_BYTES = 9 << 17, PAGE_BYTES = 2 << 20; // data of 100,000 contexts, and the page without data
 const BENCH = process.env.BENCH === "1"; // hold times to their limits: on an idle machine only
 
 const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
-for (const name of ["empty", "large", "source", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+for (const name of ["empty", "large", "source", "samples", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
 
 // Pages of what changed, from a file whose name is hostile, too.
@@ -82,6 +82,84 @@ test("without scripts the findings can be read, and hostile texts are texts", as
   await good();
 });
 
+// Links that hostile texts made, or that lead out of the page.
+const strange = (page) => page.locator("#view a").evaluateAll((links) => links.filter((a) => !/^#view=(pairs|paths|blocks)&[a-z0-9=&]+$/.test(a.getAttribute("href"))).length);
+
+// What is listed first in the text leads to the first of what the view lists; name: whose finding it is, here and there.
+for (const [file, to, hash, name] of [["source", "pairs", /kind=dead&pair=0/, "store"], ["samples", "pairs", /kind=dead&pair=0/, "clear_it"],
+  ["hostile-reuse", "pairs", /kind=reuse&pair=0/], ["hostile-paths", "paths", /path=0/], ["hostile-interference", "blocks", /kind=\w+&block=0/]])
+  test(`findings of the summary of ${file} lead to where they are shown`, async () => {
+    const { page, good } = await open(file);
+    assert.equal(await view(page), "summary");
+    const finding = page.locator("#view .report a").first();
+    assert.match(await finding.innerText(), /^(#1|\s*[\d.]+ %)/);
+    await finding.click();
+    await page.waitForSelector(`#view.${to}`);
+    assert.match(await link(page), hash);
+    assert.ok((await page.locator("#view .selected").count()) === 1);
+    await page.goBack();
+    await page.waitForSelector("#view.summary");
+    if (name) {
+      const place = page.locator("#view .report a", { hasText: name }).first(); // the place in it
+      assert.match(await place.innerText(), new RegExp(`^${name}\\s+(\\S*/)?kept\\.c:4`));
+      await place.click();
+      await page.waitForSelector(`#view.${to}`);
+      assert.match(await page.locator("#view .side ol.context li").first().innerText(), new RegExp(`^${name} kept.c:4`));
+    }
+    await good();
+  });
+
+test("advice and how far it can be relied on stand beside a pair; samples have shares, no bytes", async () => {
+  const { page, good } = await open("samples", "#view=pairs&kind=dead");
+  const entries = page.locator("ol.pairs > li"), detail = page.locator(".detail");
+  assert.equal(await entries.nth(0).locator(".mark").innerText(), "second line approximate");
+  assert.equal(await entries.nth(1).locator(".mark").innerText(), "weak evidence: seen 3 times");
+  assert.equal(await detail.locator(".mark").innerText(), "second line approximate");
+  assert.doesNotMatch(await page.locator("#view").innerText(), /\d [KM]?i?B\b/);
+  await entries.nth(1).click();
+  assert.equal(await detail.locator(".mark").innerText(), "weak evidence: seen 3 times");
+  assert.match(await detail.locator(".advice").innerText(), /overwrites its own result/);
+  assert.equal(await detail.locator(".side").count(), 1); // both ends are one place
+  for (const key of ["t", "b", "i"]) {
+    await page.keyboard.press(key);
+    assert.doesNotMatch(await page.locator("#view").innerText(), /\d [KM]?i?B\b/);
+  }
+  await good();
+  const counted = await open("source", "#view=pairs"); // bytes are bytes
+  assert.match(await counted.page.locator(".detail .facts").innerText(), /wasted\s+8 B/);
+  assert.equal(await counted.page.locator(".mark").count(), 0);
+});
+
+test("the largest comes first: of the kinds, and of the metrics", async () => {
+  const { page, good } = await open("samples", "#view=pairs");
+  assert.deepEqual(await page.locator(".bar-of-choices button").allInnerTexts(), ["redundant loads (1)", "dead stores (2)"]);
+  assert.match(await page.locator(".bar-of-choices button.on").innerText(), /redundant loads/);
+  await page.keyboard.press("b");
+  assert.deepEqual(await page.locator("header select option").allTextContents(), ["redundant loads, at the load that repeats it", "redundant loads, at the load before",
+    "dead stores, at the store that overwrites", "dead stores, at the store that is lost"]);
+  const reuse = await open("hostile-reuse", "#view=top");
+  assert.match(await reuse.page.locator("header select option").first().textContent(), /^time distance/);
+  await good();
+});
+
+test("axes have round numbers", async () => {
+  const round = /^(0|[1-9]|\d?[05]|100|0\.0*[1-9]) %$/, size = /^(0|1|4|16|64|256|1|10|100) (B|KiB|MiB|GiB|TiB)$/, decade = /^(0|10{0,2})( (k|M|G|T|ns|µs|ms|s))?$/;
+  const { page, good } = await open("hostile-reuse", "#view=reuse");
+  for (const figure of await page.locator("figure").all()) {
+    const ticks = await figure.locator("text.tick").allTextContents();
+    assert.ok(ticks.length > 3);
+    for (const tick of ticks) assert.ok(round.test(tick) || size.test(tick) || decade.test(tick), tick);
+  }
+  const spans = await open("hostile-interference", "#view=blocks");
+  const times = await spans.page.locator("figure text.tick").allTextContents();
+  assert.ok(times.length > 0 && times.every((tick) => decade.test(tick)), times.join());
+  await good();
+  for (const [most, ticks] of [[0.87, [0, 0.2, 0.4, 0.6, 0.8, 1]], [0.235, [0, 0.05, 0.1, 0.15, 0.2, 0.25]], [0.05, [0, 0.01, 0.02, 0.03, 0.04, 0.05]], [1, [0, 0.2, 0.4, 0.6, 0.8, 1]]])
+    assert.deepEqual(shareTicks(most), ticks);
+  assert.deepEqual(powerTicks(10, 3, 2e6, 9), [10, 100, 1e3, 1e4, 1e5, 1e6]);
+  assert.deepEqual(powerTicks(10, 1, 1e9, 5), [1, 100, 1e4, 1e6, 1e8]);
+});
+
 const VIEWS = { waste: ["summary", "pairs", "top", "bottom", "icicle"], reuse: ["summary", "pairs", "reuse", "top", "bottom", "icicle"],
   paths: ["summary", "paths", "top", "bottom", "icicle"], interference: ["summary", "blocks", "top", "bottom", "icicle"] };
 
@@ -99,7 +177,8 @@ for (const [verb, names] of Object.entries(VIEWS))
         assert.ok((await page.locator("#view").innerText()).length > 0 || names[i] === "icicle");
         assert.match(await page.locator("header .limits").innerText(), /13 limits/);
         for (let down = 0; down < 6; down++) await page.keyboard.press(down % 3 ? "ArrowDown" : "ArrowRight");
-        assert.equal(await page.locator("#view img, #view script, #view a").count(), 0);
+        assert.equal(await page.locator("#view img, #view script").count(), 0);
+        assert.equal(await strange(page), 0);
         assert.doesNotMatch(await page.locator("#view").innerText(), /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
         if (screenshots) await page.screenshot({ path: path.join(screenshots, `${verb}-${names[i]}-${theme}.png`) });
       }

@@ -69,6 +69,29 @@ END
     grep -q 'twice.c:5' summary
 }
 
+@test "findings and their places lead to the view that shows them" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    grep -q '<a href="#view=pairs&kind=dead&pair=0"><b>#1 ' twice.html
+    grep -q '<a href="#view=pairs&kind=dead&pair=0"><b>main</b>.*twice.c:5' twice.html
+    "$HEADROOM" report twice.headroom >report
+    "$HEADROOM" report --color always twice.headroom >>report
+    [ "$(grep -c ']8;;' report)" -eq 0 ] # in the page alone
+}
+
+@test "advice in the page is the report's" {
+    needs_profile
+    "$HEADROOM" view -q twice.headroom
+    data_of twice.html >data
+    "$HEADROOM" report --format json twice.headroom >report
+    python3 - <<'END'
+import json
+page, report = (json.load(open(name)) for name in ("data", "report"))
+pages = page["report"]["waste"]["dead"]["pairs"][0]["advice"]
+assert pages and pages == report["waste"]["dead"]["findings"][0]["advice"], pages
+END
+}
+
 @test "nothing is fetched: the policy names the script and the style and nothing else" {
     needs_profile
     "$HEADROOM" view -q twice.headroom
@@ -81,7 +104,7 @@ script = page[page.rindex("<script>") + 8:page.rindex("</script>")]
 style = page[page.index("<style>") + 7:page.index("</style>")]
 assert policy == f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; base-uri 'none'; form-action 'none'"
 assert len(script) > 10000 and page.count("<script") == 3
-assert not re.search(r'\b(src|href)=', page[:page.index("<script")])
+assert all(re.match('#view=[a-z0-9=&]+$', target) for target in re.findall(r'\b(?:src|href)="?([^">]*)', page[:page.index("<script")]))
 END
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What changed since another profile: the figures of both, and the findings that changed, as
 // `headroom diff` identifies them.
-import { contextList, KINDS as PAIRS } from "./context.js";
+import { contextList, findingsOf, KINDS as PAIRS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
 import { amount, bytes, count, functionName, percent, place, several, time } from "./format.js";
 import { table } from "./table.js";
@@ -75,9 +75,10 @@ function add(known, key, target) {
 
 function targetsOf(report) {
   const known = new Map();
-  for (const [kind, { pairs }] of Object.entries(report.waste ?? {}))
-    (pairs ?? []).forEach((pair, index) => add(known, keyOf(kind, pair.first, pair.second), { view: "pairs", kind, pair: index }));
-  (report.reuse?.pairs ?? []).forEach((pair, index) => add(known, keyOf("reuse", pair.use, pair.reuse), { view: "pairs", kind: "reuse", pair: index }));
+  const addPairs = (kind, all, [left, right]) => findingsOf(all).forEach((pair, index) =>
+    (pair.contexts?.length ? pair.contexts : [pair]).forEach((one) => add(known, keyOf(kind, one[left], one[right]), { view: "pairs", kind, pair: index })));
+  for (const [kind, all] of Object.entries(report.waste ?? {})) addPairs(kind, all, ["first", "second"]);
+  addPairs("reuse", report.reuse, ["use", "reuse"]);
   (report.paths?.paths ?? []).forEach((path, index) => add(known, keyOf("path", `${path.function}, path ${path.number}`), { view: "paths", path: index }));
   for (const kind of ["blocks", "idle", "unscored"])
     (report.interference?.[kind] ?? []).forEach((span, index) => add(known, keyOf("block", span.key ? `${span.function}, ${span.key}` : span.function), { view: "blocks", kind, block: index }));

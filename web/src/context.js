@@ -10,6 +10,9 @@ export const KINDS = {
   reuse: { label: "reuses", ends: ["used", "used again"] },
 };
 
+// Findings as the text report lists them: by cause, each with the contexts that it sums up.
+export const findingsOf = (kind) => kind?.findings ?? kind?.pairs ?? [];
+
 export function frameItem(frame, attributes) {
   return h("li", { title: frame.module, ...attributes }, nameSpan(functionName(frame)), " ", h("span", { class: "place" }, place(frame)),
     frame.inlined && h("span", { class: "tag" }, "inlined"), frame.kernel && h("span", { class: "tag" }, "kernel"),

@@ -27,9 +27,35 @@ export function time(ns) {
   return scaled(ns, 1000, [" ns", " µs", " ms", " s"]);
 }
 
+// Weights of samples are amounts of nothing: they have shares only.
 export function amount(value, unit) {
-  if (value === null || value === undefined) return "";
+  if (value === null || value === undefined || unit === "share") return "";
   return unit === "bytes" ? bytes(value) : unit === "ns" ? time(value) : count(value);
+}
+
+// ---- axes -----------------------------------------------------------------------------------------
+
+const plain = (text) => text.replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "");
+
+// Of a value at a round number: "4 KiB", "100 k".
+export const roundLabel = (label) => (value) => plain(label(value));
+
+// Shares from 0 in round steps, the last one not below `most`.
+export function shareTicks(most) {
+  const raw = Math.max(most, 1e-6) / 5, unit = 10 ** Math.floor(Math.log10(raw));
+  const step = [1, 2, 5, 10].map((by) => by * unit).find((by) => by >= raw * (1 - 1e-9));
+  const steps = Math.ceil(most / step - 1e-9) || 1;
+  return Array.from({ length: steps + 1 }, (_, i) => Number((i * step).toPrecision(9)));
+}
+
+export const shareLabel = (share) => `${Number((100 * share).toPrecision(6))} %`;
+
+// Powers of `radix` between the ends, at most so many; where more fit, every second, third, ...
+export function powerTicks(radix, low, high, most) {
+  const first = Math.ceil(Math.log(Math.max(low, 1)) / Math.log(radix) - 1e-9), last = Math.floor(Math.log(Math.max(high, 1)) / Math.log(radix) + 1e-9);
+  const step = Math.max(1, Math.ceil((last - first + 1) / most)), ticks = [];
+  for (let power = Math.ceil(first / step) * step; power <= last; power += step) ticks.push(radix ** power);
+  return ticks;
 }
 
 export const base = (path) => (path ? path.slice(path.lastIndexOf("/") + 1) : "");

@@ -102,7 +102,8 @@ class Painter {
 function describe(app, metric, node) {
   if (node < 0) return "several too narrow to be drawn; zoom to see them";
   const name = node ? app.tree.functions[app.tree.function[node]].name + (app.tree.inlined[node] ? " (inlined)" : "") : "all";
-  return `${name}: ${amount(metric.total[node], metric.unit)}, ${percent(metric.sum ? metric.total[node] / metric.sum : 0)}; own ${amount(metric.self[node], metric.unit)}`;
+  const shown = (value) => [amount(value, metric.unit), percent(metric.sum ? value / metric.sum : 0)].filter(Boolean).join(", ");
+  return `${name}: ${shown(metric.total[node])}; own ${shown(metric.self[node])}`;
 }
 
 export function renderIcicle(root, app) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Pairs of places: a ranked list, and of the chosen one both sources and both contexts side by side.
-import { contextList, KINDS } from "./context.js";
+import { contextList, findingsOf, KINDS } from "./context.js";
 import { h, nameSpan } from "./dom.js";
-import { bytes, count, functionName, percent, place, shortName } from "./format.js";
+import { bytes, count, functionName, percent, place, several, shortName } from "./format.js";
 import { excerpt, highlighted, sourceLine } from "./source.js";
 import { bar } from "./table.js";
 
@@ -12,33 +12,54 @@ const WASTED = {
   load: "of what was loaded had been loaded before, unchanged",
 };
 
-function wasteGroups(waste) {
-  return Object.entries(waste ?? {}).filter(([id]) => WASTED[id]).map(([id, kind]) => ({
-    id, ...KINDS[id], total: kind.pairs_total,
+// Most reliable and largest first: that is what opens.
+const kindsOf = (waste) => Object.entries(waste ?? {}).filter(([id]) => WASTED[id]).sort(([, a], [, b]) =>
+  Boolean(a.too_few_samples) - Boolean(b.too_few_samples) || (b.fraction ?? -1) - (a.fraction ?? -1));
+
+// Weights of samples are no amounts: only what was counted is shown in bytes.
+function wasteFacts(pair, kind, exact) {
+  return [["share of this waste", kind.too_few_samples ? "too few samples" : interval(pair.share, pair.ci95)],
+    exact && ["wasted", bytes(pair.waste_bytes)], exact && ["used", bytes(pair.use_bytes)],
+    pair.waste_traps ? ["seen", several(pair.waste_traps, "time")] : null, pair.kernel_traps && !exact ? ["by the kernel", pair.kernel_traps] : null].filter(Boolean);
+}
+
+// How far the figures can be relied on; as in the text report.
+function wasteMarks(pair, kind, report) {
+  const exact = report.engine === "exact", sameLine = same(leaf(pair.first), leaf(pair.second));
+  return [kind.too_few_samples && "too few samples",
+    !exact && !kind.too_few_samples && pair.waste_traps < FEW && `weak evidence: seen ${several(pair.waste_traps, "time")}`,
+    pair.likely_traps * 4 > pair.traps && !sameLine && "second line approximate",
+    pair.float_traps * 2 > pair.traps && `values equal within ${Number((100 * report.fp_tolerance).toPrecision(3))} %`].filter(Boolean);
+}
+
+function wasteGroups(report) {
+  return kindsOf(report.waste).map(([id, kind]) => ({
+    id, ...KINDS[id], total: kind.findings_total ?? kind.pairs_total,
     head: kind.fraction === null ? "Nothing was decided." :
       `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely on" : ""}.`,
-    pairs: kind.pairs.map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
-      facts: [["share of this waste", interval(pair.share, pair.ci95)], ["wasted", bytes(pair.waste_bytes)], ["used", bytes(pair.use_bytes)],
-        pair.traps ? ["seen", `${pair.traps} times${pair.weak ? "; weak evidence" : ""}`] : null, pair.kernel_traps ? ["by the kernel", pair.kernel_traps] : null,
-        pair.likely_traps ? ["second line approximate", pair.likely_traps] : null].filter(Boolean) })),
+    pairs: findingsOf(kind).map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
+      facts: wasteFacts(pair, kind, report.engine === "exact"), marks: wasteMarks(pair, kind, report) })),
   }));
 }
 
+const FEW = 5; // seen less often, a share may be luck: as in the text report
+
 const interval = (share, ci) => (ci && ci[0] !== ci[1] ? `${percent(share)} (${percent(ci[0])} to ${percent(ci[1])})` : percent(share));
 
-function reuseGroup(reuse) {
+function reuseGroup({ reuse, engine }) {
   if (!reuse) return [];
   const beyond = reuse.ranked_beyond_bytes;
-  return [{ id: "reuse", ...KINDS.reuse, total: reuse.pairs_total,
+  return [{ id: "reuse", ...KINDS.reuse, total: reuse.findings_total ?? reuse.pairs_total,
     head: beyond ? "Pairs of places, ordered by the cache misses that they could save." : "Pairs of places, farthest first.",
-    pairs: reuse.pairs.map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
+    pairs: findingsOf(reuse).map((pair) => ({ raw: pair, share: pair.far_share || pair.share, left: pair.use, right: pair.reuse,
+      marks: engine === "live" && pair.count < FEW ? [`weak evidence: seen ${several(pair.count, "time")}`] : [],
       facts: [["share of the misses", percent(pair.far_share)], ["share of reuses", interval(pair.share, pair.ci95)], ["reuses", count(pair.reuses)],
         ["mean time distance", `${count(pair.time_mean)} accesses`],
         pair.stack_mean !== null ? ["mean stack distance", `${count(pair.stack_mean)} ${reuse.unit}s`] : null,
         ...pair.saves.map((s) => [`misses of ${bytes(s.bytes)} without them`, `${percent(s.ratio)} → at least ${percent(s.ratio_without)}`])].filter(Boolean) })) }];
 }
 
-export const groupsOf = (report) => [...wasteGroups(report.waste), ...reuseGroup(report.reuse)];
+export const groupsOf = (report) => [...wasteGroups(report), ...reuseGroup(report)];
 
 const leaf = (context) => context[0] ?? { function: null, file: null, line: null };
 
@@ -77,35 +98,50 @@ function loopText(loop) {
   return `${shortName(loop.function ?? "?")} ${loop.file ? place(loop) : ""}`;
 }
 
+const markTag = (text) => h("span", { class: "tag mark" }, text);
+
 function remarks(pair) {
-  const { suggestion, ancestor, loops } = pair.raw;
+  const { advice, ancestor, loops } = pair.raw;
   return [
-    ancestor && h("p", null, "Their paths part in ", h("b", null, nameSpan(ancestor.function ?? "?")), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
+    pair.marks.length > 0 && h("p", { class: "marks" }, pair.marks.map(markTag)),
+    advice && h("p", { class: "advice" }, advice.text),
+    ancestor && ancestor.use_line !== ancestor.reuse_line && h("p", null, "Their paths part in ", h("b", null, nameSpan(ancestor.function ?? "?")), `, at its lines ${ancestor.use_line ?? "?"} and ${ancestor.reuse_line ?? "?"}.`),
     loops?.shared?.length ? h("p", null, "Loops around both: ", loops.shared.map(loopText).join(", ")) : null,
-    suggestion && h("p", { class: "advice" }, suggestion.text),
   ];
 }
 
+// Both ends in the same place and the same context: one is enough.
+const isOne = (pair) => pair.left.length === pair.right.length && commonFrames(pair.left, pair.right) === pair.left.length;
+
 const CALLERS = 6;
 
-// How a finding of several contexts is reached, each with its share.
-function contexts(pair) {
-  const { contexts: list, contexts_total: total } = pair.raw;
-  if (!list || total < 2) return null;
-  const callers = (context) => context.slice(telling(context) + 1).map((frame) => shortName(functionName(frame)));
-  const text = (names) => (names.length > CALLERS ? [...names.slice(0, CALLERS), "…"] : names).join(" ← ") || "without callers";
-  return h("div", null, h("h4", null, `${total} contexts`), h("ol", { class: "context" }, list.map((one) =>
-    h("li", null, h("b", null, percent(one.far_share || one.share)), " ", text(callers(one.first ?? one.use))))),
-    total > list.length ? h("p", { class: "note" }, `${total - list.length} smaller ones are not listed.`) : null);
+// The contexts that a finding sums up, largest first; a click shows one of them.
+function contexts(pair, show) {
+  const { contexts: all = [], contexts_total: total = all.length } = pair.raw;
+  if (all.length < 2) return null;
+  const item = (context) => {
+    const left = context.first ?? context.use, right = context.second ?? context.reuse, end = left.length >= right.length ? left : right;
+    return h("li", null, h("button", { class: "context-choice", onclick: (event) => {
+      for (const other of event.currentTarget.closest("ol").querySelectorAll(".on")) other.classList.remove("on");
+      event.currentTarget.classList.add("on");
+      show(left, right);
+    } }, h("b", null, percent(context.far_share || context.share)), " ", end.slice(telling(end)).slice(0, CALLERS).map((frame, i) => [i ? " \u2190 " : "", nameSpan(functionName(frame))])));
+  };
+  return h("section", null, h("h4", null, total > all.length ? `The ${all.length} largest of its ${total} contexts` : `Its ${total} contexts`), h("ol", { class: "choices" }, all.map(item)));
 }
 
 function detail(group, pair, app) {
-  const common = commonFrames(pair.left, pair.right);
+  const sides = h("div", { class: "sides" });
+  const show = (left, right) => {
+    const common = commonFrames(left, right);
+    sides.replaceChildren(...(isOne({ left, right }) ? [side(`${group.ends[0]}, and ${group.ends[1]}`, left, 0, app)]
+      : [side(group.ends[0], left, common, app), side(group.ends[1], right, common, app)]));
+  };
+  show(pair.left, pair.right);
   return h("div", { class: "detail" },
     h("dl", { class: "facts" }, pair.facts.map(([name, value]) => h("div", null, h("dt", null, name), h("dd", null, value)))),
     remarks(pair),
-    h("div", { class: "sides" }, side(group.ends[0], pair.left, common, app), side(group.ends[1], pair.right, common, app)),
-    contexts(pair));
+    sides, contexts(pair, show));
 }
 
 function shortLine(frame) {
@@ -120,7 +156,8 @@ function entry(pair, index, chosen, app, matches) {
       at ? h("div", { class: "by" }, `from ${place(caller)} `, nameSpan(functionName(caller))) : null, shortLine(caller));
   };
   return h("li", { class: [index === chosen ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
-    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(pair.left), end(pair.right));
+    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(pair.left), isOne(pair) ? h("div", { class: "by" }, "both ends") : end(pair.right),
+    pair.marks.length > 0 && h("div", { class: "marks" }, pair.marks.map(markTag)));
 }
 
 const BATCH = 200;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: MIT
 // Histograms of reuse distances, and the miss-ratio curve with the machine's caches marked.
 import { h, svg } from "./dom.js";
-import { bytes, count, percent, time } from "./format.js";
+import { bytes, count, percent, powerTicks, roundLabel, shareLabel, shareTicks, time } from "./format.js";
 
 const WIDTH = 720, HEIGHT = 260, LEFT = 52, RIGHT = 26, TOP = 24, BOTTOM = 46;
 
 const logOf = (value) => (value < 1 ? -1 : Math.log2(value)); // nothing in between has a column of its own, before 1
 
-function frame(title, note, axis, low, high, most, label, ...content) {
+function frame(title, note, axis, low, high, largest, label, ...content) {
+  const shares = shareTicks(largest), most = shares[shares.length - 1];
   const x = (value) => LEFT + ((logOf(value) - low) / Math.max(high - low, 1)) * (WIDTH - LEFT - RIGHT);
   const y = (share) => TOP + (1 - share / most) * (HEIGHT - TOP - BOTTOM);
-  const lines = [0, 0.25, 0.5, 0.75, 1].map((part) => [
-    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(part * most), y2: y(part * most) }),
-    svg("text", { x: LEFT - 6, y: y(part * most) + 4, "text-anchor": "end" }, percent(part * most)),
+  const lines = shares.map((share) => [
+    svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(share), y2: y(share) }),
+    svg("text", { class: "tick", x: LEFT - 6, y: y(share) + 4, "text-anchor": "end" }, shareLabel(share)),
   ]);
-  const step = Math.max(1, Math.ceil((high - low) / 9));
-  const ticks = [];
-  for (let at = Math.ceil(low); at <= high; at += step)
-    ticks.push(svg("text", { x: x(2 ** at), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, label(at < 0 ? 0 : 2 ** at)));
+  // Caches and lines come in powers of two, all else is read in decades.
+  const values = [...(low < 0 ? [0] : []), ...(label === bytes ? powerTicks(4, 2 ** low, 2 ** high, 9) : powerTicks(10, 2 ** low, 2 ** high, 9))];
+  const room = (WIDTH - LEFT - RIGHT) / Math.max(high - low, 1); // of what is below 1
+  const ticks = values.filter((value) => low >= 0 || value !== 1 || room > 44).map((value) => svg("text", { class: "tick", x: x(value), y: HEIGHT - BOTTOM + 16, "text-anchor": "middle" }, roundLabel(label)(value)));
   ticks.push(svg("text", { x: (LEFT + WIDTH - RIGHT) / 2, y: HEIGHT - 8, "text-anchor": "middle" }, axis));
   return h("figure", null, h("figcaption", null, h("b", null, title), " ", note),
     svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": title }, lines, ticks, content.map((draw) => draw(x, y))));
@@ -52,7 +53,7 @@ function curve(reuse) {
   const list = reuse.miss_ratio;
   if (!list.length) return null;
   const caches = reuse.caches ?? [];
-  const low = Math.floor(logOf(list[0].bytes)), high = Math.ceil(Math.max(...list.map((p) => logOf(p.bytes)), ...caches.map((c) => logOf(c.bytes)))), most = Math.min(1, Math.max(...list.map((p) => p.high ?? p.ratio)) * 1.05 || 1);
+  const low = Math.floor(logOf(list[0].bytes)), high = Math.ceil(Math.max(...list.map((p) => logOf(p.bytes)), ...caches.map((c) => logOf(c.bytes)))), most = Math.min(1, Math.max(...list.map((p) => p.high ?? p.ratio)) || 1);
   const whole = [...list, { ...list[list.length - 1], bytes: 2 ** high }];
   return frame("Miss ratio", "of all accesses, by the size of a fully associative cache. Marked: the caches of the recording machine.", "size of the cache, logarithmic", low, high, most, bytes, (x, y) => [
     band(whole, x, y), svg("polyline", { class: "curve", points: points(whole, x, y, (p) => p.ratio).join(" ") }),

@@ -2,7 +2,7 @@
 // Spans that lose time to other threads, with scores, causes and what speaks for them.
 import { contextList } from "./context.js";
 import { h, nameSpan, svg } from "./dom.js";
-import { count, functionName, percent, place, several, time } from "./format.js";
+import { count, functionName, percent, place, powerTicks, roundLabel, several, time } from "./format.js";
 import { bar, table } from "./table.js";
 
 const COLUMNS = [
@@ -17,12 +17,10 @@ const COLUMNS = [
   { id: "p99", label: "99 %", title: "99th percentile", value: (b) => b.p99_ns, show: (b) => time(b.p99_ns) },
 ];
 
-// Times at about six places below the columns.
+// Decades of time below the columns.
 function ticks(low, high, x) {
-  const step = Math.max(1, Math.ceil((high - low) / 6)), texts = [];
-  for (let at = Math.ceil(low); at <= high; at += step)
-    texts.push(svg("text", { x: Math.min(Math.max(x(2 ** at), 24), 496), y: 128, "text-anchor": "middle" }, time(2 ** at)));
-  return texts;
+  return powerTicks(10, 2 ** low, 2 ** high, 7).map((ns) =>
+    svg("text", { class: "tick", x: Math.min(Math.max(x(ns), 24), 496), y: 128, "text-anchor": "middle" }, roundLabel(time)(ns)));
 }
 
 function histogram(bins) {
@@ -52,6 +50,7 @@ function detail(span, kind, all, app) {
   return h("div", { class: "detail" },
     h("h3", null, nameSpan(functionName(span)), " ", h("span", { class: "place" }, place(span)), " ", h("button", { class: "copy", onclick: () => app.copy(functionName(span)) }, "copy name")),
     h("p", { class: "advice" }, kind === "blocks" ? h("b", null, span.cause_text, ". ") : `${WITHOUT[kind]} `, (span.evidence ?? []).join(" ")),
+    span.advice && h("p", { class: "advice" }, span.advice.text),
     histogram(span.histogram),
     h("div", { class: "sides" },
       section("Where it was called", span.stacks, (stack, i) => h("div", null, h("p", { class: "note" }, `${several(span.stack_weights?.[i]?.taken ?? 0, "time")}, lost ${time(span.stack_weights?.[i]?.lost_ns)}`), context(stack))),

@@ -38,6 +38,32 @@ const char *print_off(const struct printer *printer)
     return printer->options->color ? "\033[0m" : "";
 }
 
+void print_link(struct printer *printer, const char *format, ...)
+{
+    char target[PRINT_LINK / 2];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(target, sizeof target, format, arguments);
+    va_end(arguments);
+    if (printer->options->links)
+        snprintf(printer->link, sizeof printer->link, "\033]8;;#%s\033\\", target);
+}
+
+void print_link_clear(struct printer *printer)
+{
+    printer->link[0] = 0;
+}
+
+const char *print_link_on(const struct printer *printer)
+{
+    return printer->link;
+}
+
+const char *print_link_off(const struct printer *printer)
+{
+    return printer->link[0] ? "\033]8;;\033\\" : "";
+}
+
 void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
                 const char *text)
 {
@@ -385,11 +411,13 @@ static void print_frame(struct printer *printer, const struct profile_frame *fra
         print_function(printer, within, called);
         print_add(place, sizeof place, "%s%s", place[0] ? ", in " : "in ", called);
     }
-    fprintf(printer->out, "      %-*s%s%s%s%s%s", LABEL_COLUMNS, label, caller ? "← " : "",
-            print_on(printer, caller ? PLAIN : BOLD), name, print_off(printer), remarks);
+    fprintf(printer->out, "      %-*s%s%s%s%s%s%s", LABEL_COLUMNS, label, caller ? "← " : "",
+            print_link_on(printer), print_on(printer, caller ? PLAIN : BOLD), name,
+            print_off(printer), remarks);
     print_tail(printer, PLAIN,
                6 + LABEL_COLUMNS + (caller ? 2 : 0) + name_columns(name) + name_columns(remarks),
                6 + LABEL_COLUMNS + 2, place);
+    fputs(print_link_off(printer), printer->out);
 }
 
 static void print_source(struct printer *printer, const struct profile_frame *frame)
@@ -400,8 +428,8 @@ static void print_source(struct printer *printer, const struct profile_frame *fr
     unsigned most = printer->width - 6 - LABEL_COLUMNS - 2;
     if (name_columns(text) > most)
         strcpy(text + name_fitting(text, most - 1), "…");
-    fprintf(printer->out, "      %*s%s│ %s%s\n", LABEL_COLUMNS, "", print_on(printer, DIM), text,
-            print_off(printer));
+    fprintf(printer->out, "      %*s%s%s│ %s%s%s\n", LABEL_COLUMNS, "", print_link_on(printer),
+            print_on(printer, DIM), text, print_off(printer), print_link_off(printer));
 }
 
 void print_side(struct printer *printer, const struct chain *chain, size_t common,

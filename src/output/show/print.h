@@ -31,6 +31,8 @@ struct report_next {
     const char *kinds; /* for --kinds: of which most was wasted; NULL: no such choice */
 };
 
+enum { PRINT_LINK = 96 };
+
 struct printer {
     FILE *out;
     const struct profile *profile;
@@ -41,6 +43,7 @@ struct printer {
     struct given given[16];
     size_t given_count;
     struct report_next next;
+    char link[PRINT_LINK]; /* that opens the finding at hand, whole; "" */
     bool has_prefix;
     char prefix[TEXT_BYTES]; /* directory left out of file names, ends in '/'; or "" */
 };
@@ -63,6 +66,16 @@ unsigned print_width(unsigned columns);
 /* Terminal codes around a tone; empty without colours. */
 const char *print_on(const struct printer *printer, enum tone tone);
 const char *print_off(const struct printer *printer);
+
+/* What follows, until that is cleared, is about this finding of the page:
+   "view=pairs&kind=dead&pair=3". Its places lead there. Does nothing without links. */
+__attribute__((format(printf, 2, 3))) void print_link(struct printer *printer, const char *format,
+                                                      ...);
+void print_link_clear(struct printer *printer);
+
+/* Around a text that leads there; empty without a link. */
+const char *print_link_on(const struct printer *printer);
+const char *print_link_off(const struct printer *printer);
 
 /* Text broken at blanks; the first line continues at column `used`, others start at `indent`. */
 void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,

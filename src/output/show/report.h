@@ -39,6 +39,7 @@ struct report_options {
     enum report_by by;
     bool all_frames; /* text: those of the system's code below own code, too */
     bool color;      /* ANSI colours */
+    bool links;      /* findings lead to the page's views of them, by OSC 8: of the page alone */
     bool ascii;      /* text: for a terminal that shows nothing else */
     bool sources;    /* quote source lines */
     unsigned width;  /* columns; 0: 100 */

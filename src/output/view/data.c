@@ -198,8 +198,10 @@ enum base_status data_write(struct profile *profile, const struct view_options *
                             size_t *source_files)
 {
     struct json json = {.out = out};
-    struct report_options report = {
-        .limit = options->limit, .by = REPORT_BY_CAUSE, .profile_path = options->profile_path};
+    struct report_options report = {.limit = options->limit,
+                                    .sources = options->sources,
+                                    .by = REPORT_BY_CAUSE, /* as the text: no other list beside */
+                                    .profile_path = options->profile_path};
     size_t files = 0;
     json_open(&json, '{');
     json_text(&json, "schema", "headroom-view/1");

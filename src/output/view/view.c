@@ -20,20 +20,95 @@ enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110, FINDINGS_MAX = 1024 };
 /* ---- text in markup ----------------------------------------------------------------------------
  */
 
+/* The first letter of a text that has one; how many bytes it has. */
+static size_t letter_write(const char *text, FILE *out)
+{
+    size_t bytes = name_utf8(text);
+    if (bytes == 0 || (!name_shows(text, bytes) && !strchr("\n\t", *text))) {
+        fputs("&#xfffd;", out);
+        return bytes ? bytes : 1;
+    }
+    if (strchr("&<>\"'", *text))
+        fprintf(out, "&#%d;", *text);
+    else
+        fwrite(text, 1, bytes, out);
+    return bytes;
+}
+
 static void text_write(const char *text, FILE *out)
 {
-    while (*text) {
-        size_t bytes = name_utf8(text);
-        if (bytes == 0 || (!name_shows(text, bytes) && !strchr("\n\t", *text))) {
-            fputs("&#xfffd;", out);
-            bytes = bytes ? bytes : 1;
-        } else if (strchr("&<>\"'", *text)) {
-            fprintf(out, "&#%d;", *text);
-        } else {
-            fwrite(text, 1, bytes, out);
-        }
-        text += bytes;
+    while (*text)
+        text += letter_write(text, out);
+}
+
+/* ---- reports in markup -------------------------------------------------------------------------
+ */
+
+/* What reports are styled with (print_on), and links (print_link): whatever else follows an escape
+   is text. Names in them have no escapes, they are cleaned. */
+static const struct tone {
+    const char *code, *opens, *closes;
+} tones[] = {
+    {"\033[0m", "", ""},
+    {"\033[1m", "<b>", "</b>"},
+    {"\033[2m", "<span class=\"dim\">", "</span>"},
+    {"\033[1;36m", "<b class=\"heading\">", "</b>"},
+};
+
+struct markup {
+    FILE *out;
+    const char *closes; /* the tone that is open, "" */
+    bool linked;
+};
+
+static void set_tone(struct markup *markup, const struct tone *tone)
+{
+    fprintf(markup->out, "%s%s", markup->closes, tone->opens);
+    markup->closes = tone->closes;
+}
+
+/* target: letters, digits and what stands between names and values of a view; none: ends it. */
+static void set_link(struct markup *markup, const char *target, size_t bytes)
+{
+    set_tone(markup, &tones[0]);
+    fputs(markup->linked ? "</a>" : "", markup->out);
+    markup->linked = bytes > 0;
+    if (markup->linked) {
+        fputs("<a href=\"", markup->out);
+        fwrite(target, 1, bytes, markup->out);
+        fputs("\">", markup->out);
     }
+}
+
+/* Of a code, how many bytes it has; else 0. */
+static size_t code_write(struct markup *markup, const char *text)
+{
+    static const char link[] = "\033]8;;", end[] = "\033\\";
+    for (size_t i = 0; i < BASE_COUNT(tones); i++) {
+        size_t bytes = strlen(tones[i].code);
+        if (strncmp(text, tones[i].code, bytes) == 0) {
+            set_tone(markup, &tones[i]);
+            return bytes;
+        }
+    }
+    if (strncmp(text, link, sizeof link - 1) != 0)
+        return 0;
+    const char *target = text + sizeof link - 1;
+    size_t bytes = strspn(target, "#&=abcdefghijklmnopqrstuvwxyz0123456789");
+    if (strncmp(target + bytes, end, sizeof end - 1) != 0)
+        return 0;
+    set_link(markup, target, bytes);
+    return (size_t)(target - text) + bytes + sizeof end - 1;
+}
+
+static void report_write(const char *text, FILE *out)
+{
+    struct markup markup = {.out = out, .closes = ""};
+    while (*text) {
+        size_t bytes = *text == '\033' ? code_write(&markup, text) : 0;
+        text += bytes ? bytes : letter_write(text, out);
+    }
+    set_link(&markup, "", 0);
 }
 
 /* ---- what is read without scripts
@@ -62,6 +137,8 @@ static enum base_status findings(struct profile *profile, const struct view_opti
 {
     struct report_options report = {.limit = TEXT_FINDINGS,
                                     .width = TEXT_COLUMNS,
+                                    .color = true,
+                                    .links = true,
                                     .sources = options->sources,
                                     .profile_path = options->profile_path};
     return report_text(profile, &report, out);
@@ -71,6 +148,7 @@ struct diff_options view_diff_options(const struct view_options *options, unsign
 {
     return (struct diff_options){.limit = limit,
                                  .width = TEXT_COLUMNS,
+                                 .color = true,
                                  .sources = options->sources,
                                  .level = options->level,
                                  .names = {options->before_path, options->profile_path}};
@@ -114,7 +192,7 @@ static enum base_status preformatted(text_writer *write, struct profile *profile
     if (status != BASE_OK)
         return status;
     fputs("<pre class=\"report\">", out);
-    text_write(text.text, out);
+    report_write(text.text, out);
     fputs("</pre>\n", out);
     free(text.text);
     return BASE_OK;

@@ -267,6 +267,19 @@ static double whole_own(const struct interference_figures *figures, uint32_t spa
     return share(figures->result->spans[span].own_ns, figures->result->working_ns);
 }
 
+/* Of the JSON report's lists: "blocks", which has varying work and sequences behind the ranked ones,
+   "idle", "unscored". */
+static void link_to(struct printer *printer, const char *list, size_t index)
+{
+    print_link(printer, "view=blocks&kind=%s&block=%zu", list, index);
+}
+
+static void end_link(struct printer *printer)
+{
+    fputs(print_link_off(printer), printer->out);
+    print_link_clear(printer);
+}
+
 static void span_title(const struct interference_figures *figures, uint32_t span, unsigned columns,
                        char out[TEXT_BYTES])
 {
@@ -309,9 +322,11 @@ static void print_top(struct printer *printer, const struct interference_figures
         caller_of(printer, figures, span, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
                  interference_cause_words[score->cause]);
-        fprintf(printer->out, "  #%zu %5.1f %%  ", i + 1,
+        link_to(printer, "blocks", i);
+        fprintf(printer->out, "  %s#%zu %5.1f %%  ", print_link_on(printer), i + 1,
                 100 * share(score->own_ns, result->working_ns));
         print_wrap(printer, PLAIN, 14, 14, line);
+        end_link(printer);
     }
 }
 
@@ -598,11 +613,13 @@ static void print_span(struct printer *printer, const struct interference_figure
         snprintf(nested, sizeof nested, "; %s including what it calls",
                  print_time(score->lost_ns, time));
     print_place(printer, function->file, function->line, place);
-    fprintf(printer->out, "\n  %s#%zu  %.1f %%%s of the threads' working time, %s%s\n%*s%s%s%s",
-            print_on(printer, BOLD), number, 100 * whole_own(figures, span), print_off(printer),
-            print_time(score->own_ns, time), nested, INDENT, "", print_on(printer, BOLD), title,
-            print_off(printer));
+    fprintf(printer->out,
+            "\n  %s%s#%zu  %.1f %%%s%s of the threads' working time, %s%s\n%*s%s%s%s%s",
+            print_link_on(printer), print_on(printer, BOLD), number, 100 * whole_own(figures, span),
+            print_off(printer), print_link_off(printer), print_time(score->own_ns, time), nested,
+            INDENT, "", print_link_on(printer), print_on(printer, BOLD), title, print_off(printer));
     print_tail(printer, PLAIN, INDENT + name_columns(title), INDENT + 2, place);
+    fputs(print_link_off(printer), printer->out);
     print_durations(printer, score);
     interference_draw(printer, &figures->spans[span], score, INDENT);
     print_stacks(printer, figures, span, chain);
@@ -610,6 +627,7 @@ static void print_span(struct printer *printer, const struct interference_figure
     print_cause(printer, figures, span, number);
     print_rekeyed(printer, figures, span);
     print_gain(printer, score);
+    print_link_clear(printer);
 }
 
 static double own_share(const struct interference_figures *figures, uint32_t span)
@@ -642,8 +660,11 @@ static void print_small(struct printer *printer, const struct interference_figur
         caller_of(printer, figures, span, caller);
         snprintf(line, sizeof line, "%s %s — %s", title, caller,
                  interference_cause_words[figures->result->spans[span].cause]);
-        fprintf(printer->out, "  #%-3zu %4.1f %%  ", i + 1, 100 * whole_own(figures, span));
+        link_to(printer, "blocks", i);
+        fprintf(printer->out, "  %s#%-3zu %4.1f %%  ", print_link_on(printer), i + 1,
+                100 * whole_own(figures, span));
         print_wrap(printer, PLAIN, 15, 15, line);
+        end_link(printer);
     }
 }
 
@@ -674,8 +695,10 @@ static bool print_findings(struct printer *printer, const struct interference_fi
     else if (shown == 0)
         fprintf(printer->out, "\n  None lost as much as %.1f %% of its threads' time.\n",
                 100 * least_share);
-    for (size_t i = 0; i < whole; i++)
+    for (size_t i = 0; i < whole; i++) {
+        link_to(printer, "blocks", i);
         print_span(printer, figures, result->ranked[i], i + 1, chain);
+    }
     free(chain);
     print_small(printer, figures, whole, shown);
     if (shown && shown < result->ranked_count)
@@ -697,8 +720,10 @@ static bool print_sequences(struct printer *printer, const struct interference_f
     shown = printer->options->limit && count > SEQUENCES_MAX ? SEQUENCES_MAX : count;
     if (shown)
         print_heading(printer, "Sequences that lose more than their spans do");
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown; i++) {
+        link_to(printer, "blocks", result->ranked_count + result->varying_count + i);
         print_span(printer, figures, result->sequences[i], i + 1, chain);
+    }
     free(chain);
     if (shown)
         print_left(printer, count, shown);
@@ -715,8 +740,9 @@ static void print_row(struct printer *printer, const struct interference_figures
     span_title(figures, span, NAME, title);
     snprintf(line, sizeof line, "%s: %s execution%s%s%s", title, print_grouped(score->count, count),
              print_plural(score->count), remark[0] ? ", " : "", remark);
-    fprintf(printer->out, "  %5.1f %%  ", 100 * fmin(1, part));
+    fprintf(printer->out, "  %s%5.1f %%  ", print_link_on(printer), 100 * fmin(1, part));
     print_wrap(printer, PLAIN, 11, 11, line);
+    end_link(printer);
 }
 
 static void print_varying(struct printer *printer, const struct interference_figures *figures)
@@ -731,6 +757,7 @@ static void print_varying(struct printer *printer, const struct interference_fig
         char sentence[1][INTERFERENCE_SENTENCE_BYTES] = {""};
         interference_evidence(result, span, sentence, 1);
         sentence[0][0] = (char)tolower((unsigned char)sentence[0][0]);
+        link_to(printer, "blocks", result->ranked_count + i);
         print_row(printer, figures, span, share(result->spans[span].lost_ns, result->working_ns),
                   sentence[0]);
         print_rekeyed(printer, figures, span);
@@ -772,6 +799,7 @@ static void print_idle(struct printer *printer, const struct interference_figure
     for (size_t i = 0; i < shown; i++) {
         char caller[TEXT_BYTES];
         caller_of(printer, figures, result->idle[i], caller);
+        link_to(printer, "idle", i);
         print_row(printer, figures, result->idle[i], total_share(figures, result->idle[i]), caller);
     }
     print_left(printer, count, shown);
@@ -796,8 +824,10 @@ static void print_few(struct printer *printer, const struct interference_figures
              least_executions(figures));
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);
-    for (size_t i = 0; i < shown; i++)
+    for (size_t i = 0; i < shown; i++) {
+        link_to(printer, "unscored", i);
         print_row(printer, figures, result->few[i], self_share(figures, result->few[i]), "");
+    }
     print_left(printer, result->few_count, shown);
 }
 

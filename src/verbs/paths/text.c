@@ -258,15 +258,20 @@ static void print_path(struct printer *printer, const struct paths_figures *figu
         print_add(density, sizeof density, " (%s per instruction, %s on average)",
                   print_quantity(metric / (double)path->instructions, here),
                   print_quantity(figures->average, average));
-    fprintf(printer->out, "\n  %s%s%s%s", print_on(printer, BOLD), share, print_off(printer), of);
+    print_link(printer, "view=paths&path=%zu", rank);
+    fprintf(printer->out, "\n  %s%s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD),
+            share, print_off(printer), print_link_off(printer), of);
     print_wrap(printer, DIM, 2 + (unsigned)strlen(share) + name_columns(of), 6, density);
-    fprintf(printer->out, "      %s%s%s", print_on(printer, BOLD), name, print_off(printer));
+    fprintf(printer->out, "      %s%s%s%s", print_link_on(printer), print_on(printer, BOLD), name,
+            print_off(printer));
     unsigned used = 6 + name_columns(name);
     if (place[0]) {
         bool fits = used + 2 + name_columns(place) + 2 + strlen(number) <= printer->width;
         fprintf(printer->out, "%s  %s", fits ? "" : "\n      ", place);
     }
-    fprintf(printer->out, "  %s%s%s\n", print_on(printer, DIM), number, print_off(printer));
+    fprintf(printer->out, "  %s%s%s%s\n", print_on(printer, DIM), number, print_off(printer),
+            print_link_off(printer));
+    print_link_clear(printer);
     print_each(printer, figures, path);
     paths_print_source(printer, path);
 }

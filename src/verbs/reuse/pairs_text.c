@@ -65,7 +65,8 @@ static void print_head(struct printer *printer, const struct reuse_ranking *rank
     bool by_distance = any_far(ranking);
     snprintf(head, sizeof head, "#%zu  %s", number,
              print_percent(by_distance ? pair->far_share : pair->share, share));
-    fprintf(printer->out, "\n  %s%s%s ", print_on(printer, BOLD), head, print_off(printer));
+    fprintf(printer->out, "\n  %s%s%s%s%s ", print_link_on(printer), print_on(printer, BOLD), head,
+            print_off(printer), print_link_off(printer));
     if (by_distance)
         print_add(line, sizeof line, "of the %s, %s ", ranking->distances ? "misses" : "distance",
                   print_percent(pair->share, share));
@@ -232,6 +233,7 @@ static bool print_pair(struct printer *printer, const struct reuse_ranking *rank
 {
     struct shape shape;
     shape_find(ranking->places, pair, &shape);
+    print_link(printer, "view=pairs&kind=reuse&pair=%zu", number - 1);
     print_head(printer, ranking, figures, pair, number);
     bool good = print_where(printer, ranking, pair, &shape, chains);
     if (pair->once) {
@@ -327,6 +329,7 @@ bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *rank
     print_order(printer, ranking);
     for (size_t i = 0; i < shown && good; i++)
         good = print_pair(printer, ranking, figures, &ranking->pairs[i], i + 1, chains);
+    print_link_clear(printer);
     free(chains);
     if (shown < ranking->pairs_count)
         print_rest(printer, ranking, shown);

@@ -9,14 +9,11 @@ static const char *const *find_tabs(const struct profile *profile)
     return profile->reuses_count ? tabs : NULL;
 }
 
+/* What is far costs: distances come before the number of reuses, most of which are near. */
 static void add_metrics(struct json *json, const struct places *places, double *values)
 {
     const struct profile *profile = places->profile;
     size_t count = places->count;
-    tree_clear(values, count);
-    for (size_t i = 0; i < profile->reuse_pairs_count; i++)
-        values[places->place_of[profile->reuse_pairs[i].reuse]] += profile->reuse_pairs[i].weight;
-    tree_metric(json, "reuses, at the reuse", "count", values, count);
     tree_clear(values, count);
     for (size_t i = 0; i < profile->reuse_pairs_count; i++)
         values[places->place_of[profile->reuse_pairs[i].reuse]] += profile->reuse_pairs[i].time;
@@ -25,6 +22,10 @@ static void add_metrics(struct json *json, const struct places *places, double *
     for (size_t i = 0; i < profile->reuse_pairs_count; i++)
         values[places->place_of[profile->reuse_pairs[i].use]] += profile->reuse_pairs[i].time;
     tree_metric(json, "time distance, at the use before", "accesses", values, count);
+    tree_clear(values, count);
+    for (size_t i = 0; i < profile->reuse_pairs_count; i++)
+        values[places->place_of[profile->reuse_pairs[i].reuse]] += profile->reuse_pairs[i].weight;
+    tree_metric(json, "reuses, at the reuse", "count", values, count);
 }
 
 static void add_lines(struct page_lines *lines, const struct profile *profile)

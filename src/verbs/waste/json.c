@@ -36,6 +36,7 @@ static void pair_object(struct json *json, const struct places *places,
     json_decimal(json, "waste_bytes", pair->waste_bytes, 15);
     json_decimal(json, "use_bytes", pair->use_bytes, 15);
     json_count(json, "traps", pair->waste_traps + pair->use_traps);
+    json_count(json, "waste_traps", pair->waste_traps);
     json_count(json, "kernel_traps", pair->kernel_traps);
     json_count(json, "likely_traps", pair->likely_traps);
     json_count(json, "float_traps", pair->float_traps);

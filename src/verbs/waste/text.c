@@ -176,7 +176,8 @@ static void print_pair_head(struct printer *printer, const struct waste_kind *ki
     if (pair->reach)
         print_add(line, sizeof line, "; %s", profile_reach_names[pair->reach]);
     add_near(printer, kind, pair, line);
-    fprintf(printer->out, "\n  %s%s%s", print_on(printer, BOLD), head, print_off(printer));
+    fprintf(printer->out, "\n  %s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD), head,
+            print_off(printer), print_link_off(printer));
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
 }
 
@@ -185,6 +186,8 @@ static bool print_pair(struct printer *printer, const struct waste_kind *kind,
 {
     const struct words *words = &kind_words[kind->totals->kind];
     const struct group_words ends = {words->first, words->second};
+    print_link(printer, "view=pairs&kind=%s&pair=%zu", profile_kind_names[kind->totals->kind],
+               number - 1);
     print_pair_head(printer, kind, pair, number);
     group_print_places(printer, &kind->groups, pair->group, &ends, chains);
     struct chain *parts = malloc(2 * sizeof *parts);
@@ -240,6 +243,7 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
     bool good = true;
     for (size_t i = 0; i < shown && good; i++)
         good = print_pair(printer, kind, &kind->pairs[i], i + 1, chains);
+    print_link_clear(printer);
     free(chains);
     if (kind->pairs_count == 0 && (!printer->places.exact || kind->fraction.known))
         fprintf(printer->out, "\n  Nothing was wasted%s.\n",
