@@ -21,6 +21,7 @@ CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 --   fp_tolerance          0 to 1e+30                  must be the same
 --   start_ns              0 to 2^63-1                 smallest but 0
 --   interval_ns           0 to 2^63-1                 must be the same
+--   adaptive              0 to 2^63-1                 largest
 --   period                0 to 2^63-1                 must be the same
 --   registers             0 to 2^63-1                 smallest
 --   watch_kernel          0 to 2^63-1                 smallest

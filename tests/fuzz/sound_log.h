@@ -81,7 +81,7 @@ static inline void add_waste(uint32_t thread)
     for (uint8_t i = 0; i < 6; i++) {
         ADD(thread, WIRE_SAMPLE, wire_sample, .kind = i % 3, .armed = 1, .bytes = 8, .node = 3,
             .weight = 1, .density = 0.3F, .trap_ns = 9000);
-        ADD(thread, WIRE_TRAP, wire_trap, .kind = i % 3, .verdict = i % 2, .bytes = 8,
+        ADD(thread, WIRE_TRAP, wire_trap, .weight = 1, .kind = i % 3, .verdict = i % 2, .bytes = 8,
             .watch_node = 3, .trap_node = 4, .samples = 2, .chance = 0.5F);
     }
 }

@@ -20,6 +20,11 @@
  *   dead.fraction 0.45..0.55
  *   silent.fraction 0.45..0.55
  *   load.fraction 0.45..0.55
+ *
+ * Of a second the default rate gives more than the 80 samples that it gives of each second of a minute.
+ *
+ * case: short-run default-rate --kinds dead -- 1
+ *   dead.traps 100..1000
  */
 #include "known.h"
 

@@ -7,8 +7,16 @@
  * case: phases --kinds dead -- 3
  *   dead.fraction 0.44..0.54
  *   dead.pair twice>twice 0.95..1
+ *
+ * "once": first all of the one, then all of the other. Where samples are denser at first, they must weigh less.
+ *
+ * case: phases-once default-rate --kinds dead -- 4 once
+ *   dead.fraction 0.43..0.55
+ *   dead.traps 400..4000
  */
 #include "known.h"
+
+#include <string.h>
 
 enum { ENTRIES = 64 };
 static volatile uint64_t table[ENTRIES], kept[ENTRIES];
@@ -42,8 +50,9 @@ int main(int argc, char **argv)
 {
     double seconds = known_seconds(argc, argv), begin = now(), first = 0, second = 0;
     uint64_t sum = 1;
+    bool once = argc > 2 && strcmp(argv[2], "once") == 0;
     while (known_running(seconds)) {
-        bool behind = first * 0.51 < second * 0.49;
+        bool behind = once ? first < seconds * 0.49 : first * 0.51 < second * 0.49;
         if (behind)
             store_twice();
         else

@@ -41,7 +41,7 @@ static struct settings parsed(const char *line)
 static void test_values(void **state)
 {
     struct settings settings = parsed("");
-    assert_int_equal(settings.rate, 80);
+    assert_int_equal(settings.rate, 0); /* adaptive */
     assert_int_equal(settings.follow, 1);
     assert_int_equal(settings.limit, UINT64_MAX);
     assert_true(settings.fp_tolerance == 0.01);
@@ -123,7 +123,7 @@ static void test_stops_at_first_operand(void **state)
     settings_default(&settings, find_verb("waste"));
     assert_int_equal(parse("waste", "-q ls -o y --rate 7", &settings, error), 2);
     assert_null(settings.output);
-    assert_int_equal(settings.rate, 80);
+    assert_int_equal(settings.rate, 0);
     assert_int_equal(parse("waste", "-q -- -o y", &settings, error), 3);
     assert_null(settings.output);
     assert_int_equal(parse("waste", "-o y", &settings, error), 3);

@@ -228,6 +228,7 @@ static void log_trap(struct thread *thread, uint8_t kind, bool waste, uint32_t f
                      uint32_t second, float samples, uint32_t flags)
 {
     struct wire_trap record = {.record = {.type = WIRE_TRAP, .bytes = sizeof record},
+                               .weight = 1,
                                .kind = kind,
                                .verdict = waste ? DETECT_WASTE : DETECT_USE,
                                .bytes = 8,

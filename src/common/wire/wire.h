@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 6,
+    WIRE_VERSION = 7,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -57,7 +57,8 @@ enum wire_source { WIRE_SOURCE_CLOCK = 1, WIRE_SOURCE_PMU = 2, WIRE_SOURCE_COUNT
 struct wire_config {
     uint32_t kinds;           /* wire_kind_bits */
     uint32_t source;          /* enum wire_source */
-    uint64_t interval_ns;     /* clock: mean CPU time between samples of one thread */
+    uint64_t interval_ns;     /* clock: mean CPU time between samples of one thread; adaptive: the
+                                 longest that is wanted, what a sample of weight 1 stands for */
     uint64_t period;          /* pmu, count: accesses between samples */
     uint64_t pmu_store_event; /* raw perf config of the store event and the load event */
     uint64_t pmu_load_event;
@@ -74,7 +75,7 @@ struct wire_config {
     /* descriptor of a struct spans_region (spans.h), by number in headroom's process:
        spans are timed, nothing is sampled; 0: none */
     uint32_t spans;
-    uint32_t reserved;
+    uint32_t adaptive;                /* clock: 1: samples are denser in a thread's first seconds */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 
@@ -351,7 +352,9 @@ struct wire_trap { /* a finding: attribution for one pair */
     float samples;  /* samples the trap stands for */
     uint32_t flags; /* enum wire_trap_flags */
     float chance;   /* probability that the sample was watched until now, (0, 1];
-                                    import shares the samples of a context by 1 / chance */
+                                    import shares the samples of a context by weight / chance */
+    float weight;   /* of the sample itself, > 0 */
+    uint32_t reserved;
 };
 enum wire_trap_flags {
     WIRE_TRAP_KERNEL = 1, /* touched by the kernel */

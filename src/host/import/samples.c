@@ -53,7 +53,8 @@ static void add_to_pair(struct profile_pair *pair, struct import_share *share,
                         struct import_near *near, const struct wire_trap *record)
 {
     bool known = record->chance > 0 && record->chance <= 1;
-    double claimed = known ? 1 / (double)record->chance : (double)record->samples;
+    double claimed =
+        known ? (double)record->weight / (double)record->chance : (double)record->samples;
     double weight = claimed * record->bytes;
     share->attributed += (double)record->samples;
     share->claimed += claimed;
@@ -81,6 +82,7 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
     uint32_t item;
     if (!import_known_kind(gather, record->kind) || record->kind == PROFILE_REUSE ||
         !isfinite(record->samples) || record->samples < 0 || record->samples > 1e9F ||
+        !isfinite(record->weight) || record->weight <= 0 || record->weight > 1e9F ||
         record->bytes == 0 || record->bytes > DETECT_MAX_BYTES ||
         (record->verdict != DETECT_USE && record->verdict != DETECT_WASTE)) {
         gather->corrupt++;
@@ -105,7 +107,7 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
 
 /*
  * The samples that the traps of a watch context stand for are shared among its pairs in proportion
- * to the inverse of each trap's chance to be seen. What the agent attributed on the spot
+ * to each sample's weight over its chance to be seen. What the agent attributed on the spot
  * is right where all accesses of a context fare alike; where some are touched again soon and
  * others late, it gives the late ones' share to the soon ones (detect.h).
  */

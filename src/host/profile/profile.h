@@ -513,6 +513,7 @@ struct profile_run {
     double fp_tolerance;
     uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown */
     uint64_t interval_ns; /* clock: mean CPU time between samples; 0 */
+    uint64_t adaptive;    /* 1: samples are denser at first; interval_ns is the longest wanted */
     uint64_t period;      /* pmu, count: accesses between samples; 0 */
     uint64_t registers, watch_kernel;
     uint64_t processes, threads;

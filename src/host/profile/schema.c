@@ -562,6 +562,7 @@ static const struct schema_column run_columns[] = {
     {MEMBER(run, fp_tolerance), WEIGHT, SAME},
     {MEMBER(run, start_ns), NUMBER64, EARLIER},
     {MEMBER(run, interval_ns), NUMBER64, SAME},
+    {MEMBER(run, adaptive), NUMBER64, LARGER},
     {MEMBER(run, period), NUMBER64, SAME},
     {MEMBER(run, registers), NUMBER64, SMALLER},
     {MEMBER(run, watch_kernel), NUMBER64, SMALLER},

@@ -114,8 +114,10 @@ extern const char *const kind_names[];
      .high = 1000,                                                                                 \
      .argument = "N",                                                                              \
      .engine = ENGINE_LIVE,                                                                        \
-     .help = "Average number of samples per second of CPU time and thread, with the clock "        \
-             "source. More samples cost more time. Default: 80."},                                 \
+     .help = "Take N samples per second of CPU time and thread on average, with the clock "        \
+             "source. More samples cost more time. Default: an adaptive rate, up to 1000 at "      \
+             "first and lower the longer a thread runs, down to 80, with about 3 % of its CPU "    \
+             "time spent on samples at most."},                                                    \
     {                                                                                              \
         "period", 0, OPTION_NUMBER, FIELD(period),                                                 \
             .low = 1000, .high = 1e15, .argument = "N", .engine = ENGINE_LIVE,                     \

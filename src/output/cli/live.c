@@ -18,6 +18,7 @@ enum {
     /* Programs make one to three accesses in a nanosecond: about as many samples as the clock
        takes. */
     DEFAULT_PMU_PERIOD = 5000000,
+    DEFAULT_RATE = 80, /* of long runs; shorter ones take more */
     DEFAULT_COUNT_PERIOD = 20000000,
 };
 
@@ -133,7 +134,9 @@ static void fill_request(struct live *live, uint32_t kinds)
         .command = live->recording.command,
         .note = recording_note,
         .config = {.kinds = kinds,
-                   .interval_ns = UINT64_C(1000000000) / settings->rate,
+                   .interval_ns =
+                       UINT64_C(1000000000) / (settings->rate ? settings->rate : DEFAULT_RATE),
+                   .adaptive = !settings->rate,
                    .period = settings->period                 ? settings->period
                              : settings->source == SOURCE_PMU ? DEFAULT_PMU_PERIOD
                                                               : DEFAULT_COUNT_PERIOD,

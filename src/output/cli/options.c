@@ -42,7 +42,6 @@ void settings_default(struct settings *settings, const struct verb *verb)
         .output = NULL,
         .kinds = 0,
         .follow = 1,
-        .rate = 80,
         .limit = UINT64_MAX, /* not given */
         .fp_tolerance = 0.01,
         .unit = UNIT_LINE,

@@ -109,6 +109,7 @@ static void head(struct json *json, const struct profile *profile)
     json_text(json, "cpu", run->cpu);
     json_count(json, "start_ns", run->start_ns);
     json_count(json, "interval_ns", run->interval_ns);
+    json_flag(json, "adaptive_rate", run->adaptive != 0);
     json_count(json, "period", run->period);
     json_count(json, "registers", run->registers);
     json_flag(json, "kernel_accesses", run->watch_kernel != 0);

@@ -36,7 +36,9 @@ static void print_command(struct printer *printer)
 static void print_rate(const struct profile_run *run, char *line, size_t bytes)
 {
     char digits[32];
-    if (run->interval_ns)
+    if (run->adaptive)
+        print_add(line, bytes, ", adaptive rate");
+    else if (run->interval_ns)
         print_add(line, bytes, ", %.0f samples per thread and second of CPU time",
                   1e9 / (double)run->interval_ns);
     else if (run->period)
@@ -256,7 +258,8 @@ static void suggest_more_samples(struct printer *printer)
     if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
         return;
     if (rate > 0 && ceil(rate) < RATE_MOST)
-        snprintf(how, sizeof how, "--rate %.0f", fmin(RATE_MOST, ceil(rate * 5)));
+        snprintf(how, sizeof how, "--rate %.0f",
+                 profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
     snprintf(line, sizeof line, "headroom %s %s --", recorded->name, how);
     for (size_t i = 0; i < profile->arguments_count && strlen(line) < 300; i++) {
         print_quote(profile->arguments[i].text, word, sizeof word);

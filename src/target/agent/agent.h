@@ -183,6 +183,7 @@ struct agent_thread {
     bool counting;            /* count source: waits for an access */
     int ticks_left;           /* before a new period is drawn */
     uint64_t interval_ns;     /* mean CPU time between samples at present */
+    uint64_t period_ns;       /* between the ticks that come now: each stands for that much */
     uint64_t spent_ns;        /* agent's cost since the last sample */
     int64_t cost_ns;          /* the same, smoothed over samples */
     uint64_t entries;         /* handlers entered */

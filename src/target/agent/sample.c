@@ -46,6 +46,10 @@ enum {
                    thread's CPU time; whoever asks for more samples allows more */
     COST_SMOOTHING = 16,
     BUDGET_LEAST = 4, /* but never over a quarter                              */
+    ADAPTIVE_SAMPLES = 450,
+    ADAPTIVE_LEAST_NS = 1000000,
+    ADAPTIVE_BUDGET = 33,        /* 3 % of the thread's CPU time                          */
+    ADAPTIVE_FIRST_COST = 60000, /* until it is known what a sample costs                 */
 };
 
 void sample_finish(struct agent_thread *self, enum wire_drop reason)
@@ -149,7 +153,7 @@ void sample_init(struct agent_thread *self)
     detect_init(&self->detect, &options, &hooks);
     memset(&self->attempt, 0, sizeof self->attempt);
     self->spent_ns = 0;
-    self->cost_ns = 0;
+    self->cost_ns = config->adaptive ? ADAPTIVE_FIRST_COST : 0;
 }
 
 void sample_publish(struct agent_thread *self)
@@ -337,9 +341,27 @@ int sample_pick_kind(struct agent_thread *self, uint8_t directions)
     return count ? kinds[base_random_below(&self->random, count)] : -1;
 }
 
+/*
+ * At a rate of n / t after CPU time t each sample stands for t / n, so that whenever the thread ends, the effective
+ * number of its samples, (Σw)² / Σw² with weights w = t / n and a density n / t, is t² / (t² / 2n) = 2n: as many for
+ * a thread of a second as for one of a minute, 900 for three kinds. From when that is sparser than the interval
+ * wanted, that one stays. Nothing of this depends on what samples find, and their cost only by their weights: no share is biased.
+ */
+static uint64_t adaptive_interval(const struct agent_thread *self)
+{
+    uint64_t most = agent.region->config.interval_ns;
+    uint64_t wanted = self->began_ns / ADAPTIVE_SAMPLES;
+    uint64_t affordable = (uint64_t)self->cost_ns * ADAPTIVE_BUDGET;
+    wanted = wanted < most ? wanted : most;
+    wanted = wanted > affordable ? wanted : affordable;
+    return wanted > ADAPTIVE_LEAST_NS ? wanted : ADAPTIVE_LEAST_NS;
+}
+
 static uint64_t affordable_interval(const struct agent_thread *self)
 {
     uint64_t base = agent.region->config.interval_ns;
+    if (agent.region->config.adaptive)
+        return adaptive_interval(self);
     uint64_t share = base / BUDGET_INTERVAL_NS;
     uint64_t affordable = (uint64_t)self->cost_ns * (share > BUDGET_LEAST ? share : BUDGET_LEAST);
     return affordable > base ? affordable : base;
@@ -353,8 +375,8 @@ static uint64_t affordable_interval(const struct agent_thread *self)
 static bool start_ticks(struct agent_thread *self, uint64_t period)
 {
     self->ticks_left = TICKS_A_PERIOD;
-    return os_tick_start(&self->ticks, period > TICK_LEAST_NS ? period : TICK_LEAST_NS,
-                         (uint64_t)SAMPLE_COOKIE_MAGIC << 32) == 0;
+    self->period_ns = period > TICK_LEAST_NS ? period : TICK_LEAST_NS;
+    return os_tick_start(&self->ticks, self->period_ns, (uint64_t)SAMPLE_COOKIE_MAGIC << 32) == 0;
 }
 
 /*
@@ -384,6 +406,7 @@ bool sample_start(struct agent_thread *self)
     /* The first tick comes anywhere in the first interval: short threads count in proportion. */
     bool started = start_ticks(self, base_random_below(&self->random, self->interval_ns));
     self->ticks_left = 1;
+    self->period_ns = self->interval_ns; /* what the first one stands for if it comes at all */
     return started;
 }
 
@@ -414,7 +437,7 @@ void sample_forget(struct agent_thread *self)
 static void tick(struct agent_thread *self, const struct base_registers *registers, bool late)
 {
     sample_drop(self, WIRE_DROP_UNFORESEEN);
-    float weight = (float)self->interval_ns / (float)agent.region->config.interval_ns;
+    float weight = (float)self->period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
     self->attempt = (struct agent_attempt){
         .kind = (uint8_t)sample_pick_kind(self, DETECT_LOADS | DETECT_STORES),
@@ -610,6 +633,7 @@ static void resolve(struct agent_thread *self, unsigned index,
                                .trap_node = node,
                                .samples = finding.samples,
                                .chance = finding.chance,
+                               .weight = finding.weight,
                                .flags = (result == ISA_BLAME_KERNEL ? WIRE_TRAP_KERNEL : 0) |
                                         (result == ISA_BLAME_LIKELY ? WIRE_TRAP_LIKELY : 0) |
                                         (finding.near ? WIRE_TRAP_NEAR : 0)};

@@ -95,6 +95,7 @@ struct detect_finding {
     uint32_t context_id; /* where the watchpoint was set */
     uint32_t bytes;      /* width of the sampled access */
     float samples;       /* µ − η, shared among the armed watchpoints of that context */
+    float weight;        /* of the sample itself */
     float chance;        /* probability that this sample would be watched until now, 0..1 */
     float entry;         /* the same when it was armed: chance <= entry */
     uint32_t waited;     /* samples of all kinds taken since then */
