@@ -238,6 +238,20 @@ has()
         and sum(b['share'] for b in r['elapsed_ns']) <= 1.000001 and r['samples'] >= r['armed']"
 }
 
+@test "few samples: no figures, but the command that gives them" {
+    needs_sampling
+    cd "$BATS_FILE_TMPDIR"
+    try 0 "$HEADROOM" reuse -q --rate 20 -o few.headroom -- ./swapped 500
+    try 0 "$HEADROOM" report few.headroom
+    has "Too few samples for figures of distances and misses; use --exact"
+    has "headroom reuse --exact --sample-locations 0.01 -- ./swapped 500"
+    for figures in "90 % interval" "reuses within" "this machine's" "at best" "accesses later"; do
+        lacks "$figures" out
+    done
+    query few.headroom "r['too_few_samples']"
+    query swapped-live.headroom "not r['too_few_samples']"
+}
+
 @test "a program too short for samples, and one without counters" {
     needs_sampling
     try 0 "$HEADROOM" reuse --source count -o short.headroom -- true

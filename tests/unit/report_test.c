@@ -1605,7 +1605,7 @@ static void estimates_are_called_so(void **state)
     struct profile *profile = live_profile();
     lacks(profile, &options, "every access was seen");
     shows(profile, &options,
-          "about 5898 K accesses to about 39.1 K lines of 64 bytes (2.4 MiB); about 1000 of them "
+          "about 6000 K accesses to about 40 K lines of 64 bytes (2 MiB); about 1000 of them "
           "never");
     shows(profile, &options, "Estimated from 700 samples.");
     shows(profile, &options, "at about 1.2 accesses per nanosecond (0.4 – 3.6, from 25 programs,");
@@ -1617,17 +1617,19 @@ static void estimates_are_called_so(void **state)
         profile, &options,
         "  CPU time                    <150 ns      9.3 µs      9.6 µs      9.9 µs       10 µs\n");
     shows(profile, &options, "  accesses, estimated               1 ");
-    shows(profile, &options, "  CPU time         reuses\n  below 200 ns     66.7 % ███");
+    shows(profile, &options, "  CPU time         reuses\n  below 200 ns       67 % ███");
     shows(profile, &options, "  …\n  5 – 10 µs ");
     shows(profile, &options, "\n  cache of     misses     90 % interval\n");
     shows(profile, &options,
           "not the model's own, nor reuse of a line through bytes that were not\n");
-    shows(profile, &options, "followed: misses may be fewer)");
-    shows(profile, &options, "Of the accesses, about 33.8 % (");
+    shows(profile, &options, "followed: misses may be fewer. –: too wide for a figure)");
+    shows(profile, &options, "Of the accesses, about 34 % (");
     shows(profile, &options,
-          "of the reuses (30 – 37 %); on average about 4000 lines (250.0\n"
-          "      KiB) and about 11.7 K accesses later\n");
-    shows(profile, &options, "misses would fall at best from about 33.8 to 0.7 % in L1 (32 KiB).");
+          "about 100 % of the misses, 33 % of the reuses (30 – 37 %); on average about 4000 lines "
+          "(300\n      KiB) and about 10 K accesses later\n");
+    shows(profile, &options, "misses would fall at best from about 34 to 1 % in L1 (32 KiB).");
+    /* 4000 lines at 1.2 accesses a nanosecond are 1333 at 0.4 and 12000 at 3.6. */
+    shows(profile, &options, "  128 KiB           –          1 – 3");
     lacks(profile, &options, "time distance");
     lacks(profile, &options, "treat these figures with caution");
     lacks(profile, &options, "Dead stores");
@@ -1635,16 +1637,33 @@ static void estimates_are_called_so(void **state)
     profile_free(profile);
 }
 
+/* No figure without its evidence: what matters is how many samples there are, not at which rate. */
 static void few_samples_of_reuse_are_told(void **state)
 {
     struct report_options options = {.limit = 10, .width = 100, .profile_path = "p"};
     struct profile *profile = live_profile();
-    lacks(profile, &options, "--rate");
+    lacks(profile, &options, "Too few samples");
     profile->reuse_pairs[0].count = 20;
     profile->reuse_pairs[1].count = 4;
-    shows(profile, &options, "So few samples say little");
+    shows(profile, &options,
+          "Too few samples for figures of distances and misses; use --exact --sample-locations "
+          "0.01, which\n");
+    shows(profile, &options,
+          "headroom reuse --exact --sample-locations 0.01 -- ./prog 'two words'\n");
+    lacks(profile, &options, "cache of     misses");
+    lacks(profile, &options, "reuses within");
+    lacks(profile, &options, "miss this machine's");
+    lacks(profile, &options, "at best");
+    lacks(profile, &options, "accesses later");
+    lacks(profile, &options, "--rate");
+    json_t *root = parse(profile, &options);
+    assert_true(json_is_true(at(root, "reuse.too_few_samples")));
+    json_decref(root);
+    options.limit = 0;
     shows(profile, &options, "; weak evidence: seen 4 times");
-    shows(profile, &options, "headroom reuse --rate 1000 -- ./prog 'two words'");
+    options.limit = 10;
+    profile->reuse_pairs[1].count = 20;
+    shows(profile, &options, "#1  20 – 50 % of the reuses; seen 20 times\n");
     profile_free(profile);
 }
 
@@ -1765,9 +1784,9 @@ static void papers_have_their_own_bins(void **state)
     profile = live_profile();
     shows(profile, &options,
           "  CPU time, ns     reuses\n"
-          "  0 – 4K           66.7 % ████████████████████████████████\n"
+          "  0 – 4K             67 % ████████████████████████████████\n"
           "  4K – 8K\n"
-          "  8K – 16K         33.3 % ████████████████\n");
+          "  8K – 16K           33 % ████████████████\n");
     root = parse(profile, &options);
     assert_int_equal(NUMBER(root, "reuse.elapsed_ns.0.lo"), 8192);
     json_decref(root);

@@ -26,9 +26,10 @@ struct given {
 
 /* What the reader may do next: set by what prints findings. */
 struct report_next {
-    bool too_few;      /* samples, for good figures */
-    bool cut;          /* there are more findings than were shown */
-    const char *kinds; /* for --kinds: of which most was wasted; NULL: no such choice */
+    bool too_few;        /* samples, for good figures */
+    const char *instead; /* options that give them, where more samples would not; NULL: none */
+    bool cut;            /* there are more findings than were shown */
+    const char *kinds;   /* for --kinds: of which most was wasted; NULL: no such choice */
 };
 
 enum { PRINT_LINK = 96 };

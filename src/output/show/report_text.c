@@ -257,7 +257,9 @@ static void suggest_more_samples(struct printer *printer)
     double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns : 0;
     if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
         return;
-    if (rate > 0 && ceil(rate) < RATE_MOST)
+    if (printer->next.instead)
+        snprintf(how, sizeof how, "%s", printer->next.instead);
+    else if (rate > 0 && ceil(rate) < RATE_MOST)
         snprintf(how, sizeof how, "--rate %.0f",
                  profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
     snprintf(line, sizeof line, "headroom %s %s --", recorded->name, how);
@@ -272,10 +274,11 @@ static void print_next(struct printer *printer)
 {
     const struct report_next *next = &printer->next;
     char path[TEXT_BYTES], line[TEXT_BYTES * 2];
-    if (!next->too_few && !printer->options->profile_path)
+    bool again = next->too_few || next->instead;
+    if (!again && !printer->options->profile_path)
         return;
     fprintf(printer->out, "\n%sNext%s\n", print_on(printer, STRONG), print_off(printer));
-    if (next->too_few)
+    if (again)
         suggest_more_samples(printer);
     if (!printer->options->profile_path)
         return;

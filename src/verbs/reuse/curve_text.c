@@ -25,17 +25,29 @@ struct row {
     const struct profile_cache *cache; /* of the machine, or NULL */
 };
 
-/* Of samples the second digit is never known. */
-static const char *ratio_text(const struct reuse_figures *figures, double ratio, char out[32])
+/* "33.77 %"; of samples what the interval supports, "–" for nothing. */
+static const char *ratio_text(const struct reuse_figures *figures, const struct mrc_ratio *ratio,
+                              char out[32])
 {
-    snprintf(out, 32, figures->sampled ? "%.1f %%" : "%.2f %%", 100 * ratio);
+    int decimals = figures_decimals(figures, ratio->low, ratio->high);
+    if (decimals < 0)
+        snprintf(out, 32, "–");
+    else
+        snprintf(out, 32, "%.*f %%", decimals, 100 * ratio->ratio);
     return out;
 }
 
-/* "5.8 – 54.9 %" */
+static const char *exact_text(double ratio, char out[32])
+{
+    snprintf(out, 32, "%.2f %%", 100 * ratio);
+    return out;
+}
+
+/* "6 – 55 %" */
 static const char *band_text(const struct mrc_ratio *ratio, char out[64])
 {
-    snprintf(out, 64, "%.1f – %.1f %%", 100 * ratio->low, 100 * ratio->high);
+    int decimals = ratio->high - ratio->low <= FIGURES_NARROW ? 1 : 0;
+    snprintf(out, 64, "%.*f – %.*f %%", decimals, 100 * ratio->low, decimals, 100 * ratio->high);
     return out;
 }
 
@@ -85,12 +97,13 @@ static void print_row(struct printer *printer, const struct reuse_figures *figur
                        (figures->sampled ? BAND_COLUMNS : 0);
     fputs("  ", printer->out);
     print_pad(printer, print_size(row->bytes, text), LABEL_COLUMNS, false);
-    print_pad(printer, ratio_text(figures, ratio.ratio, text), RATIO_COLUMNS, true);
+    print_pad(printer, ratio_text(figures, &ratio, text), RATIO_COLUMNS, true);
     if (figures->sampled) {
         print_pad(printer, band_text(&ratio, text), BAND_COLUMNS, true);
     }
-    print_bar(largest > 0 ? ratio.ratio / largest : 0, columns < PRINT_BAR ? columns : PRINT_BAR,
-              drawn);
+    bool known = figures_decimals(figures, ratio.low, ratio.high) >= 0;
+    print_bar(known && largest > 0 ? ratio.ratio / largest : 0,
+              columns < PRINT_BAR ? columns : PRINT_BAR, drawn);
     fprintf(printer->out, "%s%s", drawn[0] ? "  " : "", drawn);
     if (row->cache)
         fprintf(printer->out, "%s← L%" PRIu32, drawn[0] ? " " : "  ", row->cache->level);
@@ -108,27 +121,46 @@ const char *reuse_cache(const struct profile_cache *cache, char out[64])
     return out;
 }
 
+/* "about 12 % (8 – 17 %)", "between 5 and 99 %" */
+static void add_ratio(const struct reuse_figures *figures, const struct mrc_ratio *ratio,
+                      char *line, size_t bytes)
+{
+    char text[32], band[64];
+    if (!figures->sampled)
+        print_add(line, bytes, "%s", exact_text(ratio->ratio, text));
+    else if (figures_decimals(figures, ratio->low, ratio->high) < 0)
+        print_add(line, bytes, "between %.0f and %.0f %%", 100 * ratio->low, 100 * ratio->high);
+    else
+        print_add(line, bytes, "about %s (%s)", ratio_text(figures, ratio, text),
+                  band_text(ratio, band));
+}
+
 /* "Of the accesses, 3.10 % miss this machine's L1 (32 KiB), ..." */
 static void print_machine(struct printer *printer, const struct reuse_ranking *ranking,
                           const struct reuse_figures *figures)
 {
     double accesses = mrc_sum(figures_stack(figures)) + figures->misses;
-    char line[TEXT_BYTES] = "", ratio_name[32], band[64], name[64];
+    double first = accesses > 0 ? figures->misses / accesses : 0;
+    char line[TEXT_BYTES] = "", text[32], name[64];
     for (size_t i = 0; i < ranking->caches_count; i++) {
         const struct profile_cache *cache = &ranking->caches[i];
         struct mrc_ratio ratio = figures_miss_ratio(figures, (double)cache->bytes);
         if (!cache->level)
             return;
-        print_add(line, sizeof line, "%s%s%s", i ? ", " : "Of the accesses, ",
-                  figures->sampled ? "about " : "", ratio_text(figures, ratio.ratio, ratio_name));
-        if (figures->sampled)
-            print_add(line, sizeof line, " (%s)", band_text(&ratio, band));
+        print_add(line, sizeof line, "%s", i ? ", " : "Of the accesses, ");
+        add_ratio(figures, &ratio, line, sizeof line);
         print_add(line, sizeof line, " miss %s%s", i ? "" : "this machine's ",
                   reuse_cache(cache, name));
     }
-    print_add(line, sizeof line, "; %s%s are first touches, which miss in every cache.",
-              figures->sampled ? "about " : "",
-              ratio_text(figures, accesses > 0 ? figures->misses / accesses : 0, ratio_name));
+    if (!figures->sampled)
+        print_add(line, sizeof line, "; %s are first touches, which miss in every cache.",
+                  exact_text(first, text));
+    else if (first < 0.005)
+        print_add(line, sizeof line,
+                  "; less than 1 %% are first touches, which miss in every cache.");
+    else
+        print_add(line, sizeof line,
+                  "; about %.0f %% are first touches, which miss in every cache.", 100 * first);
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
 }
@@ -149,9 +181,9 @@ static void print_what_if(struct printer *printer, const struct reuse_figures *f
         snprintf(label, sizeof label, "%s, fully associative", size);
     fputs("  ", printer->out);
     print_pad(printer, label, WHAT_IF_COLUMNS, false);
-    print_pad(printer, ratio_text(figures, ratio, text), 10, true);
+    print_pad(printer, exact_text(ratio, text), 10, true);
     if (cache->line_bytes == figures->totals.unit_bytes) {
-        print_pad(printer, ratio_text(figures, predicted, text), 14, true);
+        print_pad(printer, exact_text(predicted, text), 14, true);
         snprintf(text, sizeof text, "%+.2f points", 100 * (ratio - predicted));
         if (printer->width >= WHAT_IF_COLUMNS + 42)
             print_pad(printer, text, 16, true);
@@ -195,6 +227,8 @@ static void print_assumptions(struct printer *printer, const struct reuse_figure
         print_add(line, sizeof line,
                   ", nor reuse of a %s through bytes that were not followed: misses may be fewer",
                   reuse_unit(&figures->totals, 1));
+    if (figures->sampled)
+        print_add(line, sizeof line, ". –: too wide for a figure");
     print_add(line, sizeof line, ")");
     fprintf(printer->out, "  ");
     print_wrap(printer, DIM, 2, 2, line);

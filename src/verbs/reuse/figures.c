@@ -177,6 +177,17 @@ double figures_agreement(const struct reuse_figures *figures)
     return mrc_similarity(coarse[0], coarse[1]);
 }
 
+bool figures_quantile_holds(const struct reuse_figures *figures, const double *histogram,
+                            double share)
+{
+    if (!figures->sampled)
+        return true;
+    double error = 1.645 * sqrt(share * (1 - share) / fmax(1, figures->effective));
+    double low = mrc_quantile(histogram, fmax(0, share - error));
+    double high = mrc_quantile(histogram, fmin(1, share + error));
+    return high <= 2 * fmax(low, fmax(1, figures->pace.floor_ns));
+}
+
 /* ---- caches ---------------------------------------------------------------------------------- */
 
 static double miss_ratio(const double *stack, double first_touches, double units)

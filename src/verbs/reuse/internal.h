@@ -108,6 +108,31 @@ double figures_beyond(const struct reuse_figures *figures, const struct reuse_pa
 double figures_ratio_without(const struct reuse_figures *figures, const struct reuse_pair *pair,
                              double bytes);
 
+/* ---- what samples support ------------------------------------------------------------------- */
+
+/* With fewer effective samples than that the 90 % interval of a half is wider than FIGURES_WIDEST. */
+enum { FIGURES_LEAST_SAMPLES = 100 };
+#define FIGURES_WIDEST 0.2
+#define FIGURES_NARROW 0.02
+
+/* Too few samples for any figure but how often something was seen. */
+static inline bool figures_too_few(const struct reuse_figures *figures)
+{
+    return figures->sampled && figures->effective < FIGURES_LEAST_SAMPLES;
+}
+
+/* Decimals of a percentage that its interval supports; below 0: not even one digit. */
+static inline int figures_decimals(const struct reuse_figures *figures, double low, double high)
+{
+    if (!figures->sampled)
+        return 2;
+    return high - low <= FIGURES_NARROW ? 1 : high - low <= FIGURES_WIDEST ? 0 : -1;
+}
+
+/* Can a quantile be given at all: is it right to a factor of two, 90 %, as far as chance goes? */
+bool figures_quantile_holds(const struct reuse_figures *figures, const double *histogram,
+                            double share);
+
 /* The bins of the RDX paper, [0, 4K), [4K, 8K), ...: number of a bin's, and where it begins. */
 static inline unsigned figures_paper_bin(unsigned bin)
 {
@@ -234,6 +259,11 @@ bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *rank
 
 /* "lines" of 64 bytes, "words", "bytes" */
 const char *reuse_unit(const struct profile_reuse *totals, double count);
+
+/* A number, or one of bytes: to one digit from 1000 on if it is an estimate from CPU time, the pace of
+   which is known to a factor only. */
+const char *reuse_number(const struct reuse_figures *figures, double value, char out[32]);
+const char *reuse_bytes(const struct reuse_figures *figures, double value, char out[32]);
 
 /* "L1 (32 KiB)", or "32 KiB" if the level is 0 */
 const char *reuse_cache(const struct profile_cache *cache, char out[64]);

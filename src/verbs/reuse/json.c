@@ -324,6 +324,14 @@ static void samples_members(struct json *json, const struct profile *profile)
     }
 }
 
+static void evidence_member(struct json *json, const struct reuse_figures *figures)
+{
+    if (!figures->sampled)
+        return;
+    json_key(json, "too_few_samples");
+    json_raw(json, figures_too_few(figures) ? "true" : "false");
+}
+
 static void agreement_members(struct json *json, const struct reuse_figures *figures)
 {
     json_key(json, "model_agreement");
@@ -341,6 +349,7 @@ static void members(struct json *json, const struct reuse_ranking *ranking,
     json_begin(json, "reuse", '{');
     reuse_totals(json, &figures->totals);
     samples_members(json, profile);
+    evidence_member(json, figures);
     pace_member(json, figures);
     histograms_members(json, figures, options->paper_bins);
     ratios_member(json, figures);

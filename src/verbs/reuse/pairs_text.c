@@ -50,11 +50,29 @@ static void add_distances(const struct reuse_ranking *ranking, const struct reus
     double weight = pair->weight > 0 ? pair->weight : 1, distance = pair->stack / weight;
     if (ranking->distances)
         print_add(line, bytes, "on average %s%s %s (%s) and ",
-                  figures->totals.stack ? "" : "about ", print_short(distance, number),
+                  figures->totals.stack ? "" : "about ", reuse_number(figures, distance, number),
                   reuse_unit(&figures->totals, distance),
-                  print_bytes(distance * figures->totals.unit_bytes, size));
+                  reuse_bytes(figures, distance * figures->totals.unit_bytes, size));
     print_add(line, bytes, "%s%s accesses later", figures->paced ? "about " : "",
-              print_short(pair->time / weight, number));
+              reuse_number(figures, pair->time / weight, number));
+}
+
+/* "80.4 % of the reuses"; of samples what the interval supports: "80 % of the reuses (76 – 84 %)",
+   "66 – 90 % of the reuses" */
+static void add_share(const struct reuse_figures *figures, const struct reuse_pair *pair,
+                      char *line, size_t bytes)
+{
+    char share[32];
+    const struct profile_share *interval = &pair->interval;
+    if (!figures->sampled || !interval->known) {
+        print_add(line, bytes, "%s of the reuses", print_percent(pair->share, share));
+        return;
+    }
+    int decimals = figures_decimals(figures, interval->low, interval->high);
+    if (decimals >= 0)
+        print_add(line, bytes, "%.*f %% of the reuses (", decimals, 100 * pair->share);
+    print_add(line, bytes, "%.*f – %.*f %%%s", decimals > 0, 100 * interval->low, decimals > 0,
+              100 * interval->high, decimals >= 0 ? ")" : " of the reuses");
 }
 
 static void print_head(struct printer *printer, const struct reuse_ranking *ranking,
@@ -62,25 +80,27 @@ static void print_head(struct printer *printer, const struct reuse_ranking *rank
                        size_t number)
 {
     char head[64], line[TEXT_BYTES] = "", share[32];
-    bool by_distance = any_far(ranking);
-    snprintf(head, sizeof head, "#%zu  %s", number,
-             print_percent(by_distance ? pair->far_share : pair->share, share));
-    fprintf(printer->out, "\n  %s%s%s%s%s ", print_link_on(printer), print_on(printer, BOLD), head,
+    bool few = figures_too_few(figures);
+    snprintf(head, sizeof head, "#%zu", number);
+    fprintf(printer->out, "\n  %s%s%s%s%s  ", print_link_on(printer), print_on(printer, BOLD), head,
             print_off(printer), print_link_off(printer));
-    if (by_distance)
-        print_add(line, sizeof line, "of the %s, %s ", ranking->distances ? "misses" : "distance",
-                  print_percent(pair->share, share));
-    print_add(line, sizeof line, "of the reuses");
-    if (figures->sampled && pair->interval.known)
-        print_add(line, sizeof line, " (%.0f – %.0f %%)", 100 * pair->interval.low,
-                  100 * pair->interval.high);
-    print_add(line, sizeof line, "; ");
-    add_distances(ranking, figures, pair, line, sizeof line);
+    if (any_far(ranking) && !few && figures->sampled)
+        print_add(line, sizeof line, "about %.0f %% of the %s, ", 100 * pair->far_share,
+                  ranking->distances ? "misses" : "distance");
+    else if (any_far(ranking) && !few)
+        print_add(line, sizeof line, "%s of the %s, ", print_percent(pair->far_share, share),
+                  ranking->distances ? "misses" : "distance");
+    add_share(figures, pair, line, sizeof line);
+    if (!few) {
+        print_add(line, sizeof line, "; ");
+        add_distances(ranking, figures, pair, line, sizeof line);
+    }
     group_add_extent(pair->group, line, sizeof line);
-    if (figures->sampled && pair->count < REUSE_FEW_SEEN)
-        print_add(line, sizeof line, "; weak evidence: seen %" PRIu64 " time%s", pair->count,
+    if (figures->sampled && (few || pair->count < REUSE_FEW_SEEN))
+        print_add(line, sizeof line, "; %sseen %" PRIu64 " time%s",
+                  pair->count < REUSE_FEW_SEEN ? "weak evidence: " : "", pair->count,
                   print_plural(pair->count));
-    print_wrap(printer, PLAIN, 3 + (unsigned)strlen(head), 6, line);
+    print_wrap(printer, PLAIN, 4 + (unsigned)strlen(head), 6, line);
 }
 
 /* ---- places ---------------------------------------------------------------------------------- */
@@ -207,19 +227,19 @@ static void print_saving(struct printer *printer, const struct reuse_ranking *ra
                          const struct reuse_figures *figures, const struct reuse_pair *pair)
 {
     char line[TEXT_BYTES] = "", name[64];
-    int digits = figures->sampled ? 1 : 2;
     for (size_t i = 0; i < ranking->caches_count && ranking->distances; i++) {
         double bytes = (double)ranking->caches[i].bytes;
-        double ratio = figures_miss_ratio(figures, bytes).ratio;
+        struct mrc_ratio ratio = figures_miss_ratio(figures, bytes);
         double without = figures_ratio_without(figures, pair, bytes);
-        if (ratio - without < FIGURES_LEAST_SAVING)
+        int digits = figures_decimals(figures, ratio.low, ratio.high);
+        if (ratio.ratio - without < FIGURES_LEAST_SAVING || digits < 0)
             continue;
         print_add(line, sizeof line, "%s from %s%.*f to %.*f %% in %s%s", line[0] ? "," : "",
-                  figures->sampled ? "about " : "", digits, 100 * ratio, digits, 100 * without,
-                  ranking->caches[i].level ? "" : "a cache of ",
+                  figures->sampled ? "about " : "", digits, 100 * ratio.ratio, digits,
+                  100 * without, ranking->caches[i].level ? "" : "a cache of ",
                   reuse_cache(&ranking->caches[i], name));
     }
-    if (!line[0])
+    if (!line[0] || figures_too_few(figures))
         return;
     char whole[TEXT_BYTES + 80];
     snprintf(whole, sizeof whole, "If all of them were near, misses would fall at best%s.", line);
@@ -313,8 +333,8 @@ static void print_rest(struct printer *printer, const struct reuse_ranking *rank
         print_add(line, sizeof line, ", weak");
     else if (!ranking->places->exact && shown && weak)
         print_add(line, sizeof line, ", %zu of them weak", weak);
-    fprintf(printer->out, "\n  %s%s, together %.1f %% of the reuses%s\n", print_on(printer, DIM),
-            line, 100 * rest, print_off(printer));
+    fprintf(printer->out, "\n  %s%s, together %.*f %% of the reuses%s\n", print_on(printer, DIM),
+            line, !ranking->places->exact ? 0 : 1, 100 * rest, print_off(printer));
 }
 
 bool reuse_print_pairs(struct printer *printer, const struct reuse_ranking *ranking,

@@ -18,7 +18,6 @@ enum {
     LEAST_QUANTILE_COLUMNS = 11, /* " 1023.9 KiB"                             */
     ROWS_MAX = 32,               /* of a histogram: beyond, rows of two octaves, or three */
     LEAST_ELIDED = 3,            /* empty rows in a row */
-    LEAST_SAMPLES = 100,         /* the interval of 50 % is then 40..60 */
     PAPER_OCTAVE = 13,           /* the one that begins at 4096 */
 };
 
@@ -50,6 +49,41 @@ static const char *power_name(uint64_t value, char out[32])
     return out;
 }
 
+/* To one digit of the unit that it is printed in: that of values below `most`. */
+static double rough(double value, double most)
+{
+    double unit = 1;
+    while (value >= most * unit)
+        unit *= 1024;
+    double digit = unit * pow(10, floor(log10(fmax(1, value / unit))));
+    return digit * round(value / digit);
+}
+
+/* "30.0 K" becomes "30 K". */
+static const char *without_zero(char text[32])
+{
+    char *zero = strstr(text, ".0 ");
+    if (zero)
+        memmove(zero, zero + 2, strlen(zero + 2) + 1);
+    return text;
+}
+
+const char *reuse_number(const struct reuse_figures *figures, double value, char out[32])
+{
+    if (!figures->paced || value < 1000)
+        return print_short(value, out);
+    print_short(rough(value, 9999.5), out);
+    return without_zero(out);
+}
+
+const char *reuse_bytes(const struct reuse_figures *figures, double value, char out[32])
+{
+    if (!figures->paced || value < 1024)
+        return print_bytes(value, out);
+    print_bytes(rough(value, 1023.5), out);
+    return without_zero(out);
+}
+
 /* ---- overview -------------------------------------------------------------------------------- */
 
 /* Estimates of a damaged profile may be beyond any integer. */
@@ -65,21 +99,21 @@ static void print_totals(struct printer *printer, const struct reuse_figures *fi
     /* Digits that are not known are not shown. */
     const char *about = figures->sampled ? "about " : "";
     print_add(line, sizeof line, "%s%s %saccess%s to ", about,
-              figures->sampled ? print_short(totals->accesses, number)
+              figures->sampled ? reuse_number(figures, totals->accesses, number)
                                : count_text(totals->accesses, number),
               totals->unit_bytes == 1 ? "byte " : "", totals->accesses == 1 ? "" : "es");
     print_add(line, sizeof line, "%s%s %s", about,
-              figures->sampled ? print_short(totals->locations, number)
+              figures->sampled ? reuse_number(figures, totals->locations, number)
                                : count_text(totals->locations, number),
               reuse_unit(totals, totals->locations));
     if (totals->unit_bytes > 1)
         print_add(line, sizeof line, " of %" PRIu32 " bytes (%s)", totals->unit_bytes,
-                  print_bytes(totals->locations * totals->unit_bytes, bytes));
+                  reuse_bytes(figures, totals->locations * totals->unit_bytes, bytes));
     if (totals->never_reused < 0.5)
         print_add(line, sizeof line, "; all of them reused");
     else
         print_add(line, sizeof line, "; %s%s of them never reused", about,
-                  figures->sampled ? print_short(totals->never_reused, number)
+                  figures->sampled ? reuse_number(figures, totals->never_reused, number)
                                    : count_text(totals->never_reused, number));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, PLAIN, 2, 2, line);
@@ -160,21 +194,23 @@ static void print_quantile_row(struct printer *printer, const char *label,
     char value[32];
     fprintf(printer->out, "  %-*s", QUANTILE_LABEL, label);
     for (size_t i = 0; i < quantiles_shown(printer); i++)
-        print_pad(printer, text(figures, mrc_quantile(histogram, quantiles[i]), value),
+        print_pad(printer,
+                  figures_quantile_holds(figures, histogram, quantiles[i])
+                      ? text(figures, mrc_quantile(histogram, quantiles[i]), value)
+                      : "–",
                   quantile_columns(printer), true);
     putc('\n', printer->out);
 }
 
 static const char *distance_text(const struct reuse_figures *figures, double distance, char out[32])
 {
-    (void)figures;
-    return print_short(distance, out);
+    return reuse_number(figures, distance, out);
 }
 
 /* Distance 0 needs room for one location, the one that is reused. */
 static const char *room_text(const struct reuse_figures *figures, double distance, char out[32])
 {
-    return print_bytes((floor(distance) + 1) * figures->totals.unit_bytes, out);
+    return reuse_bytes(figures, (floor(distance) + 1) * figures->totals.unit_bytes, out);
 }
 
 static const char *time_text(const struct reuse_figures *figures, double ns, char out[32])
@@ -216,6 +252,12 @@ static void print_quantiles(struct printer *printer, const struct reuse_figures 
                        room_text);
 }
 
+/* Of a share of the reuses: samples that suffice for one at all give whole per cent. */
+static int share_decimals(const struct reuse_figures *figures)
+{
+    return figures->sampled ? 0 : 1;
+}
+
 /* ---- histograms ------------------------------------------------------------------------------ */
 
 /* Where one of mrc_octave begins. */
@@ -230,7 +272,8 @@ struct rows {
     double shares[2][MRC_OCTAVES];
     unsigned columns;
     unsigned first, end, step; /* octaves [first, end) in rows of `step` */
-    bool paper;                /* the first row ends at 4096             */
+    int decimals;
+    bool paper; /* the first row ends at 4096             */
 };
 
 static void add_column(struct rows *rows, const char *heading, const double *histogram)
@@ -271,14 +314,17 @@ static unsigned bar_columns(const struct printer *printer, const struct rows *ro
 }
 
 /* No blanks at the end of a line: `last` is said of the last share that is printed. */
-static void print_share(struct printer *printer, double share, unsigned most, bool last)
+static void print_share(struct printer *printer, double share, int decimals, unsigned most,
+                        bool last)
 {
     char text[4 * PRINT_BAR + 1];
     print_bar(share, most, text);
     if (share < least_row)
         fprintf(printer->out, "%*s", SHARE_COLUMNS, "");
+    else if (decimals == 0 && share < 0.005)
+        fprintf(printer->out, "%*s", SHARE_COLUMNS, "<1 %");
     else
-        fprintf(printer->out, "%*.1f %%", SHARE_COLUMNS - 2, 100 * share);
+        fprintf(printer->out, "%*.*f %%", SHARE_COLUMNS - 2, decimals, 100 * share);
     if (!last || text[0])
         fprintf(printer->out, " %s", text);
     if (!last)
@@ -286,14 +332,14 @@ static void print_share(struct printer *printer, double share, unsigned most, bo
 }
 
 static void print_shares(struct printer *printer, const char *label, const double *shares,
-                         unsigned columns, unsigned most)
+                         unsigned columns, int decimals, unsigned most)
 {
     while (columns > 0 && shares[columns - 1] < least_row)
         columns--;
     fputs("  ", printer->out);
     print_pad(printer, label, columns ? LABEL_COLUMNS : 0, false);
     for (unsigned i = 0; i < columns; i++)
-        print_share(printer, shares[i], most, i + 1 == columns);
+        print_share(printer, shares[i], decimals, most, i + 1 == columns);
     putc('\n', printer->out);
 }
 
@@ -310,7 +356,7 @@ static void print_row(struct printer *printer, const struct rows *rows, unsigned
         snprintf(label, sizeof label, "%s – %s", low, power_name(octave_low(next), high));
     else
         snprintf(label, sizeof label, "%s%s", low, next < MRC_OCTAVES ? "" : " –");
-    print_shares(printer, label, shares, rows->columns, bar_columns(printer, rows));
+    print_shares(printer, label, shares, rows->columns, rows->decimals, bar_columns(printer, rows));
 }
 
 /* Behind the empty rows from `octave` on. */
@@ -345,7 +391,7 @@ static void print_rows(struct printer *printer, const char *heading, const struc
 
 static void print_histogram(struct printer *printer, const struct reuse_figures *figures)
 {
-    struct rows rows = {.columns = 0};
+    struct rows rows = {.decimals = share_decimals(figures)};
     add_column(&rows, figures->paced ? "about" : "time", figures->time);
     add_column(&rows, figures->totals.stack ? "stack" : "model", figures_stack(figures));
     find_range(&rows, printer->options->paper_bins);
@@ -384,7 +430,7 @@ static void print_time_rows(struct printer *printer, const struct reuse_figures 
         low = next_step(low);
     double share = mrc_weight(elapsed, 0, low) / sum;
     snprintf(label, sizeof label, "below %s", print_time(low, to));
-    print_shares(printer, label, &share, 1, most);
+    print_shares(printer, label, &share, 1, share_decimals(figures), most);
     for (last = low; last < 1e19 && mrc_weight(elapsed, last, 0x1p64) >= least_row * sum;)
         last = next_step(last);
     for (unsigned empty = share >= least_row ? 0 : LEAST_ELIDED; low < last; low = end) {
@@ -393,7 +439,7 @@ static void print_time_rows(struct printer *printer, const struct reuse_figures 
         step_label(low, end, label);
         empty = share >= least_row ? 0 : empty + 1;
         if (empty == 0)
-            print_shares(printer, label, &share, 1, most);
+            print_shares(printer, label, &share, 1, share_decimals(figures), most);
         else if (empty == 1)
             fputs("  …\n", printer->out);
     }
@@ -406,7 +452,7 @@ static void print_elapsed(struct printer *printer, const struct reuse_figures *f
         return;
     all_elapsed(figures, elapsed);
     if (printer->options->paper_bins) {
-        struct rows rows = {.columns = 0};
+        struct rows rows = {.decimals = share_decimals(figures)};
         add_column(&rows, "reuses", elapsed);
         find_range(&rows, true);
         print_rows(printer, "CPU time, ns", &rows);
@@ -442,11 +488,48 @@ static void print_model(struct printer *printer, const struct reuse_figures *fig
     print_wrap(printer, DIM, 2, 2, line);
 }
 
+/* What gives figures where samples do not. */
+static const char *exact_options(const struct profile_reuse *totals)
+{
+    return totals->unit_bytes == 1   ? "--exact --sample-locations 0.01 --unit byte"
+           : totals->unit_bytes == 8 ? "--exact --sample-locations 0.01 --unit word"
+                                     : "--exact --sample-locations 0.01";
+}
+
+static void print_too_few(struct printer *printer, const struct reuse_figures *figures)
+{
+    char line[TEXT_BYTES];
+    snprintf(line, sizeof line,
+             "Too few samples for figures of distances and misses; use %s, which follows every use "
+             "of one %s in a hundred. What the samples do show is which places use the same data.",
+             exact_options(&figures->totals), reuse_unit(&figures->totals, 1));
+    fprintf(printer->out, "\n  ");
+    print_wrap(printer, BOLD, 2, 2, line);
+}
+
+/* Samples say too little of one of the machine's caches, or of anything. */
+static bool wants_exact(const struct reuse_report *report)
+{
+    const struct reuse_ranking *ranking = &report->ranking;
+    for (size_t i = 0; i < ranking->caches_count; i++) {
+        double bytes = (double)ranking->caches[i].bytes;
+        struct mrc_ratio ratio = figures_miss_ratio(&report->figures, bytes);
+        if (figures_decimals(&report->figures, ratio.low, ratio.high) < 0)
+            return true;
+    }
+    return figures_too_few(&report->figures);
+}
+
 static bool print_figures(struct printer *printer, const struct reuse_report *report)
 {
     const struct reuse_figures *figures = &report->figures;
     fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
-    print_totals(printer, figures);
+    if (wants_exact(report))
+        printer->next.instead = exact_options(&figures->totals);
+    if (!figures_too_few(figures))
+        print_totals(printer, figures);
+    else
+        putc('\n', printer->out);
     print_kept(printer, &figures->totals);
     print_basis(printer, figures);
     if (!(mrc_sum(figures->time) > 0)) {
@@ -454,17 +537,15 @@ static bool print_figures(struct printer *printer, const struct reuse_report *re
                 figures->sampled ? " in what was sampled" : "");
         return true;
     }
-    if (figures->sampled && figures->effective < LEAST_SAMPLES) {
-        printer->next.too_few = true;
-        fprintf(printer->out, "  ");
-        print_wrap(printer, PLAIN, 2, 2,
-                   "So few samples say little: treat these figures with caution.");
+    if (figures_too_few(figures)) {
+        print_too_few(printer, figures);
+    } else {
+        print_quantiles(printer, figures);
+        print_elapsed(printer, figures);
+        print_histogram(printer, figures);
+        reuse_print_curve(printer, &report->ranking, figures);
+        print_model(printer, figures);
     }
-    print_quantiles(printer, figures);
-    print_elapsed(printer, figures);
-    print_histogram(printer, figures);
-    reuse_print_curve(printer, &report->ranking, figures);
-    print_model(printer, figures);
     return reuse_print_pairs(printer, &report->ranking, figures);
 }
 
