@@ -111,7 +111,7 @@ double figures_ratio_without(const struct reuse_figures *figures, const struct r
 /* ---- what samples support ------------------------------------------------------------------- */
 
 /* With fewer effective samples than that the 90 % interval of a half is wider than FIGURES_WIDEST. */
-enum { FIGURES_LEAST_SAMPLES = 100 };
+enum { FIGURES_LEAST_SAMPLES = 68 };
 #define FIGURES_WIDEST 0.2
 #define FIGURES_NARROW 0.02
 
