@@ -25,19 +25,17 @@ setup_file()
     } >leaves.c
     ${CC:-cc} -O1 -g -fno-inline -o leaves leaves.c
     cat >words.cpp <<'END'
-#include <string>
+#include <algorithm>
 #include <vector>
 
 __attribute__((noinline)) static void fill(std::vector<long> &all, long from)
 {
-    for (std::size_t i = 0; i < all.size(); i++)
-        all[i] = from; /* here */
+    std::fill(all.begin(), all.end(), from); /* here */
 }
 
 int main()
 {
     std::vector<long> all(1000);
-    std::string text;
     for (long round = 0; round < 100; round++)
         fill(all, round);
     return all[7] == 99 ? 0 : 1;
