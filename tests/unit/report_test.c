@@ -372,7 +372,7 @@ static void text_reads_like_this(void **state)
         "\n"
         "  files are under /home/u/demo/\n"
         "\n"
-        "Dead stores  50.0 % of the bytes stored were overwritten unread\n"
+        "Dead stores  50.0 % of the stores, by CPU time, were overwritten unread\n"
         "\n"
         "  #1  50.0 % of the dead bytes (47 – 53 %)\n"
         "      in main → work (src/main.c:40)\n"

@@ -34,6 +34,13 @@ static const struct words kind_words[PROFILE_KINDS] = {
                       "loaded", "loaded again"},
 };
 
+/* The same where samples stand for CPU time. */
+static const char *const meanings_by_time[] = {
+    [PROFILE_DEAD] = "of the stores, by CPU time, were overwritten unread",
+    [PROFILE_SILENT] = "of the stores, by CPU time",
+    [PROFILE_LOAD] = "of the loads, by CPU time, gave what was loaded before, unchanged",
+};
+
 /* Findings that are not weak come first. If all are, those that rest on more than one verdict are
    better than none. */
 static size_t worth_showing(const struct printer *printer, const struct waste_kind *kind)
@@ -233,7 +240,10 @@ static bool print_kind(struct printer *printer, const struct waste_kind *kind)
     else if (!kind->fraction.known)
         snprintf(line, sizeof line, "nothing to decide: no byte was accessed twice in this way");
     else
-        snprintf(line, sizeof line, "%.1f %% %s", 100 * kind->fraction.share, words->meaning);
+        snprintf(line, sizeof line, "%.1f %% %s", 100 * kind->fraction.share,
+                 strcmp(printer->profile->run.weighting, "cpu-time") == 0
+                     ? meanings_by_time[kind->totals->kind]
+                     : words->meaning);
     fprintf(printer->out, "\n%s%s%s  ", print_on(printer, STRONG), words->heading,
             print_off(printer));
     print_wrap(printer, PLAIN, 2 + (unsigned)strlen(words->heading), 2, line);
