@@ -65,6 +65,7 @@ static void clear(uint8_t *start, uint64_t bytes)
 struct count {
     uint64_t key; /* first << 32 | second, 0: empty */
     uint64_t waste, use;
+    uint64_t near; /* of waste: by the tolerance only */
 };
 struct table {
     struct count *counts;
@@ -106,15 +107,20 @@ static void add(unsigned kind, uint32_t first, uint32_t second, uint64_t waste, 
     count->use += use;
 }
 
+static void add_near(unsigned kind, uint32_t first, uint32_t second, uint64_t near)
+{
+    find(&tables[kind], (uint64_t)first << 32 | second)->near += near;
+}
+
 static void print_counts(void)
 {
     for (unsigned kind = 0; kind < DETECT_REUSE; kind++)
         for (size_t i = 0; i < tables[kind].capacity; i++) {
             const struct count *count = &tables[kind].counts[i];
             if (count->waste || count->use)
-                printf("pair %s %u %u %" PRIu64 " %" PRIu64 "\n", detect_kinds[kind].name,
-                       (uint32_t)(count->key >> 32), (uint32_t)count->key, count->waste,
-                       count->use);
+                printf("pair %s %u %u %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+                       detect_kinds[kind].name, (uint32_t)(count->key >> 32), (uint32_t)count->key,
+                       count->waste, count->use, count->near);
         }
     printf("fresh %" PRIu64 " %" PRIu64 "\n", fresh[0], fresh[1]);
 }
@@ -186,6 +192,9 @@ static void shadow_end(void)
         }
         add(second_stores ? DETECT_SILENT : DETECT_LOAD, shadow_first(pair), pair->second,
             pair->waste, pair->use);
+        if (pair->first & SHADOW_NEAR)
+            add_near(second_stores ? DETECT_SILENT : DETECT_LOAD, shadow_first(pair), pair->second,
+                     pair->waste);
         add(DETECT_DEAD, shadow_first(pair), pair->second, second_stores ? pair->dead : 0,
             second_stores ? 0 : pair->dead);
     }
