@@ -1981,6 +1981,7 @@ static void transformations_need_their_evidence(void **state)
         {FACTS(.shared = 1, .shared_here = 1), TRANSFORM_NONE},
         {FACTS(.shared = 0), TRANSFORM_NONE},
         {FACTS(.shared = 2, .shared_here = 1), TRANSFORM_BATCHING},
+        {FACTS(.shared = 2, .shared_here = 1, LOOPS("do {", NULL)), TRANSFORM_NONE},
         {FACTS(.shared = 3, .shared_here = 2), TRANSFORM_TILING},
         {FACTS(.shared = 2, .shared_here = 2, .use_walks = 1), TRANSFORM_NONE},
         {FACTS(.recursive = true), TRANSFORM_RECURSION},

@@ -18,7 +18,8 @@
  *               the inner one steps over rows.
  * tiling:       both ends in the same loops, two or more of one function, otherwise.
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
- *               one around it makes the calls.
+ *               one around it makes the calls. Not if the source shows that it counts nothing (do,
+ *               while): a search, which goes another way in each call.
  *
  * What is measured does not show interchange: that a column is walked shows as reuses some lines
  * away that are missing at distance 0, but a pair has sums of distances only, and those of the next
@@ -260,6 +261,13 @@ static enum transform_kind between_loops(const struct transform_facts *facts)
     return facts->use_called || facts->reuse_called ? TRANSFORM_BLOCKING : TRANSFORM_FUSION;
 }
 
+/* A loop that counts nothing follows what it finds: each call goes its own way through the data. */
+static bool is_searched(const struct transform_facts *facts)
+{
+    char name[NAME_LENGTH_MAX];
+    return facts->loop_sources[0] && !loop_variable(facts->loop_sources[0], name);
+}
+
 static enum transform_kind within_loops(const struct transform_facts *facts)
 {
     if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
@@ -267,7 +275,7 @@ static enum transform_kind within_loops(const struct transform_facts *facts)
     if (facts->shared < 2)
         return TRANSFORM_NONE;
     if (facts->shared_here < 2)
-        return TRANSFORM_BATCHING;
+        return is_searched(facts) ? TRANSFORM_NONE : TRANSFORM_BATCHING;
     return interchanges(facts) ? TRANSFORM_INTERCHANGE : TRANSFORM_TILING;
 }
 
