@@ -18,6 +18,7 @@ CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 --   exit_signal           -1 to 128
 --   wall_s                any number                  largest
 --   cpu_s                 any number                  sum of those not negative
+--   system_s              any number                  sum of those not negative
 --   fp_tolerance          0 to 1e+30                  must be the same
 --   start_ns              0 to 2^63-1                 smallest but 0
 --   interval_ns           0 to 2^63-1                 must be the same
@@ -494,3 +495,10 @@ CREATE TABLE pair_trait(kind INTEGER NOT NULL, first INTEGER NOT NULL, second IN
 --   second                context, or 0               key
 --   reach                 0 to 6                      largest
 --   near_bytes            0 to 1e+30                  sum
+
+-- Since version 8. Merging: rows with equal keys become one.
+CREATE TABLE cpu_time(module INTEGER NOT NULL, kind INTEGER NOT NULL, ticks INTEGER NOT NULL, ns INTEGER NOT NULL, PRIMARY KEY(module, kind)) WITHOUT ROWID;
+--   module                module, or 0                key
+--   kind                  0 to 6                      key
+--   ticks                 0 to 2^50                   sum
+--   ns                    0 to 2^63-1                 sum

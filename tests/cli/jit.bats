@@ -126,12 +126,91 @@ nothing_is_named()
     lacks 'made second' json
 }
 
+# cpu_time KIND LOW HIGH: the share of that kind of code in the time in user mode.
+cpu_time()
+{
+    python3 -c '
+import json, sys
+user = json.load(open("json"))["cpu_time"]["user"]
+assert float(sys.argv[2]) <= user[sys.argv[1]] <= float(sys.argv[3]), user
+assert abs(sum(user.values()) - 1) < 1e-4, user
+' "$@"
+}
+
 @test "a perf map" {
     record "$BATS_FILE_TMPDIR/jit" map /tmp
     both_are_named
-    "$HEADROOM" report p.headroom >text
-    grep -q 'made first *in \[jit\]' text
+    cpu_time jit 0.9 1
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' >text
+    grep -Eq '(9[0-9]|100) % was in code compiled at run time that its compiler named' text
+    grep -q 'made first in \[jit\]' text
     lacks 'has no names' text
+}
+
+@test "the share of CPU time in code without lines, without symbols, in the kernel" {
+    cat >kinds.c <<'C'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/times.h>
+#include <unistd.h>
+static volatile long places[8];
+void work(void) { for (long i = 0; i < 20000000; i++) places[i % 8]++; }
+static double used(int system)
+{
+    struct tms now;
+    times(&now);
+    return (double)(system ? now.tms_stime : now.tms_utime) / sysconf(_SC_CLK_TCK);
+}
+int main(int argc, char **argv)
+{
+    char *buffer = malloc(1 << 22);
+    int zero = open("/dev/zero", O_RDONLY);
+    while (strcmp(argv[1], "work") == 0 && used(0) < 0.6)
+        work();
+    while (strcmp(argv[1], "kernel") == 0 && used(1) < 0.6)
+        if (read(zero, buffer, 1 << 22) < 0)
+            return 1;
+    return 0;
+}
+C
+    cc -O1 -g kinds.c -o lines
+    cc -O1 kinds.c -o functions
+    cc -O1 -s kinds.c -o stripped
+    record ./lines work
+    cpu_time lines 0.9 1
+    "$HEADROOM" report p.headroom >text
+    lacks 'time in user mode' text
+    record ./functions work
+    cpu_time functions 0.9 1
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' | grep -Eq '% was in code without line information \(functions'
+    record ./stripped work
+    cpu_time addresses 0.9 1
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' >text
+    grep -Eq '% was in code without symbols \(stripped' text
+    record ./lines kernel
+    python3 -c 'import json; kernel = json.load(open("json"))["cpu_time"]["kernel"]; assert kernel > 0.8, kernel'
+    "$HEADROOM" report p.headroom | tr -s ' \n' ' ' | grep -Eq '([89][0-9]|100) % of the CPU time was in the kernel'
+}
+
+@test "functions of a stripped file are told apart, and each is one" {
+    cat >two.c <<'C'
+#include <stdlib.h>
+static volatile long a[2];
+__attribute__((noipa)) void first(void) { for (long i = 0; i < 50000000; i++) { a[0] = i; a[0] = i + 1; if (i % 3) { a[1] = 1; a[1] = 2; } } }
+__attribute__((noipa)) void second(void) { for (long i = 0; i < 50000000; i++) { a[1] = i; a[1] = i + 1; } }
+int main(void) { for (int i = 0; i < 5; i++) { first(); second(); } return 0; }
+C
+    cc -O1 two.c -o two
+    printf 'two@0x%x\n' "0x$(nm two | sed -n 's/ T first$//p')" "0x$(nm two | sed -n 's/ T second$//p')" | sort >wanted
+    strip two
+    record ./two
+    python3 -c '
+import json
+pairs = json.load(open("json"))["waste"]["dead"]["pairs"]
+print("\n".join(sorted({frame[side][0]["function"] for frame in pairs for side in ("first", "second") if frame["share"] > 0.02})))
+' >found
+    diff wanted found
 }
 
 @test "a perf map that is written when the program ends" {

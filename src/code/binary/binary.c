@@ -469,7 +469,8 @@ size_t binary_frames(struct binary *binary, uint64_t vaddr, struct binary_frame 
         return count;
     struct binary_frame frame = {0};
     refine_by_symbol(binary, vaddr, &frame);
-    if (!frame.function)
+    frame.made = !frame.function;
+    if (frame.made)
         frame.function = name_of_range(binary, vaddr);
     if (!frame.function)
         return 0;

@@ -55,6 +55,7 @@ struct binary_frame {
     uint32_t line, column; /* 0 if unknown */
     uint32_t declared;     /* line of the function's declaration, 0 if unknown */
     bool inlined;          /* this frame was inlined into the next one */
+    bool made;             /* it has no symbol: function is FILE@0xSTART */
 };
 
 enum binary_detail {

@@ -167,6 +167,7 @@ static const uint16_t minimal_bytes[WIRE_TYPES] = {
     [WIRE_PATH_VERTEX] = sizeof(struct wire_path_vertex),
     [WIRE_PATH_STATE] = sizeof(struct wire_path_state),
     [WIRE_PATH_TOTALS] = sizeof(struct wire_path_totals),
+    [WIRE_TICK] = sizeof(struct wire_tick),
 };
 
 static bool strings_end(const struct wire_record *record)

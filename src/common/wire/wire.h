@@ -112,6 +112,7 @@ enum wire_degraded {
     WIRE_DEGRADED_GO = 1 << 10,            /* Go runtime: not observed */
     WIRE_DEGRADED_NOT_BUILT = 1 << 12,     /* a process does not count its accesses: no samples */
     WIRE_DEGRADED_NO_SHARE = 1 << 13,      /* time in code that does not count is not known */
+    WIRE_BUILT = 1 << 14,                  /* no lack: a process counts its accesses */
     WIRE_DEGRADED_KERNEL_HIDDEN = 1 << 11, /* privileges dropped: kernel accesses not seen */
 };
 
@@ -276,6 +277,7 @@ enum wire_type {
     WIRE_PATH_VERTEX,
     WIRE_PATH_STATE,
     WIRE_PATH_TOTALS /* exact: paths and their contexts */,
+    WIRE_TICK /* live: where a thread was at a tick of its clock */,
     WIRE_TYPES
 };
 
@@ -342,6 +344,19 @@ struct wire_sample {
     uint32_t trap_ns; /* thread CPU time from the tick's handler to the confirming trap's,
                                     nearly all of it the cost of a trap; 0: not measured */
     uint32_t reserved;
+};
+
+/* Of every tick that found the thread in user mode, whether a sample came of it or not: the clock
+   leaves out those in the kernel. */
+struct wire_tick {
+    struct wire_record record;
+    uint32_t module, flags; /* flags: enum wire_tick_flags */
+    uint64_t vaddr;         /* as a leaf node's */
+    uint64_t period_ns;     /* CPU time between ticks at present */
+};
+enum wire_tick_flags {
+    WIRE_TICK_SYSTEM = 1, /* on its way out of the system call at vaddr, where the time was spent */
+    WIRE_TICK_LATE = 2,   /* it was due before, SIGTRAP was blocked: where is not known */
 };
 
 struct wire_trap { /* a finding: attribution for one pair */

@@ -54,6 +54,7 @@ static bool visit_event(void *context, const struct import_frame *frame,
     case WIRE_NODE: return import_enter_node(gather, frame, (const struct wire_node *)record);
     case WIRE_SAMPLE: return import_live_sample(gather, frame, (const struct wire_sample *)record);
     case WIRE_TRAP: return import_live_trap(gather, (const struct wire_trap *)record);
+    case WIRE_TICK: return import_live_tick(gather, frame, (const struct wire_tick *)record);
     case WIRE_REUSE:
         return import_reuse_keep_watch(gather, frame->process, (const struct wire_reuse *)record);
     }
@@ -66,7 +67,7 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
         !UTIL_GROW_ZEROED(gather->modules, gather->modules_capacity, 0))
         return import_no_memory(gather);
     static const unsigned live =
-        1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE;
+        1U << WIRE_NODE | 1U << WIRE_SAMPLE | 1U << WIRE_TRAP | 1U << WIRE_REUSE | 1U << WIRE_TICK;
     static const unsigned exact =
         1U << WIRE_NODE | 1U << WIRE_PAIR | 1U << WIRE_TOTALS | 1U << WIRE_REUSE_PAIR |
         1U << WIRE_HISTOGRAM | 1U << WIRE_REUSE_TOTALS | 1U << WIRE_WHAT_IF |
@@ -85,11 +86,11 @@ bool import_gather(struct import_gather *gather, struct import_teller *teller)
 
 void import_gather_free(struct import_gather *gather)
 {
-    struct util_index *indices[] = {&gather->processes_by_id,   &gather->mappings_by_key,
-                                    &gather->modules_by_path,   &gather->threads_by_id,
-                                    &gather->nodes_by_key,      &gather->pairs_by_key,
-                                    &gather->sampled_by_key,    &gather->exacts_by_process,
-                                    &gather->reuses_by_process, &gather->reuse_pairs_by_key};
+    struct util_index *indices[] = {
+        &gather->processes_by_id,    &gather->mappings_by_key,   &gather->modules_by_path,
+        &gather->threads_by_id,      &gather->nodes_by_key,      &gather->pairs_by_key,
+        &gather->sampled_by_key,     &gather->exacts_by_process, &gather->reuses_by_process,
+        &gather->reuse_pairs_by_key, &gather->ticks_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         util_index_free(indices[i]);
     import_reuse_samples_free(&gather->reuse_samples);
@@ -98,6 +99,7 @@ void import_gather_free(struct import_gather *gather)
     free(gather->modules);
     free(gather->threads);
     free(gather->nodes);
+    free(gather->ticks);
     free(gather->shares);
     free(gather->nears);
     free(gather->parent_pids);

@@ -26,6 +26,7 @@ struct import_run {
     bool exited;          /* exit_code valid; else killed by `signal`; neither: unknown (-1) */
     int exit_code, signal;
     double wall_s, cpu_s;        /* of the observed program and its waited-for children */
+    double system_s;             /* of cpu_s, in the kernel; negative: not known */
     uint64_t start_ns;           /* CLOCK_REALTIME */
     const char *const *degraded; /* sentences, NULL-terminated */
     uint64_t corrupt_records;

@@ -147,6 +147,13 @@ struct import_place {
     uint32_t context; /* set by import_name */
 };
 
+/* All ticks at one address. */
+struct import_tick {
+    uint32_t module, process, flags; /* process: of memory that is no module's; else 0 */
+    uint64_t vaddr;
+    uint64_t ticks, ns;
+};
+
 /* What the traps of a pair claim; see import_live_share. */
 struct import_share {
     double attributed; /* Σ samples the agent attributed */
@@ -205,6 +212,9 @@ struct import_gather {
     bool spans;                   /* what was timed is in a region beside the log (import_spans) */
     struct import_wanted *wanted; /* by process, thread, id; set before import_gather */
     size_t wanted_count;
+    struct import_tick *ticks;
+    size_t ticks_count, ticks_capacity;
+    struct util_index ticks_by_key;
     struct import_place *places; /* set before import_name */
     size_t places_count;
     uint64_t merged; /* pairs that the exact engine, or the import, put under coarser nodes */
@@ -243,6 +253,21 @@ bool import_live_sample(struct import_gather *gather, const struct import_frame 
 bool import_live_trap(struct import_gather *gather, const struct wire_trap *record);
 /* After the last record. */
 bool import_live_share(struct import_gather *gather);
+
+/* ---- where CPU time went (ticks.c) ---- */
+
+/* False: no memory. */
+bool import_live_tick(struct import_gather *gather, const struct import_frame *frame,
+                      const struct wire_tick *record);
+/* After the last record: by module. */
+void import_ticks_sort(struct import_gather *gather);
+/*
+ * Adds the rows of a module's ticks, which begin at *next, if there are any; *next: those behind
+ * them. binary: NULL: it could not be read. False: no memory.
+ */
+struct import_jit_names;
+bool import_ticks_of_module(struct import_gather *gather, size_t *next, uint32_t module,
+                            struct binary *binary, const struct import_jit_names *jits);
 
 /* ---- found in the tables ---- */
 

@@ -209,13 +209,17 @@ static bool ask(struct import_jit_names *names)
 {
     const struct import_gather *gather = names->gather;
     size_t count = 0;
-    names->asked = calloc(gather->nodes_count, sizeof *names->asked);
+    names->asked = calloc(gather->nodes_count + gather->ticks_count, sizeof *names->asked);
     if (!names->asked)
         return false;
     for (size_t i = 1; i < gather->nodes_count; i++)
         if (gather->nodes[i].process)
             names->asked[count++] = (struct asked){.process = gather->nodes[i].process,
                                                    .address = import_look_up(&gather->nodes[i])};
+    for (size_t i = 0; i < gather->ticks_count; i++)
+        if (gather->ticks[i].process)
+            names->asked[count++] = (struct asked){.process = gather->ticks[i].process,
+                                                   .address = gather->ticks[i].vaddr};
     qsort(names->asked, count, sizeof *names->asked, compare_asked);
     for (size_t i = 0; i < count; i++)
         if (i == 0 || compare_asked(&names->asked[i], &names->asked[i - 1]) != 0)

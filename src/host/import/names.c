@@ -210,29 +210,40 @@ static bool name_module(struct namer *namer, size_t from, size_t to, struct bina
     return true;
 }
 
+/* The module's queries, [from, to), and its ticks, which begin at *tick. */
+static bool name_module_of(struct namer *namer, uint32_t id, size_t from, size_t to, size_t *tick,
+                           struct import_teller *teller)
+{
+    struct profile_module *module = &namer->profile->modules[id];
+    struct binary *binary = NULL;
+    enum base_status status =
+        module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
+    if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
+        namer->refused[id] = true;
+    if (status == BASE_OK) {
+        module->detail = (uint32_t)binary_detail(binary);
+        module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
+    }
+    bool good = name_module(namer, from, to, binary, teller) &&
+                (from == to || import_roles_of_module(namer->roles, binary, id)) &&
+                import_ticks_of_module(namer->gather, tick, id, binary, namer->jits);
+    if (binary)
+        binary_close(binary);
+    return good;
+}
+
 static bool name_all(struct namer *namer, struct import_teller *teller)
 {
-    size_t total = namer->queries_count;
-    bool good = true;
-    for (size_t from = 0, to; from < total && good; from = to) {
-        struct profile_module *module = &namer->profile->modules[namer->queries[from].module];
-        struct binary *binary = NULL;
-        for (to = from; to < total && namer->queries[to].module == namer->queries[from].module;)
+    const struct import_gather *gather = namer->gather;
+    size_t total = namer->queries_count, tick = 0, from = 0, to;
+    for (uint32_t id = 0; id < namer->profile->modules_count; id++, from = to) {
+        for (to = from; to < total && namer->queries[to].module == id;)
             to++;
-        enum base_status status =
-            module->path[0] ? binary_open(module->path, namer->symbols, &binary) : BASE_NOT_FOUND;
-        if (status == BASE_IO || status == BASE_NO_MEMORY || status == BASE_DENIED)
-            namer->refused[namer->queries[from].module] = true;
-        if (status == BASE_OK) {
-            module->detail = (uint32_t)binary_detail(binary);
-            module->build_id_bytes = (uint32_t)binary_build_id(binary, module->build_id);
-        }
-        good = name_module(namer, from, to, binary, teller) &&
-               import_roles_of_module(namer->roles, binary, namer->queries[from].module);
-        if (binary)
-            binary_close(binary);
+        bool ticked = tick < gather->ticks_count && gather->ticks[tick].module == id;
+        if ((to > from || ticked) && !name_module_of(namer, id, from, to, &tick, teller))
+            return false;
     }
-    return good;
+    return true;
 }
 
 /* False: no memory. */
@@ -440,6 +451,7 @@ bool import_name(struct import_gather *gather, const struct import_run *run,
                  const struct binary_options *symbols, struct import_teller *teller)
 {
     struct namer namer = {.gather = gather, .profile = gather->profile, .symbols = symbols};
+    import_ticks_sort(gather);
     namer.loops = import_loops_new(gather->profile);
     namer.jits = import_jit_begin(gather, run);
     namer.roles = import_roles_new(gather);

@@ -346,6 +346,7 @@ bool import_describe_run(struct profile *profile, const struct import_run *run)
         profile->run.exit_signal = run->signal;
     profile->run.wall_s = run->wall_s;
     profile->run.cpu_s = run->cpu_s;
+    profile->run.system_s = run->system_s;
     profile->run.start_ns = run->start_ns & INT64_MAX;
     profile->run.lost_threads = plausible(run->lost_threads);
     profile->run.lost_processes = plausible(run->lost_processes);

@@ -90,6 +90,7 @@ struct launch_result {
     int detached;         /* signal by which the recording ended before the program, of which is
                                    not known how it ended (exit_code and signal are 0); else 0 */
     double wall_s, cpu_s; /* of the program and the children it waited for */
+    double system_s;      /* of cpu_s, in the kernel; negative: not known */
     uint64_t peak_bytes;  /* largest resident set of one of them; 0: not known */
     uint64_t start_ns;    /* CLOCK_REALTIME */
     bool log_truncated;   /* the log could not be written to its end */

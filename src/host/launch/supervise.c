@@ -130,6 +130,7 @@ static void reap(pid_t child, struct launch_result *result)
     result->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     result->cpu_s = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                     1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+    result->system_s = (double)usage.ru_stime.tv_sec + 1e-6 * (double)usage.ru_stime.tv_usec;
     result->peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
 }
 
@@ -181,7 +182,7 @@ static enum launch_outcome run(struct launch_supervised *supervised, struct laun
 {
     pid_t child;
     int reason;
-    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME)};
+    struct launch_result measured = {.start_ns = launch_now_ns(CLOCK_REALTIME), .system_s = -1};
     uint64_t start = launch_now_ns(CLOCK_MONOTONIC);
     if (!launch_start(supervised->program, supervised->environment, &signals->program,
                       supervised->before, supervised->context, &child, &reason))

@@ -32,7 +32,7 @@ struct profile *profile_new(void)
     profile->modules[0].path = profile->span_functions[0].function = "";
     profile->modules[0].detail = PROFILE_DETAIL_NONE;
     profile->run.exit_code = profile->run.exit_signal = -1;
-    profile->run.wall_s = profile->run.cpu_s = -1;
+    profile->run.wall_s = profile->run.cpu_s = profile->run.system_s = -1;
     return profile;
 }
 

@@ -501,6 +501,28 @@ struct profile_merged {
     uint32_t processes;
 };
 
+/* What the code was in which CPU time was spent. */
+enum profile_cpu_kind {
+    PROFILE_CPU_LINES,     /* source lines are known */
+    PROFILE_CPU_FUNCTIONS, /* only its functions */
+    PROFILE_CPU_ADDRESSES, /* of a file without symbols for it */
+    PROFILE_CPU_JIT,       /* made at run time, and listed by its compiler */
+    PROFILE_CPU_NAMELESS,  /* in no file, and listed nowhere */
+    PROFILE_CPU_SYSTEM,    /* in the kernel, in a system call that the module made */
+    PROFILE_CPU_UNKNOWN,   /* the sample came late */
+
+    PROFILE_CPU_KINDS
+};
+
+/* Where CPU time went, by samples of the clock: whether it could be observed or not. Since version
+   8. */
+struct profile_cpu_time {
+    uint32_t module; /* 0: in no file */
+    uint32_t kind;   /* enum profile_cpu_kind */
+    uint64_t ticks;  /* samples */
+    uint64_t ns;     /* CPU time that they stand for */
+};
+
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built" */
@@ -510,6 +532,7 @@ struct profile_run {
     const char *host, *kernel, *cpu; /* NULL: unknown */
     int64_t exit_code, exit_signal;  /* -1: none */
     double wall_s, cpu_s;            /* negative: unknown */
+    double system_s;                 /* of cpu_s, in the kernel; negative: unknown */
     double fp_tolerance;
     uint64_t start_ns;    /* CLOCK_REALTIME; 0: unknown */
     uint64_t interval_ns; /* clock: mean CPU time between samples; 0 */
@@ -567,7 +590,8 @@ struct profile_run {
     X(merged, merged)                                                                              \
     X(span_cpus, span_cpu)                                                                         \
     X(span_sleeps, span_sleep)                                                                     \
-    X(traits, trait)
+    X(traits, trait)                                                                               \
+    X(cpu_times, cpu_time)
 
 struct profile {
     struct profile_run run;

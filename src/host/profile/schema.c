@@ -518,6 +518,14 @@ static const struct schema_column span_runs_columns[] = {
 };
 TABLE(span_runs, span_run, "block_run", 5, .merging = SCHEMA_SINGLE, .most = 1);
 
+static const struct schema_column cpu_times_columns[] = {
+    {MEMBER(cpu_time, module), ID_OR_NONE(modules), KEY},
+    {MEMBER(cpu_time, kind), BELOW(PROFILE_CPU_KINDS), KEY},
+    {MEMBER(cpu_time, ticks), COUNT, SUM},
+    {MEMBER(cpu_time, ns), NUMBER64, SUM},
+};
+TABLE(cpu_times, cpu_time, "cpu_time", 8);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},
@@ -559,6 +567,7 @@ static const struct schema_column run_columns[] = {
     {MEMBER(run, exit_signal), EXIT_SIGNAL},
     {MEMBER(run, wall_s), FINITE, LARGER},
     {MEMBER(run, cpu_s), FINITE, SUM_KNOWN},
+    {MEMBER(run, system_s), FINITE, SUM_KNOWN},
     {MEMBER(run, fp_tolerance), WEIGHT, SAME},
     {MEMBER(run, start_ns), NUMBER64, EARLIER},
     {MEMBER(run, interval_ns), NUMBER64, SAME},

@@ -254,6 +254,14 @@ static const char *why_no_agent(const struct launch_result *result)
            "reach headroom through /proc, or the program ended first";
 }
 
+/* It was asked for counted samples, and nothing counts: a report would show a program without waste. */
+static bool nothing_counts(const struct recording *recording)
+{
+    const struct launch_result *result = &recording->result;
+    return result->source == WIRE_SOURCE_COUNT && !(result->degraded & WIRE_BUILT) &&
+           !result->detached;
+}
+
 bool live_conclude(struct recording *recording)
 {
     const struct launch_result *result = &recording->result;
@@ -264,6 +272,12 @@ bool live_conclude(struct recording *recording)
     else if (result->images == 0) {
         say("'%s' was not observed, no profile was written: %s.", recording->command[0],
             why_no_agent(result));
+        return true;
+    }
+    if (nothing_counts(recording)) {
+        say("nothing was sampled, no profile was written: '%s' runs no program that counts its "
+            "accesses; build it with CC='headroom cc --count', or leave out '--source count'.",
+            recording->command[0]);
         return true;
     }
     collect_degraded(recording);

@@ -55,8 +55,9 @@ static void conclude(struct built *built)
     }
     if (result->images == 0) {
         say("nothing was counted, no profile was written: '%s' runs no program that 'headroom cc' "
-            "built, or it was killed before it began.",
-            recording->command[0]);
+            "built, or it was killed before it began; build it with CC='headroom cc --paths', or "
+            "follow it as it is with 'headroom paths --exact -- %s'.",
+            recording->command[0], recording->command[0]);
         return;
     }
     if (result->lost_threads) {

@@ -236,6 +236,7 @@ static struct import_run describe_run(const struct recording *recording, const c
         .signal = result->exited || result->detached ? -1 : result->signal,
         .wall_s = result->wall_s,
         .cpu_s = result->cpu_s,
+        .system_s = result->system_s,
         .start_ns = result->start_ns,
         .degraded = recording->degraded,
         .corrupt_records = result->corrupt_records,

@@ -4,6 +4,7 @@
 #include "show/json.h"
 
 #include "analysis/analysis.h"
+#include "show/coverage.h"
 #include "show/places.h"
 
 #include <inttypes.h>
@@ -120,6 +121,7 @@ static void head(struct json *json, const struct profile *profile)
         merged_member(json, profile);
     if (profile->exacts_count)
         exact_member(json, profile);
+    coverage_json(json, profile);
     modules_member(json, profile);
 }
 

@@ -6,6 +6,7 @@
  * Everything printed from the profile goes through name_clean or name_shorten.
  */
 #include "analysis/analysis.h"
+#include "show/coverage.h"
 #include "show/print.h"
 
 #include <inttypes.h>
@@ -99,6 +100,7 @@ static void print_run(struct printer *printer)
     describe(printer, line, sizeof line);
     name_clean(line, clean, sizeof clean);
     print_wrap(printer, DIM, 2, 2, clean);
+    coverage_print(printer);
 }
 
 enum { MERGED_SHOWN = 8 };

@@ -322,8 +322,8 @@ static void choose_source(void)
     if (atomic_compare_exchange_strong(&region->source, &undecided, source))
         undecided = source;
     agent.source = undecided;
-    if (agent.source == WIRE_SOURCE_COUNT && !built)
-        agent_degrade(WIRE_DEGRADED_NOT_BUILT);
+    if (agent.source == WIRE_SOURCE_COUNT)
+        agent_degrade(built ? WIRE_BUILT : WIRE_DEGRADED_NOT_BUILT);
 }
 
 /* Where headroom must not trace: a system call in which the thread waits may return EINTR. */

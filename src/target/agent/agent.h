@@ -351,6 +351,7 @@ void count_due(struct agent_thread *self);
 void count_look_ahead(struct agent_thread *self, const struct base_registers *registers);
 /* A tick of the clock, which only measures what share of time goes to code that does not count. */
 void count_tick(uint64_t ip);
+enum { COUNT_TICK_NS = 10000000 }; /* of the clock beside the count source */
 /* The calling thread's accesses so far, if they are counted: within a function up to the rest of a loop's pass
    more or less. */
 bool count_read(uint64_t *count);
@@ -383,6 +384,8 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
 /* Node of the calling context of a function that was entered with these registers, ip being its return address. */
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);
+/* Logs where a period of the thread's CPU time has ended. flags: enum wire_tick_flags. */
+void context_log_tick(struct agent_thread *self, uint64_t ip, uint64_t period_ns, uint32_t flags);
 /* Leaf flags of an access: is it to a return address, pushed or popped? */
 uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access);
 /* Where its instruction is, once it has executed. */

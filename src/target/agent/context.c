@@ -115,6 +115,21 @@ static bool log_module(struct agent_thread *self, struct agent_module *module)
     return true;
 }
 
+/* In the agent itself it is headroom's time, not the program's: it counts for nothing. */
+void context_log_tick(struct agent_thread *self, uint64_t ip, uint64_t period_ns, uint32_t flags)
+{
+    struct agent_module *module = modules_find(ip);
+    if (agent_owns(ip))
+        return;
+    struct wire_tick record = {.record = {.type = WIRE_TICK, .bytes = sizeof record},
+                               .module = module ? module->id : 0,
+                               .flags = flags,
+                               .vaddr = module ? ip - module->bias : ip,
+                               .period_ns = period_ns};
+    if (!module || log_module(self, module))
+        wire_write(&self->writer, &record.record);
+}
+
 static uint32_t enter(struct agent_thread *self, uint32_t parent, uint64_t address, uint32_t flags,
                       enum wire_drop *drop)
 {

@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { AHEAD_MAX = 1024, SHARE_TICK_NS = 10000000 };
+enum { AHEAD_MAX = 1024 };
 
 static struct instrumented_accesses *thread_accesses(void)
 {
@@ -107,7 +107,7 @@ bool count_start(struct agent_thread *self)
     }
     accesses->agent = (uint64_t)AGENT_DUE;
     self->counting = true;
-    if (os_tick_start(&self->ticks, SHARE_TICK_NS, (uint64_t)SAMPLE_COOKIE_MAGIC << 32))
+    if (os_tick_start(&self->ticks, COUNT_TICK_NS, (uint64_t)SAMPLE_COOKIE_MAGIC << 32))
         agent_degrade(WIRE_DEGRADED_NO_SHARE);
     return true;
 }

@@ -434,19 +434,30 @@ void sample_forget(struct agent_thread *self)
         self->companions[i].os.page = NULL;
 }
 
+/* Whatever becomes of it, where the time went is noted. Returns the flags of the record. */
+static uint32_t log_tick(struct agent_thread *self, const struct base_registers *registers,
+                         uint64_t period_ns, bool late)
+{
+    uint32_t flags = late ? WIRE_TICK_LATE : in_system_call(self, registers) ? WIRE_TICK_SYSTEM : 0;
+    context_log_tick(self, registers->ip, period_ns, flags);
+    return flags;
+}
+
 static void tick(struct agent_thread *self, const struct base_registers *registers, bool late)
 {
     sample_drop(self, WIRE_DROP_UNFORESEEN);
-    float weight = (float)self->period_ns / (float)agent.region->config.interval_ns;
+    uint64_t period_ns = self->period_ns;
+    float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
     self->attempt = (struct agent_attempt){
         .kind = (uint8_t)sample_pick_kind(self, DETECT_LOADS | DETECT_STORES),
         .weight = weight,
         .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
     self->counters->attempted++;
-    if (late)
+    uint32_t flags = log_tick(self, registers, period_ns, late);
+    if (flags & WIRE_TICK_LATE)
         sample_finish(self, WIRE_DROP_SIGNAL);
-    else if (in_system_call(self, registers))
+    else if (flags & WIRE_TICK_SYSTEM)
         sample_finish(self, WIRE_DROP_KERNEL);
     else if (agent_owns(registers->ip)) /* that time is ours, not the program's */
         sample_finish(self, WIRE_DROP_AGENT);
@@ -787,11 +798,12 @@ void sample_trap(struct agent_thread *self, ucontext_t *context, const struct os
     if (!thread_claim(self))
         return;
     agent_registers(context, &registers);
+    memory_enter(&self->memory, registers.ip);
     if (generation == 0 && agent.source == WIRE_SOURCE_COUNT) {
         count_tick(registers.ip);
+        log_tick(self, &registers, COUNT_TICK_NS, trap->late);
         return;
     }
-    memory_enter(&self->memory, registers.ip);
     if (generation == 0)
         tick(self, &registers, trap->late);
     else if (generation <= PMU_GENERATIONS)
