@@ -201,10 +201,10 @@ void truth_forget(struct truth *truth, uint64_t address, uint64_t bytes)
 /* What a pair of the shadow's means depends on whether its ends are stores. */
 static void settle_pair(struct truth *truth, const struct shadow_pair *pair)
 {
-    if (truth->own_foreign[pair->first])
+    if (truth->own_foreign[shadow_first(pair)])
         return;
-    uint32_t first = truth->own_nodes[pair->first], second = truth->own_nodes[pair->second];
-    bool first_stores = truth->own_stores[pair->first];
+    uint32_t first = truth->own_nodes[shadow_first(pair)], second = truth->own_nodes[pair->second];
+    bool first_stores = truth->own_stores[shadow_first(pair)];
     bool second_stores = truth->own_stores[pair->second];
     if (first_stores && pair->dead) {
         struct tally_entry *dead = tally_at(&truth->pairs[DETECT_DEAD], first, second);

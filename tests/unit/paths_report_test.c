@@ -517,6 +517,7 @@ static const char expected[] =
     "\n"
     "Next\n"
     "  headroom report --limit 0 p.headroom\n"
+    "  headroom view p.headroom\n"
     "  headroom report --format json p.headroom\n";
 
 static void text_reads_well(void **state)
