@@ -69,10 +69,14 @@ refused()
 
 @test "a report that is larger than any recording's is refused, a part of it is not" {
     touch out err all
-    refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/wide"
+    refused "more than for any recording of this size" "$HEADROOM" report --format json --limit 0 "$P/wide"
     grep -qF -- "--limit N" err
-    refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/reuses"
+    refused "more than for any recording of this size" "$HEADROOM" report --format json --limit 0 "$P/reuses"
     refused "more than for any recording of this size" "$HEADROOM" report --format json "$P/named"
+    try_bounded 0 "$HEADROOM" report --format json "$P/wide" # what is not asked for is cut
+    python3 -c 'import json; d = json.load(open("out"))["waste"]["dead"]; assert d["pairs_total"] == 3000 and 50 < len(d["pairs"]) < 100'
+    try_bounded 0 "$HEADROOM" report --format json "$P/reuses"
+    python3 -c 'import json; d = json.load(open("out"))["reuse"]; assert d["pairs_total"] == 3000 and 50 < len(d["pairs"]) < 100'
     try_bounded 0 "$HEADROOM" report --format json --limit 5 "$P/wide"
     python3 -c 'import json; d = json.load(open("out"))["waste"]["dead"]; assert d["pairs_total"] == 3000 and len(d["pairs"]) == 5'
     try_bounded 0 "$HEADROOM" report "$P/wide"

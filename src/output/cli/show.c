@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,14 +38,20 @@ static enum base_status show(void *context, FILE *out)
     return (showing->json ? report_json : report_text)(showing->profile, showing->options, out);
 }
 
+/* In JSON all that is not a gigabyte, and if asked for, all. */
+static unsigned limit_of(const struct settings *settings, bool json)
+{
+    if (settings->limit == UINT64_MAX)
+        return json ? 0 : PAIRS_IN_TEXT;
+    return json && settings->limit == 0 ? UINT_MAX : (unsigned)settings->limit;
+}
+
 enum base_status show_profile(const char *path, const char *name, const struct settings *settings,
                               FILE *out, int descriptor, char *error, size_t error_bytes)
 {
     bool json = settings->format == FORMAT_JSON;
     struct report_options options = {
-        .limit = settings->limit != UINT64_MAX ? (unsigned)settings->limit
-                 : json                        ? 0
-                                               : PAIRS_IN_TEXT,
+        .limit = limit_of(settings, json),
         .by = (enum report_by)settings->by,
         .all_frames = settings->all_frames,
         .color = use_color(settings->color, descriptor),

@@ -12,7 +12,8 @@
 
 struct json {
     FILE *out;
-    bool comma; /* a value precedes on this level */
+    bool comma;      /* a value precedes on this level */
+    uint64_t frames; /* of contexts, written so far */
 };
 
 /* ---- values and structure ------------------------------------------------------------------ */
@@ -46,6 +47,11 @@ void json_texts(struct json *json, const char *name, const struct profile_text *
 /* The member "advice": null if there is none. */
 void json_advice(struct json *json, const struct advice *advice);
 
+/* Of a list whose first item was written when there were `frames_before` frames: does item `index` follow? Below the
+   limit, if there is one; else, where stacks are deep, until the list's contexts have so many frames that what
+   reads it would need a GiB. */
+bool json_list_goes_on(const struct json *json, uint64_t frames_before, size_t index,
+                       unsigned limit);
 /* FRAME as an item of an array; a context as an array of them. */
 void json_frame(struct json *json, const struct profile *profile,
                 const struct profile_frame *frame);

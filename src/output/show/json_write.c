@@ -200,11 +200,21 @@ void json_frame(struct json *json, const struct profile *profile, const struct p
     json_close(json, '}');
 }
 
+enum { FRAMES_UNASKED = 1 << 18 }; /* some 200 bytes each */
+
+bool json_list_goes_on(const struct json *json, uint64_t frames_before, size_t index,
+                       unsigned limit)
+{
+    bool room = limit ? index < limit : json->frames - frames_before < FRAMES_UNASKED;
+    return room && !ferror(json->out);
+}
+
 void json_context(struct json *json, const char *name, const struct profile *profile,
                   uint32_t context)
 {
     json_begin(json, name, '[');
-    for (; context && !ferror(json->out); context = profile->contexts[context].parent)
+    for (; context && !ferror(json->out);
+         context = profile->contexts[context].parent, json->frames++)
         json_frame(json, profile, &profile->frames[profile->contexts[context].frame]);
     json_close(json, ']');
 }

@@ -35,7 +35,8 @@ enum report_by {
 };
 
 struct report_options {
-    unsigned limit; /* findings shown per kind, without weak ones; 0: all */
+    unsigned
+        limit; /* findings shown per kind, without weak ones; 0: all, in JSON unless they are very many */
     enum report_by by;
     bool all_frames; /* text: those of the system's code below own code, too */
     bool color;      /* ANSI colours */

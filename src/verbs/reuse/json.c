@@ -277,8 +277,8 @@ static void pairs_members(struct json *json, const struct reuse_ranking *ranking
     unsigned limit = options->limit;
     json_count(json, names[0], ranking->pairs_count);
     json_begin(json, names[1], '[');
-    for (size_t i = 0; i < ranking->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
-         i++)
+    uint64_t frames = json->frames;
+    for (size_t i = 0; i < ranking->pairs_count && json_list_goes_on(json, frames, i, limit); i++)
         pair_object(json, ranking, figures, &sources, &ranking->pairs[i]);
     json_close(json, ']');
     source_free(&sources);

@@ -57,8 +57,8 @@ static void pairs_members(struct json *json, const struct places *places,
 {
     json_count(json, names[0], kind->pairs_count);
     json_begin(json, names[1], '[');
-    for (size_t i = 0; i < kind->pairs_count && (limit == 0 || i < limit) && !ferror(json->out);
-         i++)
+    uint64_t frames = json->frames;
+    for (size_t i = 0; i < kind->pairs_count && json_list_goes_on(json, frames, i, limit); i++)
         pair_object(json, places, sources, kind, &kind->pairs[i]);
     json_close(json, ']');
 }
