@@ -7,7 +7,7 @@
  * case: wrapped --kinds dead -- 3
  *   dead.fraction 0.42..0.54
  *   dead.pair first>second 0.95..1
- * case: wrapped-loads --kinds load -- 3
+ * case: wrapped-loads --kinds load -- 10
  *   load.function main 0.9..1
  */
 #include "known.h"
