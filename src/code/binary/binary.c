@@ -22,6 +22,7 @@
 
 #include <dwarf.h>
 #include <elfutils/libdwelf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -533,7 +534,10 @@ enum base_status binary_read(struct binary *binary, uint64_t vaddr, void *out, s
     }
     if (offset > INT64_MAX)
         return BASE_MALFORMED;
-    ssize_t got = pread(binary->main.file, out, bytes, (off_t)offset);
+    ssize_t got;
+    do
+        got = pread(binary->main.file, out, bytes, (off_t)offset);
+    while (got < 0 && errno == EINTR);
     if (got < 0)
         return BASE_IO;
     return (size_t)got == bytes ? BASE_OK : BASE_MALFORMED;

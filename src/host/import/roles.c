@@ -49,7 +49,9 @@ struct import_roles {
     struct cfg *flow;
     struct role_function *function; /* NULL: nothing is known of it */
     struct pathgraph_returns returns;
-    uint64_t code_bytes;
+    uint64_t code_bytes; /* of the functions gone through */
+    bool left_out;       /* functions that were too many */
+    bool unreadable;     /* the bytes of one */
 };
 
 /* ---- questions ------------------------------------------------------------------------------- */
@@ -157,6 +159,7 @@ static bool read_function(struct import_roles *roles)
                             .returns = pathgraph_returns_of,
                             .context = &roles->returns};
     enum base_status status = binary_read(roles->binary, roles->start, roles->bytes, count);
+    roles->unreadable |= status == BASE_IO;
     if (status == BASE_OK)
         status = cfg_of_code(&code, &roles->flow);
     if (status == BASE_OK)
@@ -175,8 +178,10 @@ static bool enter_function(struct import_roles *roles, uint64_t address)
         return true;
     roles->start = start;
     roles->end = end;
-    if (end - start > CODE_BYTES_MAX - roles->code_bytes)
+    if (end - start > CODE_BYTES_MAX - roles->code_bytes) {
+        roles->left_out = true;
         return true;
+    }
     roles->code_bytes += end - start;
     return read_function(roles);
 }
@@ -329,6 +334,21 @@ static int compare_traits(const void *left, const void *right)
     return order ? order : compare_numbers(a->second, b->second);
 }
 
+static bool say_what_is_missing(const struct import_roles *roles)
+{
+    struct profile *profile = roles->gather->profile;
+    bool good = true;
+    if (roles->unreadable)
+        good = import_degraded(profile, "the code of some functions could not be read: spilled "
+                                        "values and saved registers in them are listed as other "
+                                        "findings are");
+    if (good && roles->left_out)
+        good = import_degraded(profile, "the code of some functions was not looked at, because "
+                                        "there is too much of it: spilled values and saved "
+                                        "registers in them are listed as other findings are");
+    return good;
+}
+
 bool import_roles_traits(struct import_roles *roles)
 {
     struct profile *profile = roles->gather->profile;
@@ -345,5 +365,5 @@ bool import_roles_traits(struct import_roles *roles)
     }
     if (profile->traits_count)
         qsort(profile->traits, profile->traits_count, sizeof *profile->traits, compare_traits);
-    return true;
+    return say_what_is_missing(roles);
 }
