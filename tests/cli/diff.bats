@@ -149,15 +149,15 @@ appeared()
     needs_engine
     cp "$before/work" old
     cp "$after/work" new
-    ln -s new link
-    for name in old new link; do
+    ln -s new lnk
+    for name in old new lnk; do
         "$HEADROOM" waste --exact -q -o $name.headroom -- ./$name
         "$HEADROOM" waste --exact --follow -q -o started-$name.headroom -- sh -c "./$name; true"
     done
-    # as between files of one name
+    # as between files of one name; all names are as long, which the loader's few bytes depend on
     "$HEADROOM" diff "$before/waste.headroom" "$after/waste.headroom" | appeared >same
     grep -q '1 appeared' same
-    for pair in 'old new' 'old link' 'started-old started-new'; do
+    for pair in 'old new' 'old lnk' 'started-old started-new'; do
         try 0 "$HEADROOM" diff "${pair% *}.headroom" "${pair#* }.headroom"
         appeared <out >renamed
         diff same renamed
