@@ -6,7 +6,7 @@
  * A slot is taken for a spilled value only below all that a pointer is made to: objects grow upwards from their address,
  * and compilers put what they spill below the variables of the source. And only where registers are
  * short: code that is not optimised keeps all variables in slots, which is nobody's
- * register pressure. A volatile variable cannot be told from a spilled one.
+ * register pressure. A volatile variable looks the same as a spilled one.
  */
 #include "role/internal.h"
 #include "util/util.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * role: what a load or store is for, as far as the machine code of its function shows it: registers saved for the
- * caller, values spilled for want of registers, a value updated where it lies; and how a load comes
+ * caller, values spilled to the stack, a value updated where it lies; and how a load comes
  * to repeat another one.
  *
  * Everything is claimed only where the code supports it: "no" means "not known". Rejected: to ask the debug information for

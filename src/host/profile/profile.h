@@ -59,7 +59,7 @@ enum profile_frame_flags {
     PROFILE_FRAME_RETURN = 32,    /* the access is the return address that a return pops */
     /* Of innermost frames of pairs, from the machine code; since version 8. */
     PROFILE_FRAME_SAVE = 64,    /* saves a register that belongs to the caller, or restores it */
-    PROFILE_FRAME_SPILL = 128,  /* keeps a value in the stack frame for want of a register */
+    PROFILE_FRAME_SPILL = 128,  /* keeps a value in the stack frame that has no register */
     PROFILE_FRAME_STUB = 256,   /* loads the address of another module's function, to go there */
     PROFILE_FRAME_UPDATE = 512, /* the store leaves a value made from the one it replaces */
 };

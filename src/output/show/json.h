@@ -48,8 +48,8 @@ void json_texts(struct json *json, const char *name, const struct profile_text *
 void json_advice(struct json *json, const struct advice *advice);
 
 /* Of a list whose first item was written when there were `frames_before` frames: does item `index` follow? Below the
-   limit, if there is one; else, where stacks are deep, until the list's contexts have so many frames that what
-   reads it would need a GiB. */
+   limit, if there is one; else, where stacks are deep, until the list's contexts have so many frames that it
+   takes some 50 MiB. */
 bool json_list_goes_on(const struct json *json, uint64_t frames_before, size_t index,
                        unsigned limit);
 /* FRAME as an item of an array; a context as an array of them. */

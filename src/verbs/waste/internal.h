@@ -22,7 +22,7 @@ bool waste_is_in(const struct profile *profile);
 enum waste_overhead {
     WASTE_ORDINARY,
     WASTE_SAVED,   /* registers of the caller */
-    WASTE_SPILLED, /* values for want of registers */
+    WASTE_SPILLED, /* values without a register */
     WASTE_RETURNS, /* return addresses */
     WASTE_STUBS,   /* addresses of other modules' functions */
     WASTE_OVERHEADS
