@@ -67,6 +67,7 @@ enum { LIFE_CACHE = 64 };
 struct life {
     pid_t root;
     bool root_ended;
+    bool outlived; /* processes that live were taken as ended */
     struct {
         uint32_t pid;
         bool alive;
@@ -88,21 +89,20 @@ static bool is_alive(void *context, uint32_t pid)
     return life->cache[place].alive;
 }
 
+/* What it does from now on is not recorded. */
 static bool is_dead_to_us(void *context, uint32_t pid)
 {
-    (void)context;
-    (void)pid;
+    struct life *life = context;
+    life->outlived = life->outlived || is_alive(life, pid);
     return false;
 }
 
-static bool somebody_lives(struct wire_region *region, struct life *life)
+/* After all that had ended was drained, these belong to somebody who came since. */
+static bool slots_are_taken(struct wire_region *region)
 {
-    for (uint32_t i = 0; i < WIRE_THREADS; i++) {
-        const struct wire_thread_slot *slot = &region->threads[i];
-        if (wire_owner(region, i) && atomic_load(&slot->state) == WIRE_SLOT_LIVE && slot->thread &&
-            is_alive(life, slot->pid))
+    for (uint32_t i = 0; i < WIRE_THREADS; i++)
+        if (wire_owner(region, i))
             return true;
-    }
     return false;
 }
 
@@ -182,9 +182,10 @@ static void finish(struct recording *recording, struct launch_result *result)
     struct wire_region *region = recording->region;
     recording->life.root_ended = !result->detached;
     reap(recording);
-    result->outlived = somebody_lives(region, &recording->life);
-    wire_reap(region, is_dead_to_us, NULL);
+    wire_reap(region, is_dead_to_us, &recording->life);
     drain(recording);
+    /* A child may have begun since the reaping, and some of its records may have been drained. */
+    result->outlived = recording->life.outlived || slots_are_taken(region);
     result->log_truncated = recording->log.failure != 0;
     result->images = recording->log.images;
     result->jits = recording->log.jits;
