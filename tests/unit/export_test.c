@@ -152,7 +152,8 @@ static void test_sarif_is_for_people(void **state)
         member(json_object_get(result, "message"), "text"),
         "What was stored is overwritten before anything reads it: 90.0 % of the dead bytes, first "
         "in f (a.c:10), then in g (b.c:20). Memory is cleared and then written before it is read: "
-        "do not clear it, or clear only the part that is not written anyway.");
+        "where that is always so, do not clear it, or clear only the part that is not written "
+        "anyway.");
     json_t *advice = json_object_get(json_object_get(result, "properties"), "advice");
     assert_string_equal(member(advice, "id"), "dead.cleared");
     json_decref(root);

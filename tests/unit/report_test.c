@@ -378,9 +378,9 @@ static void text_reads_like_this(void **state)
         "      in main → work (src/main.c:40)\n"
         "      stored        fill  src/main.c:20, in memset\n"
         "      overwritten   table::put (inlined)  include/table.h:9\n"
-        "      Memory is cleared and then written before it is read: do not clear it, or clear "
-        "only the part\n"
-        "      that is not written anyway.\n"
+        "      Memory is cleared and then written before it is read: where that is always so, do "
+        "not clear\n"
+        "      it, or clear only the part that is not written anyway.\n"
         "\n"
         "  #2  33.0 % of the dead bytes (30 – 36 %)\n"
         "      in main → work (src/main.c:40)\n"
@@ -1357,6 +1357,8 @@ static void advice_follows_the_evidence(void **state)
         {PROFILE_DEAD, "f", "f", 1, 1, "overwrites its own result", "dead.same-line"},
         {PROFILE_DEAD, "f", "f", 7, 7, "fills the same memory again", "dead.rebuilt"},
         {PROFILE_DEAD, "f", "f", 2, 1, "Two lines of one function store", "dead.same-function"},
+        {PROFILE_DEAD, "__memset_avx2", "helper", 1, 4, "stack memory went to another call",
+         "dead.frame"},
         {PROFILE_SILENT, "f", "f", 2, 2, "refilled although", "silent.same-line"},
         {PROFILE_SILENT, "f", "__libc_calloc", 2, 1, "still holds zeroes", "silent.cleared"},
         {PROFILE_LOAD, "__strcmp_avx2", "__strcmp_avx2", 0, 0, "linear search", "load.compared"},
@@ -1414,6 +1416,44 @@ static void advice_follows_the_evidence(void **state)
     shows(profile, &options, "prog+0x1001");
     lacks(profile, &options, "overwrites its own result");
     profile_free(profile);
+}
+
+/* A value loaded twice by a function of f: of a library's, or of a header's, inlined into f. */
+static struct profile *twice_loaded(uint32_t flags)
+{
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_LOAD, 400);
+    uint32_t f = context(profile, context(profile, 0, "main", main_c, 5, 0), "f", main_c, 20, 0);
+    uint32_t leaf = context(profile, f, "format", "/usr/include/format.h", 30, flags);
+    struct profile_pair *pair = add_pair(profile, PROFILE_LOAD, leaf, leaf, 100, 0);
+    *profile_add_traits(profile) =
+        (struct profile_trait){PROFILE_LOAD, pair->first, pair->second, PROFILE_REACH_ITERATION, 0};
+    profile_total(profile);
+    return profile;
+}
+
+/* A local variable keeps nothing for a library function, nor for calls from different places. */
+static void advice_is_for_own_code_and_one_call(void **state)
+{
+    struct report_options options = {0};
+    struct profile *profile = twice_loaded(PROFILE_FRAME_INLINED);
+    shows(profile, &options, "keep it in a local variable");
+    profile_free(profile);
+    profile = twice_loaded(0);
+    lacks(profile, &options, "local variable");
+    advises(profile, &options, "library", "inside a library function");
+    profile_free(profile);
+    for (uint32_t kind = PROFILE_DEAD; kind <= PROFILE_LOAD; kind += PROFILE_LOAD - PROFILE_DEAD) {
+        profile = new_profile();
+        add_kind(profile, kind, 400);
+        uint32_t early = context(profile, 0, "main", main_c, 5, 0);
+        uint32_t late = context(profile, 0, "main", main_c, 6, 0);
+        add_pair(profile, kind, context(profile, early, "f", main_c, 20, 0),
+                 context(profile, late, "f", main_c, 21, 0), 100, 0);
+        profile_total(profile);
+        lacks(profile, &options, "Two lines of one function");
+        profile_free(profile);
+    }
 }
 
 /* ---- caches and estimates -------------------------------------------------------------------- */
@@ -1982,6 +2022,16 @@ static void transformations_need_their_evidence(void **state)
         {FACTS(.shared = 0), TRANSFORM_NONE},
         {FACTS(.shared = 2, .shared_here = 1), TRANSFORM_BATCHING},
         {FACTS(.shared = 2, .shared_here = 1, LOOPS("do {", NULL)), TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 1, .library = true), TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, .library = true), TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("vmcase(OP_CALL) {", "for (;;) {")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("do { x = y; } while (x);", NULL)),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("  do 20 j = 1, n", NULL)), TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("DO I = 1, N", NULL)), TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("for (auto &x : all)", NULL)),
+         TRANSFORM_TILING},
         {FACTS(.shared = 3, .shared_here = 2), TRANSFORM_TILING},
         {FACTS(.shared = 2, .shared_here = 2, .use_walks = 1), TRANSFORM_NONE},
         {FACTS(.recursive = true), TRANSFORM_RECURSION},
@@ -2044,7 +2094,7 @@ static void transformations_need_their_evidence(void **state)
          TRANSFORM_BATCHING},
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += b[k][j];",
                LOOPS("while (k < n)", "for (j = 0; j < n; j++)")),
-         TRANSFORM_TILING},
+         TRANSFORM_NONE},
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "sum += b[kk][jj];",
                LOOPS("for (k = 0; k < n; k++)", "for (j = 0; j < n; j++)")),
          TRANSFORM_TILING},
@@ -2055,7 +2105,7 @@ static void transformations_need_their_evidence(void **state)
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "[[[]]][", LOOPS("for (;;)", "for")),
          TRANSFORM_REORDERING},
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "", LOOPS("for (;", "for(;;++")),
-         TRANSFORM_TILING},
+         TRANSFORM_NONE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform found = transform_for(&cases[i].facts);
@@ -2183,6 +2233,38 @@ static void loops_of_one_function_are_told_apart(void **state)
     profile_free(profile);
 }
 
+/* A transformation is for misses: there is none where these are not known. */
+static void few_samples_suggest_nothing(void **state)
+{
+    struct profile *profile = live_profile();
+    uint32_t outer = add_loop(profile, 0, "sum", 18), inner = add_loop(profile, outer, "sum", 19);
+    uint32_t sum = profile->reuse_pairs[0].use;
+    in_loop(profile, sum, inner);
+    profile->reuse_pairs[1].use = sum;
+    profile->reuse_pairs[0].use = profile->contexts[sum].parent;
+    suggests(profile, "tiling");
+    profile->reuse_pairs[0].count = profile->reuse_pairs[1].count = 20;
+    suggests(profile, NULL);
+    profile_free(profile);
+}
+
+/* What parts are of must be what the heading counts. */
+static void parts_of_few_samples_are_of_the_reuses(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 160};
+    struct profile *profile = live_profile();
+    uint32_t top = profile->reuse_pairs[1].use;
+    uint32_t far = context(profile, top, "sum", main_c, 30, 0);
+    uint32_t middle = context(profile, top, "sum", main_c, 31, 0);
+    profile->reuse_pairs[0] =
+        (struct profile_reuse_pair){far, far, 4, 1000000, 6e10, 3.6e15, 2e10, 4e14};
+    profile->reuse_pairs[1] =
+        (struct profile_reuse_pair){middle, middle, 4, 3000000, 3.6e10, 4.3e14, 1.2e10, 4.8e13};
+    shows(profile, &options, "\n      75.0 %        used in sum (main.c:31)");
+    shows(profile, &options, "\n      25.0 %        used in sum (main.c:30)");
+    profile_free(profile);
+}
+
 /* for (49) { produce(); consume(); }, with a loop each */
 static void calls_from_one_loop_part_there(void **state)
 {
@@ -2216,6 +2298,8 @@ static void calls_from_one_loop_part_there(void **state)
     profile->reuse_pairs[0].use = reuse;
     suggests(profile, "batching");
     shows(profile, &options, "in the loop at main.c:29, inside the loop at main.c:49 in main\n");
+    profile->loops[second].file = "/usr/include/list.h";
+    suggests(profile, NULL);
     /* A loop without a place, or without anything. */
     profile->loops[second].file = NULL;
     shows(profile, &options, "in a loop in consume, inside the loop at main.c:49");
@@ -2436,6 +2520,9 @@ int main(void)
         cmocka_unit_test(waste_and_reuse_share_a_profile),
         cmocka_unit_test(source_lines_are_quoted_unless_newer),
         cmocka_unit_test(advice_follows_the_evidence),
+        cmocka_unit_test(few_samples_suggest_nothing),
+        cmocka_unit_test(parts_of_few_samples_are_of_the_reuses),
+        cmocka_unit_test(advice_is_for_own_code_and_one_call),
         cmocka_unit_test(advice_has_its_evidence),
         cmocka_unit_test(caches_of_the_machine_are_marked),
         cmocka_unit_test(without_caches_nothing_is_marked),

@@ -131,6 +131,14 @@ FUNCTION(relaxed,
                                                        "mov -8(%rbp), %rax\n pop %rbp\n ret\n");
 DECLARE(variable);
 
+/* A variable without a register that begins as a constant. */
+FUNCTION(counting,
+         PUSH_ALL MARK(zeroed) "movl $0, 8(%rsp)\n"
+                               "1: mov 8(%rsp), %eax\n add %edi, %eax\n" MARK(
+                                   counted) "mov %eax, 8(%rsp)\n dec %esi\n jne 1b\n" POP_ALL);
+DECLARE(zeroed);
+DECLARE(counted);
+
 static void spilled_values_are_known(void **state)
 {
     struct cfg *flow;
@@ -140,6 +148,10 @@ static void spilled_values_are_known(void **state)
     assert_int_equal(role_of(function, AT(constant), true), ROLE_UNKNOWN);
     assert_int_equal(role_of(function, AT(only_stored), true), ROLE_UNKNOWN);
     assert_int_equal(role_of(function, AT(taken), true), ROLE_UNKNOWN);
+    done(function, flow);
+    function = look(counting, counting_end, &flow);
+    assert_int_equal(role_of(function, AT(zeroed), true), ROLE_SPILL);
+    assert_int_equal(role_of(function, AT(counted), true), ROLE_SPILL);
     done(function, flow);
     function = look(relaxed, relaxed_end, &flow);
     assert_int_equal(role_of(function, AT(variable), true), ROLE_UNKNOWN);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The stack frame: how far the stack pointer is from where it was at the entry, which registers are saved where, and
- * which slots of the frame hold nothing but registers.
+ * which slots of the frame hold nothing but registers, and constants for a time.
  *
  * A slot is taken for a spilled value only below all that a pointer is made to: objects grow upwards from their address,
  * and compilers put what they spill below the variables of the source. And only where registers are
@@ -168,12 +168,11 @@ static void note_taken(struct role_function *function, const struct heights *hei
         function->taken = offset;
 }
 
-/* Whole registers, moved and nothing else. */
+/* Whole registers or constants, moved and nothing else. */
 static bool is_plain_store(const struct step *step)
 {
-    bool moves = step->code == ISA_DO_MOVE || step->code == ISA_DO_VECTOR_MOVE ||
-                 step->code == ISA_DO_VECTOR_MOVE_LOW || step->code == ISA_DO_VECTOR_SCALAR;
-    return moves && step->stored;
+    return step->code == ISA_DO_MOVE || step->code == ISA_DO_VECTOR_MOVE ||
+           step->code == ISA_DO_VECTOR_MOVE_LOW || step->code == ISA_DO_VECTOR_SCALAR;
 }
 
 static bool note_slot(struct role_function *function, const struct step *step,
@@ -183,8 +182,8 @@ static bool note_slot(struct role_function *function, const struct step *step,
     return UTIL_PUSH(function->slots, function->slots_count, function->slots_capacity,
                      (struct slot){.offset = offset,
                                    .loads = touch->direction & ISA_LOAD ? 1 : 0,
-                                   .stores = stores,
                                    .plain = !stores || is_plain_store(step),
+                                   .registers = stores && step->stored,
                                    .vector = stores && step->stored & ~ROLE_GENERALS});
 }
 
@@ -241,8 +240,8 @@ static void merge_slots(struct role_function *function)
             continue;
         }
         last->loads += slot->loads;
-        last->stores += slot->stores;
         last->plain &= slot->plain;
+        last->registers |= slot->registers;
         last->vector |= slot->vector;
     }
     function->slots_count = kept;
@@ -308,7 +307,7 @@ static bool is_spill(const struct role_function *function, const struct touch *t
     const struct slot *slot = &function->slots[i];
     bool short_of =
         function->pressure >= FEW_REGISTERS || (slot->vector && touch->place.base == BASE_RSP);
-    return short_of && slot->plain && slot->loads && slot->stores && offset < 0 &&
+    return short_of && slot->plain && slot->registers && slot->loads && offset < 0 &&
            offset + touch->bytes <= function->taken;
 }
 

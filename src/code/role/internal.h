@@ -55,9 +55,10 @@ struct heights {
 /* A place of the frame that instructions name by itself: not by an index, not through a pointer. */
 struct slot {
     int64_t offset;
-    uint32_t loads, stores;
-    bool plain;  /* all that is ever stored are registers, whole */
-    bool vector; /* a vector register was */
+    uint32_t loads;
+    bool plain;     /* all that is ever stored are registers, whole, and constants */
+    bool registers; /* a register was */
+    bool vector;    /* a vector register was */
 };
 
 struct save {

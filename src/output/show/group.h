@@ -20,6 +20,7 @@ struct group_link {
     uint32_t first, second; /* places; see struct places */
     uint32_t class;         /* links of different classes are never in one group */
     double weight;          /* what groups and their links are ordered by, >= 0 */
+    double share;           /* what is printed of it: a part of what all links are */
     uint64_t seen;          /* how often it was seen: the evidence */
 };
 

@@ -144,7 +144,7 @@ static void print_contexts(struct printer *printer, const struct groups *groups,
             break;
         make_chains(printer, link, chains);
         context_line(printer, chains, words, line, sizeof line);
-        print_percent(groups->whole > 0 ? link->weight / groups->whole : 0, share);
+        print_percent(link->share, share);
         print_labelled(printer, weak ? "as" : share, line);
     }
     if (shown < group->links_count)
@@ -184,7 +184,7 @@ static void part_line(const struct printer *printer, const struct groups *parts,
     add_spot(printer, link->second, line, bytes);
 }
 
-static int heaviest_first(const void *left, const void *right)
+static int largest_first(const void *left, const void *right)
 {
     const struct group *a = left, *b = right;
     if (a->weight != b->weight)
@@ -192,14 +192,26 @@ static int heaviest_first(const void *left, const void *right)
     return (a->links[0] > b->links[0]) - (a->links[0] < b->links[0]);
 }
 
-static void print_parts(struct printer *printer, const struct groups *parts, double whole,
+/* From now on their weight is what is printed. */
+static void weigh_parts(const struct groups *parts)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        struct group *part = &parts->items[i];
+        part->weight = 0;
+        for (size_t j = 0; j < part->links_count; j++)
+            part->weight += parts->links[part->links[j]].share;
+    }
+}
+
+static void print_parts(struct printer *printer, const struct groups *parts,
                         const struct group_words *words)
 {
     char line[TEXT_BYTES * 4], share[32];
-    qsort(parts->items, parts->count, sizeof *parts->items, heaviest_first);
+    weigh_parts(parts);
+    qsort(parts->items, parts->count, sizeof *parts->items, largest_first);
     for (size_t i = 0; i < parts->count && i < PARTS_MAX; i++) {
         part_line(printer, parts, &parts->items[i], words, line, sizeof line);
-        print_percent(whole > 0 ? parts->items[i].weight / whole : 0, share);
+        print_percent(parts->items[i].weight, share);
         print_labelled(printer, share, line);
     }
     if (parts->count > PARTS_MAX)
@@ -225,7 +237,7 @@ bool group_print_parts(struct printer *printer, const struct groups *groups,
         links[i] = groups->links[group->links[i]];
     bool good = links && groups_make(&printer->places, links, group->links_count, &rule, &parts);
     if (good) {
-        print_parts(printer, &parts, groups->whole, words);
+        print_parts(printer, &parts, words);
         groups_free(&parts);
     }
     free(links);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LARGEST_FILE_BYTES = 8 << 20, FILES_MAX = 512 };
+enum { LARGEST_FILE_BYTES = 32 << 20, FILES_MAX = 512 };
 
 struct source_file {
     const char *path; /* the profile's */

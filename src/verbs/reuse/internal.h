@@ -211,8 +211,9 @@ struct transform_facts {
     unsigned use_walks, reuse_walks; /* loops that the end lies in and the other does not; a library
                                         function that goes through memory counts for one */
     bool use_called, reuse_called;   /* the end lies in a call made by the ancestor */
-    bool recursive, forward, backward;         /* as in struct shape */
-    const char *use_source, *reuse_source;     /* lines; NULL: unknown */
+    bool recursive, forward, backward;     /* as in struct shape */
+    bool library;                          /* one of the loops of `shared_here` is a library's */
+    const char *use_source, *reuse_source; /* lines; NULL: unknown */
     const char *loop_sources[TRANSFORM_LINES]; /* of the shared loops of that function, innermost
                                                   first; NULL: unknown */
 };

@@ -141,7 +141,8 @@ static void share_out(const struct reuse_ranking *ranking, struct reuse_pair *pa
 
 /* By what is far, if anything is: near reuses are then no evidence for far ones. What happens once
    is never in one finding with the rest. */
-static bool group_contexts(struct reuse_ranking *ranking, enum report_by by)
+static bool group_contexts(struct reuse_ranking *ranking, const struct reuse_figures *figures,
+                           enum report_by by)
 {
     struct group_rule rule = {.by = by, .lead = 1};
     struct group_link *links = calloc(ranking->contexts_count + 1, sizeof *links);
@@ -151,11 +152,13 @@ static bool group_contexts(struct reuse_ranking *ranking, enum report_by by)
     ranking->links = links;
     for (size_t i = 0; links && i < ranking->contexts_count; i++) {
         const struct reuse_pair *context = &ranking->contexts[i];
-        links[i] = (struct group_link){.first = context->use_place,
-                                       .second = context->reuse_place,
-                                       .class = context->once,
-                                       .weight = far > 0 ? context->far : context->weight,
-                                       .seen = far > 0 && context->far <= 0 ? 0 : context->count};
+        links[i] = (struct group_link){
+            .first = context->use_place,
+            .second = context->reuse_place,
+            .class = context->once,
+            .weight = far > 0 ? context->far : context->weight,
+            .share = far > 0 && !figures_too_few(figures) ? context->far_share : context->share,
+            .seen = far > 0 && context->far <= 0 ? 0 : context->count};
         whole += links[i].weight;
     }
     rule.least_weight = REUSE_LEAST_SHARE * whole;
@@ -208,7 +211,7 @@ static bool rank(const struct places *places, const struct reuse_figures *figure
         return false;
     measure_far(ranking, figures);
     share_out(ranking, ranking->contexts, ranking->contexts_count);
-    return group_contexts(ranking, by) && make_findings(ranking);
+    return group_contexts(ranking, figures, by) && make_findings(ranking);
 }
 
 struct reuse_report *reuse_report_make(const struct places *places, enum report_by by)

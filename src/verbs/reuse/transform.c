@@ -18,8 +18,11 @@
  *               the inner one steps over rows.
  * tiling:       both ends in the same loops, two or more of one function, otherwise.
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
- *               one around it makes the calls. Not if the source shows that it counts nothing (do,
- *               while): a search, which goes another way in each call.
+ *               one around it makes the calls.
+ *
+ * Tiling and batching not if the innermost loop is a library's, or the source shows that it counts
+ * nothing (do, while, goto): a search, which goes another way each time. And nothing at all where
+ * too few samples were taken to say how far anything is: see is_worth_it.
  *
  * What is measured does not show interchange: that a column is walked shows as reuses some lines
  * away that are missing at distance 0, but a pair has sums of distances only, and those of the next
@@ -31,9 +34,11 @@
  * there one about layout: that a line is used in part only is not among what a profile holds.
  */
 #include "reuse/internal.h"
+#include "show/own.h"
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 enum { NAME_LENGTH_MAX = 64 };
 
@@ -261,21 +266,34 @@ static enum transform_kind between_loops(const struct transform_facts *facts)
     return facts->use_called || facts->reuse_called ? TRANSFORM_BLOCKING : TRANSFORM_FUSION;
 }
 
-/* A loop that counts nothing follows what it finds: each call goes its own way through the data. */
+/* `for (auto &x : all)`, `DO 20 J = 1, N` */
+static bool counts_unnamed(const char *source)
+{
+    struct span line = {source, strlen(source)};
+    const char *of = strstr(source, " : ");
+    if (of && find_word(line, "for") && !memchr(source, ';', line.bytes))
+        return true;
+    const char *at = source + strspn(source, " \t0123456789");
+    return strncasecmp(at, "do", 2) == 0 && !word_char(at[2]) && strchr(at, '=') &&
+           !strpbrk(at, ";{");
+}
+
+/* A loop that counts nothing follows what it finds: it goes its own way through the data. */
 static bool is_searched(const struct transform_facts *facts)
 {
     char name[NAME_LENGTH_MAX];
-    return facts->loop_sources[0] && !loop_variable(facts->loop_sources[0], name);
+    const char *source = facts->loop_sources[0];
+    return source && !loop_variable(source, name) && !counts_unnamed(source);
 }
 
 static enum transform_kind within_loops(const struct transform_facts *facts)
 {
     if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
         return TRANSFORM_REORDERING;
-    if (facts->shared < 2)
+    if (facts->shared < 2 || facts->library || is_searched(facts))
         return TRANSFORM_NONE;
     if (facts->shared_here < 2)
-        return is_searched(facts) ? TRANSFORM_NONE : TRANSFORM_BATCHING;
+        return TRANSFORM_BATCHING;
     return interchanges(facts) ? TRANSFORM_INTERCHANGE : TRANSFORM_TILING;
 }
 
@@ -300,6 +318,12 @@ static const struct profile_frame *leaf_of(const struct profile *profile, uint32
     return &profile->frames[profile->contexts[context].frame];
 }
 
+static bool is_library_loop(const struct profile *profile, const struct profile_loop *loop)
+{
+    return own_is_system(loop->function, loop->file,
+                         loop->module ? profile->modules[loop->module].path : NULL);
+}
+
 /* The sources are read one after the other into the same place: kept apart by the caller. */
 static const char *line_of(struct source_cache *sources, const char *file, uint32_t line,
                            char text[512])
@@ -307,10 +331,13 @@ static const char *line_of(struct source_cache *sources, const char *file, uint3
     return source_line(sources, file, line, text, 512) ? text : NULL;
 }
 
-/* Could it change the miss ratio of any cache of the machine, again and again? */
+/* Could it change the miss ratio of any cache of the machine, again and again? Where samples are
+   too few for the ratio itself, nobody knows. */
 static bool is_worth_it(const struct reuse_ranking *ranking, const struct reuse_figures *figures,
                         const struct reuse_pair *pair)
 {
+    if (figures_too_few(figures))
+        return false;
     for (size_t i = 0; i < ranking->caches_count && ranking->distances && pair->far > 0; i++) {
         double bytes = (double)ranking->caches[i].bytes;
         if (figures_miss_ratio(figures, bytes).ratio -
@@ -348,6 +375,7 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
     for (unsigned i = 0; i < TRANSFORM_LINES && i < shape->shared_here; i++) {
         const struct profile_loop *loop =
             &profile->loops[shape->shared.loops[shape->shared.count - 1 - i]];
+        facts.library |= is_library_loop(profile, loop);
         facts.loop_sources[i] = line_of(sources, loop->file, loop->line, texts[2 + i]);
     }
     return transform_for(&facts);

@@ -23,13 +23,20 @@ static const struct advice dead_kernel = {
 
 static const struct advice dead_cleared = {
     .id = "dead.cleared",
-    .text = "Memory is cleared and then written before it is read: do not clear it, or clear "
-            "only the part that is not written anyway.",
+    .text = "Memory is cleared and then written before it is read: where that is always so, do not "
+            "clear it, or clear only the part that is not written anyway.",
 };
 
 static const struct advice dead_copied = {
     .id = "dead.copied",
-    .text = "Data is copied, then overwritten before it is read: copy once, at the end.",
+    .text = "Data is copied, then overwritten by another copy before it is read: copy only what "
+            "is going to be read.",
+};
+
+static const struct advice dead_frame = {
+    .id = "dead.frame",
+    .text = "What was stored was not read before its stack memory went to another call: store it "
+            "only on the paths that read it.",
 };
 
 static const struct advice dead_saved = {
@@ -57,7 +64,7 @@ static const struct advice dead_same_line = {
 static const struct advice dead_same_function = {
     .id = "dead.same-function",
     .text = "Two lines of one function store to the same place and nothing reads it in "
-            "between: move the first store to the path that needs it, or drop it.",
+            "between: move the first store to the paths that need it, or drop it if none does.",
 };
 
 static const struct advice dead_nested = {
@@ -81,8 +88,8 @@ static const struct advice silent_cleared = {
 
 static const struct advice silent_copied = {
     .id = "silent.copied",
-    .text = "The copy writes values that are already there: copy only when the source has "
-            "changed.",
+    .text = "The copy writes values that are already there: where the source seldom changes, "
+            "copy only when it has.",
 };
 
 static const struct advice silent_saved = {
@@ -137,9 +144,15 @@ static const struct advice load_same_line = {
 
 static const struct advice load_same_function = {
     .id = "load.same-function",
-    .text = "Two lines of one function load the same unchanged value: keep it in a local "
-            "variable; where the compiler does not, it must assume that a store or call in "
-            "between changes it.",
+    .text = "Two lines of one function load the same unchanged value: within one call, keep it "
+            "in a local variable; where the compiler does not, it must assume that a store or "
+            "call in between changes it.",
+};
+
+static const struct advice library = {
+    .id = "library",
+    .text = "This happens inside a library function: fewer calls, or keeping the outcome of an "
+            "earlier one, avoid that.",
 };
 
 static const struct advice load_nested = {
@@ -183,8 +196,9 @@ static const struct advice silent_near = {
 
 static const struct advice silent_update = {
     .id = "silent.update",
-    .text = "The line changes a value in place by nothing, such as adding zero: where that is the "
-            "rule, test for it before the work that leads here.",
+    .text = "The line stores a value made from the one that it replaces, and the same: it adds "
+            "zero, sets a bit that is set, or puts back what was not moved. Where that is the "
+            "rule, a test for it before the work that leads here may pay.",
 };
 
 static const struct advice load_near = {
@@ -195,7 +209,7 @@ static const struct advice load_near = {
 
 static const struct advice load_iteration = {
     .id = "load.iteration",
-    .text = "The value is loaded twice on one way through the code: keep it in a local variable. "
+    .text = "The value is loaded twice on one path through the code: keep it in a local variable. "
             "Where the compiler does not, a store or call in between may change it.",
 };
 
@@ -294,14 +308,23 @@ static bool stores_elements(const char *source)
     return (bracket && bracket < equals) || (increment && increment < equals);
 }
 
+static bool is_call(const struct advice_side *side)
+{
+    return side->leaf && side->leaf->flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
+}
+
 static const struct advice *dead_advice(const struct advice_facts *facts)
 {
     if (facts->kernel)
         return &dead_kernel;
+    if (!facts->same_place && (is_call(&facts->second) || opens_function(&facts->second)))
+        return &dead_frame;
     if (is_any(&facts->first, names_clear))
         return &dead_cleared;
     if (is_any(&facts->first, names_copy) && is_any(&facts->second, names_copy))
         return &dead_copied;
+    if (facts->library)
+        return &library;
     if (opens_function(&facts->first))
         return &dead_saved;
     if (facts->same_line && stores_elements(facts->first.source))
@@ -326,11 +349,6 @@ const struct advice *waste_overhead_advice(enum waste_overhead overhead)
     return advice[overhead];
 }
 
-static bool is_call(const struct advice_side *side)
-{
-    return side->leaf && side->leaf->flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
-}
-
 static const struct advice *silent_advice(const struct advice_facts *facts)
 {
     if (facts->near)
@@ -341,6 +359,8 @@ static const struct advice *silent_advice(const struct advice_facts *facts)
         return &silent_cleared;
     if (is_any(&facts->second, names_copy))
         return &silent_copied;
+    if (facts->library)
+        return &library;
     if (opens_function(&facts->second))
         return &silent_saved;
     if (facts->updates)
@@ -380,11 +400,13 @@ static const struct advice *load_advice(const struct advice_facts *facts)
         return &load_near;
     if (is_call(&facts->second))
         return &load_call;
-    if (near_load(facts->reach))
+    if (near_load(facts->reach) && !facts->library)
         return near_load(facts->reach);
     if (is_any(&facts->second, names_compare) &&
         (facts->same_place || is_any(&facts->first, names_compare)))
         return &load_compared;
+    if (facts->library)
+        return &library;
     if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))
         return &load_chain;
     if (far_load(facts->reach))
@@ -461,6 +483,15 @@ static bool is_nested(const struct places *places, uint32_t first, uint32_t seco
                              frame_of(places, longer)->function);
 }
 
+/* Was the place reached by a call from own code, or is it none that is inlined there? */
+static bool is_in_library(const struct places *places, uint32_t place)
+{
+    for (uint32_t own = places->own[place]; place != own; place = places->items[place].parent)
+        if (!(frame_of(places, place)->flags & PROFILE_FRAME_INLINED))
+            return true;
+    return false;
+}
+
 static enum advice_evidence evidence_of(const struct places *places, const struct waste_kind *kind,
                                         const struct waste_pair *pair)
 {
@@ -478,6 +509,8 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .first = side_of(places, sources, pair->first_place, texts[0]),
         .second = side_of(places, sources, pair->second_place, texts[1]),
         .nested = is_nested(places, pair->first_place, pair->second_place),
+        .library = is_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
+                                                                        : pair->first_place),
         .kernel = pair->kernel,
         .near = waste_near_share(kind, pair) > 0.5,
         .updates = pair->update_waste * 2 > pair->waste_bytes,
@@ -489,8 +522,11 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         facts.first.leaf && facts.second.leaf && facts.first.leaf->line && facts.second.leaf->line;
     facts.same_place = lines && pair->first_place == pair->second_place;
     facts.same_line = lines && facts.first.leaf == facts.second.leaf;
-    facts.same_function = lines && !facts.same_line && facts.first.called &&
-                          profile_same_text(facts.first.called, facts.second.called);
+    /* Of calls from different places a local variable keeps nothing. */
+    facts.same_function =
+        lines && !facts.same_line && facts.first.called &&
+        profile_same_text(facts.first.called, facts.second.called) &&
+        places->items[pair->first_place].parent == places->items[pair->second_place].parent;
     const struct advice *found = advice_for(&facts);
     struct advice advice = found ? *found : (struct advice){0};
     advice.evidence = evidence_of(places, kind, pair);

@@ -108,11 +108,12 @@ struct advice_facts {
     struct advice_side first, second;
     bool same_place;    /* both contexts read the same, to the line */
     bool same_line;     /* both innermost frames do, whoever called them */
-    bool same_function; /* innermost frames in one function, on different lines */
+    bool same_function; /* innermost frames in one function, on different lines; called alike */
     bool nested;        /* one is called, directly or not, by the other's function */
-    bool kernel;        /* the second access was the kernel's, mostly */
-    bool near;          /* equal within the floating-point tolerance only, mostly */
-    bool updates;       /* the store leaves a value made from the one before, mostly */
+    bool library; /* the end that did nothing lies in a library function that own code calls */
+    bool kernel;  /* the second access was the kernel's, mostly */
+    bool near;    /* equal within the floating-point tolerance only, mostly */
+    bool updates; /* the store leaves a value made from the one before, mostly */
     enum waste_overhead overhead;
     uint32_t reach; /* enum profile_reach */
 };

@@ -185,6 +185,7 @@ static bool group_contexts(const struct places *places, struct waste_kind *kind,
                                        .second = context->second_place,
                                        .class = class_of(places, context),
                                        .weight = context->waste_bytes,
+                                       .share = context->share.share,
                                        .seen = context->waste_traps};
     }
     return links && groups_make(places, links, kind->contexts_count, &rule, &kind->groups);
