@@ -1,4 +1,4 @@
--- The schema of profiles, format version 8, as SQLite prints it: in the file each statement stands
+-- The schema of profiles, format version 9, as SQLite prints it: in the file each statement stands
 -- exactly so. docs/formats/profile.md says what the columns mean. Below each table: its columns, their
 -- values, and what becomes of them when rows become one by merging. Values that are tables' names are
 -- ids of rows. Made by tests/unit/schema_test --print from the declarations in the code.
@@ -500,5 +500,13 @@ CREATE TABLE pair_trait(kind INTEGER NOT NULL, first INTEGER NOT NULL, second IN
 CREATE TABLE cpu_time(module INTEGER NOT NULL, kind INTEGER NOT NULL, ticks INTEGER NOT NULL, ns INTEGER NOT NULL, PRIMARY KEY(module, kind)) WITHOUT ROWID;
 --   module                module, or 0                key
 --   kind                  0 to 6                      key
+--   ticks                 0 to 2^50                   sum
+--   ns                    0 to 2^63-1                 sum
+
+-- Since version 9. Merging: rows with equal keys become one.
+-- Rows are in the order of their keys, which differ.
+CREATE TABLE time(context INTEGER NOT NULL, system INTEGER NOT NULL, ticks INTEGER NOT NULL, ns INTEGER NOT NULL, PRIMARY KEY(context, system)) WITHOUT ROWID;
+--   context               context, or 0               key
+--   system                0 to 1                      key
 --   ticks                 0 to 2^50                   sum
 --   ns                    0 to 2^63-1                 sum

@@ -147,6 +147,9 @@ static inline void sound_profile_fill(struct profile *profile)
     *profile_add_sampled(profile) = (struct profile_sampled){PROFILE_DEAD, first, 100, 100, 100};
     *profile_add_cpu_times(profile) =
         (struct profile_cpu_time){1, PROFILE_CPU_LINES, 10, 125000000};
+    *profile_add_times(profile) = (struct profile_time){0, 0, 1, 12500000};
+    *profile_add_times(profile) = (struct profile_time){first, 0, 8, 100000000};
+    *profile_add_times(profile) = (struct profile_time){first, 1, 1, 12500000};
     *profile_add_drops(profile) = (struct profile_drop){"kernel", "in a system call", 1};
     *profile_add_processes(profile) = (struct profile_process){.id = 1};
     *profile_add_threads(profile) = (struct profile_thread){.id = 1};

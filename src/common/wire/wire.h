@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 7,
+    WIRE_VERSION = 8,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -353,6 +353,8 @@ struct wire_tick {
     uint32_t module, flags; /* flags: enum wire_tick_flags */
     uint64_t vaddr;         /* as a leaf node's */
     uint64_t period_ns;     /* CPU time between ticks at present */
+    uint32_t node;          /* its calling context, a leaf; 0: it could not be had */
+    uint32_t reserved;
 };
 enum wire_tick_flags {
     WIRE_TICK_SYSTEM = 1, /* on its way out of the system call at vaddr, where the time was spent */

@@ -90,7 +90,7 @@ void import_gather_free(struct import_gather *gather)
         &gather->processes_by_id,    &gather->mappings_by_key,   &gather->modules_by_path,
         &gather->threads_by_id,      &gather->nodes_by_key,      &gather->pairs_by_key,
         &gather->sampled_by_key,     &gather->exacts_by_process, &gather->reuses_by_process,
-        &gather->reuse_pairs_by_key, &gather->ticks_by_key};
+        &gather->reuse_pairs_by_key, &gather->ticks_by_key,      &gather->times_by_key};
     for (size_t i = 0; i < BASE_COUNT(indices); i++)
         util_index_free(indices[i]);
     import_reuse_samples_free(&gather->reuse_samples);

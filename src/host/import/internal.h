@@ -214,7 +214,7 @@ struct import_gather {
     size_t wanted_count;
     struct import_tick *ticks;
     size_t ticks_count, ticks_capacity;
-    struct util_index ticks_by_key;
+    struct util_index ticks_by_key, times_by_key;
     struct import_place *places; /* set before import_name */
     size_t places_count;
     uint64_t merged; /* pairs that the exact engine, or the import, put under coarser nodes */
@@ -254,7 +254,7 @@ bool import_live_trap(struct import_gather *gather, const struct wire_trap *reco
 /* After the last record. */
 bool import_live_share(struct import_gather *gather);
 
-/* ---- where CPU time went (ticks.c) ---- */
+/* ---- where CPU time went (ticks.c): by module and kind of code, and by calling context ---- */
 
 /* False: no memory. */
 bool import_live_tick(struct import_gather *gather, const struct import_frame *frame,

@@ -87,6 +87,8 @@ static void mark_used(const struct namer *namer, bool *used)
     }
     for (size_t i = 0; i < profile->sampled_count; i++)
         mark(namer->gather, used, profile->sampled[i].context);
+    for (size_t i = 0; i < profile->times_count; i++)
+        mark(namer->gather, used, profile->times[i].context);
     for (size_t i = 0; i < namer->gather->places_count; i++)
         mark(namer->gather, used, namer->gather->places[i].node);
 }
@@ -276,6 +278,8 @@ static void name_contexts(struct profile *profile, const struct import_node *nod
     }
     for (size_t i = 0; i < profile->sampled_count; i++)
         profile->sampled[i].context = nodes[profile->sampled[i].context].context;
+    for (size_t i = 0; i < profile->times_count; i++)
+        profile->times[i].context = nodes[profile->times[i].context].context;
 }
 
 /*
@@ -356,6 +360,14 @@ static int compare_sampled(const void *left, const void *right)
     return (a->context > b->context) - (a->context < b->context);
 }
 
+static int compare_times(const void *left, const void *right)
+{
+    const struct profile_time *a = left, *b = right;
+    if (a->context != b->context)
+        return a->context < b->context ? -1 : 1;
+    return (a->system > b->system) - (a->system < b->system);
+}
+
 static int compare_reuse_pairs(const void *left, const void *right)
 {
     const struct profile_reuse_pair *a = left, *b = right;
@@ -370,6 +382,8 @@ static void sort_findings(struct profile *profile)
         qsort(profile->pairs, profile->pairs_count, sizeof *profile->pairs, compare_pairs);
     if (profile->sampled_count)
         qsort(profile->sampled, profile->sampled_count, sizeof *profile->sampled, compare_sampled);
+    if (profile->times_count)
+        qsort(profile->times, profile->times_count, sizeof *profile->times, compare_times);
     if (profile->reuse_pairs_count)
         qsort(profile->reuse_pairs, profile->reuse_pairs_count, sizeof *profile->reuse_pairs,
               compare_reuse_pairs);

@@ -27,6 +27,36 @@ static bool equal_tick(const void *items, uint32_t item, const void *key)
     return compare(&((const struct import_tick *)items)[item], key) == 0;
 }
 
+static bool equal_time(const void *items, uint32_t item, const void *key)
+{
+    const struct profile_time *time = &((const struct profile_time *)items)[item];
+    const struct profile_time *wanted = key;
+    return time->context == wanted->context && time->system == wanted->system;
+}
+
+/* Rows name nodes until import_name replaces them by contexts. */
+static bool add_to_context(struct import_gather *gather, const struct wire_tick *record)
+{
+    struct profile *profile = gather->profile;
+    uint32_t node = record->node ? import_node_of(gather, record->node) : 0, item;
+    struct profile_time key = {.context = node == IMPORT_UNKNOWN_NODE ? 0 : node,
+                               .system = (record->flags & WIRE_TICK_SYSTEM) != 0};
+    bool found;
+    if (!util_index_enter(&gather->times_by_key, import_hash(key.context, key.system, 4),
+                          equal_time, profile->times, &key, (uint32_t)profile->times_count, &item,
+                          &found))
+        return import_no_memory(gather);
+    if (!found) {
+        struct profile_time *added = profile_add_times(profile);
+        if (!added)
+            return import_no_memory(gather);
+        *added = key;
+    }
+    profile->times[item].ticks++;
+    profile->times[item].ns += record->period_ns;
+    return true;
+}
+
 bool import_live_tick(struct import_gather *gather, const struct import_frame *frame,
                       const struct wire_tick *record)
 {
@@ -52,7 +82,7 @@ bool import_live_tick(struct import_gather *gather, const struct import_frame *f
         gather->ticks[gather->ticks_count++] = tick;
     gather->ticks[item].ticks++;
     gather->ticks[item].ns += record->period_ns;
-    return true;
+    return add_to_context(gather, record);
 }
 
 static int compare_ticks(const void *left, const void *right)

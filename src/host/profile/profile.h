@@ -21,7 +21,7 @@
 
 #include <string.h>
 
-enum { PROFILE_VERSION = 8, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
+enum { PROFILE_VERSION = 9, PROFILE_BUILD_ID_BYTES = 32, PROFILE_ERROR_BYTES = 512 };
 
 /*
  * Contexts lie that deep at most. The agent walks 256 frames, the exact engine follows 512 calls, and
@@ -523,6 +523,15 @@ struct profile_cpu_time {
     uint64_t ns;     /* CPU time that they stand for */
 };
 
+/* CPU time in user mode by calling context, by samples of the clock: a time profile. Since version
+   9. */
+struct profile_time {
+    uint32_t context; /* innermost: where the thread was; 0: not known */
+    uint32_t system;  /* 1: in the kernel, in a system call that was made there */
+    uint64_t ticks;   /* samples */
+    uint64_t ns;      /* CPU time that they stand for */
+};
+
 struct profile_run {
     const char *verb;                /* "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built" */
@@ -591,7 +600,8 @@ struct profile_run {
     X(span_cpus, span_cpu)                                                                         \
     X(span_sleeps, span_sleep)                                                                     \
     X(traits, trait)                                                                               \
-    X(cpu_times, cpu_time)
+    X(cpu_times, cpu_time)                                                                         \
+    X(times, time)
 
 struct profile {
     struct profile_run run;

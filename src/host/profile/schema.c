@@ -526,6 +526,14 @@ static const struct schema_column cpu_times_columns[] = {
 };
 TABLE(cpu_times, cpu_time, "cpu_time", 8);
 
+static const struct schema_column times_columns[] = {
+    {MEMBER(time, context), ID_OR_NONE(contexts), KEY},
+    {MEMBER(time, system), BELOW(2), KEY},
+    {MEMBER(time, ticks), COUNT, SUM},
+    {MEMBER(time, ns), NUMBER64, SUM},
+};
+TABLE(times, time, "time", 9, .order = SCHEMA_ASCENDING);
+
 static const struct schema_column merged_columns[] = {
     {POSITION("position")},
     {MEMBER(merged, start_ns), NUMBER64, KEY},

@@ -24,52 +24,14 @@ struct grouping {
     size_t groups_count;
 };
 
-/* A line is a place, whatever was inlined there or made of a template; without a line the function
-   is all that is known, and without that the address. */
-static bool same_spot(const struct profile_frame *a, const struct profile_frame *b)
-{
-    if (a->module != b->module || a->line != b->line || !profile_same_text(a->file, b->file))
-        return false;
-    if (a->file && a->line)
-        return true;
-    return profile_same_text(a->function, b->function) && (a->function || a->address == b->address);
-}
-
-static bool same_function(const struct profile_frame *a, const struct profile_frame *b)
-{
-    if (!a->function || !b->function)
-        return same_spot(a, b);
-    return a->module == b->module && profile_same_text(a->function, b->function) &&
-           profile_same_text(a->file, b->file);
-}
-
-static uint64_t text_hash(uint64_t hash, const char *text)
-{
-    return text ? base_hash_bytes(text, strlen(text), hash) : base_mix64(hash);
-}
-
-static uint64_t spot_hash(const struct profile_frame *frame)
-{
-    uint64_t hash = base_mix64((uint64_t)frame->module << 32 | frame->line);
-    if (frame->file && frame->line)
-        return text_hash(hash, frame->file);
-    return frame->function ? text_hash(hash, frame->function) : base_mix64(hash ^ frame->address);
-}
-
-static uint64_t function_hash(const struct profile_frame *frame)
-{
-    return frame->function ? text_hash(base_mix64(frame->module), frame->function)
-                           : spot_hash(frame);
-}
-
 static bool equal_spot(const void *items, uint32_t item, const void *key)
 {
-    return same_spot(&((const struct profile_frame *)items)[item], key);
+    return place_same_line(&((const struct profile_frame *)items)[item], key);
 }
 
 static bool equal_function(const void *items, uint32_t item, const void *key)
 {
-    return same_function(&((const struct profile_frame *)items)[item], key);
+    return place_same_function(&((const struct profile_frame *)items)[item], key);
 }
 
 /* Numbers the frame if it is new. False: no memory. */
@@ -78,10 +40,11 @@ static bool number_frame(const struct grouping *at, struct util_index *spots,
 {
     const struct profile_frame *frames = at->places->profile->frames;
     bool found;
-    return at->spots[id] || (util_index_enter(spots, spot_hash(&frames[id]), equal_spot, frames,
-                                              &frames[id], id, &at->spots[id], &found) &&
-                             util_index_enter(functions, function_hash(&frames[id]), equal_function,
-                                              frames, &frames[id], id, &at->functions[id], &found));
+    return at->spots[id] ||
+           (util_index_enter(spots, place_line_hash(&frames[id]), equal_spot, frames, &frames[id],
+                             id, &at->spots[id], &found) &&
+            util_index_enter(functions, place_function_hash(&frames[id]), equal_function, frames,
+                             &frames[id], id, &at->functions[id], &found));
 }
 
 static uint32_t own_frame(const struct places *places, uint32_t place)
@@ -341,5 +304,5 @@ bool group_same_spot(const struct places *places, uint32_t a, uint32_t b)
 {
     uint32_t one = own_frame(places, a), other = own_frame(places, b);
     const struct profile_frame *frames = places->profile->frames;
-    return one && other && same_spot(&frames[one], &frames[other]);
+    return one && other && place_same_line(&frames[one], &frames[other]);
 }

@@ -160,6 +160,46 @@ void places_free(struct places *places)
     free(places->own);
 }
 
+/* ---- lines and functions ---------------------------------------------------------------------- */
+
+/* A line is a place, whatever was inlined there or made of a template; without a line the function
+   is all that is known, and without that the address. */
+bool place_same_line(const struct profile_frame *a, const struct profile_frame *b)
+{
+    if (a->module != b->module || a->line != b->line || !profile_same_text(a->file, b->file))
+        return false;
+    if (a->file && a->line)
+        return true;
+    return profile_same_text(a->function, b->function) && (a->function || a->address == b->address);
+}
+
+bool place_same_function(const struct profile_frame *a, const struct profile_frame *b)
+{
+    if (!a->function || !b->function)
+        return place_same_line(a, b);
+    return a->module == b->module && profile_same_text(a->function, b->function) &&
+           profile_same_text(a->file, b->file);
+}
+
+static uint64_t text_hash(uint64_t hash, const char *text)
+{
+    return text ? base_hash_bytes(text, strlen(text), hash) : base_mix64(hash);
+}
+
+uint64_t place_line_hash(const struct profile_frame *frame)
+{
+    uint64_t hash = base_mix64((uint64_t)frame->module << 32 | frame->line);
+    if (frame->file && frame->line)
+        return text_hash(hash, frame->file);
+    return frame->function ? text_hash(hash, frame->function) : base_mix64(hash ^ frame->address);
+}
+
+uint64_t place_function_hash(const struct profile_frame *frame)
+{
+    return frame->function ? text_hash(base_mix64(frame->module), frame->function)
+                           : place_line_hash(frame);
+}
+
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
 static bool equal_pair(const void *items, uint32_t item, const void *key)

@@ -36,6 +36,13 @@ enum base_status places_make(const struct profile *profile, bool fold_recursion,
                              struct places *places);
 void places_free(struct places *places);
 
+/* Are both frames at one line, whatever was inlined there or made of a template? Without lines: in one function, and without
+   that at one address. And in one function? With hashes of what is compared. */
+bool place_same_line(const struct profile_frame *a, const struct profile_frame *b);
+bool place_same_function(const struct profile_frame *a, const struct profile_frame *b);
+uint64_t place_line_hash(const struct profile_frame *frame);
+uint64_t place_function_hash(const struct profile_frame *frame);
+
 /* Pairs of places, numbered from 0 in the order in which they are first looked up. */
 struct place_pairs {
     uint64_t *keys;

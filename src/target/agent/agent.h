@@ -385,7 +385,8 @@ uint32_t context_enter_then(struct agent_thread *self, const struct base_registe
 uint32_t context_enter_callers(struct agent_thread *self, const struct base_registers *registers,
                                const struct base_memory *memory, enum wire_drop *drop);
 /* Logs where a period of the thread's CPU time has ended. flags: enum wire_tick_flags. */
-void context_log_tick(struct agent_thread *self, uint64_t ip, uint64_t period_ns, uint32_t flags);
+void context_log_tick(struct agent_thread *self, const struct base_registers *registers,
+                      uint64_t period_ns, uint32_t flags);
 /* Leaf flags of an access: is it to a return address, pushed or popped? */
 uint32_t context_flags(const struct isa_insn *insn, const struct isa_access *access);
 /* Where its instruction is, once it has executed. */

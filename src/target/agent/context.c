@@ -115,21 +115,6 @@ static bool log_module(struct agent_thread *self, struct agent_module *module)
     return true;
 }
 
-/* In the agent itself it is headroom's time, not the program's: it counts for nothing. */
-void context_log_tick(struct agent_thread *self, uint64_t ip, uint64_t period_ns, uint32_t flags)
-{
-    struct agent_module *module = modules_find(ip);
-    if (agent_owns(ip))
-        return;
-    struct wire_tick record = {.record = {.type = WIRE_TICK, .bytes = sizeof record},
-                               .module = module ? module->id : 0,
-                               .flags = flags,
-                               .vaddr = module ? ip - module->bias : ip,
-                               .period_ns = period_ns};
-    if (!module || log_module(self, module))
-        wire_write(&self->writer, &record.record);
-}
-
 static uint32_t enter(struct agent_thread *self, uint32_t parent, uint64_t address, uint32_t flags,
                       enum wire_drop *drop)
 {
@@ -220,6 +205,28 @@ uint32_t context_enter(struct agent_thread *self, const struct base_registers *r
                        uint64_t leaf, enum context_leaf where, uint32_t flags, enum wire_drop *drop)
 {
     return enter_walk(self, registers, &self->memory.base, leaf, where, flags, drop);
+}
+
+/* In the agent itself it is headroom's time, not the program's: it counts for nothing. */
+void context_log_tick(struct agent_thread *self, const struct base_registers *registers,
+                      uint64_t period_ns, uint32_t flags)
+{
+    uint64_t ip = registers->ip;
+    struct agent_module *module = modules_find(ip);
+    enum wire_drop drop;
+    if (agent_owns(ip))
+        return;
+    struct wire_tick record = {.record = {.type = WIRE_TICK, .bytes = sizeof record},
+                               .module = module ? module->id : 0,
+                               .flags = flags,
+                               .vaddr = module ? ip - module->bias : ip,
+                               .period_ns = period_ns};
+    uint64_t broken = self->counters->broken_stacks; /* these are of findings */
+    if (!(flags & WIRE_TICK_LATE))
+        record.node = context_enter(self, registers, ip, CONTEXT_HERE, 0, &drop);
+    self->counters->broken_stacks = broken;
+    if (!module || log_module(self, module))
+        wire_write(&self->writer, &record.record);
 }
 
 uint32_t context_enter_touch(struct agent_thread *self, const struct base_registers *registers,

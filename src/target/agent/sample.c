@@ -439,7 +439,7 @@ static uint32_t log_tick(struct agent_thread *self, const struct base_registers 
                          uint64_t period_ns, bool late)
 {
     uint32_t flags = late ? WIRE_TICK_LATE : in_system_call(self, registers) ? WIRE_TICK_SYSTEM : 0;
-    context_log_tick(self, registers->ip, period_ns, flags);
+    context_log_tick(self, registers, period_ns, flags);
     return flags;
 }
 

@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The profile of CPU time that every live recording holds.
+
+load common
+
+ALL_NEED_WATCHPOINTS=1
+
+# What the tests read is recorded once. Alone the program finds which shares of its CPU time its functions have.
+recorded()
+{
+    local programs=$(dirname "$HEADROOM")/tests/programs
+    cd "$BATS_FILE_TMPDIR"
+    [ ! -e reuse.headroom ] || return 0
+    "$programs/shares" 3 >truth
+    set -- $(cut -d' ' -f3 truth)
+    "$HEADROOM" waste -q --rate 500 -o waste.headroom -- "$programs/shares" "$@"
+    "$HEADROOM" reuse -q --rate 500 -o reuse.headroom -- "$programs/shares" "$@"
+}
+
+@test "functions have their shares, called by whom or calling whom" {
+    recorded
+    for verb in waste reuse; do
+        "$HEADROOM" report --format json --limit 0 $verb.headroom >json
+        python3 - json truth <<'P'
+import json, sys
+time = json.load(open(sys.argv[1]))["time"]
+truth = {name: float(share) for name, share, _ in map(str.split, open(sys.argv[2]))}
+rows = {row["function"]: row for row in time["functions"] if "shares.c" in (row["file"] or "")}
+assert time["samples"] > 500, time["samples"]
+assert 2 < time["ns"] / 1e9 < 5, time["ns"]
+for name, share in truth.items():
+    # Four standard errors, and what other work on the machine makes slower than the rest.
+    near = 4 * (share * (1 - share) / time["samples"]) ** 0.5 + 0.02
+    assert abs(rows[name]["own"] - share) < near, (name, share, rows[name])
+    assert abs(rows[name]["total"] - share) < near, (name, share, rows[name])
+    assert rows[name]["ci95"][0] <= rows[name]["own"] <= rows[name]["ci95"][1]
+# What copying does is done in libc; it is own time of `copying` all the same.
+assert rows["copying"]["self"] < 0.5 * rows["copying"]["own"], rows["copying"]
+assert rows["plain"]["self"] == rows["plain"]["own"]
+assert rows["main"]["total"] > 0.97 and rows["main"]["own"] < 0.03, rows["main"]
+assert abs(sum(row["own"] for row in time["functions"]) + time["unknown"] - 1) < 1e-4
+assert abs(sum(row["self"] for row in time["functions"]) + time["unknown"] - 1) < 1e-4
+assert abs(sum(row["own"] for row in time["lines"]) + time["unknown"] - 1) < 1e-4
+P
+    done
+}
+
+@test "the largest are named under the head" {
+    recorded
+    "$HEADROOM" report waste.headroom | tr -s ' \n' ' ' >text
+    grep -Eq 'CPU time plain (4[0-9]|5[0-9]) %, recursive [23][0-9] %, copying [12][0-9] %' text
+}
+
+@test "as a metric of exports and of the page" {
+    recorded
+    "$HEADROOM" export --to folded --metric cpu_time waste.headroom >folded
+    "$HEADROOM" report --format json waste.headroom >json
+    python3 - folded json <<'P'
+import json, sys
+sums = {}
+for line in open(sys.argv[1]):
+    stack, value = line.rsplit(" ", 1)
+    for name in set(stack.split(";")):
+        sums[name] = sums.get(name, 0) + int(value)
+    sums[""] = sums.get("", 0) + int(value)
+time = json.load(open(sys.argv[2]))["time"]
+assert sums[""] == time["ns"], (sums[""], time["ns"])
+own = {row["function"]: row["total"] for row in time["functions"]}
+for name in "plain", "recursive", "copying":
+    assert abs(sums[name] / sums[""] - own[name]) < 1e-4, name
+P
+    "$HEADROOM" export --to pprof waste.headroom >/dev/null
+    "$HEADROOM" export --to csv waste.headroom | head -1 | grep -q cpu_time
+    "$HEADROOM" view -o page.html waste.headroom
+}
+
+@test "merging adds up" {
+    recorded
+    "$HEADROOM" merge -o both.headroom waste.headroom waste.headroom
+    for name in waste both; do "$HEADROOM" report --format json $name.headroom >$name.json; done
+    python3 -c '
+import json
+one, two = (json.load(open(name))["time"] for name in ("waste.json", "both.json"))
+assert two["samples"] == 2 * one["samples"] and two["ns"] == 2 * one["ns"]
+assert [row["own"] for row in one["functions"]] == [row["own"] for row in two["functions"]]
+'
+}
+
+@test "none in an exact recording" {
+    "$HEADROOM" waste -q --exact -o exact.headroom -- /bin/true
+    "$HEADROOM" report --format json exact.headroom | python3 -c '
+import json, sys
+assert "time" not in json.load(sys.stdin)'
+}
