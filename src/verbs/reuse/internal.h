@@ -216,6 +216,7 @@ struct transform_facts {
     const char *use_source, *reuse_source; /* lines; NULL: unknown */
     const char *loop_sources[TRANSFORM_LINES]; /* of the shared loops of that function, innermost
                                                   first; NULL: unknown */
+    const char *calling_source; /* of the next shared loop, which makes the calls; NULL: unknown */
 };
 
 struct transform {

@@ -20,9 +20,10 @@
  * batching:     both ends in the same loops, of which the innermost is alone in its function: the
  *               one around it makes the calls.
  *
- * Tiling and batching not if the innermost loop is a library's, or the source shows that it counts
- * nothing (do, while, goto): a search, which goes another way each time. And nothing at all where
- * too few samples were taken to say how far anything is: see is_worth_it.
+ * Tiling and batching not if one of the loops is a library's, or the source shows that it counts
+ * nothing (do, while, goto), a search, which goes another way each time, or that the access does not
+ * go by what the innermost one counts. And nothing at all where too few samples were taken to say
+ * how far anything is: see is_worth_it.
  *
  * What is measured does not show interchange: that a column is walked shows as reuses some lines
  * away that are missing at distance 0, but a pair has sums of distances only, and those of the next
@@ -279,21 +280,35 @@ static bool counts_unnamed(const char *source)
 }
 
 /* A loop that counts nothing follows what it finds: it goes its own way through the data. */
-static bool is_searched(const struct transform_facts *facts)
+static bool is_search(const char *loop)
 {
     char name[NAME_LENGTH_MAX];
-    const char *source = facts->loop_sources[0];
-    return source && !loop_variable(source, name) && !counts_unnamed(source);
+    return loop && !loop_variable(loop, name) && !counts_unnamed(loop);
+}
+
+static bool has_variable(const char *source, const char *name)
+{
+    return source && find_word((struct span){source, strlen(source)}, name);
+}
+
+/* Where the innermost loop's variable is known, does the line of an access have it? */
+static bool is_walk(const struct transform_facts *facts)
+{
+    char name[NAME_LENGTH_MAX];
+    bool known = facts->loop_sources[0] && facts->use_source && facts->reuse_source &&
+                 loop_variable(facts->loop_sources[0], name);
+    return !known || has_variable(facts->use_source, name) ||
+           has_variable(facts->reuse_source, name);
 }
 
 static enum transform_kind within_loops(const struct transform_facts *facts)
 {
     if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
         return TRANSFORM_REORDERING;
-    if (facts->shared < 2 || facts->library || is_searched(facts))
+    if (facts->shared < 2 || facts->library || is_search(facts->loop_sources[0]) || !is_walk(facts))
         return TRANSFORM_NONE;
     if (facts->shared_here < 2)
-        return TRANSFORM_BATCHING;
+        return is_search(facts->calling_source) ? TRANSFORM_NONE : TRANSFORM_BATCHING;
     return interchanges(facts) ? TRANSFORM_INTERCHANGE : TRANSFORM_TILING;
 }
 
@@ -355,7 +370,7 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
     const struct profile *profile = ranking->places->profile;
     const struct profile_frame *use = leaf_of(profile, pair->use);
     const struct profile_frame *reuse = leaf_of(profile, pair->reuse);
-    char texts[2 + TRANSFORM_LINES][512];
+    char texts[3 + TRANSFORM_LINES][512];
     struct transform_facts facts = {
         .far = is_worth_it(ranking, figures, pair),
         .ancestor =
@@ -377,6 +392,11 @@ struct transform transform_pair(const struct reuse_ranking *ranking,
             &profile->loops[shape->shared.loops[shape->shared.count - 1 - i]];
         facts.library |= is_library_loop(profile, loop);
         facts.loop_sources[i] = line_of(sources, loop->file, loop->line, texts[2 + i]);
+    }
+    if (shape->shared.count > shape->shared_here) {
+        const struct profile_loop *loop =
+            &profile->loops[shape->shared.loops[shape->shared.count - shape->shared_here - 1]];
+        facts.calling_source = line_of(sources, loop->file, loop->line, texts[2 + TRANSFORM_LINES]);
     }
     return transform_for(&facts);
 }
