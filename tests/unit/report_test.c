@@ -524,6 +524,50 @@ static void contexts_with_enough_verdicts_have_shares(void **state)
     profile_free(profile);
 }
 
+/* An inlined leaf at so many calls of one function. */
+static struct profile *unrolled_profile(uint32_t calls, bool called)
+{
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_DEAD, 400);
+    uint32_t top = called ? context(profile, 0, "main", main_c, 50, 0) : 0;
+    for (uint32_t i = 0; i < calls; i++) {
+        uint32_t step = called ? context(profile, top, "run", main_c, 60 + i, 0) : top;
+        uint32_t own = context(profile, step, "step", main_c, 9, PROFILE_FRAME_INLINED * called);
+        uint32_t leaf =
+            called ? context(profile, own, "leaf", main_c, 7, PROFILE_FRAME_INLINED)
+                   : context(profile, own, "std::set", "/usr/include/c++/12/set", 7 + i, 0);
+        add_pair(profile, PROFILE_DEAD, leaf, leaf, 20, 10);
+    }
+    profile_total(profile);
+    assert_true(profile_check(profile));
+    return profile;
+}
+
+static size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+    for (; (text = strstr(text, what)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static void contexts_that_read_the_same_are_printed_once(void **state)
+{
+    struct report_options options = {.limit = 10};
+    struct profile *profile = unrolled_profile(5, true);
+    char *text = render(profile, &options, false);
+    assert_int_equal(count_of(text, "main.c:9"), 1);
+    assert_non_null(strstr(text, "      100.0 %       in main → run → step (inlined) (main.c:9) "
+                                 "(5 contexts)\n"));
+    free(text);
+    profile_free(profile);
+    profile = unrolled_profile(5, false);
+    shows(profile, &options, "in 5 contexts");
+    lacks(profile, &options, "without callers");
+    lacks(profile, &options, "more contexts");
+    profile_free(profile);
+}
+
 /* JSON: each context as ever, and the findings beside them. */
 static void json_has_findings_beside_contexts(void **state)
 {
@@ -1338,6 +1382,31 @@ static void advice_has_its_evidence(void **state)
     profile_free(profile);
 }
 
+/* What happens inside a shared library is nothing for a local variable of its caller, whatever the library's code
+   looks like. */
+static void library_advice(const struct report_options *options)
+{
+    static const uint32_t kinds[] = {PROFILE_DEAD, PROFILE_SILENT, PROFILE_LOAD};
+    for (size_t i = 0; i < BASE_COUNT(kinds) * 2; i++) {
+        struct profile *profile = new_profile();
+        bool library = i % 2 == 0;
+        uint32_t kind = kinds[i / 2];
+        if (library)
+            profile_add_modules(profile)->path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+        add_kind(profile, kind, 400);
+        uint32_t top = context(profile, 0, "set_value", source_path, 1, 0);
+        uint32_t leaf = context(profile, top, "print_fp", source_path, 2, 0);
+        profile->frames[profile->frames_count - 1].module = library ? 2 : 1;
+        add_pair(profile, kind, leaf, leaf, 100, 0);
+        *profile_add_traits(profile) = (struct profile_trait){
+            kind, leaf, leaf, kind == PROFILE_LOAD ? PROFILE_REACH_ITERATION : 0, 0};
+        profile_total(profile);
+        (library ? shows : lacks)(profile, options, "happens inside a library function");
+        (!library && kind == PROFILE_LOAD ? shows : lacks)(profile, options, "same loop iteration");
+        profile_free(profile);
+    }
+}
+
 static void advice_follows_the_evidence(void **state)
 {
     static const struct {
@@ -1384,6 +1453,7 @@ static void advice_follows_the_evidence(void **state)
     struct profile *lineless = advice_profile(PROFILE_DEAD, "f", 0, "f", 0);
     lacks(lineless, &options, "overwrites its own result");
     profile_free(lineless);
+    library_advice(&options);
     struct profile *strangers = advice_profile(PROFILE_DEAD, "f", 2, "g", 1);
     lacks(strangers, &options, "usually");
     profile_free(strangers);
@@ -2123,6 +2193,28 @@ static void transformations_need_their_evidence(void **state)
          TRANSFORM_REORDERING},
         {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "", LOOPS("for (;", "for(;;++")),
          TRANSFORM_NONE},
+        /* searches go their own way each time: a tree's, a chain's, one without a bound; and rounds until it is done */
+        {FACTS(.shared = 2, .shared_here = 2, .reuse_source = "totals[name] += price;",
+               LOOPS("while (__x != 0)", "for (auto item : items)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 3, .shared_here = 3,
+               LOOPS("fnextself(spintet);", "for (j = 0; j < 3; j++) {",
+                     "for (i = 0; i < n; i++)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2,
+               LOOPS("while (p->left >> 1)", "for (i = 0; i < n; i++)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("for (i = 0; i < n; i++)", "while (changed)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("b = sum(a, 2)", "call fill(a)")),
+         TRANSFORM_NONE},
+        {FACTS(.shared = 2, .shared_here = 1, LOOPS("while (node != end)", NULL)), TRANSFORM_NONE},
+        /* these count */
+        {FACTS(.shared = 2, .shared_here = 2, LOOPS("DO 50 I = 1,M", "do l = 1, k")),
+         TRANSFORM_TILING},
+        {FACTS(.shared = 2, .shared_here = 2,
+               LOOPS("for (auto item : items)", "while (at < end) {")),
+         TRANSFORM_TILING},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform found = transform_for(&cases[i].facts);
@@ -2512,6 +2604,7 @@ int main(void)
         cmocka_unit_test(single_verdicts_are_left_out),
         cmocka_unit_test(a_leaf_in_many_contexts_is_one_finding),
         cmocka_unit_test(contexts_with_enough_verdicts_have_shares),
+        cmocka_unit_test(contexts_that_read_the_same_are_printed_once),
         cmocka_unit_test(json_has_findings_beside_contexts),
         cmocka_unit_test(weak_pairs_of_a_function_are_one_finding),
         cmocka_unit_test(templates_are_shown_at_the_callers_line),

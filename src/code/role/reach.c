@@ -22,6 +22,7 @@ struct state {
     uint32_t block;  /* from its end on */
     uint64_t wanted; /* registers the value comes from */
     struct touch at;
+    bool made; /* on the way something is made from them, they are not only moved */
 };
 
 struct search {
@@ -37,11 +38,21 @@ struct search {
     uint64_t found;  /* the same */
 };
 
+static bool only_moves(const struct step *step)
+{
+    bool copies = step->moved >= 0 && step->from.index < 0 && step->from.displacement == 0;
+    return copies || step->code == ISA_DO_MOVE || step->code == ISA_DO_MOVE_SIGNED ||
+           step->code == ISA_DO_VECTOR_MOVE || step->code == ISA_DO_VECTOR_MOVE_LOW ||
+           step->code == ISA_DO_VECTOR_SCALAR;
+}
+
 /* Moves the state before the step. False: the way ends. */
 static bool move_before(const struct step *step, struct state *state)
 {
-    if (step->writes & state->wanted)
+    if (step->writes & state->wanted) {
         state->wanted = (state->wanted & ~step->writes) | step->reads;
+        state->made |= !only_moves(step);
+    }
     return place_before(step, &state->at.place);
 }
 
@@ -52,7 +63,7 @@ static bool walk_block(struct search *search, struct state *state, uint32_t from
         const struct step *step = &function->steps[i - 1];
         struct state before = *state;
         bool moved = move_before(step, &before);
-        struct state now = {state->block, state->wanted, before.at};
+        struct state now = {state->block, state->wanted, before.at, before.made};
         if (moved && search->visit(search, step, &now, ends))
             return true;
         *state = before;
@@ -111,7 +122,8 @@ static bool search_back(struct search *search, struct state state, uint32_t from
 
 /* ---- updates ----------------------------------------------------------------------------------- */
 
-/* Loads of the place whose value is wanted; stores to it that leave something else, or that. */
+/* Loads of the place whose value is wanted; stores to it that leave something else, or that. What is only moved back is
+   no update: nothing was made from it. */
 static bool visit_for_update(struct search *search, const struct step *step, struct state *state,
                              bool *ends)
 {
@@ -120,11 +132,11 @@ static bool visit_for_update(struct search *search, const struct step *step, str
         if (!touch_overlaps(touch, &state->at))
             continue;
         search->found = step->address;
-        if (touch->direction & ISA_LOAD && step->writes & state->wanted)
+        bool loads = touch->direction & ISA_LOAD && step->writes & state->wanted;
+        bool stores = touch->direction & ISA_STORE && step->stored & state->wanted;
+        if ((loads || stores) && state->made)
             return true;
-        if (touch->direction & ISA_STORE && step->stored & state->wanted)
-            return true;
-        *ends |= (touch->direction & ISA_STORE) != 0;
+        *ends |= loads || touch->direction & ISA_STORE;
     }
     return state->wanted == 0 && (*ends = true, false);
 }
@@ -139,7 +151,7 @@ static uint64_t updated_from(const struct role_function *function, const struct 
     if (touch->direction & ISA_LOAD)
         return step->code == ISA_DO_XCHG ? 0 : step->address;
     struct search search = {.function = function, .within = CFG_NONE, .visit = visit_for_update};
-    struct state state = {block, step->stored, *touch};
+    struct state state = {block, step->stored, *touch, false};
     if (step->code == ISA_DO_PUSH || !step->stored || !search_back(&search, state, number))
         return 0;
     return search.found;
@@ -283,7 +295,7 @@ static bool in_same_round(const struct role_function *function, uint64_t first,
 {
     struct search search = {
         .function = function, .within = 0, .visit = visit_for_load, .target = first};
-    struct state state = {block, 0, *touch_of(second, ISA_LOAD)};
+    struct state state = {block, 0, *touch_of(second, ISA_LOAD), false};
     return search_back(&search, state, number);
 }
 

@@ -4,7 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS_MAX = 3, LABEL = 14 };
+enum {
+    PARTS_MAX = 3,
+    LABEL = 14,
+    LINKS_MAX = 1024, /* looked at, of a finding; the heaviest */
+    ALIKE_MAX = 32,   /* told apart */
+};
+
+static const char no_callers[] = "without callers";
 
 static const struct group_link *heaviest(const struct groups *groups, const struct group *group)
 {
@@ -120,7 +127,7 @@ static void context_line(const struct printer *printer, const struct chain chain
     add_own_callers(printer, &chains[0], common, words->first, line, bytes);
     add_own_callers(printer, &chains[1], common, words->second, line, bytes);
     if (!line[0])
-        print_add(line, bytes, "without callers");
+        print_add(line, bytes, "%s", no_callers);
 }
 
 static void print_more(struct printer *printer, size_t count, const char *what)
@@ -130,25 +137,82 @@ static void print_more(struct printer *printer, size_t count, const char *what)
     print_labelled(printer, "", line);
 }
 
-/* Those with evidence of their own; if there is none, the heaviest as an example. */
-static void print_contexts(struct printer *printer, const struct groups *groups,
-                           const struct group *group, const struct group_words *words,
-                           struct chain chains[2])
+/* Contexts that read the same: they differ in what is not printed, such as callers in the middle. */
+struct alike {
+    char text[TEXT_BYTES * 4];
+    struct group_link sum; /* of weight, share and seen */
+    size_t count;
+};
+
+static void add_alike(struct alike alike[ALIKE_MAX], const char *text,
+                      const struct group_link *link)
 {
-    char line[TEXT_BYTES * 4], share[32];
+    size_t i = 0;
+    while (i < ALIKE_MAX && alike[i].count && strcmp(alike[i].text, text) != 0)
+        i++;
+    if (i == ALIKE_MAX)
+        return;
+    if (alike[i].count++ == 0)
+        memcpy(alike[i].text, text, strlen(text) + 1);
+    alike[i].sum.weight += link->weight;
+    alike[i].sum.share += link->share;
+    alike[i].sum.seen += link->seen;
+}
+
+static int heavier_alike(const void *left, const void *right)
+{
+    const struct alike *a = left, *b = right;
+    return (a->sum.weight < b->sum.weight) - (a->sum.weight > b->sum.weight);
+}
+
+static void find_alike(struct printer *printer, const struct groups *groups,
+                       const struct group *group, const struct group_words *words,
+                       struct chain chains[2], struct alike alike[ALIKE_MAX])
+{
+    char text[sizeof alike->text];
+    for (size_t i = 0; i < group->links_count && i < LINKS_MAX; i++) {
+        const struct group_link *link = &groups->links[group->links[i]];
+        make_chains(printer, link, chains);
+        context_line(printer, chains, words, text, sizeof text);
+        add_alike(alike, text, link);
+    }
+    qsort(alike, ALIKE_MAX, sizeof *alike, heavier_alike);
+}
+
+/* Those with evidence of their own; if there is none, the heaviest as an example. */
+static void print_alike(struct printer *printer, const struct groups *groups,
+                        const struct group *group, struct alike alike[ALIKE_MAX])
+{
+    char share[32];
     size_t shown = 0;
-    for (; shown < group->links_count && shown < PARTS_MAX; shown++) {
-        const struct group_link *link = &groups->links[group->links[shown]];
-        bool weak = group_link_is_weak(groups, link);
+    for (size_t i = 0; i < PARTS_MAX && alike[i].count; i++) {
+        bool weak = group_link_is_weak(groups, &alike[i].sum);
         if (weak && shown)
             break;
-        make_chains(printer, link, chains);
-        context_line(printer, chains, words, line, sizeof line);
-        print_percent(link->share, share);
-        print_labelled(printer, weak ? "as" : share, line);
+        if (alike[i].count > 1)
+            print_add(alike[i].text, sizeof alike[i].text, " (%zu contexts)", alike[i].count);
+        print_percent(alike[i].sum.share, share);
+        print_labelled(printer, weak ? "as" : share, alike[i].text);
+        shown += alike[i].count;
     }
     if (shown < group->links_count)
         print_more(printer, group->links_count - shown, "context");
+}
+
+/* False: no memory. */
+static bool print_contexts(struct printer *printer, const struct groups *groups,
+                           const struct group *group, const struct group_words *words,
+                           struct chain chains[2])
+{
+    struct alike *alike = calloc(ALIKE_MAX, sizeof *alike);
+    if (!alike)
+        return false;
+    find_alike(printer, groups, group, words, chains, alike);
+    /* Of a function that nothing calls there is nothing to say. */
+    if (strcmp(alike[0].text, no_callers) != 0 || alike[1].count)
+        print_alike(printer, groups, group, alike);
+    free(alike);
+    return true;
 }
 
 /* ---- pairs of places, functions ---------------------------------------------------------------- */
@@ -227,10 +291,8 @@ bool group_print_parts(struct printer *printer, const struct groups *groups,
     struct group_rule rule = groups->rule;
     if (group_is_single(group))
         return true;
-    if (group->by <= REPORT_BY_PAIR || group->parts == 1) {
-        print_contexts(printer, groups, group, words, chains);
-        return true;
-    }
+    if (group->by <= REPORT_BY_PAIR || group->parts == 1)
+        return print_contexts(printer, groups, group, words, chains);
     rule.by = group->by == REPORT_BY_MODULE ? REPORT_BY_FUNCTION : REPORT_BY_PAIR;
     struct group_link *links = calloc(group->links_count, sizeof *links);
     for (size_t i = 0; links && i < group->links_count; i++)

@@ -22,7 +22,8 @@
  *
  * Tiling and batching not if one of the loops is a library's, or the source shows that it counts
  * nothing (do, while, goto), a search, which goes another way each time, or that the access does not
- * go by what the innermost one counts. And nothing at all where too few samples were taken to say
+ * go by what the innermost one counts; tiling also needs a loop around it that counts: rounds until
+ * something is done need what the round before left. And nothing at all where too few samples were taken to say
  * how far anything is: see is_worth_it.
  *
  * What is measured does not show interchange: that a column is walked shows as reuses some lines
@@ -234,13 +235,14 @@ static const struct transform transforms[TRANSFORM_KINDS] = {
          "depends on neighbouring blocks only."},
     [TRANSFORM_TILING] = {TRANSFORM_TILING, "tiling", "reuse.tiling",
                           "Tiling: the inner loop goes through data that a loop around it comes "
-                          "back to after it has left the cache. Cut the inner loop into blocks "
-                          "that fit, and move the loop over the blocks outwards."},
+                          "back to after it has left the cache. Where the order of the iterations "
+                          "is free, cut the inner loop into blocks that fit, and move the loop "
+                          "over the blocks outwards."},
     [TRANSFORM_INTERCHANGE] =
         {TRANSFORM_INTERCHANGE, "interchange", "reuse.interchange",
          "Interchange: the innermost loop steps from row to row, so each step touches another "
-         "cache line, and the next element of a line is used a whole pass later. Make the loop "
-         "that steps along the row the innermost."},
+         "cache line, and the next element of a line is used a whole pass later. Where the order of "
+         "the iterations is free, make the loop that steps along the row the innermost."},
     [TRANSFORM_BATCHING] =
         {TRANSFORM_BATCHING, "batching", "reuse.batching",
          "Batching: each call from the loop around it goes through the same data. Pass the work of "
@@ -301,6 +303,18 @@ static bool is_walk(const struct transform_facts *facts)
            has_variable(facts->reuse_source, name);
 }
 
+/* Of the loops around the innermost one, as far as their lines are known. */
+static bool is_counted_around(const struct transform_facts *facts)
+{
+    bool known = false;
+    for (unsigned i = 1; i < TRANSFORM_LINES; i++) {
+        known |= facts->loop_sources[i] != NULL;
+        if (facts->loop_sources[i] && !is_search(facts->loop_sources[i]))
+            return true;
+    }
+    return !known;
+}
+
 static enum transform_kind within_loops(const struct transform_facts *facts)
 {
     if (facts->shared && (is_indirect(facts->use_source) || is_indirect(facts->reuse_source)))
@@ -309,7 +323,9 @@ static enum transform_kind within_loops(const struct transform_facts *facts)
         return TRANSFORM_NONE;
     if (facts->shared_here < 2)
         return is_search(facts->calling_source) ? TRANSFORM_NONE : TRANSFORM_BATCHING;
-    return interchanges(facts) ? TRANSFORM_INTERCHANGE : TRANSFORM_TILING;
+    if (interchanges(facts))
+        return TRANSFORM_INTERCHANGE;
+    return is_counted_around(facts) ? TRANSFORM_TILING : TRANSFORM_NONE;
 }
 
 struct transform transform_for(const struct transform_facts *facts)

@@ -56,9 +56,9 @@ static const struct advice dead_rebuilt = {
 static const struct advice dead_same_line = {
     .id = "dead.same-line",
     .text = "The same line overwrites its own result: if it runs in a loop, keep the value in a "
-            "local variable and store it once afterwards (where the compiler does not, it "
-            "cannot rule out aliasing: use restrict or a local copy); if a buffer is rebuilt, "
-            "rebuild it only when it is read.",
+            "local variable whose address is not taken, and store it once afterwards (where the "
+            "compiler does not, it cannot rule out aliasing: use restrict or a local copy); if a "
+            "buffer is rebuilt, rebuild it only when it is read.",
 };
 
 static const struct advice dead_same_function = {
@@ -400,7 +400,7 @@ static const struct advice *load_advice(const struct advice_facts *facts)
         return &load_near;
     if (is_call(&facts->second))
         return &load_call;
-    if (near_load(facts->reach) && !facts->library)
+    if (near_load(facts->reach))
         return near_load(facts->reach);
     if (is_any(&facts->second, names_compare) &&
         (facts->same_place || is_any(&facts->first, names_compare)))
@@ -483,15 +483,6 @@ static bool is_nested(const struct places *places, uint32_t first, uint32_t seco
                              frame_of(places, longer)->function);
 }
 
-/* Was the place reached by a call from own code, or is it none that is inlined there? */
-static bool is_in_library(const struct places *places, uint32_t place)
-{
-    for (uint32_t own = places->own[place]; place != own; place = places->items[place].parent)
-        if (!(frame_of(places, place)->flags & PROFILE_FRAME_INLINED))
-            return true;
-    return false;
-}
-
 static enum advice_evidence evidence_of(const struct places *places, const struct waste_kind *kind,
                                         const struct waste_pair *pair)
 {
@@ -509,7 +500,7 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .first = side_of(places, sources, pair->first_place, texts[0]),
         .second = side_of(places, sources, pair->second_place, texts[1]),
         .nested = is_nested(places, pair->first_place, pair->second_place),
-        .library = is_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
+        .library = waste_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
                                                                         : pair->first_place),
         .kernel = pair->kernel,
         .near = waste_near_share(kind, pair) > 0.5,

@@ -88,6 +88,9 @@ struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds, enu
    nature of most algorithms, and a value loaded twice in one round is not. */
 double waste_gain(const struct waste_pair *pair);
 
+/* Was the place reached by a call from own code, or is it none that is inlined there? */
+bool waste_in_library(const struct places *places, uint32_t place);
+
 /* The share of the waste of a pair that is so by the floating-point tolerance only; 0 for dead
    stores. */
 double waste_near_share(const struct waste_kind *kind, const struct waste_pair *pair);

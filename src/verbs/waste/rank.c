@@ -23,15 +23,27 @@ static enum waste_overhead overhead_of(uint32_t flags)
     return flags & PROFILE_FRAME_STUB ? WASTE_STUBS : WASTE_ORDINARY;
 }
 
-/* What the machine code says of the wasted access. */
-static void add_traits(struct waste_pair *to, const struct profile *profile,
+bool waste_in_library(const struct places *places, uint32_t place)
+{
+    const struct profile_frame *frames = places->profile->frames;
+    for (uint32_t own = places->own[place]; place != own; place = places->items[place].parent)
+        if (!(frames[places->items[place].class].flags & PROFILE_FRAME_INLINED))
+            return true;
+    return false;
+}
+
+/* What the machine code says of the wasted access. How a library's code comes to repeat a load is nothing that its caller
+   could change. */
+static void add_traits(struct waste_pair *to, const struct places *places,
                        const struct profile_pair *pair)
 {
+    const struct profile *profile = places->profile;
     uint32_t wasted = waste_lead(pair->kind) ? pair->second : pair->first;
     uint32_t flags = profile->frames[profile->contexts[wasted].frame].flags;
     const struct profile_trait *trait = profile_trait_of(profile, pair);
+    bool changeable = trait && !waste_in_library(places, places->place_of[wasted]);
     to->overhead_waste[overhead_of(flags)] += pair->waste_bytes;
-    to->reach_waste[trait ? trait->reach : PROFILE_REACH_UNKNOWN] += pair->waste_bytes;
+    to->reach_waste[changeable ? trait->reach : PROFILE_REACH_UNKNOWN] += pair->waste_bytes;
     to->near_waste += trait ? trait->near_bytes : 0;
     to->update_waste += flags & PROFILE_FRAME_UPDATE ? pair->waste_bytes : 0;
 }
@@ -66,10 +78,10 @@ double waste_near_share(const struct waste_kind *kind, const struct waste_pair *
     return pair->float_traps * 2 > pair->waste_traps + pair->use_traps ? 1 : 0;
 }
 
-static void add_pair(struct waste_pair *to, const struct profile *profile,
+static void add_pair(struct waste_pair *to, const struct places *places,
                      const struct profile_pair *pair)
 {
-    add_traits(to, profile, pair);
+    add_traits(to, places, pair);
     to->waste_bytes += pair->waste_bytes;
     to->use_bytes += pair->use_bytes;
     to->waste_squares += pair->waste_squares;
@@ -147,7 +159,7 @@ static bool merge_contexts(const struct places *places, struct waste_kind *kind)
                                                                          .second = pair->second,
                                                                          .first_place = first,
                                                                          .second_place = second};
-        add_pair(context, profile, pair);
+        add_pair(context, places, pair);
     }
     place_pairs_free(&numbers);
     for (size_t i = 0; i < kind->contexts_count; i++)
