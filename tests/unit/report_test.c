@@ -2213,13 +2213,14 @@ static void transformations_need_their_evidence(void **state)
         {FACTS(.shared = 2, .shared_here = 2, LOOPS("DO 50 I = 1,M", "do l = 1, k")),
          TRANSFORM_TILING},
         {FACTS(.shared = 2, .shared_here = 2,
-               LOOPS("for (auto item : items)", "while (at < end) {")),
+               LOOPS("for (auto item : items)", "for (at = first; at < end; at = ends[at])")),
          TRANSFORM_TILING},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct transform found = transform_for(&cases[i].facts);
         if (found.kind != cases[i].kind)
-            print_error("case %zu: %s, not %d\n", i, found.name, cases[i].kind);
+            print_error("case %zu: %s, not %d: %s\n", i, found.name, cases[i].kind,
+                        cases[i].facts.loop_sources[0]);
         assert_int_equal(found.kind, cases[i].kind);
         assert_int_equal(found.name == NULL, cases[i].kind == TRANSFORM_NONE);
         assert_int_equal(found.text == NULL, cases[i].kind == TRANSFORM_NONE);

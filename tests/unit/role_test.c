@@ -193,11 +193,11 @@ DECLARE(next);
 FUNCTION(keeping, "1: mov (%rsi), %rax\n" MARK(kept) "mov %rbp, 176(%rdi)\n" MARK(
                       back) "mov %rax, (%rsi)\n"
                             "mov (%rdx), %rcx\n mov %rcx, %r8\n lea 1(%r8), %r9\n" MARK(
-                                counted) "mov %r9, (%rdx)\n"
-                                         "dec %r10\n jne 1b\n ret\n");
+                                raised) "mov %r9, (%rdx)\n"
+                                        "dec %r10\n jne 1b\n ret\n");
 DECLARE(kept);
 DECLARE(back);
-DECLARE(counted);
+DECLARE(raised);
 
 static void moves_are_no_updates(void **state)
 {
@@ -205,7 +205,7 @@ static void moves_are_no_updates(void **state)
     struct role_function *function = look(keeping, keeping_end, &flow);
     assert_false(role_updates(function, AT(kept)));
     assert_false(role_updates(function, AT(back)));
-    assert_true(role_updates(function, AT(counted)));
+    assert_true(role_updates(function, AT(raised)));
     done(function, flow);
 }
 

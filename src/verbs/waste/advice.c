@@ -501,7 +501,7 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .second = side_of(places, sources, pair->second_place, texts[1]),
         .nested = is_nested(places, pair->first_place, pair->second_place),
         .library = waste_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
-                                                                        : pair->first_place),
+                                                                           : pair->first_place),
         .kernel = pair->kernel,
         .near = waste_near_share(kind, pair) > 0.5,
         .updates = pair->update_waste * 2 > pair->waste_bytes,
