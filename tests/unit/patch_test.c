@@ -912,6 +912,39 @@ static void test_no_module(void **state)
     patch_module_close(NULL);
 }
 
+/* ---- who calls what ----------------------------------------------------------------------- */
+
+/* However the linker makes calls of other modules' functions. */
+static void test_callers(void **state)
+{
+    static const char *const ways[] = {"-O1", "-O2 -fcf-protection=full", "-O2 -fno-plt",
+                                       "-O2 -Wl,-z,now", "-O2 -Wl,-z,lazy -mcmodel=medium"};
+    need("gcc");
+    write_text("callers.c",
+               "#include <pthread.h>\n#include <unistd.h>\n"
+               "extern pthread_mutex_t m; extern long n;\n"
+               "void writes(void) { n = write(1, \"\", 0); }\n"
+               "void takes(void) { pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m); }\n"
+               "void gives(void) { pthread_mutex_unlock(&m); n++; }\n"
+               "int ends_with(void) { return pthread_rwlock_rdlock((pthread_rwlock_t *)&m); }\n"
+               "int (*address(void))(pthread_mutex_t *) { return pthread_mutex_lock; }\n"
+               "void nothing(void) { n = 0xe8e8e8e8e8; }\n");
+    for (size_t i = 0; i < BASE_COUNT(ways); i++) {
+        assert_int_equal(
+            run("cd %s && gcc %s -w -shared -fPIC callers.c -o callers.so", directory, ways[i]), 0);
+        struct patch_module *module = open_module(path_of("callers.so"));
+        size_t found = 0;
+        for (size_t n = 0; (n = patch_next_caller(module, SPANS_LOCK, n)) != PATCH_NONE; n++) {
+            const char *name = patch_function(module, n)->name;
+            if (strcmp(name, "takes") != 0 && strcmp(name, "ends_with") != 0)
+                fail_msg("%s: %s takes no lock", ways[i], name);
+            found++;
+        }
+        assert_int_equal(found, 2);
+        patch_module_close(module);
+    }
+}
+
 /* ---- library functions ------------------------------------------------------------------ */
 
 static void test_known(void **state)
@@ -978,6 +1011,7 @@ int main(void)
         cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_instrumented),
         cmocka_unit_test(test_no_module),
+        cmocka_unit_test(test_callers),
         cmocka_unit_test(test_known),
         cmocka_unit_test(test_never),
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Between the files of patch: module.c lists functions, prepared.c what has been prepared, targets.c looks through all code for
+ * Between the files of patch: module.c lists functions, callers.c finds who calls what, prepared.c what has been prepared, targets.c looks through all code for
  * ways into windows, plan.c decides, emit.c writes, names.c and known.c know functions by name.
  */
 #ifndef HEADROOM_PATCH_INTERNAL_H

@@ -16,6 +16,7 @@
 #define HEADROOM_PATCH_H
 
 #include "base/base.h"
+#include "wire/spans.h"
 
 /* ---- modules --------------------------------------------------------------------------------- */
 
@@ -91,6 +92,12 @@ const char *patch_readable(struct patch_module *module, size_t number);
 
 /* Its bytes as the file has them; fewer than patch_function.bytes if the file is cut. */
 const uint8_t *patch_text(const struct patch_module *module, size_t number, size_t *bytes);
+
+/*
+ * The first function from number `from` on that calls a library function of that class (see struct patch_known) by its
+ * name; calls through pointers are not seen. PATCH_NONE: no more. Looks through the code of all functions on the way.
+ */
+size_t patch_next_caller(const struct patch_module *module, enum spans_class class, size_t from);
 
 /* ---- what has been prepared ------------------------------------------------------------------ */
 

@@ -23,7 +23,7 @@
 #define SPANS_REGION_BYTES (UINT64_C(1) << 40)          /* of the memfd; sparse */
 
 enum {
-    SPANS_VERSION = 3,
+    SPANS_VERSION = 4,
     SPANS_PAGE = 4096,
     SPANS_FUNCTIONS = 1024, /* hooked ones in a recording; number 0 is no function */
     SPANS_NAME = 152,
@@ -83,6 +83,9 @@ struct spans_function {
     _Atomic uint32_t every; /* one execution in so many is recorded, 1: all; threads raise it for
                                    themselves when it costs too much */
     _Atomic uint32_t often; /* enum spans_often */
+    /* 1: headroom chose it because it calls functions that take locks: it is hooked from when its
+       module is loaded, and stays hooked however often it is executed */
+    uint32_t takes_locks, reserved;
     uint64_t device, inode; /* of its module's file; 0: any (imports) */
     uint64_t vaddr;         /* ELF virtual address in it; 0: not known */
     char name[SPANS_NAME];  /* linkage name, cut to fit, NUL-terminated; of MARKED the marker's */

@@ -220,8 +220,13 @@ static bool add_function(struct spans_import *import, uint32_t number)
     return added->function != NULL;
 }
 
-/* Those that were executed, and those of the program: that one was hooked and never ran is worth
- * knowing. */
+/* That it was hooked and never ran is worth knowing: it may be running since before that. What was
+   hooked from the start has just not been called. */
+static bool is_worth_knowing(const struct spans_function *function)
+{
+    return function->entry != SPANS_IMPORT && !function->takes_locks;
+}
+
 static bool add_functions(struct spans_import *import)
 {
     bool used[SPANS_FUNCTIONS] = {false};
@@ -233,8 +238,7 @@ static bool add_functions(struct spans_import *import)
     }
     for (uint32_t i = 1; i < import->functions; i++)
         if (spans_function_ok(import, i) &&
-            (used[i] || import->region->function[i].entry != SPANS_IMPORT) &&
-            !add_function(import, i))
+            (used[i] || is_worth_knowing(&import->region->function[i])) && !add_function(import, i))
             return false;
     return true;
 }

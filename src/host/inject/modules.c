@@ -115,7 +115,12 @@ static bool is_hooked(const struct inject_modules *modules, const struct inject_
     return false;
 }
 
-enum want { WANT_NAMED, WANT_BUILT, WANT_HOT };
+enum want { WANT_NAMED, WANT_BUILT, WANT_HOT, WANT_LOCKING };
+
+enum {
+    CALLERS_MAX = 64,             /* of locks, in a module: more are no choice             */
+    CALLERS_BYTES_MAX = 16 << 20, /* of its code: the program waits meanwhile              */
+};
 
 /* Which of the ways is open. False: none; reason "" if that is not worth a word. */
 static bool plan(const struct inject_modules *modules, struct inject_module *module,
@@ -158,8 +163,10 @@ static void want(struct inject_modules *modules, struct inject_module *module, s
     planned.number = append(modules, module, function->name, entry, function->vaddr);
     if (planned.number == 0)
         refuse(modules, module, number, "there are 1023 others already");
-    else if ((hook = add_hook(modules)))
+    else if ((hook = add_hook(modules))) {
+        modules->region->function[planned.number].takes_locks = why == WANT_LOCKING;
         *hook = planned;
+    }
 }
 
 static void want_marker(struct inject_modules *modules, struct inject_module *module,
@@ -191,6 +198,32 @@ static void meet(struct inject_modules *modules, size_t pattern)
         modules->met[pattern] = true;
 }
 
+static uint64_t code_bytes(const struct patch_module *patch)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < patch_functions(patch); i++)
+        bytes += patch_function(patch, i)->bytes;
+    return bytes;
+}
+
+/*
+ * What a lock costs is lost in the function that takes it as well: while it holds the lock its data
+ * come from another processor. Samples find such functions only after a while, and not at all where
+ * a program is over by then, or its threads leave headroom no processor.
+ */
+static void want_callers_of_locks(struct inject_modules *modules, struct inject_module *module)
+{
+    size_t callers[CALLERS_MAX + 1], count = 0;
+    if (code_bytes(module->patch) > CALLERS_BYTES_MAX)
+        return;
+    for (size_t i = 0; count <= CALLERS_MAX &&
+                       (i = patch_next_caller(module->patch, SPANS_LOCK, i)) != PATCH_NONE;
+         i++)
+        callers[count++] = i;
+    for (size_t i = 0; count <= CALLERS_MAX && i < count; i++)
+        want(modules, module, callers[i], WANT_LOCKING);
+}
+
 static void want_all(struct inject_modules *modules, struct inject_module *module)
 {
     const struct inject_request *request = modules->request;
@@ -208,6 +241,8 @@ static void want_all(struct inject_modules *modules, struct inject_module *modul
         if (prepared->kind == PATCH_BY_HEADROOM && number != PATCH_NONE)
             want(modules, module, number, WANT_BUILT);
     }
+    if (request->functions_count == 0)
+        want_callers_of_locks(modules, module);
 }
 
 void inject_modules_choose(struct inject_modules *modules, struct inject_module *module,

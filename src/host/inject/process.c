@@ -439,7 +439,10 @@ static bool write_original(struct inject_process *process, const struct inject_h
     return rewrite.state == INJECT_DONE;
 }
 
-/* Functions that headroom itself chose and that turn out to be executed too often to be looked at.
+/*
+ * Functions that headroom itself chose and that turn out to be executed too often to be looked at. Not those that take
+ * locks: where they are executed that often, so are the functions that they call, which stay hooked,
+ * and without them what a lock costs cannot be judged.
  */
 static void unhook_often(struct inject_service *service, struct inject_process *process)
 {
@@ -448,7 +451,7 @@ static void unhook_often(struct inject_service *service, struct inject_process *
         struct spans_function *function = function_of(service, i);
         const struct inject_loaded *loaded;
         if (process->states[i] != HOOK_DONE || hook->kind != INJECT_JUMP ||
-            atomic_load(&function->often) == SPANS_OFTEN_NOT ||
+            atomic_load(&function->often) == SPANS_OFTEN_NOT || function->takes_locks ||
             !(loaded = find_loaded(process, hook->module)))
             continue;
         leave(

@@ -206,9 +206,11 @@ static const struct interference_settings own_defaults = {.patch = 1, .switches 
 static const struct option_spec interference_options[] = {
     OPTION_OUTPUT("interference"),
     {"functions", 0, OPTION_TEXT, OWN(interference_settings, patterns), .argument = "GLOB,...",
-     .help = "Time the functions of the program and its libraries whose names match GLOB, besides "
-             "library functions that wait, do input and output or allocate. Without this option, "
-             "the functions that take more than 1 % of the time are found while COMMAND runs."},
+     .help =
+         "Time the functions of the program and its libraries whose names match GLOB, besides "
+         "library functions that wait, do input and output or allocate. Without this option, "
+         "those that call functions that take locks are timed from the start, and those that take "
+         "more than 1 % of the time are found while COMMAND runs."},
     {"every", 0, OPTION_NUMBER, OWN(interference_settings, every), .low = 1, .high = 1e9,
      .argument = "N",
      .help =
