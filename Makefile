@@ -21,7 +21,7 @@ everything: | setup-test
 	@tools/configure $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=true
 	@ninja -C $(BUILD)
 
-# A real program, built from its Debian source package, under `headroom waste`. Builds no more than that needs.
+# A real program, built from its Debian source package, under `headroom run`. Builds no more than that needs.
 run: | setup-run
 	@tools/run_example $(BUILD) --prefix=$(or $(PREFIX),/) -Dtests=false
 

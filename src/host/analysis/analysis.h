@@ -22,6 +22,7 @@
 
 struct analysis_compare; /* compare/findings.h */
 struct analysis_export;  /* export/samples.h */
+struct analysis_gain;    /* gain/gain.h */
 struct analysis_view;    /* view/tree.h */
 struct json;
 struct places;
@@ -65,6 +66,8 @@ struct analysis {
     const char *exact_unit; /* what --exact sees all of: "access"; never NULL */
     bool samples;           /* live recordings take samples, which reports account for */
     bool caches;            /* profiles list the caches of the machine */
+    bool leads;             /* its part of a report of its own profiles is the whole: others'
+                               findings are left out, unless kinds are asked for */
     bool loops;             /* profiles have the loops around code; costs decoding it */
     /* Does a recording of the verb leave such a log? Of any log exactly one verb says so. Never
      * NULL. */
@@ -84,6 +87,7 @@ struct analysis {
                  const struct report_options *options);
     const struct analysis_compare *compare;
     const struct analysis_export *export;
+    const struct analysis_gain *gain;
     const struct analysis_view *view;
 };
 

@@ -117,7 +117,7 @@ static bool parse_between(const struct verb *verb, int argc, char **argv, struct
     return true;
 }
 
-static int run_verb(const struct verb *verb, int argc, char **argv)
+static int execute_verb(const struct verb *verb, int argc, char **argv)
 {
     struct settings settings;
     char error[512];
@@ -161,7 +161,7 @@ int cli_main(int argc, char **argv)
     const struct verb *verb = find_verb(argv[first]);
     if (!verb)
         return unknown_verb("", argv[first]);
-    return run_verb(verb, argc - first, argv + first);
+    return execute_verb(verb, argc - first, argv + first);
 }
 
 /* ---- the command line --------------------------------------------------------------------------

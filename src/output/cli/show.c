@@ -2,6 +2,7 @@
 /* Reports of profiles as text or JSON, for `headroom report` and behind recordings. */
 #include "cli/verbs.h"
 
+#include "analysis/analysis.h"
 #include "profile/profile.h"
 
 #include <errno.h>
@@ -39,10 +40,12 @@ static enum base_status show(void *context, FILE *out)
 }
 
 /* In JSON all that is not a gigabyte, and if asked for, all. */
-static unsigned limit_of(const struct settings *settings, bool json)
+static unsigned limit_of(const struct settings *settings, const struct profile *profile, bool json)
 {
+    const struct analysis *recorded = analysis_find(profile->run.verb);
+    bool leads = recorded && recorded->leads && !settings->kinds;
     if (settings->limit == UINT64_MAX)
-        return json ? 0 : PAIRS_IN_TEXT;
+        return json ? 0 : leads ? FINDINGS_THAT_LEAD : PAIRS_IN_TEXT;
     return json && settings->limit == 0 ? UINT_MAX : (unsigned)settings->limit;
 }
 
@@ -51,7 +54,6 @@ enum base_status show_profile(const char *path, const char *name, const struct s
 {
     bool json = settings->format == FORMAT_JSON;
     struct report_options options = {
-        .limit = limit_of(settings, json),
         .by = (enum report_by)settings->by,
         .all_frames = settings->all_frames,
         .color = use_color(settings->color, descriptor),
@@ -71,6 +73,7 @@ enum base_status show_profile(const char *path, const char *name, const struct s
     enum base_status status = profile_read(path, &profile, error, error_bytes);
     if (status != BASE_OK)
         return status;
+    options.limit = limit_of(settings, profile, json);
     struct showing showing = {profile, &options, json};
     uint64_t most_bytes = output_most_bytes(profile->file_bytes);
     status = output_whole(show, &showing, out, most_bytes);

@@ -187,11 +187,21 @@ static void print_summary(struct printer *printer, const struct part *parts)
     }
 }
 
+/* The part that stands for all findings; NULL: each has its own. */
+static const struct analysis_text *find_lead(const struct printer *printer)
+{
+    const struct analysis *recorded = analysis_find(printer->profile->run.verb);
+    bool leads = recorded && recorded->leads && !printer->options->kinds;
+    return leads ? recorded->text : NULL;
+}
+
 /* False: no memory. */
 static bool print_findings(struct printer *printer, const struct part *parts)
 {
+    const struct analysis_text *lead = find_lead(printer);
     for (; parts->text; parts++)
-        if (parts->text->findings && !parts->text->findings(printer, parts->state))
+        if (parts->text->findings && (!lead || parts->text == lead) &&
+            !parts->text->findings(printer, parts->state))
             return false;
     return true;
 }

@@ -4,6 +4,7 @@
 #define HEADROOM_RUN_INTERNAL_H
 
 #include "export/samples.h"
+#include "gain/gain.h"
 #include "run/run.h"
 #include "show/places.h"
 #include "show/print.h"
@@ -13,6 +14,14 @@ extern const struct analysis_text run_text;
 extern const struct analysis_export run_export;
 extern const struct analysis_view run_view;
 bool run_json(struct json *json, const struct places *places, const struct report_options *options);
+
+/* The list of what to fix first. False: no memory. */
+bool run_print_findings(struct printer *printer);
+bool run_findings_json(struct json *json, const struct places *places,
+                       const struct report_options *options);
+
+/* Was it recorded to find what to fix first? */
+bool run_is_own(const struct profile *profile);
 
 /* CPU time that was found to be in one function, or at one line. */
 struct time_row {

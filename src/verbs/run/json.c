@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The member "time" of the report, docs/formats/report.md. */
+/* The member "run" of the report, docs/formats/report.md: CPU time, and what to fix first. */
 #include "run/internal.h"
 
 enum { ROWS = 100 }; /* unless all are asked for */
@@ -19,7 +19,7 @@ static void rows(struct json *json, const char *name, const struct profile *prof
                  const struct time_profile *time, const struct time_rows *rows,
                  const struct report_options *options, bool lines)
 {
-    size_t most = options->limit ? ROWS : rows->count;
+    size_t most = options->limit ? options->limit : ROWS;
     json_begin(json, name, '[');
     for (size_t i = 0; i < rows->count && i < most; i++) {
         const struct profile_frame *frame = &profile->frames[rows->items[i].frame];
@@ -35,6 +35,19 @@ static void rows(struct json *json, const char *name, const struct profile *prof
     json_close(json, ']');
 }
 
+static void time_member(struct json *json, const struct profile *profile,
+                        const struct time_profile *time, const struct report_options *options)
+{
+    json_begin(json, "time", '{');
+    json_count(json, "samples", time->ticks);
+    json_count(json, "ns", (uint64_t)time->ns);
+    json_decimal(json, "system_calls", time->ns > 0 ? time->system / time->ns : 0, 6);
+    json_decimal(json, "unknown", time->ns > 0 ? time->unknown / time->ns : 0, 6);
+    rows(json, "functions", profile, time, &time->functions, options, false);
+    rows(json, "lines", profile, time, &time->lines, options, true);
+    json_close(json, '}');
+}
+
 bool run_json(struct json *json, const struct places *places, const struct report_options *options)
 {
     struct time_profile time;
@@ -42,14 +55,10 @@ bool run_json(struct json *json, const struct places *places, const struct repor
         return true;
     if (!time_make(places, &time))
         return false;
-    json_begin(json, "time", '{');
-    json_count(json, "samples", time.ticks);
-    json_count(json, "ns", (uint64_t)time.ns);
-    json_decimal(json, "system_calls", time.ns > 0 ? time.system / time.ns : 0, 6);
-    json_decimal(json, "unknown", time.ns > 0 ? time.unknown / time.ns : 0, 6);
-    rows(json, "functions", places->profile, &time, &time.functions, options, false);
-    rows(json, "lines", places->profile, &time, &time.lines, options, true);
+    json_begin(json, "run", '{');
+    time_member(json, places->profile, &time, options);
+    bool good = run_findings_json(json, places, options);
     json_close(json, '}');
     time_free(&time);
-    return true;
+    return good;
 }

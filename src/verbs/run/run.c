@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "run/internal.h"
 
-/* Recordings are those of the questions that their samples ask. */
+/* Logs do not say which verb asked: those that are left are waste's. */
 static bool was_left(const struct analysis_log *log)
 {
     (void)log;
@@ -11,6 +11,9 @@ static bool was_left(const struct analysis_log *log)
 const struct analysis run_analysis = {
     .name = "run",
     .exact_unit = "access",
+    .samples = true,
+    .leads = true,
+    .loops = true,
     .left = was_left,
     .text = &run_text,
     .json = run_json,

@@ -43,4 +43,11 @@ static void summary(struct printer *printer, const void *state)
     print_wrap(printer, PLAIN, 12, 12, line);
 }
 
-const struct analysis_text run_text = {.begin = begin, .end = end, .summary = summary};
+static bool findings(struct printer *printer, void *state)
+{
+    (void)state;
+    return !run_is_own(printer->profile) || printer->options->kinds || run_print_findings(printer);
+}
+
+const struct analysis_text run_text = {
+    .begin = begin, .end = end, .summary = summary, .findings = findings};

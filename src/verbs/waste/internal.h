@@ -143,6 +143,7 @@ extern const struct analysis_text waste_text;
 
 extern const struct analysis_compare waste_compare;
 extern const struct analysis_export waste_export;
+extern const struct analysis_gain waste_gains;
 extern const struct analysis_view waste_view;
 
 bool waste_json(struct json *json, const struct places *places,

@@ -45,5 +45,6 @@ const struct analysis waste_analysis = {
     .json = waste_json,
     .compare = &waste_compare,
     .export = &waste_export,
+    .gain = &waste_gains,
     .view = &waste_view,
 };

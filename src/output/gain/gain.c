@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "gain/gain.h"
+
+#include "analysis/analysis.h"
+#include "util/util.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A tick shows the instruction that is waited for, or the next one: what lies that many bytes
+   behind a wasted access counts as its. */
+enum { SKID_BYTES = 15 };
+
+struct access {
+    uint32_t module;
+    uint64_t address;
+};
+
+struct gain_sink {
+    struct gain_list *list;
+    struct access *accesses; /* sorted once all are there */
+    size_t count, capacity;
+};
+
+/* CPU time that ticks stand for, with what its interval needs. */
+struct ticks {
+    double ns, accesses_ns; /* of ns: at wasted accesses */
+    uint64_t ticks;
+};
+
+struct work {
+    const struct places *places;
+    struct gain_list *list;
+    struct ticks *lines; /* by line */
+    uint32_t *loop_of;   /* by frame; 0: none */
+    double ns, squares;  /* of all ticks */
+};
+
+/* ---- symptoms --------------------------------------------------------------------------------- */
+
+bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom)
+{
+    struct gain_list *list = sink->list;
+    struct gain_symptom added = *symptom;
+    added.order = list->symptoms_count;
+    return symptom->line == 0 ||
+           UTIL_PUSH(list->symptoms, list->symptoms_count, list->symptoms_capacity, added);
+}
+
+bool gain_add_access(struct gain_sink *sink, uint32_t context)
+{
+    const struct places *places = sink->list->places;
+    const struct profile_frame *frame =
+        &places->profile->frames[places->profile->contexts[context].frame];
+    return context == 0 || UTIL_PUSH(sink->accesses, sink->count, sink->capacity,
+                                     (struct access){frame->module, frame->address});
+}
+
+static int compare_accesses(const void *left, const void *right)
+{
+    const struct access *a = left, *b = right;
+    if (a->module != b->module)
+        return a->module < b->module ? -1 : 1;
+    return (a->address > b->address) - (a->address < b->address);
+}
+
+/* Is that instruction one of them, or close behind one? */
+static bool is_access(const struct gain_sink *sink, const struct profile_frame *frame)
+{
+    struct access wanted = {frame->module, frame->address};
+    size_t after = BASE_FIRST(i, sink->count, compare_accesses(&sink->accesses[i], &wanted) > 0);
+    if (after == 0)
+        return false;
+    const struct access *access = &sink->accesses[after - 1];
+    return access->module == wanted.module && wanted.address - access->address <= SKID_BYTES;
+}
+
+/* Shares that are about the same have one class. */
+static int share_class(const struct gain_symptom *symptom)
+{
+    return (int)(symptom->waste.share * 4);
+}
+
+/* Of a line: much waste first; of about as much, in the order in which the verbs gave it. */
+static int compare_symptoms(const void *left, const void *right)
+{
+    const struct gain_symptom *a = left, *b = right;
+    if (a->line != b->line)
+        return a->line < b->line ? -1 : 1;
+    if (a->weak != b->weak)
+        return a->weak ? 1 : -1;
+    if (share_class(a) != share_class(b))
+        return share_class(a) > share_class(b) ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+static bool collect(const struct work *work, struct source_cache *sources, struct gain_sink *sink)
+{
+    struct gain_list *list = work->list;
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if ((*at)->gain && !(*at)->gain->symptoms(work->places, &list->lines, sources, sink))
+            return false;
+    if (list->symptoms_count)
+        qsort(list->symptoms, list->symptoms_count, sizeof *list->symptoms, compare_symptoms);
+    if (sink->count)
+        qsort(sink->accesses, sink->count, sizeof *sink->accesses, compare_accesses);
+    return true;
+}
+
+/* ---- time ------------------------------------------------------------------------------------- */
+
+static void add_times(struct work *work, const struct gain_sink *sink)
+{
+    const struct profile *profile = work->places->profile;
+    for (size_t i = 0; i < profile->times_count; i++) {
+        const struct profile_time *time = &profile->times[i];
+        struct ticks *line =
+            &work->lines[work->list->lines.of_place[work->places->place_of[time->context]]];
+        double ns = (double)time->ns;
+        work->ns += ns;
+        work->squares += time->ticks ? ns * ns / (double)time->ticks : 0;
+        line->ns += ns;
+        line->ticks += time->ticks;
+        if (time->context &&
+            is_access(sink, &profile->frames[profile->contexts[time->context].frame]))
+            line->accesses_ns += ns;
+    }
+}
+
+/* Is `loop` that one, or inside it? */
+static bool is_in_loop(const struct profile *profile, uint32_t loop, uint32_t around)
+{
+    while (loop > around)
+        loop = profile->loops[loop].parent;
+    return loop == around;
+}
+
+/* Does the stack pass through the loop or, without one, through the function? */
+static bool passes(const struct work *work, uint32_t context, uint32_t loop, uint32_t function)
+{
+    const struct profile *profile = work->places->profile;
+    for (; context; context = profile->contexts[context].parent) {
+        uint32_t frame = profile->contexts[context].frame;
+        if (loop ? work->loop_of[frame] && is_in_loop(profile, work->loop_of[frame], loop)
+                 : place_same_function(&profile->frames[frame], &profile->frames[function]))
+            return true;
+    }
+    return false;
+}
+
+static double time_around(const struct work *work, uint32_t frame)
+{
+    const struct profile *profile = work->places->profile;
+    double ns = 0;
+    for (size_t i = 0; i < profile->times_count; i++)
+        if (passes(work, profile->times[i].context, work->loop_of[frame], frame))
+            ns += (double)profile->times[i].ns;
+    return ns;
+}
+
+/* ---- findings --------------------------------------------------------------------------------- */
+
+/* The largest share of those that are not weak, if there are any. */
+static const struct profile_share *most_waste(const struct gain_finding *finding)
+{
+    const struct gain_symptom *most = &finding->symptoms[0];
+    for (size_t i = 1; i < finding->count; i++)
+        if (!finding->symptoms[i].weak && finding->symptoms[i].waste.share > most->waste.share)
+            most = &finding->symptoms[i];
+    return &most->waste;
+}
+
+static void estimate(const struct work *work, struct gain_finding *finding)
+{
+    const struct ticks *line = &work->lines[finding->line];
+    const struct profile_share *waste = most_waste(finding);
+    struct profile_share time = profile_share(line->ns, work->ns, work->squares);
+    struct profile_share accesses = profile_share(line->accesses_ns, work->ns, work->squares);
+    double user = work->list->user;
+    finding->ticks = line->ticks;
+    finding->weak = finding->symptoms[0].weak || line->ticks == 0 || !waste->known || !time.known;
+    if (!waste->known || !time.known)
+        return;
+    finding->direct = user * time.share * waste->share;
+    finding->low = fmin(finding->direct, user * accesses.low * waste->low);
+    finding->high = user * time.high * waste->high;
+    if (finding->weak)
+        return;
+    double around = time_around(work, work->list->lines.frames[finding->line]);
+    finding->ceiling = fmax(finding->direct, user * around / work->ns);
+}
+
+static int compare_findings(const void *left, const void *right)
+{
+    const struct gain_finding *a = left, *b = right;
+    if (a->weak != b->weak)
+        return a->weak ? 1 : -1;
+    if (a->low != b->low)
+        return a->low > b->low ? -1 : 1;
+    if (a->direct != b->direct)
+        return a->direct > b->direct ? -1 : 1;
+    return (a->line > b->line) - (a->line < b->line);
+}
+
+/* Symptoms are sorted by line. */
+static bool make_findings(const struct work *work)
+{
+    struct gain_list *list = work->list;
+    list->items = calloc(list->symptoms_count + 1, sizeof *list->items);
+    if (!list->items)
+        return false;
+    for (size_t i = 0, next; i < list->symptoms_count; i = next) {
+        for (next = i + 1;
+             next < list->symptoms_count && list->symptoms[next].line == list->symptoms[i].line;)
+            next++;
+        struct gain_finding *finding = &list->items[list->count++];
+        *finding = (struct gain_finding){
+            .line = list->symptoms[i].line, .symptoms = &list->symptoms[i], .count = next - i};
+        estimate(work, finding);
+        list->strong += !finding->weak;
+    }
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, compare_findings);
+    return true;
+}
+
+static double user_share(const struct profile *profile)
+{
+    const struct profile_run *run = &profile->run;
+    bool known = run->system_s >= 0 && run->cpu_s > 0 && run->system_s <= run->cpu_s;
+    return known ? 1 - run->system_s / run->cpu_s : 1;
+}
+
+static bool begin(struct work *work)
+{
+    const struct profile *profile = work->places->profile;
+    if (!gain_lines_make(work->places, &work->list->lines))
+        return false;
+    work->list->user = user_share(profile);
+    work->list->places = work->places;
+    work->lines = calloc(work->list->lines.count, sizeof *work->lines);
+    work->loop_of = calloc(profile->frames_count + 1, sizeof *work->loop_of);
+    for (size_t i = 0; work->loop_of && i < profile->frame_loops_count; i++)
+        work->loop_of[profile->frame_loops[i].frame] = profile->frame_loops[i].loop;
+    return work->lines && work->loop_of;
+}
+
+bool gain_make(const struct places *places, struct source_cache *sources, struct gain_list *list)
+{
+    struct gain_list made = {0};
+    struct work work = {.places = places, .list = &made};
+    struct gain_sink sink = {.list = &made};
+    bool good = begin(&work) && collect(&work, sources, &sink);
+    if (good) {
+        add_times(&work, &sink);
+        good = make_findings(&work);
+    }
+    free(work.lines);
+    free(work.loop_of);
+    free(sink.accesses);
+    if (good)
+        *list = made;
+    else
+        gain_free(&made);
+    return good;
+}
+
+void gain_free(struct gain_list *list)
+{
+    gain_lines_free(&list->lines);
+    free(list->items);
+    free(list->symptoms);
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+/*
+ * gain: how much faster a program could be if what was found were mended (docs/gain.md).
+ *
+ * What is found at one line of own code is one *finding*, whatever its *symptoms*: the same memset
+ * may be a dead and a silent store. Its gain is estimated from two samples of the same run: of
+ * clock ticks, which say how much time the line takes, and of accesses, which say which share of
+ * them was wasted there:
+ *
+ *   direct   the line's CPU time, times that share; of several symptoms the largest
+ *   low      the same of the wasted instructions alone, and at the lower ends of both 95 % intervals
+ *   ceiling  the CPU time of the innermost loop around the line; without one, of its function
+ *
+ * A tick belongs to one line only, that of the innermost own code, so that the direct gains of several findings
+ * may be added; ceilings may not. All are shares of the CPU time, kernel included.
+ *
+ * Pure, but for memory; thread-safe as far as arguments are different ones.
+ */
+#ifndef HEADROOM_GAIN_H
+#define HEADROOM_GAIN_H
+
+#include "analysis/advice.h"
+#include "show/places.h"
+#include "show/source.h"
+
+/* Lines of own code, numbered from 1; 0: not known. */
+struct gain_lines {
+    uint32_t *of_place; /* by place: the line of its innermost own frame */
+    uint32_t *frames;   /* by line: one of the frames that are it */
+    size_t count;       /* lines, 0 included */
+};
+
+/* One kind of waste at one line. */
+struct gain_symptom {
+    const char *kind; /* as in JSON: "dead" */
+    const char *what; /* for people: "dead stores" */
+    const char
+        *share_of; /* of what `waste` is a share: "of the stores there are overwritten unread" */
+    const char *labels[2];      /* of the places: "stored", "overwritten" */
+    uint32_t line;              /* at which the access that does nothing is made */
+    uint32_t first, second;     /* contexts that stand for all */
+    size_t number;              /* in the list of its kind, from 1 */
+    uint64_t seen;              /* wasted accesses that were caught there */
+    bool weak;                  /* too few to be shown */
+    struct profile_share waste; /* of the accesses of its kind there */
+    struct advice advice;
+    size_t order; /* set by gain_add */
+};
+
+struct gain_sink;
+/* False: no memory. */
+bool gain_add(struct gain_sink *sink, const struct gain_symptom *symptom);
+/* An instruction that makes wasted accesses: the innermost frame of that context. False: no memory. */
+bool gain_add_access(struct gain_sink *sink, uint32_t context);
+
+/* What a verb whose findings can be mended provides. */
+struct analysis_gain {
+    /* Adds the profile's symptoms, in any order. False: no memory. */
+    bool (*symptoms)(const struct places *places, const struct gain_lines *lines,
+                     struct source_cache *sources, struct gain_sink *sink);
+};
+
+struct gain_finding {
+    uint32_t line;
+    bool weak;                         /* all symptoms are, or the line was met by no tick */
+    double direct, low, high, ceiling; /* shares of the CPU time; low to high: 95 % */
+    uint64_t ticks;                    /* at the line */
+    struct gain_symptom *symptoms;     /* those with much waste first */
+    size_t count;
+};
+
+struct gain_list {
+    const struct places *places;
+    struct gain_lines lines;
+    struct gain_finding *items; /* weak ones last; by low, then by direct, largest first */
+    size_t count, strong;       /* strong: those that are not weak */
+    double user; /* share of the CPU time that was spent in user mode, 1 if unknown */
+    struct gain_symptom *symptoms;
+    size_t symptoms_count, symptoms_capacity;
+};
+
+/* places must outlive the list. False: no memory; *list is then untouched. */
+bool gain_make(const struct places *places, struct source_cache *sources, struct gain_list *list);
+void gain_free(struct gain_list *list);
+
+/* Numbers the lines. False: no memory, nothing to free. */
+bool gain_lines_make(const struct places *places, struct gain_lines *lines);
+void gain_lines_free(struct gain_lines *lines);
+
+#endif

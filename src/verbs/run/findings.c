@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* What to fix first: findings of all questions that the samples asked, by what mending would gain. */
+#include "run/internal.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SYMPTOMS_SHOWN = 2 };
+
+bool run_is_own(const struct profile *profile)
+{
+    return strcmp(profile->run.verb, run_analysis.name) == 0;
+}
+
+/* ---- for people ------------------------------------------------------------------------------- */
+
+static void print_head(struct printer *printer, const struct gain_finding *finding, size_t number)
+{
+    char head[32], share[32], low[32], high[32], most[32], line[TEXT_BYTES];
+    snprintf(head, sizeof head, "#%zu  about %s", number, print_percent(finding->direct, share));
+    snprintf(line, sizeof line, " of the CPU time (%s – %s), at most %s",
+             print_percent(finding->low, low), print_percent(finding->high, high),
+             print_percent(finding->ceiling, most));
+    fprintf(printer->out, "\n  %s%s%s%s%s", print_link_on(printer), print_on(printer, BOLD), head,
+            print_off(printer), print_link_off(printer));
+    print_wrap(printer, PLAIN, 2 + (unsigned)strlen(head), 6, line);
+}
+
+static void print_symptom(struct printer *printer, const struct gain_symptom *symptom)
+{
+    char line[TEXT_BYTES], share[32];
+    snprintf(line, sizeof line, "%s: %s %s (seen %" PRIu64 " time%s)", symptom->what,
+             print_percent(symptom->waste.share, share), symptom->share_of, symptom->seen,
+             print_plural(symptom->seen));
+    fputs("      ", printer->out);
+    print_wrap(printer, PLAIN, 6, 8, line);
+}
+
+static void print_places(struct printer *printer, const struct gain_symptom *symptom,
+                         struct chain chains[2])
+{
+    const struct places *places = &printer->places;
+    uint32_t first = places->place_of[symptom->first], second = places->place_of[symptom->second];
+    print_make_own_chain(printer, first, &chains[0]);
+    print_make_own_chain(printer, second, &chains[1]);
+    print_sides(printer, chains, first == second, symptom->labels[0], symptom->labels[1]);
+}
+
+static void print_finding(struct printer *printer, const struct gain_finding *finding,
+                          size_t number, struct chain chains[2])
+{
+    const struct gain_symptom *first = &finding->symptoms[0];
+    print_link(printer, "view=pairs&kind=%s&pair=%zu", first->kind, first->number - 1);
+    print_head(printer, finding, number);
+    for (size_t i = 0; i < finding->count && i < SYMPTOMS_SHOWN; i++)
+        if (i == 0 || !finding->symptoms[i].weak)
+            print_symptom(printer, &finding->symptoms[i]);
+    print_places(printer, first, chains);
+    print_given(printer, &first->advice, number);
+}
+
+static void print_rest(struct printer *printer, const struct gain_list *list, size_t shown)
+{
+    size_t count = list->count - shown, weak = list->count - list->strong;
+    char line[TEXT_BYTES] = "", share[32];
+    double most = 0;
+    if (count == 0)
+        return;
+    for (size_t i = shown; i < list->strong; i++)
+        most += list->items[i].direct;
+    print_add(line, sizeof line, "%zu%s", count, shown ? " more" : "");
+    if (weak == count)
+        print_add(line, sizeof line, ", weak: seen too rarely, or at no tick of the clock");
+    else
+        print_add(line, sizeof line, ", together about %s%s", print_percent(most, share),
+                  weak ? "; some are weak" : "");
+    fprintf(printer->out, "\n  %s", print_on(printer, DIM));
+    print_wrap(printer, PLAIN, 2, 2, line);
+    fputs(print_off(printer), printer->out);
+}
+
+bool run_print_findings(struct printer *printer)
+{
+    struct gain_list list;
+    struct chain *chains = malloc(2 * sizeof *chains);
+    if (!chains || !gain_make(&printer->places, &printer->sources, &list)) {
+        free(chains);
+        return false;
+    }
+    size_t limit = printer->options->limit, shown = list.strong;
+    if (limit && limit < shown)
+        shown = limit;
+    fprintf(printer->out, "\n%sWhat to fix first%s  ", print_on(printer, STRONG),
+            print_off(printer));
+    print_wrap(printer, PLAIN, 19, 2,
+               shown ? "by what it would gain" : "nothing was seen often enough");
+    printer->given_count = 0;
+    for (size_t i = 0; i < shown; i++)
+        print_finding(printer, &list.items[i], i + 1, chains);
+    print_link_clear(printer);
+    print_rest(printer, &list, shown);
+    printer->next.too_few = list.strong == 0;
+    printer->next.cut = shown < list.strong;
+    gain_free(&list);
+    free(chains);
+    return true;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+static void gain_member(struct json *json, const struct gain_finding *finding)
+{
+    json_begin(json, "gain", '{');
+    json_decimal(json, "direct", finding->direct, 6);
+    json_decimal(json, "low", finding->low, 6);
+    json_decimal(json, "ceiling", finding->ceiling, 6);
+    json_begin(json, "ci95", '[');
+    json_item(json);
+    json_number(json, finding->low, 6);
+    json_item(json);
+    json_number(json, finding->high, 6);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void symptom_item(struct json *json, const struct profile *profile,
+                         const struct gain_symptom *symptom)
+{
+    json_begin_item(json);
+    json_text(json, "kind", symptom->kind);
+    json_count(json, "number", symptom->number);
+    json_count(json, "seen", symptom->seen);
+    json_decimal(json, "share", symptom->waste.share, 6);
+    json_interval(json, &symptom->waste);
+    json_flag(json, "weak", symptom->weak);
+    json_advice(json, &symptom->advice);
+    json_context(json, "first", profile, symptom->first);
+    json_context(json, "second", profile, symptom->second);
+    json_close(json, '}');
+}
+
+static void finding_item(struct json *json, const struct places *places,
+                         const struct gain_list *list, size_t index)
+{
+    const struct gain_finding *finding = &list->items[index];
+    const struct profile *profile = places->profile;
+    json_begin_item(json);
+    json_count(json, "rank", index + 1);
+    gain_member(json, finding);
+    json_flag(json, "weak", finding->weak);
+    json_count(json, "samples", finding->ticks);
+    json_begin(json, "kinds", '[');
+    for (size_t i = 0; i < finding->count; i++) {
+        if (i && strcmp(finding->symptoms[i - 1].kind, finding->symptoms[i].kind) == 0)
+            continue;
+        json_item(json);
+        json_quote(json, finding->symptoms[i].kind);
+    }
+    json_close(json, ']');
+    json_begin(json, "cause", '[');
+    json_frame(json, profile, &profile->frames[list->lines.frames[finding->line]]);
+    json_close(json, ']');
+    json_advice(json, &finding->symptoms[0].advice);
+    json_begin(json, "symptoms", '[');
+    for (size_t i = 0; i < finding->count; i++)
+        symptom_item(json, profile, &finding->symptoms[i]);
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+bool run_findings_json(struct json *json, const struct places *places,
+                       const struct report_options *options)
+{
+    struct source_cache sources = {.enabled = options->sources,
+                                   .not_newer_than_ns = places->profile->run.start_ns};
+    struct gain_list list;
+    if (!gain_make(places, &sources, &list)) {
+        source_free(&sources);
+        return false;
+    }
+    uint64_t frames = json->frames;
+    json_count(json, "findings_total", list.count);
+    json_begin(json, "findings", '[');
+    for (size_t i = 0; i < list.count && json_list_goes_on(json, frames, i, options->limit); i++)
+        finding_item(json, places, &list, i);
+    json_close(json, ']');
+    gain_free(&list);
+    source_free(&sources);
+    return true;
+}

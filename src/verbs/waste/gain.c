@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+/* Findings of waste as symptoms of what could be gained. */
+#include "gain/gain.h"
+#include "waste/internal.h"
+
+#include <stdlib.h>
+
+/* Of one kind, what was decided of the accesses at a line. */
+struct decided {
+    double waste, all, squares;
+};
+
+static const struct words {
+    const char *what, *share_of, *labels[2];
+} words[] = {
+    [PROFILE_DEAD] = {"dead stores",
+                      "of the stores there are overwritten unread",
+                      {"stored", "overwritten"}},
+    [PROFILE_SILENT] = {"silent stores",
+                        "of the stores there change nothing",
+                        {"stored", "stored again"}},
+    [PROFILE_LOAD] = {"redundant loads",
+                      "of the loads there give what was loaded before",
+                      {"loaded", "loaded again"}},
+};
+
+static uint32_t lead_of(const struct profile_pair *pair)
+{
+    return waste_lead(pair->kind) ? pair->second : pair->first;
+}
+
+static bool add_decided(const struct places *places, const struct gain_lines *lines, uint32_t kind,
+                        struct gain_sink *sink, struct decided *decided)
+{
+    const struct profile *profile = places->profile;
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *pair = &profile->pairs[i];
+        uint32_t lead = lead_of(pair);
+        if (pair->kind != kind)
+            continue;
+        struct decided *line = &decided[lines->of_place[places->place_of[lead]]];
+        line->waste += pair->waste_bytes;
+        line->all += pair->waste_bytes + pair->use_bytes;
+        line->squares += pair->waste_squares + pair->use_squares;
+        if (pair->waste_bytes > 0 && !gain_add_access(sink, lead))
+            return false;
+    }
+    return true;
+}
+
+static bool add_kind(const struct places *places, const struct gain_lines *lines,
+                     struct source_cache *sources, const struct waste_kind *kind,
+                     const struct decided *decided, struct gain_sink *sink)
+{
+    uint32_t id = kind->totals->kind;
+    for (size_t i = 0; i < kind->ordinary_count; i++) {
+        const struct waste_pair *pair = &kind->pairs[i];
+        uint32_t place = waste_lead(id) ? pair->second_place : pair->first_place;
+        const struct decided *line = &decided[lines->of_place[place]];
+        struct gain_symptom symptom = {.kind = profile_kind_names[id],
+                                       .what = words[id].what,
+                                       .share_of = words[id].share_of,
+                                       .labels = {words[id].labels[0], words[id].labels[1]},
+                                       .line = lines->of_place[place],
+                                       .first = pair->first,
+                                       .second = pair->second,
+                                       .number = i + 1,
+                                       .seen = pair->waste_traps,
+                                       .weak = kind->too_few || pair->group->weak,
+                                       .waste =
+                                           profile_share(line->waste, line->all, line->squares),
+                                       .advice = waste_advice(places, sources, kind, pair)};
+        if (!gain_add(sink, &symptom))
+            return false;
+    }
+    return true;
+}
+
+static bool add_symptoms(const struct places *places, const struct gain_lines *lines,
+                         struct source_cache *sources, struct gain_sink *sink)
+{
+    struct waste_ranking *ranking = waste_rank(places, 0, REPORT_BY_CAUSE);
+    struct decided *decided = calloc(lines->count, sizeof *decided);
+    bool good = ranking && decided;
+    for (size_t k = 0; good && k < ranking->kinds_count; k++) {
+        const struct waste_kind *kind = &ranking->kinds[k];
+        for (size_t i = 0; i < lines->count; i++)
+            decided[i] = (struct decided){0};
+        good = add_decided(places, lines, kind->totals->kind, sink, decided) &&
+               add_kind(places, lines, sources, kind, decided, sink);
+    }
+    if (ranking)
+        waste_rank_free(ranking);
+    free(decided);
+    return good;
+}
+
+const struct analysis_gain waste_gains = {.symptoms = add_symptoms};

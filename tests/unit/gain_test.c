@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+/* What mending findings would gain, of profiles made by hand, in which every figure is known. */
+#include "gain/gain.h"
+
+#include "analysis/analysis.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { HEAVY = 1000 }; /* ticks: intervals are narrow */
+
+/* main calls work, whose lines 10 and 11 lie in a loop and 20 outside of it; line 10 calls memset. */
+struct fixture {
+    struct profile *profile;
+    uint32_t main, work, line10, line11, line20, memset;
+};
+
+static uint32_t add(struct profile *profile, uint32_t parent, const char *function, uint32_t line,
+                    uint32_t module, uint64_t address)
+{
+    *profile_add_frames(profile) = (struct profile_frame){.function = function,
+                                                          .file = line ? "/x/work.c" : NULL,
+                                                          .line = line,
+                                                          .module = module,
+                                                          .address = address};
+    *profile_add_contexts(profile) =
+        (struct profile_context){parent, (uint32_t)profile->frames_count - 1};
+    return (uint32_t)profile->contexts_count - 1;
+}
+
+static void tick(struct profile *profile, uint32_t context, uint64_t ticks)
+{
+    *profile_add_times(profile) = (struct profile_time){context, 0, ticks, ticks * 1000000};
+}
+
+static void pair(struct profile *profile, uint32_t kind, uint32_t first, uint32_t second,
+                 double waste, double use)
+{
+    *profile_add_pairs(profile) = (struct profile_pair){.kind = kind,
+                                                        .first = first,
+                                                        .second = second,
+                                                        .waste_bytes = waste,
+                                                        .use_bytes = use,
+                                                        .waste_squares = waste,
+                                                        .use_squares = use,
+                                                        .waste_traps = (uint64_t)waste,
+                                                        .use_traps = (uint64_t)use};
+}
+
+static void total(struct profile *profile, uint32_t kind)
+{
+    struct profile_kind sum = {.kind = kind};
+    for (size_t i = 0; i < profile->pairs_count; i++) {
+        const struct profile_pair *row = &profile->pairs[i];
+        if (row->kind != kind)
+            continue;
+        sum.waste_bytes += row->waste_bytes;
+        sum.use_bytes += row->use_bytes;
+        sum.waste_squares += row->waste_squares;
+        sum.use_squares += row->use_squares;
+        sum.waste_traps += row->waste_traps;
+        sum.use_traps += row->use_traps;
+    }
+    *profile_add_kinds(profile) = sum;
+}
+
+static int setup(void **state)
+{
+    static struct fixture fixture;
+    struct profile *profile = profile_new();
+    fixture = (struct fixture){.profile = profile};
+    profile->run = (struct profile_run){.verb = "run",
+                                        .engine = "live",
+                                        .source = "clock",
+                                        .weighting = "cpu-time",
+                                        .cpu_s = -1,
+                                        .system_s = -1};
+    profile_add_modules(profile)->path = "/x/work";
+    profile_add_modules(profile)->path = "/lib/x86_64-linux-gnu/libc.so.6";
+    *profile_add_loops(profile) = (struct profile_loop){.module = 1, .address = 100};
+    fixture.main = add(profile, 0, "main", 1, 1, 1);
+    fixture.line10 = add(profile, fixture.main, "work", 10, 1, 100);
+    fixture.line11 = add(profile, fixture.main, "work", 11, 1, 200);
+    fixture.line20 = add(profile, fixture.main, "work", 20, 1, 300);
+    fixture.memset = add(profile, fixture.line10, "memset", 0, 2, 400);
+    *profile_add_frame_loops(profile) = (struct profile_frame_loop){2, 1};
+    *profile_add_frame_loops(profile) = (struct profile_frame_loop){3, 1};
+    *state = &fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    profile_free(((struct fixture *)*state)->profile);
+    return 0;
+}
+
+struct made {
+    struct places places;
+    struct source_cache sources;
+    struct gain_list list;
+};
+
+static void make(struct fixture *fixture, struct made *made)
+{
+    *made = (struct made){0};
+    assert_int_equal(places_make(fixture->profile, true, &made->places), BASE_OK);
+    assert_true(gain_make(&made->places, &made->sources, &made->list));
+}
+
+static void end(struct made *made)
+{
+    gain_free(&made->list);
+    places_free(&made->places);
+    source_free(&made->sources);
+}
+
+static uint32_t line_of(const struct fixture *fixture, const struct gain_list *list, size_t index)
+{
+    return fixture->profile->frames[list->lines.frames[list->items[index].line]].line;
+}
+
+/* Half of the time at line 11, all stores there dead; a quarter at line 20, a fifth of its loads
+   redundant; the loop has three quarters of the time. */
+static void gains_are_time_times_waste(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, HEAVY);
+    tick(profile, fixture->line11, 2 * HEAVY);
+    tick(profile, fixture->line20, HEAVY);
+    pair(profile, PROFILE_DEAD, fixture->line11, fixture->line10, 500, 0);
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line20, 100, 400);
+    total(profile, PROFILE_DEAD);
+    total(profile, PROFILE_LOAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.strong, 2);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    const struct gain_finding *dead = &made.list.items[0], *load = &made.list.items[1];
+    assert_float_equal((float)dead->direct, 0.5, 0.002);
+    assert_float_equal((float)dead->ceiling, 0.75, 1e-9);
+    assert_true(dead->low > 0.47 && dead->low < 0.5 && dead->high > 0.5 && dead->high < 0.53);
+    assert_int_equal(line_of(fixture, &made.list, 1), 20);
+    assert_float_equal((float)load->direct, 0.25 * 0.2, 0.002);
+    assert_float_equal((float)load->ceiling, 1, 1e-9); /* no loop: all of work */
+    assert_true(load->low < load->direct && load->direct < load->high);
+    assert_int_equal(load->ticks, HEAVY);
+    end(&made);
+}
+
+/* One finding; the larger share of the two counts, once. */
+static void one_line_is_one_finding(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->memset, HEAVY);
+    tick(profile, fixture->line20, HEAVY);
+    pair(profile, PROFILE_DEAD, fixture->memset, fixture->memset, 320, 80);
+    pair(profile, PROFILE_SILENT, fixture->memset, fixture->memset, 450, 50);
+    total(profile, PROFILE_DEAD);
+    total(profile, PROFILE_SILENT);
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 1);
+    assert_int_equal(made.list.items[0].count, 2);
+    /* libc's memset is the line's that calls it */
+    assert_int_equal(line_of(fixture, &made.list, 0), 10);
+    /* of about as much waste, dead stores come first */
+    assert_string_equal(made.list.items[0].symptoms[0].kind, "dead");
+    assert_float_equal((float)made.list.items[0].direct, 0.5 * 0.9, 0.002);
+    assert_float_equal((float)made.list.items[0].ceiling, 0.5, 1e-9);
+    end(&made);
+}
+
+/* The lower end is of the instructions that waste, not of all that the line does. */
+static void lower_ends_are_of_wasted_instructions(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    uint32_t behind = add(profile, fixture->main, "work", 11, 1, 215);
+    uint32_t far = add(profile, fixture->main, "work", 11, 1, 216);
+    tick(profile, fixture->line11, HEAVY);
+    tick(profile, fixture->line20, 4 * HEAVY);
+    tick(profile, behind, HEAVY);
+    tick(profile, far, 4 * HEAVY);
+    pair(profile, PROFILE_DEAD, fixture->line11, fixture->line10, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_float_equal((float)made.list.items[0].direct, 0.6, 0.005);
+    assert_true(made.list.items[0].low > 0.18 && made.list.items[0].low < 0.2);
+    end(&made);
+}
+
+static void weak_ones_come_last(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line11, HEAVY);
+    tick(profile, fixture->line10, HEAVY);
+    pair(profile, PROFILE_LOAD, fixture->line20, fixture->line20, 500, 0); /* no tick met it */
+    pair(profile, PROFILE_LOAD, fixture->line11, fixture->line10, 2, 400); /* seen twice */
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line11, 50, 50);
+    total(profile, PROFILE_LOAD);
+    make(fixture, &made);
+    assert_int_equal(made.list.count, 3);
+    assert_int_equal(made.list.strong, 1);
+    assert_int_equal(line_of(fixture, &made.list, 0), 11);
+    assert_float_equal((float)made.list.items[0].direct, 0.25, 0.002);
+    end(&made);
+}
+
+/* Ticks are of user mode; gains are shares of all CPU time. */
+static void the_kernel_has_its_part(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    profile->run.cpu_s = 10;
+    profile->run.system_s = 4;
+    tick(profile, fixture->line11, HEAVY);
+    pair(profile, PROFILE_DEAD, fixture->line11, fixture->line10, 1000, 0);
+    total(profile, PROFILE_DEAD);
+    make(fixture, &made);
+    assert_float_equal((float)made.list.items[0].direct, 0.6, 0.002);
+    assert_float_equal((float)made.list.items[0].ceiling, 0.6, 1e-9);
+    end(&made);
+}
+
+static void of_nothing_nothing_is_gained(void **state)
+{
+    struct made made;
+    make(*state, &made);
+    assert_int_equal(made.list.count, 0);
+    end(&made);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(gains_are_time_times_waste, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_line_is_one_finding, setup, teardown),
+        cmocka_unit_test_setup_teardown(lower_ends_are_of_wasted_instructions, setup, teardown),
+        cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
+        cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
