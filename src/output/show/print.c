@@ -64,6 +64,15 @@ const char *print_link_off(const struct printer *printer)
     return printer->link[0] ? "\033]8;;\033\\" : "";
 }
 
+/* Up to where a line may break: not between a number and its per cent sign. */
+static size_t unbroken_bytes(const char *text)
+{
+    size_t bytes = strcspn(text, " ");
+    while (text[bytes] == ' ' && text[bytes + 1] == '%')
+        bytes += 1 + strcspn(text + bytes + 1, " ");
+    return bytes;
+}
+
 void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned indent,
                 const char *text)
 {
@@ -71,7 +80,7 @@ void print_wrap(struct printer *printer, enum tone tone, unsigned used, unsigned
     bool blank = false;
     fputs(tone == PLAIN ? "" : print_on(printer, tone), printer->out);
     while (*text) {
-        size_t bytes = strcspn(text, " ");
+        size_t bytes = unbroken_bytes(text);
         char word[TEXT_BYTES];
         snprintf(word, sizeof word, "%.*s", (int)(bytes < sizeof word ? bytes : sizeof word - 1),
                  text);
