@@ -11,6 +11,7 @@
 #include "view/tree.h"
 
 extern const struct analysis_text run_text;
+extern const struct analysis_compare run_compare;
 extern const struct analysis_export run_export;
 extern const struct analysis_view run_view;
 bool run_json(struct json *json, const struct places *places, const struct report_options *options);

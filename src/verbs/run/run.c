@@ -17,6 +17,7 @@ const struct analysis run_analysis = {
     .left = was_left,
     .text = &run_text,
     .json = run_json,
+    .compare = &run_compare,
     .export = &run_export,
     .view = &run_view,
 };

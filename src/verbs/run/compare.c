@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/* What the best fix would gain, as a figure of diff and check. */
+#include "compare/findings.h"
+#include "run/internal.h"
+
+#include <stdlib.h>
+
+static bool begin(const struct diff_side *side, struct diff_part *part)
+{
+    struct source_cache sources = {0};
+    struct gain_list *list = NULL;
+    if (run_is_own(side->profile)) {
+        list = malloc(sizeof *list);
+        if (!list || !gain_make(&side->places, &sources, list)) {
+            free(list);
+            return false;
+        }
+    }
+    part->state = list;
+    return true;
+}
+
+static void end(void *state)
+{
+    if (state)
+        gain_free(state);
+    free(state);
+}
+
+static void add_findings(struct diff_side *side, const struct diff_part *part)
+{
+    (void)side;
+    (void)part;
+}
+
+/* Of nothing that was seen often enough every gain is possible. */
+static void add_figures(struct diff_side *side, const struct diff_part *part)
+{
+    const struct gain_list *list = part->state;
+    const struct gain_finding *first = list && list->strong ? &list->items[0] : NULL;
+    struct diff_figure *made =
+        list ? diff_add_figure(side, "run.", "gain", DIFF_SHARE, first ? first->direct : 0) : NULL;
+    if (!made)
+        return;
+    made->few = !first;
+    made->band = true;
+    made->low = first ? first->low : 0;
+    made->high = first ? first->high : 1;
+}
+
+const struct analysis_compare run_compare = {
+    .begin = begin, .end = end, .findings = add_findings, .figures = add_figures};
