@@ -101,7 +101,8 @@ static const struct advice silent_saved = {
 static const struct advice silent_same_line = {
     .id = "silent.same-line",
     .text = "The line writes values that are already there: usually a table or field is "
-            "refilled although its inputs have not changed. Update it only when they do.",
+            "refilled although its inputs have not changed, or an element is put back where it "
+            "was. Store only what changes.",
 };
 
 static const struct advice silent_two_places = {
@@ -197,8 +198,8 @@ static const struct advice silent_near = {
 static const struct advice silent_update = {
     .id = "silent.update",
     .text = "The line stores a value made from the one that it replaces, and the same: it adds "
-            "zero, sets a bit that is set, or puts back what was not moved. Where that is the "
-            "rule, a test for it before the work that leads here may pay.",
+            "zero or sets a bit that is set. Where that is the rule, a test for it before the "
+            "work that leads here may pay.",
 };
 
 static const struct advice load_near = {
