@@ -258,23 +258,12 @@ static void print_command_line(struct printer *printer, const char *command)
     fprintf(printer->out, "  %s%s%s\n", print_on(printer, BOLD), command, print_off(printer));
 }
 
-enum { RATE_MOST = 1000 }; /* that --rate takes */
-
-/* When verdicts were too few: a denser recording, or, at the highest rate already, all accesses. */
-static void suggest_more_samples(struct printer *printer)
+/* The command recorded with that verb; options begin with a blank. */
+static void suggest_recording(struct printer *printer, const char *verb, const char *options)
 {
     const struct profile *profile = printer->profile;
-    const struct analysis *recorded = analysis_find(profile->run.verb);
-    char line[TEXT_BYTES], word[256], how[64] = "--exact";
-    double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns : 0;
-    if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
-        return;
-    if (printer->next.instead)
-        snprintf(how, sizeof how, "%s", printer->next.instead);
-    else if (rate > 0 && ceil(rate) < RATE_MOST)
-        snprintf(how, sizeof how, "--rate %.0f",
-                 profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
-    snprintf(line, sizeof line, "headroom %s %s --", recorded->name, how);
+    char line[TEXT_BYTES], word[256];
+    snprintf(line, sizeof line, "headroom %s%s --", verb, options);
     for (size_t i = 0; i < profile->arguments_count && strlen(line) < 300; i++) {
         print_quote(profile->arguments[i].text, word, sizeof word);
         print_add(line, sizeof line, " %s", word);
@@ -282,16 +271,38 @@ static void suggest_more_samples(struct printer *printer)
     print_command_line(printer, line);
 }
 
+enum { RATE_MOST = 1000 }; /* that --rate takes */
+
+/* When verdicts were too few: a denser recording, or, at the highest rate already, all accesses. */
+static void suggest_more_samples(struct printer *printer)
+{
+    const struct profile *profile = printer->profile;
+    const struct analysis *recorded = analysis_find(profile->run.verb);
+    char how[64] = " --exact";
+    double rate = profile->run.interval_ns ? 1e9 / (double)profile->run.interval_ns : 0;
+    if (printer->places.exact || !recorded || !recorded->samples || profile->arguments_count == 0)
+        return;
+    if (printer->next.instead)
+        snprintf(how, sizeof how, " %s", printer->next.instead);
+    else if (rate > 0 && ceil(rate) < RATE_MOST)
+        snprintf(how, sizeof how, " --rate %.0f",
+                 profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
+    suggest_recording(printer, recorded->name, how);
+}
+
 static void print_next(struct printer *printer)
 {
     const struct report_next *next = &printer->next;
     char path[TEXT_BYTES], line[TEXT_BYTES * 2];
     bool again = next->too_few || next->instead;
-    if (!again && !printer->options->profile_path)
+    bool also = next->also && printer->profile->arguments_count;
+    if (!again && !also && !printer->options->profile_path)
         return;
     fprintf(printer->out, "\n%sNext%s\n", print_on(printer, STRONG), print_off(printer));
     if (again)
         suggest_more_samples(printer);
+    if (also)
+        suggest_recording(printer, next->also, "");
     if (!printer->options->profile_path)
         return;
     print_quote(printer->options->profile_path, path, sizeof path);

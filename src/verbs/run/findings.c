@@ -101,6 +101,8 @@ bool run_print_findings(struct printer *printer)
     print_link_clear(printer);
     print_rest(printer, &list, shown);
     printer->next.too_few = list.strong == 0;
+    if (printer->profile->run.threads > printer->profile->run.processes)
+        printer->next.also = "interference";
     printer->next.cut = shown < list.strong;
     gain_free(&list);
     free(chains);
