@@ -197,6 +197,27 @@ static void lower_ends_are_of_wasted_instructions(void **state)
     end(&made);
 }
 
+/* Loads that an outer loop repeats. */
+static void what_algorithms_need_does_not_lead(void **state)
+{
+    struct fixture *fixture = *state;
+    struct profile *profile = fixture->profile;
+    struct made made;
+    tick(profile, fixture->line10, HEAVY);
+    tick(profile, fixture->line11, 3 * HEAVY);
+    pair(profile, PROFILE_LOAD, fixture->line10, fixture->line10, 500, 0);
+    pair(profile, PROFILE_LOAD, fixture->line11, fixture->line11, 500, 0);
+    *profile_add_traits(profile) = (struct profile_trait){PROFILE_LOAD, fixture->line11,
+                                                          fixture->line11, PROFILE_REACH_OUTER, 0};
+    total(profile, PROFILE_LOAD);
+    make(fixture, &made);
+    assert_int_equal(line_of(fixture, &made.list, 0), 10);
+    assert_float_equal((float)made.list.items[0].direct, 0.25, 0.002);
+    assert_float_equal((float)made.list.items[1].direct, 0.75 * GAIN_INHERENT, 0.002);
+    assert_true(made.list.items[1].low == 0);
+    end(&made);
+}
+
 static void weak_ones_come_last(void **state)
 {
     struct fixture *fixture = *state;
@@ -247,6 +268,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(gains_are_time_times_waste, setup, teardown),
         cmocka_unit_test_setup_teardown(one_line_is_one_finding, setup, teardown),
         cmocka_unit_test_setup_teardown(lower_ends_are_of_wasted_instructions, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_algorithms_need_does_not_lead, setup, teardown),
         cmocka_unit_test_setup_teardown(weak_ones_come_last, setup, teardown),
         cmocka_unit_test_setup_teardown(the_kernel_has_its_part, setup, teardown),
         cmocka_unit_test_setup_teardown(of_nothing_nothing_is_gained, setup, teardown),

@@ -89,6 +89,8 @@ static int compare_symptoms(const void *left, const void *right)
         return a->line < b->line ? -1 : 1;
     if (a->weak != b->weak)
         return a->weak ? 1 : -1;
+    if (a->inherent != b->inherent)
+        return a->inherent ? 1 : -1;
     if (share_class(a) != share_class(b))
         return share_class(a) > share_class(b) ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
@@ -160,20 +162,27 @@ static double time_around(const struct work *work, uint32_t frame)
 
 /* ---- findings --------------------------------------------------------------------------------- */
 
-/* The largest share of those that are not weak, if there are any. */
-static const struct profile_share *most_waste(const struct gain_finding *finding)
+/* How much of the line's time mending the symptom may save. */
+static double saving(const struct gain_symptom *symptom)
+{
+    return symptom->waste.share * (symptom->inherent ? GAIN_INHERENT : 1);
+}
+
+/* What saves most of those that are not weak, if there are any. */
+static const struct gain_symptom *find_most(const struct gain_finding *finding)
 {
     const struct gain_symptom *most = &finding->symptoms[0];
     for (size_t i = 1; i < finding->count; i++)
-        if (!finding->symptoms[i].weak && finding->symptoms[i].waste.share > most->waste.share)
+        if (!finding->symptoms[i].weak && saving(&finding->symptoms[i]) > saving(most))
             most = &finding->symptoms[i];
-    return &most->waste;
+    return most;
 }
 
 static void estimate(const struct work *work, struct gain_finding *finding)
 {
     const struct ticks *line = &work->lines[finding->line];
-    const struct profile_share *waste = most_waste(finding);
+    const struct gain_symptom *most = find_most(finding);
+    const struct profile_share *waste = &most->waste;
     struct profile_share time = profile_share(line->ns, work->ns, work->squares);
     struct profile_share accesses = profile_share(line->accesses_ns, work->ns, work->squares);
     double user = work->list->user;
@@ -181,8 +190,8 @@ static void estimate(const struct work *work, struct gain_finding *finding)
     finding->weak = finding->symptoms[0].weak || line->ticks == 0 || !waste->known || !time.known;
     if (!waste->known || !time.known)
         return;
-    finding->direct = user * time.share * waste->share;
-    finding->low = fmin(finding->direct, user * accesses.low * waste->low);
+    finding->direct = user * time.share * saving(most);
+    finding->low = most->inherent ? 0 : fmin(finding->direct, user * accesses.low * waste->low);
     finding->high = user * time.high * waste->high;
     if (finding->weak)
         return;

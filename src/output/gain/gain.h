@@ -23,6 +23,10 @@
 #include "show/places.h"
 #include "show/source.h"
 
+/* Of what most algorithms need, such as reading the same data in each iteration of an outer loop,
+   one finding in some thirty leads to a gain. A judgement, as waste's ranking. */
+#define GAIN_INHERENT 0.03
+
 /* Lines of own code, numbered from 1; 0: not known. */
 struct gain_lines {
     uint32_t *of_place; /* by place: the line of its innermost own frame */
@@ -42,6 +46,7 @@ struct gain_symptom {
     size_t number;              /* in the list of its kind, from 1 */
     uint64_t seen;              /* wasted accesses that were caught there */
     bool weak;                  /* too few to be shown */
+    bool inherent;              /* most algorithms need it: GAIN_INHERENT of it may be saved */
     struct profile_share waste; /* of the accesses of its kind there */
     struct advice advice;
     size_t order; /* set by gain_add */
