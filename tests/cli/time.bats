@@ -121,6 +121,8 @@ assert [f["gain"]["low"] for f in found] == sorted((f["gain"]["low"] for f in fo
 '
     try 0 "$HEADROOM" view -o run.html run.headroom
     grep -q 'What to fix first' run.html
+    "$HEADROOM" export --to folded run.headroom >lead
+    "$HEADROOM" export --to folded --metric cpu_time run.headroom | cmp - lead
     try 3 "$HEADROOM" check --limits run.gain=5% run.headroom
     grep -q 'run.gain' out
     try 0 "$HEADROOM" check --limits run.gain=99% run.headroom

@@ -143,7 +143,7 @@ static void add_vertices(struct walk *walk)
 
 /* ---- metrics and samples -------------------------------------------------------------------- */
 
-/* Verbs follow each other in the order of the table. */
+/* Verbs follow each other in the order of the table, behind one that leads. */
 enum { RANKS = 1000 };
 
 uint32_t walk_add_metric(struct walk *walk, const char *name, const char *unit, const char *what,
@@ -383,9 +383,13 @@ static void fill(struct walk *walk)
             walk->kinds[i].separator = walk_add_name(walk, walk->kinds[i].kind->separator, NULL, 0);
     add_frames(walk);
     add_vertices(walk);
-    for (const struct analysis *const *at = analyses; *at; at++, walk->verb++)
+    const struct analysis *recorded = analysis_find(profile->run.verb);
+    for (const struct analysis *const *at = analyses; *at; at++) {
+        bool leads = *at == recorded && recorded->leads;
+        walk->verb = leads ? 0 : 1 + (uint32_t)(at - analyses);
         if ((*at)->export)
             (*at)->export->samples(walk, profile, walk->options);
+    }
 }
 
 enum base_status walk_open(struct walk *walk, const struct profile *profile,

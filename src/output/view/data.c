@@ -134,6 +134,18 @@ static void sample_metric(struct json *json, const struct places *places, double
     tree_metric(json, "samples taken", "count", values, places->count);
 }
 
+/* Of all verbs; that of a recording that asked all questions first: it stands for the others. */
+static void all_metrics(struct json *json, const struct places *places, double *values)
+{
+    const struct analysis *recorded = analysis_find(places->profile->run.verb);
+    const struct analysis *lead = recorded && recorded->leads ? recorded : NULL;
+    if (lead && lead->view && lead->view->metrics)
+        lead->view->metrics(json, places, values);
+    for (const struct analysis *const *at = analyses; *at; at++)
+        if (*at != lead && (*at)->view && (*at)->view->metrics)
+            (*at)->view->metrics(json, places, values);
+}
+
 /* any: is there a metric that something was measured of? */
 static bool places_member(struct json *json, const struct places *places, bool *any)
 {
@@ -141,9 +153,7 @@ static bool places_member(struct json *json, const struct places *places, bool *
     bool good = values && place_tree(json, places);
     if (good) {
         json_begin(json, "metrics", '[');
-        for (const struct analysis *const *at = analyses; *at; at++)
-            if ((*at)->view && (*at)->view->metrics)
-                (*at)->view->metrics(json, places, values);
+        all_metrics(json, places, values);
         sample_metric(json, places, values);
         *any = json->comma;
         json_close(json, ']');
