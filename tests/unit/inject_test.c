@@ -733,7 +733,10 @@ static int record_refused(void)
     if (!strstr(recorded.said, "does not let headroom write") || !recorded.result.exited ||
         recorded.result.exit_code != 0 || !function_of(&recorded, "pthread_mutex_lock"))
         return 4;
-    return inject_sampler_open(&sampler, 1) != 0 && sampler.count == 0 && !sampler.cpus ? 0 : 5;
+    return inject_sampler_open(&sampler, 1, 250000, false) != 0 && sampler.count == 0 &&
+                   !sampler.cpus
+               ? 0
+               : 5;
 }
 
 static void test_refused(void **state)
@@ -870,7 +873,7 @@ static void start_subject(struct subject *subject, const char *play)
         close(gate[1]);
         become_subject(subject, play, gate[0]);
     }
-    subject->sampled = inject_sampler_open(&subject->sampler, subject->pid) == 0;
+    subject->sampled = inject_sampler_open(&subject->sampler, subject->pid, 250000, false) == 0;
     close(gate[0]);
     close(gate[1]);
     await_piece(subject, first);
@@ -951,6 +954,7 @@ static void fill_batch(struct subject *subject, bool back)
 /* There, and back; the count of functions that were rewritten. */
 static size_t rewrite_all(struct subject *subject, bool back)
 {
+    const struct inject_sampler_taker taker = {.context = subject, .sample = take};
     size_t done = 0;
     fill_batch(subject, back);
     const char *refused = inject_batch_begin(subject->batch);
@@ -961,7 +965,7 @@ static size_t rewrite_all(struct subject *subject, bool back)
     do {
         usleep(500);
         if (subject->sampled)
-            inject_sampler_drain(&subject->sampler, take, subject);
+            inject_sampler_drain(&subject->sampler, &taker);
     } while (!inject_batch_step(subject->batch));
     for (size_t i = 0; i < subject->count; i++) {
         int status = 0;

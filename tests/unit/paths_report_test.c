@@ -448,6 +448,7 @@ static const char expected[] =
     "  1.00 s, 0.00 s of CPU time, 1 process, 1 thread\n"
     "  engine built, every execution of instrumented code was counted; cycles were\n"
     "  sampled on about one path in 64, less the 12 that reading the counter costs\n"
+    "  the run was too short to tell how much of its work counted code did\n"
     "\n"
     "  files are under /no/such/\n"
     "\n"

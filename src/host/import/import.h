@@ -18,6 +18,13 @@ struct import_jit {
     int dump;                 /* open: its jitdump; -1: not known */
 };
 
+/* Samples of the clock in one place of a file, taken from outside. */
+struct import_clock_tick {
+    const char *path; /* NULL: in no file, or not known */
+    uint64_t offset;  /* in the file */
+    uint64_t ticks, ns;
+};
+
 /* What headroom knows about the run and the log does not. */
 struct import_run {
     const char *verb;     /* "waste" */
@@ -44,6 +51,8 @@ struct import_run {
     uint64_t peak_bytes;           /* largest resident set of a process; 0: not known */
     const struct import_jit *jits; /* of other images both files are looked for here, by pid */
     size_t jits_count;
+    const struct import_clock_tick *clock; /* built; in any order */
+    size_t clock_count;
 };
 
 /* Called now and then with done/total of a named step, at most some times a second; may be NULL. */

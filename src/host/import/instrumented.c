@@ -571,7 +571,8 @@ static enum base_status import_all(struct instrumented_import *import, const str
         !describe(import, run) || !describe_counting(import) ||
         !import_paths_finish(import->paths, blocks_of, import, import->symbols, import->teller,
                              &unknown) ||
-        !tell_damage(import, unknown) || !tell_event(import, run)) {
+        !instrumented_clock(import, run) || !tell_damage(import, unknown) ||
+        !tell_event(import, run)) {
         snprintf(error, error_bytes, "cannot import the program's counts: out of memory.");
         return BASE_NO_MEMORY;
     }

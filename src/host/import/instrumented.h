@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Between the files that import what instrumented programs left behind (wire/instrumented.h): the recording region
- * (instrumented_region.c), the maps of modules (instrumented_map.c), calling contexts (instrumented_records.c), counters and the whole
+ * (instrumented_region.c), the maps of modules (instrumented_map.c), calling contexts (instrumented_records.c), shares of CPU time (instrumented_clock.c), counters and the whole
  * (instrumented.c). The program had all of the region in its memory: everything in it may be anything,
  * and may still change while it is read. So it is read by system calls into copies, each once.
  */
@@ -147,6 +147,10 @@ bool instrumented_count_hash(struct instrumented_import *import, uint32_t proces
 /* Of the executions that were measured, without what measuring adds. In the unit of the cells. */
 double instrumented_cycles(struct instrumented_import *import, uint32_t process, uint64_t cycles,
                            uint64_t measured);
+
+/* Where CPU time went (instrumented_clock.c): what of it in functions that count. After the paths
+   are finished. False: no memory. */
+bool instrumented_clock(struct instrumented_import *import, const struct import_run *run);
 
 /* All calling contexts and, with them, their paths. False: no memory. */
 bool instrumented_records_import(struct instrumented_import *import);

@@ -96,10 +96,10 @@ void import_ticks_sort(struct import_gather *gather)
         qsort(gather->ticks, gather->ticks_count, sizeof *gather->ticks, compare_ticks);
 }
 
-static enum profile_cpu_kind kind_of_code(const struct import_tick *tick, struct binary *binary)
+enum profile_cpu_kind import_kind_of_code(struct binary *binary, uint64_t vaddr)
 {
     struct binary_frame frame = {0};
-    if (!binary || binary_frames(binary, tick->vaddr, &frame, 1) == 0 || frame.made)
+    if (!binary || binary_frames(binary, vaddr, &frame, 1) == 0 || frame.made)
         return PROFILE_CPU_ADDRESSES;
     return frame.file && frame.line ? PROFILE_CPU_LINES : PROFILE_CPU_FUNCTIONS;
 }
@@ -114,7 +114,7 @@ static enum profile_cpu_kind kind_of(const struct import_tick *tick, struct bina
     if (tick->flags & WIRE_TICK_SYSTEM)
         return PROFILE_CPU_SYSTEM;
     if (tick->module)
-        return kind_of_code(tick, binary);
+        return import_kind_of_code(binary, tick->vaddr);
     return import_jit_name(jits, tick->process, tick->vaddr, module) ? PROFILE_CPU_JIT
                                                                      : PROFILE_CPU_NAMELESS;
 }

@@ -6,6 +6,7 @@
 #define HEADROOM_INJECT_INTERNAL_H
 
 #include "inject/inject.h"
+#include "inject/sampler.h"
 
 #include "os/os.h"
 #include "patch/patch.h"
@@ -142,30 +143,6 @@ bool inject_batch_step(struct inject_batch *batch);
 /* Ends it at once: what is not proven is put back. */
 void inject_batch_cut(struct inject_batch *batch);
 void inject_batch_free(struct inject_batch *batch);
-
-/* ---- samples (sample.c) --------------------------------------------------------------------- */
-
-struct inject_sample {
-    uint32_t pid, tid;
-    uint64_t ip, sp, time_ns; /* CLOCK_MONOTONIC; sp 0: not known */
-    uint64_t weight_ns;       /* of CPU time that it stands for */
-};
-
-struct inject_sampler {
-    struct inject_sampler_cpu *cpus;
-    size_t count;
-    bool running;
-};
-
-/* All processes that come of a child that has not executed its program yet. 0, or errno; it runs.
- */
-int inject_sampler_open(struct inject_sampler *sampler, pid_t child);
-/* Samples each quarter of a millisecond of CPU time of a thread, or none. */
-void inject_sampler_run(struct inject_sampler *sampler, bool run);
-void inject_sampler_drain(struct inject_sampler *sampler,
-                          void (*take)(void *context, const struct inject_sample *sample),
-                          void *context);
-void inject_sampler_close(struct inject_sampler *sampler);
 
 /* ---- choice (choose.c) ---------------------------------------------------------------------- */
 

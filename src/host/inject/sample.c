@@ -2,8 +2,9 @@
 /*
  * Samples of all threads of a program, taken from outside: the clock events of perf, which every
  * kernel has. Events that children inherit can be read from rings only if there is one for each
- * processor. They run while functions are chosen or patched only: they make switching between
- * threads more expensive.
+ * processor. They make
+ * switching between threads more expensive, so those of functions that are chosen or patched run
+ * only meanwhile.
  *
  * Rings are small: what a user may lock for them is shared with the program.
  */
@@ -19,11 +20,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RING_PAGES = 8, PAGE = 4096, PERIOD_NS = 250000 };
+enum { RING_PAGES = 8, PAGE = 4096, RECORD_BYTES = 8192 };
 
 struct inject_sampler_cpu {
     int event;
     struct perf_event_mmap_page *page;
+    /* while it is drained: from the tail to the head that was seen */
+    uint64_t at, head;
+    uint64_t time_ns; /* of the record at `at`; UINT64_MAX: there is none */
+    uint32_t bytes;   /* of that record */
 };
 
 /* With PERF_SAMPLE_IDENTIFIER absent, in this order. */
@@ -36,13 +41,19 @@ struct record {
     uint64_t abi, sp; /* sp only if abi is not 0 */
 };
 
-static int open_event(pid_t child, int cpu)
+/* Records besides samples end in this: the members of sample_type that sample_id_all keeps. */
+struct trailer {
+    uint32_t pid, tid;
+    uint64_t time_ns;
+};
+
+static int open_event(pid_t child, int cpu, uint64_t period_ns, bool maps)
 {
     struct perf_event_attr attributes = {
         .type = PERF_TYPE_SOFTWARE,
         .size = sizeof attributes,
         .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = PERIOD_NS,
+        .sample_period = period_ns,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
                        PERF_SAMPLE_REGS_USER,
         .sample_regs_user = UINT64_C(1) << PERF_REG_X86_SP,
@@ -55,6 +66,11 @@ static int open_event(pid_t child, int cpu)
         .clockid = CLOCK_MONOTONIC,
         .watermark = 1,
         .wakeup_watermark = UINT32_MAX >> 1, /* nobody waits for it */
+        .sample_id_all = 1,
+        .mmap = maps,
+        .comm = maps,
+        .comm_exec = maps,
+        .task = maps,
     };
     return (int)syscall(SYS_perf_event_open, &attributes, child, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
@@ -68,9 +84,11 @@ static void close_cpu(struct inject_sampler_cpu *cpu)
 }
 
 /* 0, or errno. */
-static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number)
+static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number, uint64_t period_ns,
+                    bool maps)
 {
-    *cpu = (struct inject_sampler_cpu){.event = open_event(child, number), .page = MAP_FAILED};
+    *cpu = (struct inject_sampler_cpu){.event = open_event(child, number, period_ns, maps),
+                                       .page = MAP_FAILED};
     if (cpu->event >= 0)
         cpu->page =
             mmap(NULL, (1 + RING_PAGES) * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, cpu->event, 0);
@@ -81,7 +99,7 @@ static int open_cpu(struct inject_sampler_cpu *cpu, pid_t child, int number)
     return reason;
 }
 
-int inject_sampler_open(struct inject_sampler *sampler, pid_t child)
+int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps)
 {
     long numbers = sysconf(_SC_NPROCESSORS_CONF);
     int reason = 0;
@@ -90,7 +108,7 @@ int inject_sampler_open(struct inject_sampler *sampler, pid_t child)
     if (!sampler->cpus)
         return ENOMEM;
     for (int i = 0; i < numbers && !reason; i++) {
-        reason = open_cpu(&sampler->cpus[sampler->count], child, i);
+        reason = open_cpu(&sampler->cpus[sampler->count], child, i, period_ns, maps);
         if (!reason)
             sampler->count++;
         else if (reason == ENODEV)
@@ -117,44 +135,129 @@ static void copy_out(const struct inject_sampler_cpu *cpu, uint64_t at, void *ou
         ((uint8_t *)out)[i] = data[(at + i) % (RING_PAGES * PAGE)];
 }
 
-/* False: the rest cannot be made sense of. */
-static bool take_record(const struct inject_sampler_cpu *cpu, uint64_t at, uint64_t head,
-                        size_t *bytes,
-                        void (*take)(void *context, const struct inject_sample *sample),
-                        void *context)
+/* ---- records ------------------------------------------------------------------------------- */
+
+/* What cannot be made sense of ends the ring. */
+static void look(struct inject_sampler_cpu *cpu)
+{
+    struct perf_event_header header;
+    struct trailer trailer;
+    cpu->time_ns = UINT64_MAX;
+    if (cpu->at + sizeof header > cpu->head)
+        return;
+    copy_out(cpu, cpu->at, &header, sizeof header);
+    if (header.size < sizeof header + sizeof trailer || cpu->at + header.size > cpu->head)
+        return;
+    cpu->bytes = header.size;
+    if (header.type == PERF_RECORD_SAMPLE) {
+        copy_out(cpu, cpu->at + offsetof(struct record, time_ns), &cpu->time_ns,
+                 sizeof cpu->time_ns);
+        return;
+    }
+    copy_out(cpu, cpu->at + header.size - sizeof trailer, &trailer, sizeof trailer);
+    cpu->time_ns = trailer.time_ns;
+}
+
+static void take_sample(const struct inject_sampler_cpu *cpu,
+                        const struct inject_sampler_taker *taker)
 {
     struct record record = {.sp = 0};
-    copy_out(cpu, at, &record.header, sizeof record.header);
-    *bytes = record.header.size;
-    if (*bytes < sizeof record.header || at + *bytes > head)
-        return false;
-    if (record.header.type != PERF_RECORD_SAMPLE || *bytes < offsetof(struct record, sp))
-        return true;
-    copy_out(cpu, at, &record, *bytes < sizeof record ? *bytes : sizeof record);
+    if (cpu->bytes < offsetof(struct record, sp))
+        return;
+    copy_out(cpu, cpu->at, &record, cpu->bytes < sizeof record ? cpu->bytes : sizeof record);
     struct inject_sample sample = {.pid = record.pid,
                                    .tid = record.tid,
                                    .ip = record.ip,
                                    .sp = record.abi ? record.sp : 0,
                                    .time_ns = record.time_ns,
                                    .weight_ns = record.period};
-    take(context, &sample);
-    return true;
+    taker->sample(taker->context, &sample);
 }
 
-void inject_sampler_drain(struct inject_sampler *sampler,
-                          void (*take)(void *context, const struct inject_sample *sample),
-                          void *context)
+static void take_mapped(const struct inject_sampler_cpu *cpu,
+                        const struct inject_sampler_taker *taker)
 {
+    struct {
+        struct perf_event_header header;
+        uint32_t pid, tid;
+        uint64_t start, bytes, offset;
+        char path[RECORD_BYTES];
+    } record;
+    size_t fixed = (size_t)(record.path - (char *)&record), bytes = cpu->bytes;
+    if (bytes < fixed + sizeof(struct trailer) || bytes > sizeof record)
+        return;
+    copy_out(cpu, cpu->at, &record, bytes - sizeof(struct trailer));
+    record.path[bytes - sizeof(struct trailer) - fixed] = 0;
+    taker->mapped(taker->context, &(struct inject_mapped){.pid = record.pid,
+                                                          .start = record.start,
+                                                          .bytes = record.bytes,
+                                                          .offset = record.offset,
+                                                          .path = record.path});
+}
+
+static void take_task(const struct inject_sampler_cpu *cpu,
+                      const struct inject_sampler_taker *taker)
+{
+    struct {
+        struct perf_event_header header;
+        uint32_t pid, parent, tid, parent_tid;
+    } record; /* of COMM the name begins where `parent` is called so here */
+    if (cpu->bytes < sizeof record)
+        return;
+    copy_out(cpu, cpu->at, &record, sizeof record);
+    if (record.header.type == PERF_RECORD_COMM) {
+        if (record.header.misc & PERF_RECORD_MISC_COMM_EXEC)
+            taker->executed(taker->context, record.pid);
+    } else if (record.header.type == PERF_RECORD_FORK) {
+        if (record.pid != record.parent)
+            taker->forked(taker->context, record.pid, record.parent);
+    } else if (record.pid == record.tid)
+        taker->ended(taker->context, record.pid);
+}
+
+static void take_one(const struct inject_sampler_cpu *cpu, const struct inject_sampler_taker *taker)
+{
+    struct perf_event_header header;
+    copy_out(cpu, cpu->at, &header, sizeof header);
+    switch (header.type) {
+    case PERF_RECORD_SAMPLE: take_sample(cpu, taker); break;
+    case PERF_RECORD_MMAP: take_mapped(cpu, taker); break;
+    case PERF_RECORD_COMM:
+    case PERF_RECORD_FORK:
+    case PERF_RECORD_EXIT: take_task(cpu, taker); break;
+    default: /* lost, throttled */ break;
+    }
+}
+
+/* The ring whose next record is the earliest; NULL: there is no record. */
+static struct inject_sampler_cpu *earliest(const struct inject_sampler *sampler)
+{
+    struct inject_sampler_cpu *found = NULL;
     for (size_t i = 0; i < sampler->count; i++) {
         struct inject_sampler_cpu *cpu = &sampler->cpus[i];
-        uint64_t head = __atomic_load_n(&cpu->page->data_head, __ATOMIC_ACQUIRE);
-        uint64_t at = cpu->page->data_tail;
-        size_t bytes;
-        while (at + sizeof(struct perf_event_header) <= head &&
-               take_record(cpu, at, head, &bytes, take, context))
-            at += bytes;
-        __atomic_store_n(&cpu->page->data_tail, head, __ATOMIC_RELEASE);
+        if (cpu->time_ns != UINT64_MAX && (!found || cpu->time_ns < found->time_ns))
+            found = cpu;
     }
+    return found;
+}
+
+void inject_sampler_drain(struct inject_sampler *sampler, const struct inject_sampler_taker *taker)
+{
+    struct inject_sampler_cpu *next;
+    for (size_t i = 0; i < sampler->count; i++) {
+        struct inject_sampler_cpu *cpu = &sampler->cpus[i];
+        cpu->at = cpu->page->data_tail;
+        cpu->head = __atomic_load_n(&cpu->page->data_head, __ATOMIC_ACQUIRE);
+        look(cpu);
+    }
+    while ((next = earliest(sampler))) {
+        take_one(next, taker);
+        next->at += next->bytes;
+        look(next);
+    }
+    for (size_t i = 0; i < sampler->count; i++)
+        __atomic_store_n(&sampler->cpus[i].page->data_tail, sampler->cpus[i].head,
+                         __ATOMIC_RELEASE);
 }
 
 void inject_sampler_close(struct inject_sampler *sampler)

@@ -17,6 +17,7 @@
 #define MS UINT64_C(1000000)
 
 enum {
+    SAMPLE_NS = 250000,
     IDLE_MS = 50,
     STARTING_MS = 10, /* in the first second of a process, or of a window of samples */
     PATCHING_MS = 2,
@@ -116,11 +117,12 @@ static void hush_one(struct inject_service *service)
 static void *serve(void *context)
 {
     struct inject_service *service = context;
+    const struct inject_sampler_taker taker = {.context = service, .sample = take_sample};
     while (!atomic_load(&service->quit)) {
         uint32_t seen = atomic_load(&service->region->doorbell);
         bool soon = false;
         find_pieces(service);
-        inject_sampler_drain(&service->sampler, take_sample, service);
+        inject_sampler_drain(&service->sampler, &taker);
         choose(service);
         hush_one(service);
         for (struct inject_process *process = service->processes; process; process = process->next)
@@ -206,7 +208,7 @@ struct inject_service *inject_open(const struct inject_request *request,
 void inject_watch(struct inject_service *service, pid_t child)
 {
     char sentence[256];
-    service->sampling_refused = inject_sampler_open(&service->sampler, child);
+    service->sampling_refused = inject_sampler_open(&service->sampler, child, SAMPLE_NS, false);
     if (!service->sampling_refused || service->request->functions_count > 0)
         return;
     snprintf(sentence, sizeof sentence,

@@ -5,6 +5,7 @@
  * variable, through /proc.
  */
 #include "machine/events.h"
+#include "launch/clock.h"
 #include "launch/supervise.h"
 
 #include "wire/instrumented.h"
@@ -44,6 +45,8 @@ static int make_region(const struct instrumented_event *event)
 struct counting {
     const struct instrumented_event *event;
     int region;
+    struct launch_clock clock;
+    struct launch_ticks ticks;
 };
 
 static bool prepare(struct launch_supervised *supervised, char *error)
@@ -81,13 +84,26 @@ static void take_header(int region, struct launch_result *result)
     result->lost_events = atomic_load(&header.event_refused);
 }
 
+static void before(void *context, pid_t child)
+{
+    struct counting *counting = context;
+    launch_clock_begin(&counting->clock, &counting->ticks, child);
+}
+
+static void turn(void *context)
+{
+    launch_clock_drain(&((struct counting *)context)->clock);
+}
+
 static enum launch_outcome ended(void *context, pid_t child, struct launch_result *result,
                                  char *error)
 {
-    const struct counting *counting = context;
+    struct counting *counting = context;
     (void)child;
     (void)error;
     take_header(counting->region, result);
+    result->clock = counting->ticks;
+    counting->ticks = (struct launch_ticks){.items = NULL};
     return LAUNCH_OK;
 }
 
@@ -109,8 +125,12 @@ enum launch_outcome launch_instrumented(const struct launch_request *request,
                                            .program = request,
                                            .tick_ms = TICK_MS,
                                            .prepare = prepare,
+                                           .before = before,
+                                           .turn = turn,
                                            .ended = ended};
     enum launch_outcome outcome = launch_supervise(&supervised, result, error);
+    launch_clock_end(&counting.clock);
+    launch_ticks_free(&counting.ticks);
     if (outcome == LAUNCH_OK)
         *region = counting.region;
     else if (counting.region >= 0)

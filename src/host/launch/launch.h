@@ -74,6 +74,24 @@ struct launch_jits {
 /* Closes its descriptors. */
 void launch_jits_free(struct launch_jits *jits);
 
+/* Where CPU time in user mode was spent, by samples of the clock from outside. */
+#define LAUNCH_NO_FILE UINT32_MAX
+
+struct launch_tick {
+    uint32_t path;   /* number in `paths`; LAUNCH_NO_FILE: in no file, or not known */
+    uint64_t offset; /* in the file */
+    uint64_t ticks, ns;
+};
+
+struct launch_ticks {
+    struct util_strings paths;
+    struct launch_tick *items; /* each place once */
+    size_t count, capacity;
+    int refused; /* errno: there are no samples; 0: it was possible */
+};
+
+void launch_ticks_free(struct launch_ticks *ticks);
+
 struct launch_request {
     const char *path;          /* from launch_find */
     bool shell;                /* from launch_examine */
@@ -107,6 +125,7 @@ struct launch_result {
     uint64_t ticks, ticks_elsewhere;
     bool outlived;                      /* observed processes were alive when the program ended */
     struct launch_jits jits;            /* live: the caller's to free */
+    struct launch_ticks clock;          /* built: the caller's to free */
     char message[LAUNCH_MESSAGE_BYTES]; /* exact: what ended the program or its recording early, a
                                    clause; or empty */
 };

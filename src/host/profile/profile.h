@@ -510,6 +510,7 @@ enum profile_cpu_kind {
     PROFILE_CPU_NAMELESS,  /* in no file, and listed nowhere */
     PROFILE_CPU_SYSTEM,    /* in the kernel, in a system call that the module made */
     PROFILE_CPU_UNKNOWN,   /* the sample came late */
+    PROFILE_CPU_COUNTED,   /* built: in functions that count, or in counting; since version 9 */
 
     PROFILE_CPU_KINDS
 };

@@ -17,7 +17,7 @@ struct built {
     struct recording recording;
     struct launch_request request;
     struct instrumented_event event;
-    char lost_text[128];
+    char lost_text[128], clock_text[192];
 };
 
 static int prepare(struct built *built)
@@ -65,6 +65,13 @@ static void conclude(struct built *built)
                  "there was no memory for %llu tables of counts; their counts are missing",
                  (unsigned long long)result->lost_threads);
         recording_degraded(recording, built->lost_text);
+    }
+    if (result->clock.refused) {
+        snprintf(built->clock_text, sizeof built->clock_text,
+                 "how much of the CPU time counted code had is not known: the kernel refuses "
+                 "samples of the clock (%s); see 'headroom doctor'",
+                 strerror(result->clock.refused));
+        recording_degraded(recording, built->clock_text);
     }
     if (result->refused)
         recording_degraded(recording, "a program had no memory left for counters: nothing of it "

@@ -150,6 +150,7 @@ static bool save_spans(struct recording *recording)
 
 struct importing {
     struct import_run run;
+    struct import_clock_tick *clock;
     struct import_jit jits[LAUNCH_JITS];
     struct binary_options symbols;
     struct progress progress;
@@ -267,6 +268,23 @@ static void describe_jits(const struct recording *recording, struct importing *i
     importing->run.jits_count = jits->count;
 }
 
+static bool describe_clock(const struct recording *recording, struct importing *importing)
+{
+    const struct launch_ticks *ticks = &recording->result.clock;
+    importing->clock = calloc(ticks->count + 1, sizeof *importing->clock);
+    for (size_t i = 0; importing->clock && i < ticks->count; i++) {
+        const struct launch_tick *tick = &ticks->items[i];
+        importing->clock[i] = (struct import_clock_tick){
+            .path = tick->path == LAUNCH_NO_FILE ? NULL : ticks->paths.texts[tick->path],
+            .offset = tick->offset,
+            .ticks = tick->ticks,
+            .ns = tick->ns};
+    }
+    importing->run.clock = importing->clock;
+    importing->run.clock_count = importing->clock ? ticks->count : 0;
+    return importing->clock != NULL;
+}
+
 static void remove_file(const char *path)
 {
     if (unlink(path) != 0 && errno != ENOENT)
@@ -300,6 +318,10 @@ static bool import_recording(struct recording *recording, const char *engine)
     struct importing importing = {.run = describe_run(recording, engine),
                                   .symbols = symbol_options(recording->settings)};
     describe_jits(recording, &importing);
+    if (!describe_clock(recording, &importing)) {
+        say("cannot import the recording: out of memory.");
+        return false;
+    }
     if (recording->config) {
         importing.config = *recording->config;
         if (recording->result.source)
@@ -312,6 +334,7 @@ static bool import_recording(struct recording *recording, const char *engine)
     if (!recording->result.detached)
         interruptible(named ? recording->log_path : NULL);
     enum base_status status = import_somewhere(recording, &importing);
+    free(importing.clock);
     if (status == BASE_OK)
         return true;
     if (recording->built)
@@ -383,6 +406,7 @@ void recording_close(struct recording *recording, bool keep)
     if (recording->region >= 0)
         close(recording->region);
     launch_jits_free(&recording->result.jits);
+    launch_ticks_free(&recording->result.clock);
     if (recording->report)
         fclose(recording->report);
     places_end(&recording->places);

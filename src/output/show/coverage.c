@@ -7,6 +7,7 @@
 #include "show/coverage.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Below as many samples shares are guesses; below this share nobody could see the difference. */
 enum { TICKS_LEAST = 20, MODULES_SHOWN = 3 };
@@ -21,7 +22,7 @@ struct coverage {
 
 static bool is_user(const struct profile_cpu_time *row)
 {
-    return row->kind <= PROFILE_CPU_NAMELESS || row->kind == PROFILE_CPU_UNKNOWN;
+    return row->kind <= PROFILE_CPU_NAMELESS || row->kind >= PROFILE_CPU_UNKNOWN;
 }
 
 /* The account is of one run, and of the program alone only if that runs on the processor itself. */
@@ -78,6 +79,85 @@ static void add_modules(const struct profile *profile, uint32_t kind, char *line
         print_add(line, bytes, ")");
 }
 
+/* ---- programs that count by themselves ---- */
+
+static bool is_built(const struct profile *profile)
+{
+    return profile->run.engine && strcmp(profile->run.engine, "built") == 0;
+}
+
+/* A module's part of the time, in code that does not count. */
+struct uncounted {
+    uint32_t module;
+    double ns;
+    bool partly; /* other code of it counts */
+};
+
+static struct uncounted uncounted_of(const struct profile *profile, uint32_t module)
+{
+    struct uncounted sum = {.module = module};
+    for (size_t i = 0; i < profile->cpu_times_count; i++) {
+        const struct profile_cpu_time *row = &profile->cpu_times[i];
+        if (row->module != module || !is_user(row))
+            continue;
+        sum.partly |= row->kind == PROFILE_CPU_COUNTED;
+        sum.ns += row->kind == PROFILE_CPU_COUNTED ? 0 : (double)row->ns;
+    }
+    return sum;
+}
+
+/* The next less, of equal ones the next module. False: there is none of 1 % of the time. */
+static bool next_uncounted(const struct profile *profile, double all, struct uncounted *latest)
+{
+    struct uncounted most = {.ns = 0};
+    for (uint32_t module = 0; module < profile->modules_count; module++) {
+        struct uncounted sum = uncounted_of(profile, module);
+        bool after = sum.ns < latest->ns || (sum.ns == latest->ns && module > latest->module);
+        if (after && sum.ns > most.ns)
+            most = sum;
+    }
+    *latest = most;
+    return most.ns > 0 && most.ns >= least_share * all;
+}
+
+static void add_uncounted(const struct profile *profile, double all, char *line, size_t bytes)
+{
+    struct uncounted latest = {.ns = (double)UINT64_MAX};
+    size_t shown = 0;
+    for (; shown < MODULES_SHOWN && next_uncounted(profile, all, &latest); shown++) {
+        char module[64] = "code in no file";
+        if (latest.module)
+            name_clean(name_base(profile->modules[latest.module].path), module, sizeof module);
+        print_add(line, bytes, "%s%s%s (%.0f %% of the CPU time in user mode)", shown ? ", " : ": ",
+                  latest.partly ? "parts of " : "", module, 100 * latest.ns / all);
+    }
+    if (shown)
+        print_add(line, bytes, " %s not built with 'headroom cc'", shown > 1 ? "were" : "was");
+}
+
+/* Of how much of the run the counts speak. */
+static void print_counted(struct printer *printer, const struct coverage *coverage)
+{
+    static const double almost_none = 0.1, little = 0.5;
+    char line[TEXT_BYTES * 2];
+    double share = coverage->kinds[PROFILE_CPU_COUNTED];
+    if (coverage->ticks == 0 && printer->profile->run.cpu_s >= least_cpu_s)
+        return; /* not sampled */
+    if (coverage->ticks < TICKS_LEAST)
+        snprintf(line, sizeof line,
+                 "the run was too short to tell how much of its work counted code did");
+    else if (share < almost_none)
+        snprintf(line, sizeof line, "counted code did almost none of this run's work");
+    else
+        snprintf(line, sizeof line,
+                 "counted code did %.0f %% of this run's work, by CPU time in user mode",
+                 100 * share);
+    if (coverage->ticks >= TICKS_LEAST)
+        add_uncounted(printer->profile, coverage->ns, line, sizeof line);
+    fputs("  ", printer->out);
+    print_wrap(printer, coverage->ticks >= TICKS_LEAST && share < little ? BOLD : DIM, 2, 2, line);
+}
+
 void coverage_print(struct printer *printer)
 {
     static const char *const words[PROFILE_CPU_KINDS] = {
@@ -88,6 +168,10 @@ void coverage_print(struct printer *printer)
         [PROFILE_CPU_UNKNOWN] = "was where SIGTRAP was blocked, in code that is not known"};
     struct coverage coverage = coverage_of(printer->profile);
     char line[TEXT_BYTES * 2] = "";
+    if (is_built(printer->profile)) {
+        print_counted(printer, &coverage);
+        return;
+    }
     for (uint32_t kind = 0; kind < PROFILE_CPU_KINDS && coverage.ticks >= TICKS_LEAST; kind++) {
         if (!words[kind] || coverage.kinds[kind] < least_share)
             continue;
@@ -109,7 +193,7 @@ void coverage_print(struct printer *printer)
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
 static const char *const kind_names[PROFILE_CPU_KINDS] = {
-    "lines", "functions", "addresses", "jit", "nameless", "system_calls", "unknown"};
+    "lines", "functions", "addresses", "jit", "nameless", "system_calls", "unknown", "counted"};
 
 static void modules_member(struct json *json, const struct profile *profile, double ns)
 {
@@ -136,7 +220,7 @@ void coverage_json(struct json *json, const struct profile *profile)
     json_count(json, "samples", coverage.ticks);
     json_begin(json, "user", '{');
     for (uint32_t kind = 0; kind < PROFILE_CPU_KINDS; kind++)
-        if (kind <= PROFILE_CPU_NAMELESS || kind == PROFILE_CPU_UNKNOWN)
+        if (kind != PROFILE_CPU_SYSTEM && (kind != PROFILE_CPU_COUNTED || is_built(profile)))
             json_decimal(json, kind_names[kind], coverage.kinds[kind], 6);
     json_close(json, '}');
     if (coverage.kernel >= 0)

@@ -6,7 +6,8 @@
 #include "show/json.h"
 #include "show/print.h"
 
-/* Under the head: what lay in code without lines, without names, in the kernel. Nothing, if all lay
+/* Under the head. Programs that count by themselves: which share of the time was in code that
+   counts, and where the rest was. Others: what lay in code without lines, without names, in the kernel. Nothing, if all lay
    in code with lines, or if too few samples tell. */
 void coverage_print(struct printer *printer);
 
