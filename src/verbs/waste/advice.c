@@ -156,6 +156,12 @@ static const struct advice library = {
             "earlier one, avoid that.",
 };
 
+static const struct advice overlap = {
+    .id = "library.overlap",
+    .text = "One call stores these bytes twice, by two stores that overlap: so the library copies "
+            "and clears what is no multiple of its registers. Only fewer calls avoid that.",
+};
+
 static const struct advice load_nested = {
     .id = "load.nested",
     .text = "Caller and callee load the same unchanged value: pass it on as an argument, or let "
@@ -197,8 +203,9 @@ static const struct advice silent_near = {
 
 static const struct advice silent_update = {
     .id = "silent.update",
-    .text = "The line stores a value made from the one that it replaces, and the same: it adds "
-            "zero or sets a bit that is set. Where that is the rule, a test for it before the "
+    .text = "The line stores a value made from the one that it replaces, and the same, as "
+            "when it adds zero or sets a bit that is set. Where that is the rule, a test for it "
+            "before the "
             "work that leads here may pay.",
 };
 
@@ -246,6 +253,8 @@ static const struct advice load_every_call = {
             "the outcome is the same, keep it.",
 };
 
+enum { OVERLAP_BYTES = 64 }; /* of code, between a copy's first and its last store */
+
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 static bool word_char(char c)
@@ -265,12 +274,20 @@ static bool has_word(const char *text, const char *word)
     return false;
 }
 
-static bool is_any(const struct advice_side *side, const char *const *names)
+static bool name_is_any(const char *function, const char *const *names)
 {
     for (; *names; names++)
-        if (name_is_libc(side->called, *names) || has_word(side->source, *names))
+        if (name_is_libc(function, *names))
             return true;
     return false;
+}
+
+static bool is_any(const struct advice_side *side, const char *const *names)
+{
+    for (const char *const *name = names; *name; name++)
+        if (has_word(side->source, *name))
+            return true;
+    return name_is_any(side->called, names);
 }
 
 /* The line where a function begins: its prologue saves registers there. */
@@ -320,6 +337,8 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
         return &dead_kernel;
     if (!facts->same_place && (is_call(&facts->second) || opens_function(&facts->second)))
         return &dead_frame;
+    if (facts->overlap)
+        return &overlap;
     if (is_any(&facts->first, names_clear))
         return &dead_cleared;
     if (is_any(&facts->first, names_copy) && is_any(&facts->second, names_copy))
@@ -356,6 +375,8 @@ static const struct advice *silent_advice(const struct advice_facts *facts)
         return &silent_near;
     if (is_call(&facts->second))
         return &silent_call;
+    if (facts->overlap)
+        return &overlap;
     if (is_any(&facts->second, names_clear))
         return &silent_cleared;
     if (is_any(&facts->second, names_copy))
@@ -484,6 +505,19 @@ static bool is_nested(const struct places *places, uint32_t first, uint32_t seco
                              frame_of(places, longer)->function);
 }
 
+/* Stores a few instructions apart in one call of a function that copies or clears. */
+static bool is_overlap(const struct places *places, const struct waste_pair *pair)
+{
+    const struct profile *profile = places->profile;
+    const struct profile_context *first = &profile->contexts[pair->first];
+    const struct profile_context *second = &profile->contexts[pair->second];
+    const struct profile_frame *a = &profile->frames[first->frame];
+    const struct profile_frame *b = &profile->frames[second->frame];
+    return first->parent == second->parent && a->module == b->module && b->address > a->address &&
+           b->address - a->address < OVERLAP_BYTES && profile_same_text(a->function, b->function) &&
+           (name_is_any(a->function, names_copy) || name_is_any(a->function, names_clear));
+}
+
 static enum advice_evidence evidence_of(const struct places *places, const struct waste_kind *kind,
                                         const struct waste_pair *pair)
 {
@@ -503,6 +537,7 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
         .nested = is_nested(places, pair->first_place, pair->second_place),
         .library = waste_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
                                                                            : pair->first_place),
+        .overlap = is_overlap(places, pair),
         .kernel = pair->kernel,
         .near = waste_near_share(kind, pair) > 0.5,
         .updates = pair->update_waste * 2 > pair->waste_bytes,

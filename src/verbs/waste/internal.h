@@ -114,6 +114,7 @@ struct advice_facts {
     bool same_function; /* innermost frames in one function, on different lines; called alike */
     bool nested;        /* one is called, directly or not, by the other's function */
     bool library; /* the end that did nothing lies in a library function that own code calls */
+    bool overlap; /* by two stores of one call that copies or clears */
     bool kernel;  /* the second access was the kernel's, mostly */
     bool near;    /* equal within the floating-point tolerance only, mostly */
     bool updates; /* the store leaves a value made from the one before, mostly */
