@@ -128,3 +128,20 @@ assert [f["gain"]["low"] for f in found] == sorted((f["gain"]["low"] for f in fo
     try 0 "$HEADROOM" check --limits run.gain=99% run.headroom
     "$HEADROOM" diff run.headroom run.headroom | grep -q '^  run.gain '
 }
+
+@test "a larger budget buys more samples" {
+    need_watchpoints
+    recorded
+    for budget in 1% 20%; do
+        "$HEADROOM" waste -q --budget $budget -o $budget.headroom -- "$(dirname "$HEADROOM")/tests/programs/shares" 1
+        "$HEADROOM" report --format json $budget.headroom >$budget.json
+    done
+    python3 -c '
+import json
+few, many = (json.load(open(name))["attempted"] for name in ("1%.json", "20%.json"))
+assert many > 3 * few > 0, (few, many)'
+    try 125 "$HEADROOM" waste --rate 80 --budget 5% -- true
+    grep -q -- '--budget' err
+    try 125 "$HEADROOM" waste --exact --budget 5% -- true
+    try 125 "$HEADROOM" waste --budget 90% -- true
+}

@@ -75,7 +75,8 @@ struct wire_config {
     /* descriptor of a struct spans_region (spans.h), by number in headroom's process:
        spans are timed, nothing is sampled; 0: none */
     uint32_t spans;
-    uint32_t adaptive;                /* clock: 1: samples are denser in a thread's first seconds */
+    uint32_t adaptive; /* clock: samples are denser in a thread's first seconds, and take about one
+                          part in so many of its CPU time at most; 0: a fixed rate */
     char agent_path[WIRE_PATH_BYTES]; /* for LD_PRELOAD of programs exec'd later */
 };
 

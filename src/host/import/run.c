@@ -302,7 +302,7 @@ static void describe_settings(struct profile *profile, const struct wire_config 
                                                         : NULL;
     run->weighting = config->source == WIRE_SOURCE_CLOCK ? "cpu-time" : "accesses";
     run->interval_ns = config->source == WIRE_SOURCE_CLOCK ? config->interval_ns & INT64_MAX : 0;
-    run->adaptive = config->source == WIRE_SOURCE_CLOCK && config->adaptive && !exact;
+    run->adaptive = config->source == WIRE_SOURCE_CLOCK && config->adaptive != 0 && !exact;
     run->period = config->source == WIRE_SOURCE_CLOCK ? 0 : config->period & INT64_MAX;
     run->registers = config->registers;
     run->watch_kernel = config->watch_kernel != 0 || exact;

@@ -116,8 +116,18 @@ extern const char *const kind_names[];
      .engine = ENGINE_LIVE,                                                                        \
      .help = "Take N samples per second of CPU time and thread on average, with the clock "        \
              "source. More samples cost more time. Default: an adaptive rate, up to 1000 at "      \
-             "first and lower the longer a thread runs, down to 80, with about 3 % of its CPU "    \
-             "time spent on samples at most."},                                                    \
+             "first and lower the longer a thread runs, down to 80, within --budget."},            \
+        {"budget",                                                                                 \
+         0,                                                                                        \
+         OPTION_REAL,                                                                              \
+         FIELD(budget),                                                                            \
+         .low = 0.001,                                                                             \
+         .high = 0.5,                                                                              \
+         .argument = "SHARE",                                                                      \
+         .engine = ENGINE_LIVE,                                                                    \
+         .help =                                                                                   \
+             "Of a thread's CPU time, spend about SHARE on samples at most, with the adaptive "    \
+             "rate. More gives short programs more samples. Default: 3%."},                        \
     {                                                                                              \
         "period", 0, OPTION_NUMBER, FIELD(period),                                                 \
             .low = 1000, .high = 1e15, .argument = "N", .engine = ENGINE_LIVE,                     \

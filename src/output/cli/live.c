@@ -8,6 +8,7 @@
 #include "machine/tryout.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,8 @@ enum {
     DEFAULT_RATE = 80, /* of long runs; shorter ones take more */
     DEFAULT_COUNT_PERIOD = 20000000,
 };
+
+#define DEFAULT_BUDGET 0.03
 
 struct live {
     struct recording recording;
@@ -125,6 +128,12 @@ static int check_machine(struct live *live)
     return 0;
 }
 
+/* One part in how many of a thread's CPU time samples may take. */
+static uint32_t cost_factor(const struct settings *settings)
+{
+    return (uint32_t)lround(1 / (settings->budget > 0 ? settings->budget : DEFAULT_BUDGET));
+}
+
 static void fill_request(struct live *live, uint32_t kinds)
 {
     static const uint32_t unit_shifts[] = {[UNIT_BYTE] = 0, [UNIT_WORD] = 3, [UNIT_LINE] = 6};
@@ -136,7 +145,7 @@ static void fill_request(struct live *live, uint32_t kinds)
         .config = {.kinds = kinds,
                    .interval_ns =
                        UINT64_C(1000000000) / (settings->rate ? settings->rate : DEFAULT_RATE),
-                   .adaptive = !settings->rate,
+                   .adaptive = settings->rate ? 0 : cost_factor(settings),
                    .period = settings->period                 ? settings->period
                              : settings->source == SOURCE_PMU ? DEFAULT_PMU_PERIOD
                                                               : DEFAULT_COUNT_PERIOD,
@@ -318,6 +327,8 @@ int check_engine(const struct settings *settings, const char *verb, int operands
                          settings->live_option);
     if (!settings->exact && settings->exact_option)
         return say_usage(verb, "--%s needs --exact", settings->exact_option);
+    if (settings->rate && settings->budget > 0)
+        return say_usage(verb, "--budget is for the adaptive rate, and --rate is a fixed one");
     if (operands == 0)
         return say_usage(verb, "no command to run was given");
     return 0;

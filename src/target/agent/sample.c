@@ -48,7 +48,6 @@ enum {
     BUDGET_LEAST = 4, /* but never over a quarter                              */
     ADAPTIVE_SAMPLES = 450,
     ADAPTIVE_LEAST_NS = 1000000,
-    ADAPTIVE_BUDGET = 33,        /* 3 % of the thread's CPU time                          */
     ADAPTIVE_FIRST_COST = 60000, /* until it is known what a sample costs                 */
 };
 
@@ -351,7 +350,7 @@ static uint64_t adaptive_interval(const struct agent_thread *self)
 {
     uint64_t most = agent.region->config.interval_ns;
     uint64_t wanted = self->began_ns / ADAPTIVE_SAMPLES;
-    uint64_t affordable = (uint64_t)self->cost_ns * ADAPTIVE_BUDGET;
+    uint64_t affordable = (uint64_t)self->cost_ns * agent.region->config.adaptive;
     wanted = wanted < most ? wanted : most;
     wanted = wanted > affordable ? wanted : affordable;
     return wanted > ADAPTIVE_LEAST_NS ? wanted : ADAPTIVE_LEAST_NS;
