@@ -325,6 +325,11 @@ advice = found[0]["properties"]["advice"]
 assert advice["id"] == "dead.rebuilt" and advice["evidence"] == "exact", advice
 assert found[0]["message"]["text"].startswith("Dead stores: "), found[0]["message"]
 assert found[0]["message"]["text"].endswith("). " + advice["text"]), found[0]["message"]
+# Annotations and Markdown say the same; Markdown writes some signs otherwise.
+text = found[0]["message"]["text"]
+annotations = [l.split("::", 2)[2] for l in open("out") if l.startswith("::error file=work.c,line=6,")]
+assert text.replace("%", "%25") in [a.rstrip("\n") for a in annotations], annotations
+assert advice["text"] in open("m.md").read(), open("m.md").read()
 END
     tr -s ' \n' ' ' <out | grep -q 'The line fills the same memory again'
     # what samples show is a warning, what four of them show a note; the limit is exceeded all the same
@@ -334,6 +339,16 @@ END
     cp bad.headroom many.headroom
     sample many.headroom 180 20
     try 3 "$HEADROOM" check many.headroom --limits 'waste.dead.fraction=20%' --sarif many.sarif
+    grep -q 'Dead stores: .* % of the bytes stored' out
+    # samples of the clock are no bytes
+    cp many.headroom clock.headroom
+    python3 -c 'import sqlite3
+with sqlite3.connect("clock.headroom") as db: db.execute("UPDATE run SET value = ? WHERE key = ?", ("cpu-time", "weighting"))'
+    try 3 "$HEADROOM" check clock.headroom --limits 'waste.dead.fraction=20%' --github --markdown clock.md
+    [ "$(grep -c 'Dead stores: .* of the stores, by CPU time' out)" -eq 2 ]
+    grep -q 'Dead stores: .* of the stores, by CPU time' clock.md
+    lacks 'bytes stored' out
+    lacks 'bytes stored' clock.md
     try 0 "$HEADROOM" check bad.headroom --limits 'waste.dead.fraction=20%' --warn-only --sarif warn.sarif
     python3 - <<'END'
 import json

@@ -155,6 +155,19 @@ has()
     try 0 "$HEADROOM" report columns.headroom
     has "in the loop at columns.c:9, inside the loop at columns.c:7, inside the loop at"
     has "Interchange: the innermost loop steps from row to row"
+    "$HEADROOM" report --format json columns.headroom >columns.json
+    "$HEADROOM" export --to sarif -o columns.sarif columns.headroom
+    python3 - <<'P'
+import json
+pair = json.load(open("columns.json"))["reuse"]["pairs"][0]
+results = json.load(open("columns.sarif"))["runs"][0]["results"]
+advised = [r for r in results if r["properties"]["advice"]]
+assert pair["advice"]["id"] == "reuse.interchange", pair["advice"]
+found, = [r for r in advised if r["properties"]["advice"]["id"] == "reuse.interchange"]
+assert found["message"]["text"].endswith(". " + pair["advice"]["text"]), found["message"]
+line = found["locations"][0]["physicalLocation"]["region"]["startLine"]
+assert line == pair["use"][0]["line"], (line, pair["use"])
+P
     cp columns.c kept.c
     echo "/* changed since */" >columns.c
     try 0 "$HEADROOM" report columns.headroom

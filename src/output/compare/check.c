@@ -319,6 +319,20 @@ void check_sentence(const struct check *check, const struct check_item *item,
     }
 }
 
+void check_message(const struct check *check, const struct check_item *item,
+                   const struct advice *advice, char out[CHECK_MESSAGE_BYTES])
+{
+    char sentence[CHECK_SENTENCE_BYTES];
+    check_sentence(check, item, sentence);
+    snprintf(out, CHECK_MESSAGE_BYTES, advice->id ? "%s. %s" : "%s.", sentence, advice->text);
+}
+
+struct source_cache check_sources(const struct check *check)
+{
+    return (struct source_cache){.enabled = true,
+                                 .not_newer_than_ns = check->side->profile->run.start_ns};
+}
+
 /* Of growth that of the difference, of a percentage in points. */
 const char *check_interval(const struct check_result *result, char out[CHECK_INTERVAL_BYTES])
 {

@@ -7,7 +7,7 @@
 /* Names from the profile must stay inside their line, cell and paragraph, and be no markup. */
 static void put_plain(const char *text, FILE *out)
 {
-    char clean[CHECK_SENTENCE_BYTES];
+    char clean[CHECK_MESSAGE_BYTES];
     name_clean(text, clean, sizeof clean);
     for (const char *at = clean; *at; at++) {
         if (*at == '<')
@@ -91,7 +91,8 @@ static void put_limits(const struct check *check, FILE *out)
 
 enum base_status check_markdown(const struct check *check, FILE *out)
 {
-    char sentence[CHECK_SENTENCE_BYTES];
+    struct source_cache sources = check_sources(check);
+    char message[CHECK_MESSAGE_BYTES];
     fprintf(out, "## headroom: %s\n\n",
             check->exceeded
                 ? check->options->warn_only ? "limits exceeded (warning only)" : "limits exceeded"
@@ -101,11 +102,13 @@ enum base_status check_markdown(const struct check *check, FILE *out)
     if (check->items_count)
         fputs("\n### Findings\n\n", out);
     for (size_t i = 0; i < check->items_count; i++) {
-        check_sentence(check, &check->items[i], sentence);
+        struct advice advice = check_advice(&check->items[i], &sources);
+        check_message(check, &check->items[i], &advice, message);
         fprintf(out, "%zu. ", i + 1);
-        put_plain(sentence, out);
+        put_plain(message, out);
         putc('\n', out);
     }
+    source_free(&sources);
     put_suppressions(check, out);
     put_limits(check, out);
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;

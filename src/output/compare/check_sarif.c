@@ -85,10 +85,9 @@ static const char *level_of(const struct check *check, const struct check_item *
 static void item_object(struct json *json, const struct check *check, const struct check_item *item,
                         struct source_cache *sources)
 {
-    char sentence[CHECK_SENTENCE_BYTES], message[2 * CHECK_SENTENCE_BYTES];
+    char message[CHECK_MESSAGE_BYTES];
     struct advice advice = check_advice(item, sources);
-    check_sentence(check, item, sentence);
-    snprintf(message, sizeof message, advice.id ? "%s. %s" : "%s.", sentence, advice.text);
+    check_message(check, item, &advice, message);
     result_head(json, item->result, level_of(check, item, &advice), message);
     locations(json, check, item);
     fingerprint(json, item->finding);
@@ -100,8 +99,7 @@ static void item_object(struct json *json, const struct check *check, const stru
 
 static void results_member(struct json *json, const struct check *check)
 {
-    struct source_cache sources = {.enabled = true,
-                                   .not_newer_than_ns = check->side->profile->run.start_ns};
+    struct source_cache sources = check_sources(check);
     char sentence[CHECK_SENTENCE_BYTES];
     json_begin(json, "results", '[');
     for (size_t i = 0; i < check->results_count; i++) {

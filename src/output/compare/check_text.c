@@ -151,8 +151,7 @@ static enum base_status write_job(const void *context, FILE *out)
                               .places = check->side->places,
                               .width = print_width(job->width)};
     char name[TEXT_BYTES], line[TEXT_BYTES * 2 + 16];
-    printer.sources = (struct source_cache){
-        .enabled = true, .not_newer_than_ns = check->side->profile->run.start_ns};
+    printer.sources = check_sources(check);
     narrow(&printer, check);
     print_quote(check->options->names[1], name, sizeof name);
     snprintf(line, sizeof line, "%s", name);
@@ -213,7 +212,8 @@ static void annotate(const char *level, const struct check_place *place, const c
 
 enum base_status check_github(const struct check *check, FILE *out)
 {
-    char sentence[CHECK_SENTENCE_BYTES];
+    struct source_cache sources = check_sources(check);
+    char sentence[CHECK_SENTENCE_BYTES], message[CHECK_MESSAGE_BYTES];
     for (size_t i = 0; i < check->results_count; i++) {
         const char *level = check_result_level(check, &check->results[i]);
         if (!level)
@@ -223,10 +223,12 @@ enum base_status check_github(const struct check *check, FILE *out)
     }
     for (size_t i = 0; i < check->items_count; i++) {
         struct check_place place;
+        struct advice advice = check_advice(&check->items[i], &sources);
         check_find_place(check, &check->items[i], 0, &place);
-        check_sentence(check, &check->items[i], sentence);
+        check_message(check, &check->items[i], &advice, message);
         annotate(check_result_level(check, check->items[i].result), &place,
-                 check->items[i].result->figure.name, sentence, out);
+                 check->items[i].result->figure.name, message, out);
     }
+    source_free(&sources);
     return fflush(out) == 0 && !ferror(out) ? BASE_OK : BASE_IO;
 }

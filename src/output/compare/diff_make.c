@@ -116,7 +116,10 @@ void diff_subject_of(const struct diff_side *side, const struct compare_finding 
 const char *diff_whole_name(const struct diff_side *side, uint32_t kind)
 {
     const struct diff_kind *of = diff_kind_of(side, kind);
-    return side->places.exact && of->whole_exact ? of->whole_exact : of->whole;
+    if (side->places.exact && of->whole_exact)
+        return of->whole_exact;
+    bool time = profile_same_text(side->profile->run.weighting, "cpu-time");
+    return time && of->whole_time ? of->whole_time : of->whole;
 }
 
 /* ---- numbers --------------------------------------------------------------------------------- */

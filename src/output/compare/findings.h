@@ -28,6 +28,7 @@ struct diff_kind {
     const char *heading;     /* "Dead stores" */
     const char *whole;       /* what shares are shares of: "the bytes stored" */
     const char *whole_exact; /* the same of exact figures; NULL: whole */
+    const char *whole_time;  /* the same of samples that stand for CPU time; NULL: whole */
     const char *labels[2];   /* for people, of a pair's two contexts: "stored", "overwritten"; NULL:
                                 it is no pair */
     const char *members[2];  /* the same in JSON: "first", "second" */

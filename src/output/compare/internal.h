@@ -131,7 +131,7 @@ void check_find_place(const struct check *check, const struct check_item *item, 
                       struct check_place *place);
 
 /* "Dead stores: 195.3 KiB, 42.6 % of the bytes stored (appeared)" */
-enum { CHECK_SENTENCE_BYTES = 1024 };
+enum { CHECK_SENTENCE_BYTES = 1024, CHECK_MESSAGE_BYTES = 2 * CHECK_SENTENCE_BYTES };
 void check_amount(const struct check_item *item, char out[CHECK_SENTENCE_BYTES]);
 /* The same with both places by function. */
 void check_sentence(const struct check *check, const struct check_item *item,
@@ -139,6 +139,11 @@ void check_sentence(const struct check *check, const struct check_item *item,
 /* What is usually done about it, and the evidence: of what is not sampled exact. id NULL: nothing can
    be said. */
 struct advice check_advice(const struct check_item *item, struct source_cache *sources);
+/* Both: what was found, and what is usually done about it. */
+void check_message(const struct check *check, const struct check_item *item,
+                   const struct advice *advice, char out[CHECK_MESSAGE_BYTES]);
+/* For advice; source_free. */
+struct source_cache check_sources(const struct check *check);
 /* What profile 0, the baseline, or 1 is, for the words about it; profile NULL: there is none. */
 const struct profile *check_profile_of(const struct check *check, unsigned which);
 extern const char *const check_of[2]; /* "baseline: ", "" */
