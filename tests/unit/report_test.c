@@ -1382,6 +1382,31 @@ static void advice_has_its_evidence(void **state)
     profile_free(profile);
 }
 
+/* Threads that wait in a loop of OpenMP's runtime must go on loading; who waits does not lead the list. */
+static void waiting_is_not_wasted_work(void **state)
+{
+    struct report_options options = {.limit = 10, .width = 160};
+    struct profile *profile = new_profile();
+    add_kind(profile, PROFILE_LOAD, 400);
+    profile_add_modules(profile)->path = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
+    uint32_t waits = context(profile, 0, "gomp_barrier_wait", "", 0, 0);
+    profile->frames[profile->frames_count - 1].module = 2;
+    uint32_t work = context(profile, context(profile, 0, "main", main_c, 5, 0), "f", main_c, 7, 0);
+    add_pair(profile, PROFILE_LOAD, waits, waits, 80, 0);
+    add_pair(profile, PROFILE_LOAD, work, work, 20, 0);
+    *profile_add_traits(profile) =
+        (struct profile_trait){PROFILE_LOAD, waits, waits, PROFILE_REACH_INVARIANT, 0};
+    profile_total(profile);
+    shows(profile, &options, "#1  20.0 % of the redundant bytes");
+    shows(profile, &options, "the OpenMP runtime's own code, where threads mostly wait");
+    lacks(profile, &options, "load the value once before");
+    lacks(profile, &options, "loop-invariant");
+    profile->modules[2].path = "/usr/lib/x86_64-linux-gnu/libc.so.6";
+    lacks(profile, &options, "load the value once before");
+    lacks(profile, &options, "loop-invariant");
+    profile_free(profile);
+}
+
 /* What happens inside a shared library is nothing for a local variable of its caller, whatever the library's code
    looks like. */
 static void library_advice(const struct report_options *options)
@@ -1425,6 +1450,7 @@ static void advice_follows_the_evidence(void **state)
         {PROFILE_DEAD, "helper", "helper", 4, 4, "start of a function", "dead.saved"},
         {PROFILE_DEAD, "f", "f", 1, 1, "overwrites its own result", "dead.same-line"},
         {PROFILE_DEAD, "f", "f", 7, 7, "fills the same memory again", "dead.rebuilt"},
+        {PROFILE_DEAD, "f", "f", 8, 8, "overwrites its own result", "dead.same-line"},
         {PROFILE_DEAD, "f", "f", 2, 1, "Two lines of one function store", "dead.same-function"},
         {PROFILE_DEAD, "__memcpy_avx2", "__memcpy_avx2", 0, 0, "two stores that overlap",
          "library.overlap"},
@@ -1444,9 +1470,10 @@ static void advice_follows_the_evidence(void **state)
     struct report_options options = {.sources = true, .width = 160};
     strcpy(source_path, "/tmp/headroom-source-XXXXXX");
     close(mkstemp(source_path));
-    write_source("a = b;\nsum += b[i];\nmemset(buffer, 0, n);\nstatic int helper(int x)\n"
-                 "item = item->next;\nfor (i = 0; i < n; i++)\ntable[i] = round;\n",
-                 1900000000);
+    write_source(
+        "a = b;\nsum += b[i];\nmemset(buffer, 0, n);\nstatic int helper(int x)\n"
+        "item = item->next;\nfor (i = 0; i < n; i++)\ntable[i] = round;\ntable[i] += part[i];\n",
+        1900000000);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct profile *profile = advice_profile(cases[i].kind, cases[i].first, cases[i].first_line,
                                                  cases[i].second, cases[i].second_line);
@@ -2639,6 +2666,7 @@ int main(void)
         cmocka_unit_test(parts_of_few_samples_are_of_the_reuses),
         cmocka_unit_test(advice_is_for_own_code_and_one_call),
         cmocka_unit_test(advice_has_its_evidence),
+        cmocka_unit_test(waiting_is_not_wasted_work),
         cmocka_unit_test(caches_of_the_machine_are_marked),
         cmocka_unit_test(without_caches_nothing_is_marked),
         cmocka_unit_test(order_goes_by_the_misses_to_save),

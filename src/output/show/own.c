@@ -44,6 +44,12 @@ static bool is_system_module(const char *path)
     return begins(name_base(path), names);
 }
 
+bool own_is_team_runtime(const char *module)
+{
+    static const char *const names[] = {"libgomp", "libomp.so", "libomp-", "libiomp5", NULL};
+    return module && begins(name_base(module), names);
+}
+
 /* "<alloc::vec::Vec<T> as core::ops::Index>::index" is Rust's as well. */
 static bool is_system_function(const char *function)
 {

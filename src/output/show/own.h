@@ -16,4 +16,7 @@
  */
 bool own_is_system(const char *function, const char *file, const char *module);
 
+/* Is the module (path, or NULL) what divides work among the threads of OpenMP, in which they wait for each other? */
+bool own_is_team_runtime(const char *module);
+
 #endif

@@ -162,6 +162,13 @@ static const struct advice overlap = {
             "and clears what is no multiple of its registers. Only fewer calls avoid that.",
 };
 
+static const struct advice team_runtime = {
+    .id = "library.team",
+    .text = "This is the OpenMP runtime's own code, where threads mostly wait for others of their "
+            "team: divide the work more evenly, or begin fewer parallel regions. headroom "
+            "interference shows what waits.",
+};
+
 static const struct advice load_nested = {
     .id = "load.nested",
     .text = "Caller and callee load the same unchanged value: pass it on as an argument, or let "
@@ -316,11 +323,11 @@ static bool loops(const char *source)
     return has_word(source, "for") || has_word(source, "while") || has_word(source, "do");
 }
 
-/* "a[i] = ..." or "*p++ = ...": a different place each time round. */
+/* "a[i] = ..." or "*p++ = ...": a different place each time round. Not "a[i] += ...": a sum that is kept in memory. */
 static bool stores_elements(const char *source)
 {
     const char *equals = source ? strchr(source, '=') : NULL;
-    if (!equals)
+    if (!equals || (equals > source && strchr("+-*/%|&^", equals[-1])))
         return false;
     const char *bracket = strchr(source, '['), *increment = strstr(source, "++");
     return (bracket && bracket < equals) || (increment && increment < equals);
@@ -331,10 +338,19 @@ static bool is_call(const struct advice_side *side)
     return side->leaf && side->leaf->flags & (PROFILE_FRAME_CALL | PROFILE_FRAME_RETURN);
 }
 
+static const struct advice *library_advice(const struct advice_facts *facts)
+{
+    if (facts->team)
+        return &team_runtime;
+    return facts->called ? &library : NULL;
+}
+
 static const struct advice *dead_advice(const struct advice_facts *facts)
 {
     if (facts->kernel)
         return &dead_kernel;
+    if (facts->team)
+        return &team_runtime;
     if (!facts->same_place && (is_call(&facts->second) || opens_function(&facts->second)))
         return &dead_frame;
     if (facts->overlap)
@@ -344,7 +360,7 @@ static const struct advice *dead_advice(const struct advice_facts *facts)
     if (is_any(&facts->first, names_copy) && is_any(&facts->second, names_copy))
         return &dead_copied;
     if (facts->library)
-        return &library;
+        return library_advice(facts);
     if (opens_function(&facts->first))
         return &dead_saved;
     if (facts->same_line && stores_elements(facts->first.source))
@@ -382,7 +398,7 @@ static const struct advice *silent_advice(const struct advice_facts *facts)
     if (is_any(&facts->second, names_copy))
         return &silent_copied;
     if (facts->library)
-        return &library;
+        return library_advice(facts);
     if (opens_function(&facts->second))
         return &silent_saved;
     if (facts->updates)
@@ -428,7 +444,7 @@ static const struct advice *load_advice(const struct advice_facts *facts)
         (facts->same_place || is_any(&facts->first, names_compare)))
         return &load_compared;
     if (facts->library)
-        return &library;
+        return library_advice(facts);
     if (follows_chain(facts->second.source) && (facts->same_place || facts->same_function))
         return &load_chain;
     if (far_load(facts->reach))
@@ -530,14 +546,16 @@ struct advice waste_advice(const struct places *places, struct source_cache *sou
                            const struct waste_kind *kind, const struct waste_pair *pair)
 {
     char texts[2][TEXT_BYTES];
+    uint32_t lead = waste_lead(kind->totals->kind) ? pair->second_place : pair->first_place;
     struct advice_facts facts = {
         .kind = kind->totals->kind,
         .first = side_of(places, sources, pair->first_place, texts[0]),
         .second = side_of(places, sources, pair->second_place, texts[1]),
         .nested = is_nested(places, pair->first_place, pair->second_place),
-        .library = waste_in_library(places, waste_lead(kind->totals->kind) ? pair->second_place
-                                                                           : pair->first_place),
+        .library = waste_in_library(places, lead),
+        .called = places->own[lead] != lead,
         .overlap = is_overlap(places, pair),
+        .team = pair->team_waste * 2 > pair->waste_bytes,
         .kernel = pair->kernel,
         .near = waste_near_share(kind, pair) > 0.5,
         .updates = pair->update_waste * 2 > pair->waste_bytes,

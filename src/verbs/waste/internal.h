@@ -42,6 +42,7 @@ struct waste_pair {
     bool kernel;         /* the second access was the kernel's, mostly */
     double near_waste;   /* by the floating-point tolerance only */
     double update_waste; /* of stores that leave a value made from the one before */
+    double team_waste;   /* in the runtime of OpenMP: waste_in_team_runtime */
     double overhead_waste[WASTE_OVERHEADS], reach_waste[PROFILE_REACHES];
     enum waste_overhead overhead; /* of most of the waste */
     uint32_t reach;               /* enum profile_reach, of most of the waste */
@@ -88,8 +89,10 @@ struct waste_ranking *waste_rank(const struct places *places, uint8_t kinds, enu
    nature of most algorithms, and a value loaded twice in one round is not. */
 double waste_gain(const struct waste_pair *pair);
 
-/* Was the place reached by a call from own code, or is it none that is inlined there? */
+/* Is the place the system's code, and not inlined into own code? */
 bool waste_in_library(const struct places *places, uint32_t place);
+
+bool waste_in_team_runtime(const struct places *places, uint32_t place);
 
 /* The share of the waste of a pair that is so by the floating-point tolerance only; 0 for dead
    stores. */
@@ -113,11 +116,13 @@ struct advice_facts {
     bool same_line;     /* both innermost frames do, whoever called them */
     bool same_function; /* innermost frames in one function, on different lines; called alike */
     bool nested;        /* one is called, directly or not, by the other's function */
-    bool library; /* the end that did nothing lies in a library function that own code calls */
-    bool overlap; /* by two stores of one call that copies or clears */
-    bool kernel;  /* the second access was the kernel's, mostly */
-    bool near;    /* equal within the floating-point tolerance only, mostly */
-    bool updates; /* the store leaves a value made from the one before, mostly */
+    bool library;       /* the end that did nothing lies in a library function: waste_in_library */
+    bool overlap;       /* by two stores of one call that copies or clears */
+    bool called;        /* which own code calls */
+    bool team;          /* it is the runtime of OpenMP, mostly */
+    bool kernel;        /* the second access was the kernel's, mostly */
+    bool near;          /* equal within the floating-point tolerance only, mostly */
+    bool updates;       /* the store leaves a value made from the one before, mostly */
     enum waste_overhead overhead;
     uint32_t reach; /* enum profile_reach */
 };

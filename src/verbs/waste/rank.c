@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Findings of waste grouped by cause and ranked. */
+#include "show/own.h"
 #include "waste/internal.h"
 
 #include <math.h>
@@ -29,7 +30,14 @@ bool waste_in_library(const struct places *places, uint32_t place)
     for (uint32_t own = places->own[place]; place != own; place = places->items[place].parent)
         if (!(frames[places->items[place].class].flags & PROFILE_FRAME_INLINED))
             return true;
-    return false;
+    return place && places->own[place] == place && places->system[places->items[place].class];
+}
+
+bool waste_in_team_runtime(const struct places *places, uint32_t place)
+{
+    const struct profile *profile = places->profile;
+    uint32_t module = profile->frames[places->items[place].class].module;
+    return module && own_is_team_runtime(profile->modules[module].path);
 }
 
 /* What the machine code says of the wasted access. How a library's code comes to repeat a load is nothing that its caller
@@ -42,10 +50,12 @@ static void add_traits(struct waste_pair *to, const struct places *places,
     uint32_t flags = profile->frames[profile->contexts[wasted].frame].flags;
     const struct profile_trait *trait = profile_trait_of(profile, pair);
     bool changeable = trait && !waste_in_library(places, places->place_of[wasted]);
+    bool team = waste_in_team_runtime(places, places->place_of[wasted]);
     to->overhead_waste[overhead_of(flags)] += pair->waste_bytes;
     to->reach_waste[changeable ? trait->reach : PROFILE_REACH_UNKNOWN] += pair->waste_bytes;
     to->near_waste += trait ? trait->near_bytes : 0;
     to->update_waste += flags & PROFILE_FRAME_UPDATE ? pair->waste_bytes : 0;
+    to->team_waste += team ? pair->waste_bytes : 0;
 }
 
 /* The index of what is more than half; 0: nothing is. */
@@ -65,7 +75,9 @@ double waste_gain(const struct waste_pair *pair)
         [PROFILE_REACH_SEARCH] = 0.5,  [PROFILE_REACH_OUTER] = 0.03,
         [PROFILE_REACH_CALL] = 0.03,
     };
-    return pair->waste_bytes * shares[pair->reach];
+    /* Threads that wait for others look at the same flag again and again: that is no work to be saved. */
+    double working = pair->waste_bytes - pair->team_waste;
+    return working * shares[pair->reach] + pair->team_waste * shares[PROFILE_REACH_CALL];
 }
 
 /* Profiles from before version 8 count values that were compared, not those that were equal so. */
@@ -111,6 +123,7 @@ static void add_context(struct waste_pair *to, const struct waste_pair *context)
     to->kernel_waste += context->kernel_waste;
     to->near_waste += context->near_waste;
     to->update_waste += context->update_waste;
+    to->team_waste += context->team_waste;
     for (unsigned i = 0; i < WASTE_OVERHEADS; i++)
         to->overhead_waste[i] += context->overhead_waste[i];
     for (unsigned i = 0; i < PROFILE_REACHES; i++)
