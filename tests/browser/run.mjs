@@ -30,7 +30,7 @@ const BENCH = process.env.BENCH === "1"; // hold times to their limits: on an id
 
 const directory = mkdtempSync(path.join(tmpdir(), "headroom-view."));
 execFileSync(profiles, [directory]);
-for (const name of ["empty", "large", "source", "samples", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
+for (const name of ["empty", "large", "source", "samples", "remarks", ...["waste", "reuse", "paths", "interference"].map((verb) => `hostile-${verb}`)])
   execFileSync(headroom, ["view", "-q", path.join(directory, `${name}.headroom`)]);
 
 // Pages of what changed, from a file whose name is hostile, too.
@@ -128,6 +128,29 @@ test("advice and how far it can be relied on stand beside a pair; samples have s
   const counted = await open("source", "#view=pairs"); // bytes are bytes
   assert.match(await counted.page.locator(".detail .facts").innerText(), /wasted\s+8 B/);
   assert.equal(await counted.page.locator(".mark").count(), 0);
+});
+
+test("how it repeats, what is overhead, what is equal within the tolerance: as in the text report", async () => {
+  const { page, good } = await open("remarks", "#view=pairs&kind=load");
+  const entries = page.locator("ol.pairs > li"), facts = page.locator(".detail .facts");
+  assert.equal(await entries.nth(0).locator(".rank .tag").innerText(), "same loop iteration");
+  assert.match(await facts.innerText(), /repeats\s+same loop iteration/);
+  assert.equal(await entries.nth(0).locator(".mark").count(), 0);
+  assert.equal(await entries.nth(1).locator(".mark").innerText(), "register pressure and call overhead: saved register");
+  assert.equal(await entries.nth(1).locator(".rank .tag").count(), 0);
+  await page.locator(".bar-of-choices button", { hasText: "silent" }).click();
+  assert.equal(await page.locator("ol.pairs .mark").innerText(), "25 % of it values equal within 1 %");
+  await good();
+});
+
+test("nothing has to be moved sideways: the summary on a telephone, tables of paths and spans on a screen", async () => {
+  for (const [name, link, width] of [["samples", "#view=summary", 400], ["hostile-paths", "#view=summary", 400], ["hostile-interference", "#view=summary", 400],
+    ["hostile-paths", "#view=paths", 1300], ["hostile-interference", "#view=blocks", 1300]]) {
+    const { page, context } = await open(name, link, { viewport: { width, height: 800 } });
+    const wide = await page.evaluate(() => [...document.querySelectorAll("#view, .report, .left, .table")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => [e.className, e.scrollWidth, e.clientWidth]));
+    assert.deepEqual(wide, [], `${name}${link}`);
+    await context.close();
+  }
 });
 
 test("the largest comes first: of the kinds, and of the metrics", async () => {

@@ -20,16 +20,25 @@ const kindsOf = (waste) => Object.entries(waste ?? {}).filter(([id]) => WASTED[i
 function wasteFacts(pair, kind, exact) {
   return [["share of this waste", kind.too_few_samples ? "too few samples" : interval(pair.share, pair.ci95)],
     exact && ["wasted", bytes(pair.waste_bytes)], exact && ["used", bytes(pair.use_bytes)],
+    pair.reach && ["repeats", pair.reach],
     pair.waste_traps ? ["seen", several(pair.waste_traps, "time")] : null, pair.kernel_traps && !exact ? ["by the kernel", pair.kernel_traps] : null].filter(Boolean);
 }
 
 // How far the figures can be relied on; as in the text report.
-function wasteMarks(pair, kind, report) {
+function wasteMarks(pair, id, kind, report) {
   const exact = report.engine === "exact", sameLine = same(leaf(pair.first), leaf(pair.second));
   return [kind.too_few_samples && "too few samples",
     !exact && !kind.too_few_samples && pair.waste_traps < FEW && `weak evidence: seen ${several(pair.waste_traps, "time")}`,
     pair.likely_traps * 4 > pair.traps && !sameLine && "second line approximate",
-    pair.float_traps * 2 > pair.traps && `values equal within ${Number((100 * report.fp_tolerance).toPrecision(3))} %`].filter(Boolean);
+    nearMark(pair, id, report.fp_tolerance),
+    pair.overhead && `register pressure and call overhead: ${pair.overhead}`].filter(Boolean);
+}
+
+// How much is equal within the tolerance only; earlier profiles know how often it was a floating-point value.
+function nearMark(pair, id, tolerance) {
+  const known = pair.near_bytes > 0 ? Math.min(1, pair.near_bytes / pair.waste_bytes) : Number(pair.float_traps * 2 > pair.traps);
+  const share = id === "dead" || !(pair.waste_bytes > 0) ? 0 : known, within = `equal within ${Number((100 * tolerance).toPrecision(3))} %`;
+  return share >= 0.995 ? `values ${within}` : share >= 0.005 ? `${Math.round(100 * share)} % of it values ${within}` : null;
 }
 
 function wasteGroups(report) {
@@ -38,7 +47,7 @@ function wasteGroups(report) {
     head: kind.fraction === null ? "Nothing was decided." :
       `${percent(kind.fraction)} ${WASTED[id]}${kind.too_few_samples ? "; too few samples to rely on" : ""}.`,
     pairs: findingsOf(kind).map((pair) => ({ raw: pair, share: pair.share, left: pair.first, right: pair.second,
-      facts: wasteFacts(pair, kind, report.engine === "exact"), marks: wasteMarks(pair, kind, report) })),
+      facts: wasteFacts(pair, kind, report.engine === "exact"), marks: wasteMarks(pair, id, kind, report) })),
   }));
 }
 
@@ -156,7 +165,7 @@ function entry(pair, index, chosen, app, matches) {
       at ? h("div", { class: "by" }, `from ${place(caller)} `, nameSpan(functionName(caller))) : null, shortLine(caller));
   };
   return h("li", { class: [index === chosen ? "selected" : "", matches(pair) ? "match" : ""].join(" "), onclick: () => app.set({ pair: index }) },
-    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share)), end(pair.left), isOne(pair) ? h("div", { class: "by" }, "both ends") : end(pair.right),
+    h("div", { class: "rank" }, h("b", null, percent(pair.share)), bar(pair.share), pair.raw.reach && h("span", { class: "tag" }, pair.raw.reach)), end(pair.left), isOne(pair) ? h("div", { class: "by" }, "both ends") : end(pair.right),
     pair.marks.length > 0 && h("div", { class: "marks" }, pair.marks.map(markTag)));
 }
 

@@ -71,6 +71,6 @@ export function renderSpans(root, app) {
     return {};
   }
   const list = table({ columns: COLUMNS, rows, sort: app.state.sort, onSort: (sort) => app.set({ sort }), selected: chosen, onSelect: (span) => app.set({ block: span }), matches: (b) => app.matches(functionName(b)) });
-  root.append(h("div", { class: "two wide" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
+  root.append(h("div", { class: "stacked" }, h("div", { class: "left" }, list.element), detail(rows[chosen], kind, interference.threads ?? [], app)));
   return { ...list, name: () => functionName(rows[chosen]) };
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 110, FINDINGS_MAX = 1024 };
+enum { TEXT_FINDINGS = 10, TEXT_COLUMNS = 80, FINDINGS_MAX = 1024 };
 
 /* ---- text in markup ----------------------------------------------------------------------------
  */
