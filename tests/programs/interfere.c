@@ -3,7 +3,8 @@
  * interfere CASE [N]: threads whose loss to each other is known. Each thread prints the CPU time that it took,
  * "name: N ns", and main how long all took, "wall: N ns".
  *
- *   adjacent  two threads, one call each that counts N times, in words of one cache line: nothing can be judged
+ *   adjacent  two threads, one call each that counts N times, one of them N / 2, in words of one cache line
+ *   apart     the same in words of two cache lines: all that `adjacent` takes longer is lost
  *   flag      one thread counts N times in one call, another spins in one call until that is done
  *   own       N times: 300 steps with a lock, 30 without it; each of two threads has a lock and words of its own
  *   one       the same with one lock: what it takes longer than `own` is lost
@@ -99,6 +100,13 @@ static void *count_once(void *word)
     return NULL;
 }
 
+static void *count_less(void *word)
+{
+    count(word, times / 2);
+    say("counter");
+    return NULL;
+}
+
 static void *spin_once(void *flag)
 {
     spin(flag);
@@ -176,7 +184,9 @@ int main(int count, char **arguments)
         pthread_cond_init(&rooms[i].ready, NULL);
     }
     if (strcmp(which, "adjacent") == 0) {
-        run(count_once, (void *)&words[0], count_once, (void *)&words[1]);
+        run(count_once, (void *)&words[0], count_less, (void *)&words[1]);
+    } else if (strcmp(which, "apart") == 0) {
+        run(count_once, (void *)&rooms[0].word, count_less, (void *)&rooms[1].word);
     } else if (strcmp(which, "flag") == 0) {
         run(count_once, (void *)&words[0], spin_once, (void *)&done);
     } else if (strcmp(which, "own") == 0) {
@@ -194,7 +204,7 @@ int main(int count, char **arguments)
     } else if (strcmp(which, "waits") == 0) {
         run(take_all, &rooms[0], give_all, &rooms[0]);
     } else {
-        fprintf(stderr, "interfere adjacent|flag|own|one|asleep|few|waits [N]\n");
+        fprintf(stderr, "interfere adjacent|apart|flag|own|one|asleep|few|waits [N]\n");
         return 2;
     }
     return 0;

@@ -784,17 +784,143 @@ static void test_hostile(void **state)
     }
 }
 
+/* ---- progress ------------------------------------------------------------------------------ */
+
+LABEL(ways_0);
+LABEL(ways_1);
+LABEL(ways_2);
+LABEL(ways_3);
+LABEL(ways_4);
+LABEL(ways_5);
+LABEL(ways_6);
+LABEL(ways_7);
+LABEL(ways_8);
+LABEL(ways_9);
+LABEL(ways_10);
+LABEL(ways_11);
+LABEL(ways_12);
+LABEL(ways_end);
+__asm__(
+    FUNCTION(ways) "nop\n"
+                   "ways_1: addq $1, (%rdi)\n" /* counts up to rsi in a register */
+                   "inc %rax\n"
+                   "cmp %rsi, %rax\n"
+                   "jne ways_1\n"
+                   "ways_2: mov (%rdi), %edx\n" /* down, in half a register, out in the middle */
+                   "test %edx, %edx\n"
+                   "je ways_3\n"
+                   "sub $4, %ecx\n"
+                   "jne ways_2\n"
+                   "ways_3: movups (%rdx), %xmm0\n"
+                   "lea 64(%rdx), %rdx\n"
+                   "cmp %rsi, %rdx\n"
+                   "jb ways_3\n"
+                   "ways_4: inc %rax\n" /* two steps */
+                   "add $2, %rax\n"
+                   "jne ways_4\n"
+                   "ways_5: testb $1, (%rdi)\n" /* counts, but goes two ways */
+                   "je 1f\n"
+                   "addq $3, 8(%rdi)\n"
+                   "1: dec %ecx\n"
+                   "jne ways_5\n"
+                   "ways_6: call ways_end\n"
+                   "dec %ebx\n"
+                   "jne ways_6\n"
+                   "ways_7: mov (%rdi), %eax\n" /* waits */
+                   "pause\n"
+                   "test %eax, %eax\n"
+                   "je ways_7\n"
+                   "ways_8: cmpl $0, (%rdi)\n" /* the same, for one of two */
+                   "jne ways_9\n"
+                   "cmpl $0, 8(%rdi)\n"
+                   "je ways_8\n"
+                   "ways_9: mov (%rax), %rax\n" /* walks along a list */
+                   "test %rax, %rax\n"
+                   "jne ways_9\n"
+                   "ways_10: movl $1, (%rdi)\n" /* writes each time */
+                   "cmpl $0, 8(%rdi)\n"
+                   "je ways_10\n"
+                   "ways_11: cmpl $0, (%rdi)\n" /* waits, but not for ever */
+                   "jne ways_12\n"
+                   "dec %r9\n"
+                   "jne ways_11\n"
+                   "ways_12: ret\n" END(ways));
+
+static struct cfg_progress progress_at(const uint8_t *label)
+{
+    struct cfg_code code = code_of(ways_0, ways_end);
+    struct cfg *flow = make(&code);
+    struct cfg_progress progress = {.kind = 42};
+    uint32_t loop = loop_at(flow, label);
+    assert_int_not_equal(loop, 0);
+    cfg_progress(flow, &code, loop, &progress);
+    cfg_free(flow);
+    return progress;
+}
+
+static void assert_counts(const uint8_t *label, unsigned counter, unsigned bytes, int64_t step)
+{
+    struct cfg_progress progress = progress_at(label);
+    assert_int_equal(progress.kind, CFG_PROGRESS_COUNTER);
+    assert_int_equal(progress.counter, counter);
+    assert_int_equal(progress.bytes, bytes);
+    assert_int_equal(progress.step, step);
+    assert_true(progress.written >> counter & 1);
+    assert_false(progress.written >> BASE_RSI & 1);
+}
+
+static void test_progress(void **state)
+{
+    assert_counts(ways_1, BASE_RAX, 8, 1);
+    assert_counts(ways_2, BASE_RCX, 4, -4);
+    assert_counts(ways_3, BASE_RDX, 8, 64);
+    assert_counts(ways_11, BASE_R9, 8, -1);
+    assert_int_equal(progress_at(ways_4).kind, CFG_PROGRESS_UNKNOWN);
+    assert_int_equal(progress_at(ways_5).kind, CFG_PROGRESS_UNKNOWN);
+    assert_int_equal(progress_at(ways_6).kind, CFG_PROGRESS_UNKNOWN);
+    assert_int_equal(progress_at(ways_7).kind, CFG_PROGRESS_NONE);
+    assert_int_equal(progress_at(ways_8).kind, CFG_PROGRESS_NONE);
+    assert_int_equal(progress_at(ways_9).kind, CFG_PROGRESS_UNKNOWN);
+    assert_int_equal(progress_at(ways_10).kind, CFG_PROGRESS_UNKNOWN);
+}
+
+/* Of loops around others nothing is said, nor of what is no loop. */
+static void test_progress_of_nests(void **state)
+{
+    struct cfg_code code = code_of(nest_0, nest_end);
+    struct cfg *flow = make(&code);
+    struct cfg_progress progress;
+    cfg_progress(flow, &code, loop_at(flow, nest_1), &progress);
+    assert_int_equal(progress.kind, CFG_PROGRESS_UNKNOWN);
+    cfg_progress(flow, &code, loop_at(flow, nest_2), &progress);
+    assert_int_equal(progress.kind, CFG_PROGRESS_COUNTER);
+    cfg_progress(flow, &code, 0, &progress);
+    assert_int_equal(progress.kind, CFG_PROGRESS_UNKNOWN);
+    cfg_progress(flow, &code, flow->loops_count, &progress);
+    assert_int_equal(progress.kind, CFG_PROGRESS_UNKNOWN);
+    cfg_free(flow);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_diamond),       cmocka_unit_test(test_nest),
-        cmocka_unit_test(test_two_entries),   cmocka_unit_test(test_no_return),
-        cmocka_unit_test(test_may_return),    cmocka_unit_test(test_handlers),
-        cmocka_unit_test(test_prefix),        cmocka_unit_test(test_tables),
-        cmocka_unit_test(test_threaded),      cmocka_unit_test(test_unresolved),
-        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_bad_graphs),
-        cmocka_unit_test(test_large_graphs),  cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_diamond),
+        cmocka_unit_test(test_nest),
+        cmocka_unit_test(test_two_entries),
+        cmocka_unit_test(test_no_return),
+        cmocka_unit_test(test_may_return),
+        cmocka_unit_test(test_handlers),
+        cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_threaded),
+        cmocka_unit_test(test_unresolved),
+        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_bad_graphs),
+        cmocka_unit_test(test_large_graphs),
+        cmocka_unit_test(test_limits),
         cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_progress_of_nests),
     };
     return cmocka_run_group_tests_name("flow", tests, start, NULL);
 }

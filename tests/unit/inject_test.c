@@ -934,7 +934,8 @@ static void take(void *context, const struct inject_sample *sample)
 {
     struct subject *subject = context;
     if (sample->pid == (uint32_t)subject->pid)
-        inject_batch_sample(subject->batch, sample->tid, sample->ip, sample->sp, sample->time_ns);
+        inject_batch_sample(subject->batch, sample->tid, sample->ip, sample->general[BASE_RSP],
+                            sample->time_ns);
 }
 
 static void fill_batch(struct subject *subject, bool back)

@@ -368,6 +368,100 @@ static void all_threads_have_their_cpu_time(void **state)
     fixture_free(&fixture);
 }
 
+/* ---- loops, from samples ----------------------------------------------------------------------- */
+
+/* A thread of 4 s of CPU time, half of whose samples are in the loop: half of its windows slow, by three times. */
+static struct spans_loop *one_loop(struct fixture *fixture, const char *function)
+{
+    two_threads(fixture);
+    struct spans_thread *thread = fixture_thread(fixture, 1, 0, FIXTURE_TICKS / 2);
+    thread->tid = 42;
+    thread->cpu_ns = 4000000000;
+    struct spans_loops *loops = (void *)(fixture->bytes + fixture->region->next);
+    loops->piece.bytes = (sizeof *loops + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
+    fixture->region->next += loops->piece.bytes;
+    fixture_require(fixture->region->next <= FIXTURE_BYTES);
+    loops->threads = 2;
+    loops->loops = 1;
+    loops->sampled[1] = (struct spans_sampled){1, 42, 1000000000};
+    struct spans_loop *loop = &loops->loop[0];
+    *loop = (struct spans_loop){.thread = 1, .windows = 8, .ns = 500000000, .forward = 100};
+    loop->span.function = fixture_function(fixture, function, SPANS_CODE, SPANS_LOOP, 0, 0x11028);
+    loop->span.min = UINT64_MAX;
+    fixture_run(&loop->span, 1000, 1000, 0);
+    fixture_run(&loop->span, 1000, 3000, 0);
+    loops->piece.kind = SPANS_PIECE_LOOPS;
+    return loop;
+}
+
+static void loops_stand_for_their_share_of_cpu_time(void **state)
+{
+    struct fixture fixture;
+    struct spans_loop *loop = one_loop(&fixture, "spin");
+    loop->backward = 1;
+    struct profile *profile = import_and_read(&fixture, NULL, 0);
+    assert_int_equal(profile->run.corrupt_records, 0);
+    assert_int_equal(profile->spans_count, 5);
+    bool found = false;
+    for (size_t i = 0; i < profile->span_parts_count; i++) {
+        const struct profile_span_part *part = &profile->span_parts[i];
+        if (part->thread != 2)
+            continue;
+        found = true;
+        assert_int_equal(part->recorded, 2000);
+        assert_int_equal(part->count, 2000000);
+        equal(part->sum_ns, 2000 * 1000.0); /* of the recorded */
+        equal(part->min_ns, 500);
+    }
+    assert_true(found);
+    struct report_options options = {0};
+    char *text = report(profile, &options, false);
+    assert_non_null(strstr(text, "loop in main  prog.c:40")); /* by what is at its head */
+    assert_non_null(strstr(text, "2 s in 1 thread; not hooked"));
+    assert_non_null(strstr(text, "2.00 times as long"));
+    free(text);
+    profile_free(profile);
+    fixture_free(&fixture);
+}
+
+/* Begun anew too often; too few windows; timed by a hook, which says more; of a thread that is not known. */
+static void loops_that_show_nothing_are_left_out(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        struct fixture fixture;
+        struct spans_loop *loop = one_loop(&fixture, i == 2 ? "leaf" : "spin");
+        loop->backward = i == 0 ? 2 : 0;
+        loop->windows = i == 1 ? 7 : 8;
+        loop->thread = i == 3 ? 0 : 1;
+        struct profile *profile = import_and_read(&fixture, NULL, 0);
+        assert_int_equal(profile->spans_count, 4);
+        assert_int_equal(profile->run.corrupt_records, 0);
+        profile_free(profile);
+        fixture_free(&fixture);
+    }
+}
+
+static void damaged_loops_are_noticed(void **state)
+{
+    for (int i = 0; i < 4; i++) {
+        struct fixture fixture;
+        struct spans_loop *loop = one_loop(&fixture, "spin");
+        if (i == 0)
+            loop->thread = UINT32_MAX;
+        else if (i == 1)
+            loop->span.function = WORK;
+        else if (i == 2)
+            loop->span.function = UINT32_MAX;
+        else
+            loop->span.shape = 1;
+        struct profile *profile = import_and_read(&fixture, NULL, 0);
+        assert_int_equal(profile->spans_count, 4);
+        assert_true(is_degraded(profile, "make no sense"));
+        profile_free(profile);
+        fixture_free(&fixture);
+    }
+}
+
 /* All of its executions were preempted, so none is the fastest: the mean is, until another thread has one. */
 static void what_was_preempted_is_no_minimum(void **state)
 {
@@ -703,6 +797,9 @@ int main(void)
         cmocka_unit_test(processes_are_merged),
         cmocka_unit_test(torn_spans_are_put_right),
         cmocka_unit_test(all_threads_have_their_cpu_time),
+        cmocka_unit_test(loops_stand_for_their_share_of_cpu_time),
+        cmocka_unit_test(loops_that_show_nothing_are_left_out),
+        cmocka_unit_test(damaged_loops_are_noticed),
         cmocka_unit_test(what_was_preempted_is_no_minimum),
         cmocka_unit_test(callers_have_shares_if_there_are_any),
         cmocka_unit_test(nonsense_is_left_out),

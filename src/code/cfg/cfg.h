@@ -153,6 +153,31 @@ bool cfg_loop_holds(const struct cfg *flow, uint32_t loop, uint32_t block);
 /* Does a dominate b? Every block dominates itself. Takes time by the depth of the tree. */
 bool cfg_dominates(const struct cfg *flow, uint32_t a, uint32_t b);
 
+/* What registers tell of how far a thread is in a loop. */
+enum cfg_progress_kind {
+    CFG_PROGRESS_UNKNOWN,
+    /* each iteration executes the same instructions, and adds `step` to a register that nothing else in the loop
+       writes: between two moments in one execution of the loop there are as many iterations as `step` is
+       contained in the difference */
+    CFG_PROGRESS_COUNTER,
+    /* busy waiting: an iteration reads memory, writes none, and leaves nothing in registers that the next one uses.
+       So it ends only when something else changes that memory */
+    CFG_PROGRESS_NONE,
+};
+
+struct cfg_progress {
+    uint8_t kind;           /* enum cfg_progress_kind */
+    uint8_t counter, bytes; /* enum base_register; 4 or 8 lower bytes of it count */
+    int64_t step;           /* not 0 */
+    uint32_t written; /* bit r: register r is written in the loop; not set if kind is UNKNOWN */
+    uint32_t instructions; /* of all its blocks; likewise */
+};
+
+/* Of an innermost loop without calls; of all others, and where anything is not understood, UNKNOWN. code: what flow was
+   made of. */
+void cfg_progress(const struct cfg *flow, const struct cfg_code *code, uint32_t loop,
+                  struct cfg_progress *progress);
+
 /* True if all that this header promises holds; for tests. */
 bool cfg_check(const struct cfg *flow);
 

@@ -39,6 +39,8 @@ enum {
     SPANS_AREAS = 4,
     SPANS_NEW_MODULES = 64,
     SPANS_BUDGET = 48 << 20, /* bytes of spans in a recording */
+    SPANS_LOOPS = 256,       /* of all threads, in a recording */
+    SPANS_SAMPLED_THREADS = 512,
 };
 
 /* ---- functions ------------------------------------------------------------------------------- */
@@ -63,6 +65,9 @@ enum spans_entry {
                                    -fpatchable-function-entry) */
     SPANS_CALLED,   /* calls __cyg_profile_func_enter (-finstrument-functions) */
     SPANS_MARKED,   /* HEADROOM_BEGIN .. HEADROOM_END */
+    SPANS_LOOP, /* not hooked: a loop in a function of that name, its head at vaddr, of whose iterations samples say how
+                       many there were. An execution is a number of iterations; of class CONDITION it waits by
+                       spinning, and an execution is a stretch of time */
     SPANS_ENTRIES
 };
 
@@ -100,7 +105,7 @@ enum spans_often {
 
 /* ---- pieces ----------------------------------------------------------------------------------- */
 
-enum spans_piece_kind { SPANS_PIECE_PROCESS = 1, SPANS_PIECE_THREAD };
+enum spans_piece_kind { SPANS_PIECE_PROCESS = 1, SPANS_PIECE_THREAD, SPANS_PIECE_LOOPS };
 
 /* At the start of every piece; `kind` is written last and makes it valid. Pieces begin at multiples of SPANS_PAGE, pages
    in between were never given away: readers go on at the next page. */
@@ -269,6 +274,33 @@ struct spans_thread {
     uint32_t sequences_full; /* 1: there were more sequences than are kept */
     struct spans_event events_ring[SPANS_EVENTS];
     struct spans_span span[SPANS_OF_THREAD];
+};
+
+/*
+ * What samples say of loops, by headroom, one such piece in a recording: its pid is headroom's. A *window* is a
+ * millisecond or so of one thread in one execution of a loop.
+ */
+struct spans_sampled {
+    uint32_t process, tid; /* process as in struct spans_piece */
+    uint64_t ns;           /* CPU time that its samples stand for */
+};
+
+struct spans_loop {
+    uint32_t thread, windows; /* thread: index into sampled */
+    uint64_t ns;              /* of the thread's CPU time, in the loop */
+    uint64_t forward,
+        backward; /* pairs of samples, one after the other, between which its counter went on, or went back:
+                                   then it was begun anew */
+    uint64_t fastest; /* ticks of an execution, in the fastest window; span.min is from the next */
+    struct spans_span
+        span; /* of the windows: recorded, sum, min, max, first, last, bins; nothing else */
+};
+
+struct spans_loops {
+    struct spans_piece piece;
+    _Atomic uint32_t threads, loops; /* in use */
+    struct spans_sampled sampled[SPANS_SAMPLED_THREADS];
+    struct spans_loop loop[SPANS_LOOPS];
 };
 
 struct spans_region {

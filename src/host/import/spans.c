@@ -224,7 +224,8 @@ static bool add_function(struct spans_import *import, uint32_t number)
    hooked from the start has just not been called. */
 static bool is_worth_knowing(const struct spans_function *function)
 {
-    return function->entry != SPANS_IMPORT && !function->takes_locks;
+    return function->entry != SPANS_IMPORT && function->entry != SPANS_LOOP &&
+           !function->takes_locks;
 }
 
 static bool add_functions(struct spans_import *import)

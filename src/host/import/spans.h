@@ -88,6 +88,9 @@ enum base_status spans_region_open(struct spans_import *import, int file, char *
 /* All threads' pieces, each span handed to spans_merge. False: no memory. */
 bool spans_region_read(struct spans_import *import);
 
+/* What samples say of loops, in the piece at that offset; when all else is read (spans_loops.c). False: no memory. */
+bool spans_loops_read(struct spans_import *import, uint64_t offset);
+
 /* May that number be used? */
 bool spans_function_ok(const struct spans_import *import, uint32_t number);
 

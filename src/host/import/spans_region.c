@@ -142,10 +142,11 @@ static bool read_thread(struct spans_import *import, uint64_t offset, struct spa
 static bool piece_ok(const struct spans_import *import, const struct spans_piece *piece,
                      uint64_t offset)
 {
-    uint64_t least = piece->kind == SPANS_PIECE_THREAD ? offsetof(struct spans_thread, span)
-                                                       : sizeof(struct spans_process);
-    return (piece->kind == SPANS_PIECE_THREAD || piece->kind == SPANS_PIECE_PROCESS) &&
-           piece->bytes >= least && piece->bytes % SPANS_PAGE == 0 &&
+    uint64_t least = piece->kind == SPANS_PIECE_THREAD    ? offsetof(struct spans_thread, span)
+                     : piece->kind == SPANS_PIECE_PROCESS ? sizeof(struct spans_process)
+                     : piece->kind == SPANS_PIECE_LOOPS   ? sizeof(struct spans_loops)
+                                                          : UINT64_MAX;
+    return piece->bytes >= least && piece->bytes % SPANS_PAGE == 0 &&
            piece->bytes <= import->source.bytes - offset;
 }
 
@@ -153,7 +154,7 @@ static bool read_pieces(struct spans_import *import, struct spans_thread *head,
                         struct spans_span *span)
 {
     uint64_t offset = (sizeof(struct spans_region) + SPANS_PAGE - 1) / SPANS_PAGE * SPANS_PAGE;
-    uint64_t end = import->source.bytes;
+    uint64_t end = import->source.bytes, loops = 0;
     while ((offset = instrumented_source_data(&import->source, offset, end)) < end) {
         struct spans_piece piece;
         offset -= offset % SPANS_PAGE;
@@ -168,9 +169,11 @@ static bool read_pieces(struct spans_import *import, struct spans_thread *head,
         head->piece = piece;
         if (piece.kind == SPANS_PIECE_THREAD && !read_thread(import, offset, head, span))
             return false;
+        if (piece.kind == SPANS_PIECE_LOOPS)
+            loops = offset;
         offset += piece.bytes;
     }
-    return true;
+    return loops == 0 || spans_loops_read(import, loops); /* all threads are known now */
 }
 
 bool spans_region_read(struct spans_import *import)

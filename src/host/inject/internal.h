@@ -8,6 +8,7 @@
 #include "inject/inject.h"
 #include "inject/sampler.h"
 
+#include "cfg/cfg.h"
 #include "os/os.h"
 #include "patch/patch.h"
 
@@ -144,6 +145,10 @@ bool inject_batch_step(struct inject_batch *batch);
 void inject_batch_cut(struct inject_batch *batch);
 void inject_batch_free(struct inject_batch *batch);
 
+/* ---- samples (sampler.h) ----------------------------------------------------------------------- */
+
+enum { INJECT_SAMPLE_NS = 250000 }; /* of CPU time, between two samples of a thread */
+
 /* ---- choice (choose.c) ---------------------------------------------------------------------- */
 
 enum {
@@ -228,6 +233,9 @@ void inject_modules_imports(struct inject_modules *modules);
 /* A function that is hot. */
 void inject_modules_choose(struct inject_modules *modules, struct inject_module *module,
                            uint64_t vaddr);
+/* The number in the region for a loop of a function; waits: by spinning. 0: there is no room. */
+uint32_t inject_modules_loop(struct inject_modules *modules, const struct inject_module *module,
+                             size_t number, uint64_t head, bool waits);
 /* Patterns that nothing matched are listed as not hooked. */
 void inject_modules_unmet(struct inject_modules *modules);
 void inject_modules_free(struct inject_modules *modules);
@@ -261,6 +269,42 @@ struct inject_process {
     bool hushed; /* it will be traced: nothing is patched any more */
 };
 
+/* ---- loops (loops.c) ------------------------------------------------------------------------- */
+
+enum { INJECT_FLOWS_MAX = 64 }; /* functions whose loops are looked at, in a recording */
+
+struct inject_flow; /* a function and its loops */
+
+/* Where a thread was, and since when in one execution of a loop. */
+struct inject_looping {
+    const struct inject_flow *flow; /* NULL: in no loop */
+    uint32_t loop;
+    uint64_t begun_ns, begun_counter; /* of the window */
+    uint64_t last_ns, last_counter;
+    uint64_t general[BASE_GENERAL_REGISTERS];
+};
+
+struct inject_loops {
+    struct inject_modules *modules;
+    int file;
+    struct spans_loops *piece; /* NULL: none yet, or refused */
+    bool refused;
+    struct inject_flow *flows[INJECT_FLOWS_MAX];
+    size_t flows_count;
+    struct inject_looping threads[SPANS_SAMPLED_THREADS]; /* beside piece->sampled */
+    bool watches;
+    uint64_t turn_ns; /* of the window of samples, or the pause, that ends then */
+};
+
+void inject_loops_begin(struct inject_loops *loops, struct inject_modules *modules, int file);
+/* loaded NULL, number PATCH_NONE: in no function that is known. */
+void inject_loops_sample(struct inject_loops *loops, const struct inject_process *process,
+                         const struct inject_loaded *loaded, size_t number,
+                         const struct inject_sample *sample);
+/* Should there be samples now, for loops that are known? As inject_choice_watches. */
+bool inject_loops_watch(struct inject_loops *loops, uint64_t now_ns);
+void inject_loops_end(struct inject_loops *loops);
+
 struct inject_hole {
     uint64_t start, end, since_ns;
 };
@@ -276,6 +320,7 @@ struct inject_service {
     struct inject_process *processes;
     struct inject_sampler sampler;
     struct inject_choice choice;
+    struct inject_loops loops;
     int sampling_refused, patching_refused;
     uint64_t frontier;            /* where the next piece will begin */
     struct inject_hole holes[16]; /* pages before it that are no piece yet */

@@ -253,6 +253,18 @@ void inject_modules_choose(struct inject_modules *modules, struct inject_module 
         want(modules, module, number, WANT_HOT);
 }
 
+uint32_t inject_modules_loop(struct inject_modules *modules, const struct inject_module *module,
+                             size_t number, uint64_t head, bool waits)
+{
+    const struct patch_function *function = patch_function(module->patch, number);
+    uint32_t made = append(modules, module, function->name, SPANS_LOOP, head);
+    if (made) {
+        modules->region->function[made].class = waits ? SPANS_CONDITION : SPANS_CODE;
+        modules->region->function[made].key = SPANS_KEY_NONE;
+    }
+    return made;
+}
+
 /* ---- modules ------------------------------------------------------------------- */
 
 /* The C library's own functions are hooked where they are called; nothing is gained by more. */

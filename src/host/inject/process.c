@@ -749,8 +749,11 @@ void inject_process_sample(struct inject_service *service, const struct inject_s
     else
         inject_choice_add(&service->choice, loaded->module, patch_function(patch, number)->vaddr,
                           sample->weight_ns);
+    if (process && service->request->functions_count == 0)
+        inject_loops_sample(&service->loops, process, loaded, number, sample);
     if (process && process->batch)
-        inject_batch_sample(process->batch, sample->tid, sample->ip, sample->sp, sample->time_ns);
+        inject_batch_sample(process->batch, sample->tid, sample->ip, sample->general[BASE_RSP],
+                            sample->time_ns);
 }
 
 void inject_processes_free(struct inject_service *service, bool all)

@@ -20,7 +20,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { RING_PAGES = 8, PAGE = 4096, RECORD_BYTES = 8192 };
+enum { RING_PAGES = 16, PAGE = 4096, RECORD_BYTES = 8192 };
 
 struct inject_sampler_cpu {
     int event;
@@ -38,8 +38,22 @@ struct record {
     uint32_t pid, tid;
     uint64_t time_ns;
     uint64_t period;
-    uint64_t abi, sp; /* sp only if abi is not 0 */
+    uint64_t abi,
+        registers[BASE_GENERAL_REGISTERS]; /* the latter only if abi is not 0; in perf's order */
 };
+
+/* Where the kernel puts enum base_register. */
+static const uint8_t place_of[BASE_GENERAL_REGISTERS] = {
+    [BASE_RAX] = 0,  [BASE_RBX] = 1,  [BASE_RCX] = 2,  [BASE_RDX] = 3,
+    [BASE_RSI] = 4,  [BASE_RDI] = 5,  [BASE_RBP] = 6,  [BASE_RSP] = 7,
+    [BASE_R8] = 8,   [BASE_R9] = 9,   [BASE_R10] = 10, [BASE_R11] = 11,
+    [BASE_R12] = 12, [BASE_R13] = 13, [BASE_R14] = 14, [BASE_R15] = 15,
+};
+
+#define BIT(number) (UINT64_C(1) << (number))
+#define GENERAL_REGISTERS                                                                          \
+    ((BIT(PERF_REG_X86_SP + 1) - BIT(PERF_REG_X86_AX)) |                                           \
+     (BIT(PERF_REG_X86_R15 + 1) - BIT(PERF_REG_X86_R8)))
 
 /* Records besides samples end in this: the members of sample_type that sample_id_all keeps. */
 struct trailer {
@@ -56,7 +70,7 @@ static int open_event(pid_t child, int cpu, uint64_t period_ns, bool maps)
         .sample_period = period_ns,
         .sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_PERIOD |
                        PERF_SAMPLE_REGS_USER,
-        .sample_regs_user = UINT64_C(1) << PERF_REG_X86_SP,
+        .sample_regs_user = GENERAL_REGISTERS,
         .disabled = 1,
         .inherit = 1,
         .enable_on_exec = 1,
@@ -161,16 +175,17 @@ static void look(struct inject_sampler_cpu *cpu)
 static void take_sample(const struct inject_sampler_cpu *cpu,
                         const struct inject_sampler_taker *taker)
 {
-    struct record record = {.sp = 0};
-    if (cpu->bytes < offsetof(struct record, sp))
+    struct record record = {.abi = 0};
+    if (cpu->bytes < offsetof(struct record, registers))
         return;
     copy_out(cpu, cpu->at, &record, cpu->bytes < sizeof record ? cpu->bytes : sizeof record);
     struct inject_sample sample = {.pid = record.pid,
                                    .tid = record.tid,
                                    .ip = record.ip,
-                                   .sp = record.abi ? record.sp : 0,
                                    .time_ns = record.time_ns,
                                    .weight_ns = record.period};
+    for (unsigned r = 0; record.abi && r < BASE_GENERAL_REGISTERS; r++)
+        sample.general[r] = record.registers[place_of[r]];
     taker->sample(taker->context, &sample);
 }
 

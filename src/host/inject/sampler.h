@@ -15,8 +15,9 @@
 
 struct inject_sample {
     uint32_t pid, tid;
-    uint64_t ip, sp, time_ns; /* CLOCK_MONOTONIC; sp 0: not known */
-    uint64_t weight_ns;       /* of CPU time in user mode that it stands for */
+    uint64_t ip, time_ns;                     /* CLOCK_MONOTONIC */
+    uint64_t weight_ns;                       /* of CPU time in user mode that it stands for */
+    uint64_t general[BASE_GENERAL_REGISTERS]; /* by enum base_register; all 0: not known */
 };
 
 /* Executable memory that a process has mapped. */

@@ -17,7 +17,6 @@
 #define MS UINT64_C(1000000)
 
 enum {
-    SAMPLE_NS = 250000,
     IDLE_MS = 50,
     STARTING_MS = 10, /* in the first second of a process, or of a window of samples */
     PATCHING_MS = 2,
@@ -32,7 +31,8 @@ static bool read_header(const struct inject_service *service, uint64_t offset,
                         struct spans_piece *header)
 {
     return pread(service->file, header, sizeof *header, (off_t)offset) == (ssize_t)sizeof *header &&
-           (header->kind == SPANS_PIECE_PROCESS || header->kind == SPANS_PIECE_THREAD) &&
+           (header->kind == SPANS_PIECE_PROCESS || header->kind == SPANS_PIECE_THREAD ||
+            header->kind == SPANS_PIECE_LOOPS) &&
            header->bytes >= SPANS_PAGE && header->bytes % SPANS_PAGE == 0 &&
            header->bytes <= SPANS_REGION_BYTES - offset;
 }
@@ -95,7 +95,8 @@ static void choose(struct inject_service *service)
 
 static void sleep_on_doorbell(const struct inject_service *service, uint32_t seen, bool soon)
 {
-    bool quick = service->choice.watches && !inject_choice_settled(&service->choice);
+    bool quick = (service->choice.watches && !inject_choice_settled(&service->choice)) ||
+                 service->loops.watches;
     uint64_t since = os_now_ns(CLOCK_MONOTONIC) - service->started_ns;
     uint64_t ms = soon ? PATCHING_MS : quick || since < 1000 * MS ? STARTING_MS : IDLE_MS;
     struct timespec limit = {.tv_nsec = (long)(ms * MS)};
@@ -129,10 +130,12 @@ static void *serve(void *context)
             soon |= inject_process_serve(service, process);
         bool chooses = service->request->functions_count == 0 &&
                        inject_choice_watches(&service->choice, os_now_ns(CLOCK_MONOTONIC));
-        inject_sampler_run(&service->sampler, soon || chooses);
+        bool loops = inject_loops_watch(&service->loops, os_now_ns(CLOCK_MONOTONIC));
+        inject_sampler_run(&service->sampler, soon || chooses || loops);
         inject_processes_free(service, false);
         sleep_on_doorbell(service, seen, soon);
     }
+    inject_sampler_drain(&service->sampler, &taker);
     return NULL;
 }
 
@@ -202,13 +205,15 @@ struct inject_service *inject_open(const struct inject_request *request,
     pthread_mutex_init(&service->mutex, NULL);
     inject_modules_known(&service->modules);
     inject_choice_begin(&service->choice);
+    inject_loops_begin(&service->loops, &service->modules, file);
     return service;
 }
 
 void inject_watch(struct inject_service *service, pid_t child)
 {
     char sentence[256];
-    service->sampling_refused = inject_sampler_open(&service->sampler, child, SAMPLE_NS, false);
+    service->sampling_refused =
+        inject_sampler_open(&service->sampler, child, INJECT_SAMPLE_NS, false);
     if (!service->sampling_refused || service->request->functions_count > 0)
         return;
     snprintf(sentence, sizeof sentence,
@@ -260,6 +265,7 @@ void inject_close(struct inject_service *service)
     inject_unhooked_free(service->unhooked.entries, service->unhooked.count);
     inject_sampler_close(&service->sampler);
     inject_processes_free(service, true);
+    inject_loops_end(&service->loops);
     inject_modules_free(&service->modules);
     inject_maps_free(&service->maps);
     pthread_mutex_destroy(&service->mutex);

@@ -146,7 +146,7 @@ static void add_code(const struct interference_result *result, const struct inte
     add_code_sleep(result, score, writer);
     if (score->cause == INTERFERENCE_SHARED) {
         add(writer, "%s", interference_shared_sentence);
-        if (!score->related)
+        if (!score->related && span->samples_count)
             add(writer, "Its duration depends on no sampled argument or result.");
     } else if (score->cause == INTERFERENCE_UNKNOWN && result->input->threads_count < 2) {
         add(writer, "The program had one thread, so no other thread of it is to blame: varying "

@@ -25,11 +25,9 @@ static const char *const class_names[SPANS_CLASSES] = {
     [SPANS_CONDITION] = "condition", [SPANS_BARRIER] = "barrier",    [SPANS_IO] = "io",
     [SPANS_IDLE] = "idle",           [SPANS_ALLOCATOR] = "allocator"};
 
-static const char *const entry_names[SPANS_ENTRIES] = {[SPANS_IMPORT] = "import",
-                                                       [SPANS_PATCHED] = "patched",
-                                                       [SPANS_PREPARED] = "prepared",
-                                                       [SPANS_CALLED] = "called",
-                                                       [SPANS_MARKED] = "marked"};
+static const char *const entry_names[SPANS_ENTRIES] = {
+    [SPANS_IMPORT] = "import", [SPANS_PATCHED] = "patched", [SPANS_PREPARED] = "prepared",
+    [SPANS_CALLED] = "called", [SPANS_MARKED] = "marked",   [SPANS_LOOP] = "loop"};
 
 /* A profile may be from anywhere. */
 const char *interference_class(uint32_t class)
@@ -303,7 +301,11 @@ void interference_name(const struct interference_figures *figures, uint32_t span
         name_sequence(figures, span, columns / 2, out);
         return;
     }
-    name_shorten(figures->profile->span_functions[figure->function].function, columns, name);
+    const struct profile_span_function *function =
+        &figures->profile->span_functions[figure->function];
+    if (function->entry == SPANS_LOOP)
+        append(out, "loop in ");
+    name_shorten(function->function, columns, name);
     append(out, name);
 }
 

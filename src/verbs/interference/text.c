@@ -31,7 +31,8 @@ static const double least_share = 0.001, whole_share = 0.01, sequence_share = 0.
 static const char *const cause_phrases[INTERFERENCE_CAUSES] = {
     [INTERFERENCE_UNKNOWN] = "no cause found",
     [INTERFERENCE_LOCK] = "locks",
-    [INTERFERENCE_CONDITION] = "waits for other threads (condition variables, semaphores)",
+    [INTERFERENCE_CONDITION] =
+        "waits for other threads (condition variables, semaphores, spinning)",
     [INTERFERENCE_IMBALANCE] = "waits at barriers for slower threads",
     [INTERFERENCE_IO] = "input and output",
     [INTERFERENCE_ALLOCATOR] = "the allocator",
@@ -296,7 +297,15 @@ static void caller_of(const struct printer *printer, const struct interference_f
     const struct profile *profile = printer->profile;
     const struct interference_rows *rows = &figures->rows[span];
     char name[NAME_BYTES], place[TEXT_BYTES];
+    const struct profile_span_function *function =
+        &profile->span_functions[figures->spans[span].function];
     out[0] = 0;
+    if (function->entry == SPANS_LOOP && !(figures->spans[span].flags & SPANS_SEQUENCE)) {
+        print_place(printer, function->file, function->line, place);
+        if (place[0])
+            print_add(out, TEXT_BYTES, "(%s)", place);
+        return;
+    }
     if (rows->stacks == rows->stacks_end || !profile->span_stacks[rows->stacks].context)
         return;
     const struct profile_frame *frame =
@@ -320,7 +329,7 @@ static void print_top(struct printer *printer, const struct interference_figures
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
         span_title(figures, span, NAME, title);
         caller_of(printer, figures, span, caller);
-        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+        snprintf(line, sizeof line, "%s%s%s — %s", title, caller[0] ? " " : "", caller,
                  interference_cause_words[score->cause]);
         link_to(printer, "blocks", i);
         fprintf(printer->out, "  %s#%zu %5.1f %%  ", print_link_on(printer), i + 1,
@@ -415,6 +424,21 @@ static bool print_threads(struct printer *printer, const struct interference_fig
 }
 
 /* ---- a span ---------------------------------------------------------------------------------- */
+
+/* Of a loop executions are of our making: so and so many iterations, or so much time in which it waited. */
+static void print_loop(struct printer *printer, const struct interference_score *score, bool waits)
+{
+    char line[TEXT_BYTES], time[32];
+    snprintf(line, sizeof line, "%s in %" PRIu32 " thread%s; not hooked: from samples%s",
+             print_time(score->total_ns, time), score->threads, print_plural(score->threads),
+             waits ? ". It waits by spinning" : " of how far it had come");
+    if (!waits)
+        print_add(line, sizeof line, ". Mean by the fastest millisecond: %.2f times as long",
+                  score->min_ns > 0 ? score->mean_ns / score->min_ns : 1);
+    print_add(line, sizeof line, ".");
+    fprintf(printer->out, "%*s", INDENT, "");
+    print_wrap(printer, PLAIN, INDENT, INDENT, line);
+}
 
 static void print_durations(struct printer *printer, const struct interference_score *score)
 {
@@ -620,8 +644,12 @@ static void print_span(struct printer *printer, const struct interference_figure
             INDENT, "", print_link_on(printer), print_on(printer, BOLD), title, print_off(printer));
     print_tail(printer, PLAIN, INDENT + name_columns(title), INDENT + 2, place);
     fputs(print_link_off(printer), printer->out);
-    print_durations(printer, score);
-    interference_draw(printer, &figures->spans[span], score, INDENT);
+    if (function->entry == SPANS_LOOP && !(row->flags & SPANS_SEQUENCE)) {
+        print_loop(printer, score, function->class == SPANS_CONDITION);
+    } else {
+        print_durations(printer, score);
+        interference_draw(printer, &figures->spans[span], score, INDENT);
+    }
     print_stacks(printer, figures, span, chain);
     print_holders(printer, figures, span);
     print_cause(printer, figures, span, number);
@@ -658,7 +686,7 @@ static void print_small(struct printer *printer, const struct interference_figur
         char title[TEXT_BYTES], caller[TEXT_BYTES], line[3 * TEXT_BYTES];
         span_title(figures, span, NAME, title);
         caller_of(printer, figures, span, caller);
-        snprintf(line, sizeof line, "%s %s — %s", title, caller,
+        snprintf(line, sizeof line, "%s%s%s — %s", title, caller[0] ? " " : "", caller,
                  interference_cause_words[figures->result->spans[span].cause]);
         link_to(printer, "blocks", i);
         fprintf(printer->out, "  %s#%-3zu %4.1f %%  ", print_link_on(printer), i + 1,
@@ -957,14 +985,18 @@ static void narrow(struct printer *printer, const void *state)
 static bool describe(const struct printer *printer, char *line, size_t bytes)
 {
     const struct profile *profile = printer->profile;
-    uint64_t program = 0, library = 0, spans = profile->spans_count;
+    uint64_t program = 0, library = 0, loops = 0, spans = profile->spans_count;
     for (size_t i = 1; i < profile->span_functions_count; i++)
-        *(profile->span_functions[i].entry == SPANS_IMPORT ? &library : &program) += 1;
+        *(profile->span_functions[i].entry == SPANS_IMPORT ? &library
+          : profile->span_functions[i].entry == SPANS_LOOP ? &loops
+                                                           : &program) += 1;
     snprintf(line, bytes,
              "engine %s, executions of %" PRIu64 " function%s of the program and %" PRIu64
              " of libraries were timed: %" PRIu64 " span%s",
              profile->run.engine, program, print_plural(program), library, spans,
              print_plural(spans));
+    if (loops)
+        print_add(line, bytes, "; %" PRIu64 " loop%s", loops, print_plural(loops));
     return true;
 }
 
