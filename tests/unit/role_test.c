@@ -158,6 +158,20 @@ static void spilled_values_are_known(void **state)
     done(function, flow);
 }
 
+/* `enter` names the stack pointer, and keeps its value nowhere. */
+FUNCTION(entering, PUSH_ALL "test %rdi, %rdi\n je 2f\n" MARK(
+                       put_by) "mov %rsi, 8(%rsp)\n call 3f\n mov 8(%rsp), %rax\n" POP_ALL
+                               "2: enter $16, $0\n ud2\n 3: ret\n");
+DECLARE(put_by);
+
+static void enter_takes_no_address(void **state)
+{
+    struct cfg *flow;
+    struct role_function *function = look(entering, entering_end, &flow);
+    assert_int_equal(role_of(function, AT(put_by), true), ROLE_SPILL);
+    done(function, flow);
+}
+
 /* ---- updates ----------------------------------------------------------------------------------- */
 
 FUNCTION(adding,
@@ -319,7 +333,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(saved_registers_are_known), cmocka_unit_test(spilled_values_are_known),
         cmocka_unit_test(updates_are_known),         cmocka_unit_test(moves_are_no_updates),
-        cmocka_unit_test(repeated_loads_are_known),  cmocka_unit_test(noise_is_no_harm),
+        cmocka_unit_test(enter_takes_no_address),    cmocka_unit_test(repeated_loads_are_known),
+        cmocka_unit_test(noise_is_no_harm),
     };
     return cmocka_run_group_tests(tests, start, NULL);
 }

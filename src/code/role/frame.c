@@ -215,7 +215,9 @@ static bool note_step(struct role_function *function, const struct step *step,
     struct place top = {.base = BASE_RSP, .index = -1};
     if (step->moved >= 0 && !of_frame)
         note_taken(function, heights, &step->from);
-    bool stores = touch_of(step, ISA_STORE) && (step->code == ISA_DO_PUSH || !is_of_stack(step));
+    /* Not what names it in passing, such as enter, as which data between functions can be read. */
+    bool stores =
+        touch_of(step, ISA_STORE) && (step->code == ISA_DO_PUSH || step->code == ISA_DO_MOVE);
     if (stores && step->stored & ROLE_BIT(BASE_RSP))
         note_taken(function, heights, &top);
     return note_save(function, step, heights, written) && note_touches(function, step, heights);

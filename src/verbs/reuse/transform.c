@@ -246,9 +246,10 @@ static const struct transform transforms[TRANSFORM_KINDS] = {
          "the iterations is free, make the loop that steps along the row the innermost."},
     [TRANSFORM_BATCHING] =
         {TRANSFORM_BATCHING, "batching", "reuse.batching",
-         "Batching: each call from the loop around it goes through the same data. Pass the work of "
-         "several calls at once, so that one pass over the data serves them all, or make all calls "
-         "for one block of the data before the next."},
+         "Batching: each call from the loop around it goes through the same data. Where none "
+         "needs what the one before left, pass the work of several calls at once, so that one pass "
+         "over the data serves them all, or make all calls for one block of the data before the "
+         "next."},
     [TRANSFORM_RECURSION] =
         {TRANSFORM_RECURSION, "recursive blocking", "reuse.recursive-blocking",
          "Recursive blocking: a recursive function and the calls it makes go over the same data. "
