@@ -117,6 +117,53 @@ assert place['artifactLocation']['uri'].endswith('words.cpp'), place
 assert place['region']['startLine'] == $line, place"
 }
 
+@test "check by pair: a leaf in many contexts is one item" {
+    items="import json
+print(len([r for r in json.load(open('leaves.sarif'))['runs'][0]['results'] if 'locations' in r]))"
+    for by in context pair; do
+        run "$HEADROOM" check --by $by leaves.headroom --limits 'waste.dead.fraction=0.1%' --sarif leaves.sarif
+        [ "$status" -eq 3 ]
+        python3 -c "$items" >items.$by
+        printf '%s\n' "$output" | tr -s ' \n' ' ' >words.$by
+    done
+    [ "$(cat items.pair)" -lt "$(cat items.context)" ]
+    grep -Eq '#1 Dead stores: [^,]*, [0-9.]+ % of the bytes stored' words.pair
+    share() { sed -n 's/.*#1 Dead stores: [^,]*, \([0-9]*\)[.0-9]* % of the bytes stored.*/\1/p' $1; }
+    [ "$(share words.pair)" -gt $((2 * $(share words.context))) ]
+    run "$HEADROOM" check --by line leaves.headroom --limits 'waste.dead.fraction=0.1%'
+    [ "$status" -eq 2 ]
+    printf '%s\n' "$output" | grep -q 'context'
+}
+
+# found HTML: how many findings of dead stores the page has, and the share of the first.
+found()
+{
+    python3 - "$1" <<'P'
+import base64, json, re, sys, zlib
+text = open(sys.argv[1]).read()
+for block in re.findall(r'<script[^>]*>([A-Za-z0-9+/=\s]{100,})</script>', text):
+    for bits in (-15, 15, 31):
+        try:
+            data = json.loads(zlib.decompress(base64.b64decode(block), bits))
+            break
+        except (ValueError, zlib.error):
+            data = None
+    if data and "report" in data:
+        dead = data["report"]["waste"]["dead"]
+        print(dead.get("findings_total", dead["pairs_total"]), (dead.get("findings") or dead["pairs"])[0]["share"])
+P
+}
+
+@test "the page by context, by function: as the report" {
+    for by in cause context function; do
+        "$HEADROOM" view -q --by $by -o $by.html leaves.headroom
+        found $by.html >page
+        [ -s page ]
+        query leaves.headroom "'%d' % d['pairs_total'] == open('page').read().split()[0] and
+            abs(d['pairs'][0]['share'] - float(open('page').read().split()[1])) < 1e-3" --by $by
+    done
+}
+
 @test "diff by pair: a leaf that others call now is the same finding" {
     sed 's/caller/user/g' leaves.c >users.c
     cp leaves.c kept.c

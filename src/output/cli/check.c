@@ -262,6 +262,7 @@ static int check_run(const struct settings *settings, int count, char **operands
         .limits_count = limits_count,
         .minimum = own(settings)->minimum,
         .level = settings->level,
+        .by = compare_by(settings),
         .warn_only = own(settings)->warn_only,
         .undecided = (enum check_undecided)own(settings)->undecided,
         .names = {own(settings)->baseline, operands[0]},
@@ -289,6 +290,7 @@ static const struct option_spec check_options[] = {
      .argument = "N",
      .help =
          "Ignore findings and excesses of less than N bytes, reuses or instructions. Default: 0."},
+    OPTION_COMPARE_BY,
     {"suppressions", 0, OPTION_FILE, OWN(check_settings, suppressions), .argument = "FILE",
      .help = "Leave out of figures and lists the findings named in FILE, in lines 'FUNCTION -- "
              "REASON', or 'FUNCTION -> FUNCTION -- REASON' for both contexts, with shell patterns. "

@@ -15,5 +15,11 @@ const char *const metric_names[] = {"best",   "count",  "instructions", "loads",
 /* enum report_by */
 const char *const by_names[] = {"default", "cause",    "context", "pair",
                                 "line",    "function", "module",  NULL};
+const char *const compare_by_names[] = {"context", "pair", NULL};
 
 const char *const kind_names[] = {"dead", "silent", "load", NULL}; /* bits of wire_kind_bits */
+
+enum report_by compare_by(const struct settings *settings)
+{
+    return settings->by == 1 ? REPORT_BY_PAIR : REPORT_BY_CONTEXT;
+}

@@ -6,6 +6,7 @@
 #ifndef HEADROOM_CLI_COMMON_H
 #define HEADROOM_CLI_COMMON_H
 
+#include "show/report.h"
 #include "cli/options.h"
 
 #define FIELD(member) offsetof(struct settings, member)
@@ -19,6 +20,7 @@ extern const char *const color_names[];
 extern const char *const source_names[];
 extern const char *const metric_names[];
 extern const char *const by_names[];
+extern const char *const compare_by_names[]; /* those by which findings are compared, from 0 */
 extern const char *const kind_names[];
 
 #define OPTION_HELP                                                                                \
@@ -55,6 +57,13 @@ extern const char *const kind_names[];
             .value = 1,                                                                            \
             .help = "Show the system's code as well: what the C library or a header of the "       \
                     "compiler calls below the program's own code."                                 \
+    }
+#define OPTION_COMPARE_BY                                                                          \
+    {                                                                                              \
+        "by", 0, OPTION_CHOICE, FIELD(by),                                                         \
+            .choices = compare_by_names, .argument = "context|pair",                               \
+            .help = "What is one finding: two calling contexts, the default, or two places in "    \
+                    "the program's own code, whoever calls them."                                  \
     }
 #define OPTION_COLOR                                                                               \
     {                                                                                              \
@@ -225,5 +234,8 @@ extern const char *const kind_names[];
     "profile of what was recorded so far, and COMMAND goes on unobserved. If headroom is killed, " \
     "COMMAND goes on, and 'headroom report' reads the raw log that is left. If the profile "       \
     "cannot be written to its place when COMMAND has ended, headroom prints where it is instead."
+
+/* What OPTION_COMPARE_BY asks for. */
+enum report_by compare_by(const struct settings *settings);
 
 #endif

@@ -38,7 +38,7 @@ static int show_diff(const struct settings *settings, struct profile *profiles[2
                     .ascii = is_ascii_terminal(STDOUT_FILENO),
                     .sources = true,
                     .width = terminal_width(STDOUT_FILENO),
-                    .by = settings->by == 1 ? REPORT_BY_PAIR : REPORT_BY_CONTEXT,
+                    .by = compare_by(settings),
                     .level = settings->level,
                     .names = {names[0], names[1]}},
     };
@@ -82,16 +82,12 @@ static int diff_run(const struct settings *settings, int count, char **operands)
 /* ---- the command line --------------------------------------------------------------------------
  */
 
-static const char *const diff_by_names[] = {"context", "pair", NULL};
-
 static const struct option_spec diff_options[] = {
     OPTION_FORMAT,
     {"limit", 0, OPTION_NUMBER, FIELD(limit), .low = 0, .high = 1000000, .argument = "N",
      .help = "Show the N largest changes of each kind; 0 shows all. Default: 10 in text, all in "
              "JSON."},
-    {"by", 0, OPTION_CHOICE, FIELD(by), .choices = diff_by_names, .argument = "context|pair",
-     .help = "What is one finding: two calling contexts, the default, or two places in the "
-             "program's own code, whoever calls them."},
+    OPTION_COMPARE_BY,
     OPTION_LEVEL,
     OPTION_COLOR,
     OPTION_HELP,

@@ -119,6 +119,7 @@ static int view_file(const char *path, const char *output, const struct settings
     if (good) {
         struct view_options options = {
             .limit = settings->limit == UINT64_MAX ? FINDINGS_IN_PAGE : (unsigned)settings->limit,
+            .by = (enum report_by)settings->by,
             .sources = own(settings)->sources,
             .profile_path = path,
             .before = profiles[0],
@@ -168,6 +169,11 @@ static const struct option_spec view_options[] = {
     {"before", 0, OPTION_PROFILE, OWN(view_settings, before), .argument = "BEFORE",
      .help = "Add what changed since profile BEFORE as the first view: what 'headroom diff BEFORE "
              "FILE' prints."},
+    {"by", 0, OPTION_CHOICE, FIELD(by), .choices = by_names, .argument = "LEVEL",
+     .help =
+         "What is one finding, as in 'headroom report': cause, the default, context, pair, line, "
+         "function or module. What changed since --before is listed by pair if that is asked "
+         "for, else by context."},
     OPTION_LEVEL,
     {"sources", 0, OPTION_FLAG, OWN(view_settings, sources), .value = 1,
      .help = "Include the source lines around the locations in the profile. This is the default, "

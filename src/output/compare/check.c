@@ -475,10 +475,10 @@ static enum base_status make(struct check *check, struct profile *baseline, stru
         return status;
     check->has_baseline = baseline != NULL;
     check->side = baseline ? &check->diff.sides[1] : &check->alone;
-    status = baseline ? diff_make(baseline, profile, REPORT_BY_CONTEXT, options->level, skipped,
-                                  &skipping, &check->diff)
-                      : diff_side_make(profile, NULL, REPORT_BY_CONTEXT, skipped, &skipping,
-                                       &check->alone);
+    status = baseline
+                 ? diff_make(baseline, profile, options->by, options->level, skipped, &skipping,
+                             &check->diff)
+                 : diff_side_make(profile, NULL, options->by, skipped, &skipping, &check->alone);
     for (size_t i = 0; status == BASE_OK && i < options->limits_count; i++)
         status = hold(check, &options->limits[i], error, error_bytes);
     if (status == BASE_OK && !find_items(check))

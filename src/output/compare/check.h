@@ -8,6 +8,7 @@
 
 #include "compare/compare.h"
 #include "profile/profile.h"
+#include "show/report.h"
 
 #include <stdio.h>
 
@@ -20,6 +21,7 @@ struct check_options {
     struct compare_suppressions *suppressions; /* counts their uses */
     double minimum;                            /* amounts below that are not reported; 0: all */
     double level;                              /* as in diff_options */
+    enum report_by by;                         /* likewise */
     bool warn_only;
     enum check_undecided undecided;
     const char *names[2]; /* of the baseline, of the profile */

@@ -208,9 +208,11 @@ enum base_status data_write(struct profile *profile, const struct view_options *
                             size_t *source_files)
 {
     struct json json = {.out = out};
+    /* As the text has it: no other list beside. */
+    enum report_by by = options->by ? options->by : REPORT_BY_CAUSE;
     struct report_options report = {.limit = options->limit,
                                     .sources = options->sources,
-                                    .by = REPORT_BY_CAUSE, /* as the text: no other list beside */
+                                    .by = by,
                                     .profile_path = options->profile_path};
     size_t files = 0;
     json_open(&json, '{');

@@ -136,6 +136,7 @@ static enum base_status findings(struct profile *profile, const struct view_opti
                                  FILE *out)
 {
     struct report_options report = {.limit = TEXT_FINDINGS,
+                                    .by = options->by,
                                     .width = TEXT_COLUMNS,
                                     .color = true,
                                     .links = true,
@@ -150,6 +151,7 @@ struct diff_options view_diff_options(const struct view_options *options, unsign
                                  .width = TEXT_COLUMNS,
                                  .color = true,
                                  .sources = options->sources,
+                                 .by = options->by,
                                  .level = options->level,
                                  .names = {options->before_path, options->profile_path}};
 }

@@ -8,11 +8,14 @@
 
 #include "profile/profile.h"
 
+#include "show/report.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
 struct view_options {
     unsigned limit;           /* findings of each kind; 0: all */
+    enum report_by by;        /* what is one finding, as in reports */
     bool sources;             /* quote lines of source files around the places found */
     const char *profile_path; /* as the user would type it, for hints */
     struct profile *before;   /* the page shows what changed since; NULL: it does not */
