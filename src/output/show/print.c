@@ -460,7 +460,8 @@ void print_side(struct printer *printer, const struct chain *chain, size_t commo
     size_t shown = 0;
     for (size_t i = own; i > common; i--) {
         if (shown++ == CALLERS_MAX) {
-            fprintf(printer->out, "      %*s← %zu more callers\n", LABEL_COLUMNS, "", i - common);
+            fprintf(printer->out, "      %*s← %zu more caller%s\n", LABEL_COLUMNS, "", i - common,
+                    print_plural(i - common));
             return;
         }
         print_frame(printer, print_frame_at(printer, chain, i - 1), "", NULL, NULL);

@@ -321,7 +321,7 @@ void interference_key(const struct interference_figures *figures, uint32_t span,
     if (row->flags & SPANS_SEQUENCE || function->key == SPANS_KEY_NONE)
         return;
     if (function->key == SPANS_KEY_SIZE)
-        snprintf(out, 96, "up to %" PRIu64 " bytes", row->key);
+        snprintf(out, 96, "up to %" PRIu64 " byte%s", row->key, row->key == 1 ? "" : "s");
     else if (function->class == SPANS_IO && row->key < 65536)
         snprintf(out, 96, "descriptor %" PRIu64, row->key);
     else if (function->class == SPANS_LOCK || function->class == SPANS_UNLOCK)
