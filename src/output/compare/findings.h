@@ -97,7 +97,7 @@ struct diff_subject {
  * it. */
 struct analysis_compare {
     const struct diff_kind *kinds;
-    uint32_t kinds_count;
+    uint32_t kinds_count; /* 0: figures alone */
     /* Of its own profiles: a sentence why no difference of them is called significant. NULL: they
      * are tested. */
     const char *untested;
