@@ -499,7 +499,7 @@ CREATE TABLE pair_trait(kind INTEGER NOT NULL, first INTEGER NOT NULL, second IN
 -- Since version 8. Merging: rows with equal keys become one.
 CREATE TABLE cpu_time(module INTEGER NOT NULL, kind INTEGER NOT NULL, ticks INTEGER NOT NULL, ns INTEGER NOT NULL, PRIMARY KEY(module, kind)) WITHOUT ROWID;
 --   module                module, or 0                key
---   kind                  0 to 6                      key
+--   kind                  0 to 7                      key
 --   ticks                 0 to 2^50                   sum
 --   ns                    0 to 2^63-1                 sum
 

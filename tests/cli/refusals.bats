@@ -21,12 +21,12 @@ load common
     one_sentence "did you mean 'interference'?"
     cp "$(type -P true)" prog
     try 2 "$HEADROOM" ./prog
-    one_sentence "to observe a program: headroom waste -- ./prog;"
+    one_sentence "to observe a program: headroom run -- ./prog;"
     cp prog 'my prog'
     try 2 "$HEADROOM" './my prog'
-    one_sentence "headroom waste -- './my prog';"
+    one_sentence "headroom run -- './my prog';"
     try 2 "$HEADROOM" true
-    one_sentence "headroom waste -- true;"
+    one_sentence "headroom run -- true;"
     "$MAKE_PROFILE" x.headroom 3 3
     try 2 "$HEADROOM" x.headroom
     one_sentence "for its report: headroom report x.headroom;"

@@ -40,6 +40,7 @@ struct exact_options {
     const HChar *trace;    /* access trace; NULL: none */
     Bool trace_values;
     Bool follow; /* else forked children are not recorded; Valgrind follows them anyhow */
+    Bool child;  /* the program was executed by one that is observed */
     UInt kinds;  /* wire_kind_bits; 0: no detection of waste */
     float fp_tolerance;
     Int unit_shift; /* reuse: 0, 3, 6; -1: none */
@@ -170,6 +171,7 @@ void exact_access_init(void);
 /* ---- kernel (kernel.c) ------------------------------------------------------------------------ */
 
 void exact_kernel_init(void);
+void exact_kernel_end(void);                           /* no more of them are seen */
 extern ULong exact_kernel_loaded, exact_kernel_stored; /* bytes */
 
 /* ---- modules (module.c) ------------------------------------------------------------------------- */
@@ -186,6 +188,15 @@ const struct exact_module *exact_module_number(UInt module);
 UInt exact_modules_count(void);
 void exact_module_gone(void); /* mappings have changed */
 
+/* ---- main (main.c) -------------------------------------------------------------------------------- */
+
+/*
+ * One sentence for headroom's user. Ends the process, with 125: before the program that was asked for, nothing has begun. A
+ * program that this one has executed must run all the same, without being observed: before it begins this returns to
+ * where the engine was started.
+ */
+void exact_fail(const HChar *sentence);
+
 /* ---- output (output.c) ----------------------------------------------------------------------------- */
 
 void exact_output_init(void);
@@ -194,8 +205,6 @@ void exact_output(void);
 void exact_output_forked(void);
 /* Moves a descriptor to where the program's own are not; of Valgrind's core, in no public header. */
 Int VG_(safe_fd)(Int descriptor);
-/* One sentence for headroom's user; ends the process, with 125. */
-void exact_fail(const HChar *sentence);
 
 /* ---- memory (memory.c) --------------------------------------------------------------------------------- */
 

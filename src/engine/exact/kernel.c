@@ -206,6 +206,30 @@ static void after_syscall(ThreadId tid, UInt number, UWord *arguments, UInt coun
     forget_before(tid);
 }
 
+static void no_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count)
+{
+    (void)tid, (void)number, (void)arguments, (void)count;
+}
+
+static void no_result(ThreadId tid, UInt number, UWord *arguments, UInt count, SysRes result)
+{
+    (void)tid, (void)number, (void)arguments, (void)count, (void)result;
+}
+
+void exact_kernel_end(void)
+{
+    VG_(track_pre_mem_read)(NULL);
+    VG_(track_pre_mem_read_asciiz)(NULL);
+    VG_(track_pre_mem_write)(NULL);
+    VG_(track_post_mem_write)(NULL);
+    VG_(track_new_mem_mmap)(NULL);
+    VG_(track_new_mem_brk)(NULL);
+    VG_(track_die_mem_brk)(NULL);
+    VG_(track_die_mem_munmap)(NULL);
+    VG_(track_copy_mem_remap)(NULL);
+    VG_(needs_syscall_wrapper)(no_syscall, no_result);
+}
+
 void exact_kernel_init(void)
 {
     syscalls = VG_(calloc)("headroom.syscalls", VG_N_THREADS, sizeof *syscalls);

@@ -6,8 +6,10 @@
 
 #include <pub_tool_libcassert.h>
 #include <pub_tool_libcbase.h>
+#include <pub_tool_clientstate.h>
 #include <pub_tool_libcprint.h>
 #include <pub_tool_libcproc.h>
+#include <pub_tool_libcsetjmp.h>
 #include <pub_tool_options.h>
 
 struct exact_options exact_options = {.kinds = WIRE_DEAD | WIRE_SILENT | WIRE_LOAD,
@@ -47,6 +49,7 @@ static Bool take_option(const HChar *argument)
                            0x7fffffffffffffffLL)) {
     } else if (VG_STR_CLO(argument, "--trace", exact_options.trace)) {
     } else if (VG_BOOL_CLO(argument, "--follow", exact_options.follow)) {
+    } else if (VG_BOOL_CLO(argument, "--child", exact_options.child)) {
     } else if (VG_BOOL_CLO(argument, "--trace-values", exact_options.trace_values)) {
     } else if (VG_BINT_CLO(argument, "--kinds", number, 0, 7)) {
         exact_options.kinds = (UInt)number;
@@ -79,8 +82,53 @@ static void print_debug_usage(void)
 {
 }
 
+static Bool beginning, blind;
+static VG_MINIMAL_JMP_BUF(cannot_begin);
+
+void exact_fail(const HChar *sentence)
+{
+    if (beginning && exact_options.child)
+        VG_MINIMAL_LONGJMP(cannot_begin);
+    VG_(umsg)("headroom: %s\n", sentence);
+    VG_(exit)(125);
+}
+
+static void after_options(void);
+
+static IRSB *leave_alone(VgCallbackClosure *closure, IRSB *block, const VexGuestLayout *layout,
+                         const VexGuestExtents *extents, const VexArchInfo *arch, IRType guest,
+                         IRType host)
+{
+    (void)closure, (void)layout, (void)extents, (void)arch, (void)guest, (void)host;
+    return block;
+}
+
+static void end_blind(Int exit_code)
+{
+    (void)exit_code;
+}
+
+/* The program runs under Valgrind without anything being added to it. */
+static void go_blind(void)
+{
+    blind = True;
+    VG_(basic_tool_funcs)(after_options, leave_alone, end_blind);
+    VG_(track_start_client_code)(NULL);
+    VG_(track_pre_thread_first_insn)(NULL);
+    VG_(track_pre_thread_ll_exit)(NULL);
+    VG_(track_pre_deliver_signal)(NULL);
+    VG_(track_post_deliver_signal)(NULL);
+    exact_kernel_end();
+    VG_(umsg)("headroom: unobserved: %s\n", VG_(args_the_exename));
+}
+
 static void after_options(void)
 {
+    if (VG_MINIMAL_SETJMP(cannot_begin) != 0) {
+        go_blind();
+        return;
+    }
+    beginning = True;
     exact_contexts_init();
     exact_blocks_init();
     if (exact_options.graphs)
@@ -88,6 +136,7 @@ static void after_options(void)
     exact_access_init();
     exact_trace_init();
     exact_output_init();
+    beginning = False;
 }
 
 static void end(Int exit_code)
@@ -100,6 +149,8 @@ static void end(Int exit_code)
 static void forked(ThreadId tid)
 {
     (void)tid;
+    if (blind)
+        return;
     exact_trace_forked();
     exact_output_forked();
 }

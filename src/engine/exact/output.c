@@ -491,9 +491,3 @@ void exact_output_init(void)
     name_process();
     put_process();
 }
-
-void exact_fail(const HChar *sentence)
-{
-    VG_(umsg)("headroom: %s\n", sentence);
-    VG_(exit)(125);
-}

@@ -82,7 +82,7 @@ bool import_live_tick(struct import_gather *gather, const struct import_frame *f
         gather->ticks[gather->ticks_count++] = tick;
     gather->ticks[item].ticks++;
     gather->ticks[item].ns += record->period_ns;
-    return add_to_context(gather, record);
+    return record->flags & WIRE_TICK_PLAIN || add_to_context(gather, record);
 }
 
 static int compare_ticks(const void *left, const void *right)

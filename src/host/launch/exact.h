@@ -47,6 +47,7 @@ bool launch_set_id(const char *path);
 #define EXACT_OPTION_LOG_NAME  "--log-name="  /* when headroom has been killed; if it has the */
 #define EXACT_OPTION_LOG_INODE "--log-inode=" /* number: programs may replace the file */
 #define EXACT_OPTION_MESSAGES  "--log-file="
+#define EXACT_OPTION_CHILD     "--child=yes" /* another program has executed this one */
 
 /* What exact_start reports to headroom, before the program's name. */
 #define EXACT_UNOBSERVED "unobserved"

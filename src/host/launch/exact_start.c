@@ -132,6 +132,21 @@ static void report(int messages, const char *what, const char *program)
     (void)ignored;
 }
 
+/* The tool's words, with the one that it is for a program that another one has executed. */
+static char **words_of_child(int argc, char **argv, int options)
+{
+    char **words = malloc(((size_t)argc + 2) * sizeof *words);
+    for (int i = 1; i < options; i++)
+        if (strcmp(argv[i], EXACT_OPTION_CHILD) == 0 || !words)
+            return argv;
+    if (!words)
+        return argv;
+    words[0] = argv[0];
+    words[1] = (char *)EXACT_OPTION_CHILD;
+    memcpy(words + 2, argv + 1, (size_t)argc * sizeof *words); /* the NULL at the end, too */
+    return words;
+}
+
 int main(int argc, char **argv)
 {
     const char *self = (const char *)getauxval(AT_EXECFN);
@@ -151,7 +166,7 @@ int main(int argc, char **argv)
         setenv("VALGRIND_LAUNCHER", self, 1);
         if (usual_library)
             unsetenv("VALGRIND_LIB");
-        execve(tool, argv, environ);
+        execve(tool, words_of_child(argc, argv, options.count), environ);
         unsetenv("VALGRIND_LAUNCHER");
     }
     if (options.recording)

@@ -76,7 +76,7 @@ static int unknown_verb(const char *name, const char *word)
         return say_usage(name, "there is no verb '%s'; for its report: headroom report %s", word,
                          quoted);
     if (word[0] && launch_find(word, path, why) == LAUNCH_OK)
-        return say_usage(name, "there is no verb '%s'; to observe a program: headroom waste -- %s",
+        return say_usage(name, "there is no verb '%s'; to observe a program: headroom run -- %s",
                          word, quoted);
     return say_usage(name, "there is no verb '%s'", word);
 }

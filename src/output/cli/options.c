@@ -306,7 +306,7 @@ const struct verb *nearest_verb(const char *name)
     size_t least = 3;
     for (size_t i = 0; verbs[i] && strlen(name) < 64; i++) {
         size_t away = distance(name, verbs[i]->name);
-        if (away < least && away < strlen(verbs[i]->name)) {
+        if (away < least && 2 * away < strlen(verbs[i]->name)) {
             least = away;
             nearest = verbs[i];
         }

@@ -222,7 +222,7 @@ void context_log_tick(struct agent_thread *self, const struct base_registers *re
                                .vaddr = module ? ip - module->bias : ip,
                                .period_ns = period_ns};
     uint64_t broken = self->counters->broken_stacks; /* these are of findings */
-    if (!(flags & WIRE_TICK_LATE))
+    if (!(flags & (WIRE_TICK_LATE | WIRE_TICK_PLAIN)))
         record.node = context_enter(self, registers, ip, CONTEXT_HERE, 0, &drop);
     self->counters->broken_stacks = broken;
     if (!module || log_module(self, module))

@@ -438,6 +438,8 @@ static uint32_t log_tick(struct agent_thread *self, const struct base_registers 
                          uint64_t period_ns, bool late)
 {
     uint32_t flags = late ? WIRE_TICK_LATE : in_system_call(self, registers) ? WIRE_TICK_SYSTEM : 0;
+    if (agent.source == WIRE_SOURCE_COUNT) /* recordings are to be the same on every run */
+        flags |= WIRE_TICK_PLAIN;
     context_log_tick(self, registers, period_ns, flags);
     return flags;
 }
