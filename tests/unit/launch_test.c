@@ -653,6 +653,8 @@ static enum launch_outcome run_built(const char *part, const char *path, int *re
     enum launch_outcome outcome = launch_instrumented(&request, &event, region, result, error);
     launch_signals_release();
     assert_int_equal(outcome == LAUNCH_OK, error[0] == 0);
+    if (outcome == LAUNCH_OK)
+        launch_ticks_free(&result->clock);
     return outcome;
 }
 
