@@ -359,8 +359,8 @@ struct wire_tick {
 };
 enum wire_tick_flags {
     WIRE_TICK_SYSTEM = 1, /* on its way out of the system call at vaddr, where the time was spent */
-    WIRE_TICK_PLAIN = 4,  /* its context was not asked for */
     WIRE_TICK_LATE = 2,   /* it was due before, SIGTRAP was blocked: where is not known */
+    WIRE_TICK_PLAIN = 4,  /* its context was not asked for */
 };
 
 struct wire_trap { /* a finding: attribution for one pair */

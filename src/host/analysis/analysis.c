@@ -14,3 +14,9 @@ const struct analysis *analysis_find(const char *verb)
             return *at;
     return NULL;
 }
+
+const struct analysis *analysis_lead(const char *verb)
+{
+    const struct analysis *found = analysis_find(verb);
+    return found && found->leads ? found : NULL;
+}

@@ -97,5 +97,7 @@ extern const struct analysis *const analyses[];
 
 /* The verb of that name, as a profile's run has it; NULL: this headroom has no such verb. */
 const struct analysis *analysis_find(const char *verb);
+/* The same, if its part leads; else NULL. */
+const struct analysis *analysis_lead(const char *verb);
 
 #endif

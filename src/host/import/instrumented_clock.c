@@ -38,31 +38,46 @@ static bool module_of(struct profile *profile, const char *path, uint32_t *id)
     return module->path != NULL;
 }
 
-/* Functions of a module that count: by entry. */
+/* Functions of a module that count: their entries, ascending. */
 struct counted {
-    const struct profile *profile;
     uint32_t module;
+    uint64_t *entries;
+    size_t count;
 };
+
+static int compare_entries(const void *left, const void *right)
+{
+    uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+    return (a > b) - (a < b);
+}
+
+/* False: no memory. */
+static bool find_counted(const struct profile *profile, struct counted *counted)
+{
+    counted->entries = calloc(profile->path_functions_count + 1, sizeof *counted->entries);
+    if (!counted->entries)
+        return false;
+    for (uint32_t i = 1; i < profile->path_functions_count; i++) {
+        const struct profile_path_function *function = &profile->path_functions[i];
+        if (function->module == counted->module && function->reason <= PROFILE_PATH_TRUNCATED)
+            counted->entries[counted->count++] = function->address;
+    }
+    qsort(counted->entries, counted->count, sizeof *counted->entries, compare_entries);
+    return true;
+}
 
 static bool counts_at(const struct counted *counted, uint64_t entry)
 {
-    for (uint32_t i = 1; i < counted->profile->path_functions_count; i++) {
-        const struct profile_path_function *function = &counted->profile->path_functions[i];
-        if (function->module == counted->module && function->address == entry)
-            return function->reason <= PROFILE_PATH_TRUNCATED;
-    }
-    return false;
+    size_t at = BASE_FIRST(i, counted->count, counted->entries[i] >= entry);
+    return at < counted->count && counted->entries[at] == entry;
 }
 
 /* A part that the compiler has split off bears the function's name and a suffix. */
 static bool counts_by_name(const struct counted *counted, struct binary *binary, const char *name)
 {
     const char *suffix = strstr(name, ".cold");
-    for (uint32_t i = 1; suffix && i < counted->profile->path_functions_count; i++) {
-        const struct profile_path_function *function = &counted->profile->path_functions[i];
-        if (function->module != counted->module || function->reason > PROFILE_PATH_TRUNCATED)
-            continue;
-        const char *symbol = binary_symbol(binary, function->address);
+    for (size_t i = 0; suffix && i < counted->count; i++) {
+        const char *symbol = binary_symbol(binary, counted->entries[i]);
         if (symbol && strlen(symbol) == (size_t)(suffix - name) &&
             strncmp(symbol, name, (size_t)(suffix - name)) == 0)
             return true;
@@ -90,11 +105,11 @@ static bool add_file(struct instrumented_import *import,
 {
     struct profile *profile = import->profile;
     struct profile_cpu_time sums[PROFILE_CPU_KINDS] = {{0}};
-    struct counted counted = {.profile = profile};
+    struct counted counted = {.module = 0};
     struct binary *binary = NULL;
     struct code *code = NULL;
     const char *path = ticks[0]->path;
-    if (!module_of(profile, path, &counted.module))
+    if (!module_of(profile, path, &counted.module) || !find_counted(profile, &counted))
         return false;
     bool readable = path && code_open(path, &code) == BASE_OK &&
                     binary_open(path, import->symbols, &binary) == BASE_OK;
@@ -106,6 +121,7 @@ static bool add_file(struct instrumented_import *import,
         sums[kind].ticks += ticks[i]->ticks;
         sums[kind].ns += ticks[i]->ns;
     }
+    free(counted.entries);
     binary_close(binary);
     code_close(code);
     for (uint32_t kind = 0; kind < PROFILE_CPU_KINDS; kind++) {

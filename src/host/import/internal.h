@@ -266,9 +266,10 @@ void import_ticks_sort(struct import_gather *gather);
  * them. binary: NULL: it could not be read. False: no memory.
  */
 struct import_jit_names;
-enum profile_cpu_kind import_kind_of_code(struct binary *binary, uint64_t vaddr);
 bool import_ticks_of_module(struct import_gather *gather, size_t *next, uint32_t module,
                             struct binary *binary, const struct import_jit_names *jits);
+/* Of code in a file: by lines, by functions, or by addresses alone. binary: as above. */
+enum profile_cpu_kind import_kind_of_code(struct binary *binary, uint64_t vaddr);
 
 /* ---- found in the tables ---- */
 

@@ -64,13 +64,20 @@ static double scale_of(const struct spans_import *import, const struct spans_loo
     return in_loop_ns > windows_ns ? in_loop_ns / windows_ns : 1;
 }
 
+/* What does not fit becomes so much that spans_merge rejects it. */
+static uint64_t scaled(uint64_t value, double scale)
+{
+    double product = (double)value * scale;
+    return product < 0x1p63 ? (uint64_t)product : UINT64_MAX;
+}
+
 static void stretch(struct spans_span *span, double scale)
 {
-    span->sum = (uint64_t)((double)span->sum * scale);
-    span->skipped = (uint64_t)((double)span->recorded * (scale - 1));
+    span->sum = scaled(span->sum, scale);
+    span->skipped = scaled(span->recorded, scale - 1);
     for (unsigned bin = 0; bin < SPANS_BINS; bin++) {
-        double scaled = (double)span->bins[bin] * scale;
-        span->bins[bin] = scaled < UINT32_MAX ? (uint32_t)(scaled + 0.5) : UINT32_MAX;
+        double count = (double)span->bins[bin] * scale;
+        span->bins[bin] = count < UINT32_MAX ? (uint32_t)(count + 0.5) : UINT32_MAX;
     }
 }
 

@@ -250,6 +250,8 @@ static int64_t iterations_between(const struct cfg_progress *progress, uint64_t 
         return 0;
     if (progress->bytes == 4)
         difference = (int32_t)(uint32_t)difference;
+    if (progress->step == -1) /* of the least number the quotient would not fit */
+        return (int64_t)(0 - (uint64_t)difference);
     return difference / progress->step;
 }
 

@@ -2,9 +2,8 @@
 /*
  * Samples of all threads of a program, taken from outside: the clock events of perf, which every
  * kernel has. Events that children inherit can be read from rings only if there is one for each
- * processor. They make
- * switching between threads more expensive, so those of functions that are chosen or patched run
- * only meanwhile.
+ * processor. They make switching between threads more expensive: while functions are chosen or
+ * patched they run only as long as that takes.
  *
  * Rings are small: what a user may lock for them is shared with the program.
  */

@@ -27,8 +27,8 @@ struct inject_mapped {
     const char *path; /* of a file if it begins with '/'; valid during the call alone */
 };
 
-/* What is told, in the order of time as far as processors agree on it. Only `sample` may be alone;
-   the others then are not watched. */
+/* Functions that are called, in the order of time as far as processors agree on it. With `maps` all of them, else `sample` alone
+   is called, and the others may be NULL. */
 struct inject_sampler_taker {
     void *context;
     void (*sample)(void *context, const struct inject_sample *sample);
@@ -46,7 +46,7 @@ struct inject_sampler {
 
 /*
  * All processes that come of a child that has not executed its program yet; a sample each
- * `period_ns` of CPU time of a thread. maps: what is mapped is told too. 0, or errno; it runs.
+ * `period_ns` of CPU time of a thread. maps: mappings, forks, execs and ends are reported as well. 0, or errno; it runs.
  */
 int inject_sampler_open(struct inject_sampler *sampler, pid_t child, uint64_t period_ns, bool maps);
 /* No samples are taken meanwhile, if not. */

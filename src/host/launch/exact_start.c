@@ -135,10 +135,10 @@ static void report(int messages, const char *what, const char *program)
 /* The tool's words, with the one that it is for a program that another one has executed. */
 static char **words_of_child(int argc, char **argv, int options)
 {
-    char **words = malloc(((size_t)argc + 2) * sizeof *words);
     for (int i = 1; i < options; i++)
-        if (strcmp(argv[i], EXACT_OPTION_CHILD) == 0 || !words)
+        if (strcmp(argv[i], EXACT_OPTION_CHILD) == 0)
             return argv;
+    char **words = malloc(((size_t)argc + 2) * sizeof *words);
     if (!words)
         return argv;
     words[0] = argv[0];

@@ -534,7 +534,7 @@ struct profile_time {
 };
 
 struct profile_run {
-    const char *verb;                /* "waste", "reuse", "paths", "interference" */
+    const char *verb;                /* "run", "waste", "reuse", "paths", "interference" */
     const char *engine;              /* "live", "exact", "built" */
     const char *source;              /* "pmu", "clock", "count"; NULL */
     const char *weighting;           /* "accesses", "cpu-time", "time" */

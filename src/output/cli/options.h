@@ -75,7 +75,8 @@ struct settings {
     int paper_bins, call_sites, metric, by, all_frames;
     int modules, no_cache, no_contexts; /* paths under the exact engine */
     uint64_t rate, period, limit, seed, min_executions;
-    double fp_tolerance, share, budget /* 0: the usual one */, access_rate, hot, level;
+    double fp_tolerance, share, access_rate, hot, level;
+    double budget; /* 0: the usual one */
     struct cache_shape caches[CACHE_MAX];
     size_t caches_count;
     struct option_list keys;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* `headroom run`: one recording that asks all questions, and what to fix first. */
+/* `headroom run`: where CPU time goes, all kinds of waste in one recording, and what to fix first. */
 #include "cli/common.h"
 #include "cli/recording.h"
 

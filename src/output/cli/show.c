@@ -42,8 +42,7 @@ static enum base_status show(void *context, FILE *out)
 /* In JSON all that is not a gigabyte, and if asked for, all. */
 static unsigned limit_of(const struct settings *settings, const struct profile *profile, bool json)
 {
-    const struct analysis *recorded = analysis_find(profile->run.verb);
-    bool leads = recorded && recorded->leads && !settings->kinds;
+    bool leads = analysis_lead(profile->run.verb) && !settings->kinds;
     if (settings->limit == UINT64_MAX)
         return json ? 0 : leads ? FINDINGS_THAT_LEAD : PAIRS_IN_TEXT;
     return json && settings->limit == 0 ? UINT_MAX : (unsigned)settings->limit;

@@ -383,10 +383,9 @@ static void fill(struct walk *walk)
             walk->kinds[i].separator = walk_add_name(walk, walk->kinds[i].kind->separator, NULL, 0);
     add_frames(walk);
     add_vertices(walk);
-    const struct analysis *recorded = analysis_find(profile->run.verb);
+    const struct analysis *lead = analysis_lead(profile->run.verb);
     for (const struct analysis *const *at = analyses; *at; at++) {
-        bool leads = *at == recorded && recorded->leads;
-        walk->verb = leads ? 0 : 1 + (uint32_t)(at - analyses);
+        walk->verb = *at == lead ? 0 : 1 + (uint32_t)(at - analyses);
         if ((*at)->export)
             (*at)->export->samples(walk, profile, walk->options);
     }

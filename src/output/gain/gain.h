@@ -23,8 +23,8 @@
 #include "show/places.h"
 #include "show/source.h"
 
-/* Of what most algorithms need, such as reading the same data in each iteration of an outer loop,
-   one finding in some thirty leads to a gain. A judgement, as waste's ranking. */
+/* Counted of what is next to never saved, such as reading the same data in each iteration of an
+   outer loop. A judgement, as waste's ranking. */
 #define GAIN_INHERENT 0.03
 
 /* Lines of own code, numbered from 1; 0: not known. */
@@ -46,7 +46,7 @@ struct gain_symptom {
     size_t number;              /* in the list of its kind, from 1 */
     uint64_t seen;              /* wasted accesses that were caught there */
     bool weak;                  /* too few to be shown */
-    bool inherent;              /* most algorithms need it: GAIN_INHERENT of it may be saved */
+    bool inherent;              /* next to never saved: GAIN_INHERENT of it counts */
     struct profile_share waste; /* of the accesses of its kind there */
     struct advice advice;
     size_t order; /* set by gain_add */

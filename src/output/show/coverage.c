@@ -22,7 +22,7 @@ struct coverage {
 
 static bool is_user(const struct profile_cpu_time *row)
 {
-    return row->kind <= PROFILE_CPU_NAMELESS || row->kind >= PROFILE_CPU_UNKNOWN;
+    return row->kind != PROFILE_CPU_SYSTEM;
 }
 
 /* The account is of one run, and of the program alone only if that runs on the processor itself. */

@@ -190,9 +190,8 @@ static void print_summary(struct printer *printer, const struct part *parts)
 /* The part that stands for all findings; NULL: each has its own. */
 static const struct analysis_text *find_lead(const struct printer *printer)
 {
-    const struct analysis *recorded = analysis_find(printer->profile->run.verb);
-    bool leads = recorded && recorded->leads && !printer->options->kinds;
-    return leads ? recorded->text : NULL;
+    const struct analysis *lead = analysis_lead(printer->profile->run.verb);
+    return lead && !printer->options->kinds ? lead->text : NULL;
 }
 
 /* False: no memory. */

@@ -134,11 +134,10 @@ static void sample_metric(struct json *json, const struct places *places, double
     tree_metric(json, "samples taken", "count", values, places->count);
 }
 
-/* Of all verbs; that of a recording that asked all questions first: it stands for the others. */
+/* Of all verbs, that which leads first. */
 static void all_metrics(struct json *json, const struct places *places, double *values)
 {
-    const struct analysis *recorded = analysis_find(places->profile->run.verb);
-    const struct analysis *lead = recorded && recorded->leads ? recorded : NULL;
+    const struct analysis *lead = analysis_lead(places->profile->run.verb);
     if (lead && lead->view && lead->view->metrics)
         lead->view->metrics(json, places, values);
     for (const struct analysis *const *at = analyses; *at; at++)

@@ -212,10 +212,10 @@ void context_log_tick(struct agent_thread *self, const struct base_registers *re
                       uint64_t period_ns, uint32_t flags)
 {
     uint64_t ip = registers->ip;
-    struct agent_module *module = modules_find(ip);
     enum wire_drop drop;
     if (agent_owns(ip))
         return;
+    struct agent_module *module = modules_find(ip);
     struct wire_tick record = {.record = {.type = WIRE_TICK, .bytes = sizeof record},
                                .module = module ? module->id : 0,
                                .flags = flags,

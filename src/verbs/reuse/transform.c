@@ -242,8 +242,7 @@ static const struct transform transforms[TRANSFORM_KINDS] = {
         {TRANSFORM_INTERCHANGE, "interchange", "reuse.interchange",
          "Interchange: the innermost loop steps from row to row, so each step touches another "
          "cache line, and the next element of a line is used a whole pass later. Where the order "
-         "of "
-         "the iterations is free, make the loop that steps along the row the innermost."},
+         "of the iterations is free, make the loop that steps along the row the innermost."},
     [TRANSFORM_BATCHING] =
         {TRANSFORM_BATCHING, "batching", "reuse.batching",
          "Batching: each call from the loop around it goes through the same data. Where none "

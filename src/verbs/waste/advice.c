@@ -212,8 +212,7 @@ static const struct advice silent_update = {
     .id = "silent.update",
     .text = "The line stores a value made from the one that it replaces, and the same, as "
             "when it adds zero or sets a bit that is set. Where that is the rule, a test for it "
-            "before the "
-            "work that leads here may pay.",
+            "before the work that leads here may pay.",
 };
 
 static const struct advice load_near = {

@@ -48,6 +48,12 @@ static bool add_decided(const struct places *places, const struct gain_lines *li
     return true;
 }
 
+/* As the ranking has it, next to nothing of it is ever saved. */
+static bool is_inherent(const struct waste_pair *pair)
+{
+    return waste_gain(pair) < 0.1 * pair->waste_bytes;
+}
+
 static bool add_kind(const struct places *places, const struct gain_lines *lines,
                      struct source_cache *sources, const struct waste_kind *kind,
                      const struct decided *decided, struct gain_sink *sink)
@@ -57,21 +63,20 @@ static bool add_kind(const struct places *places, const struct gain_lines *lines
         const struct waste_pair *pair = &kind->pairs[i];
         uint32_t place = waste_lead(id) ? pair->second_place : pair->first_place;
         const struct decided *line = &decided[lines->of_place[place]];
-        struct gain_symptom symptom = {
-            .kind = profile_kind_names[id],
-            .what = words[id].what,
-            .share_of = words[id].share_of,
-            .labels = {words[id].labels[0], words[id].labels[1]},
-            .line = lines->of_place[place],
-            .first = pair->first,
-            .second = pair->second,
-            .number = i + 1,
-            .seen = pair->waste_traps,
-            .inherent = id == PROFILE_LOAD &&
-                        (pair->reach == PROFILE_REACH_OUTER || pair->reach == PROFILE_REACH_CALL),
-            .weak = kind->too_few || pair->group->weak,
-            .waste = profile_share(line->waste, line->all, line->squares),
-            .advice = waste_advice(places, sources, kind, pair)};
+        struct gain_symptom symptom = {.kind = profile_kind_names[id],
+                                       .what = words[id].what,
+                                       .share_of = words[id].share_of,
+                                       .labels = {words[id].labels[0], words[id].labels[1]},
+                                       .line = lines->of_place[place],
+                                       .first = pair->first,
+                                       .second = pair->second,
+                                       .number = i + 1,
+                                       .seen = pair->waste_traps,
+                                       .inherent = is_inherent(pair),
+                                       .weak = kind->too_few || pair->group->weak,
+                                       .waste =
+                                           profile_share(line->waste, line->all, line->squares),
+                                       .advice = waste_advice(places, sources, kind, pair)};
         if (!gain_add(sink, &symptom))
             return false;
     }
