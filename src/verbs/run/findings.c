@@ -142,6 +142,14 @@ static void symptom_item(struct json *json, const struct profile *profile,
     json_close(json, '}');
 }
 
+static bool is_first_of_kind(const struct gain_finding *finding, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (strcmp(finding->symptoms[i].kind, finding->symptoms[index].kind) == 0)
+            return false;
+    return true;
+}
+
 static void finding_item(struct json *json, const struct places *places,
                          const struct gain_list *list, size_t index)
 {
@@ -154,7 +162,7 @@ static void finding_item(struct json *json, const struct places *places,
     json_count(json, "samples", finding->ticks);
     json_begin(json, "kinds", '[');
     for (size_t i = 0; i < finding->count; i++) {
-        if (i && strcmp(finding->symptoms[i - 1].kind, finding->symptoms[i].kind) == 0)
+        if (!is_first_of_kind(finding, i))
             continue;
         json_item(json);
         json_quote(json, finding->symptoms[i].kind);
