@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+/* Transfers by object, by places and by threads. */
+#include "transfer/internal.h"
+
+#include <string.h>
+
+enum { USERS_EACH = 4 }; /* of a line on average; those beyond are left out */
+
+static uint32_t buckets_count(const struct transfer *transfer)
+{
+    uint32_t count = 64;
+    while (count < transfer->options.most_lines * 2)
+        count *= 2;
+    return count;
+}
+
+enum base_status transfer_results_init(struct transfer *transfer)
+{
+    const struct transfer_options *options = &transfer->options;
+    const struct transfer_memory *memory = &transfer->memory;
+    transfer->results = memory->map(memory->context,
+                                    (options->most_lines + 1ULL) * sizeof *transfer->results, true);
+    transfer->pairs =
+        memory->map(memory->context, (options->most_pairs + 1ULL) * sizeof *transfer->pairs, true);
+    transfer->users = memory->map(
+        memory->context, (options->most_lines * (uint64_t)USERS_EACH + 1) * sizeof *transfer->users,
+        true);
+    transfer->buckets =
+        memory->map(memory->context, buckets_count(transfer) * sizeof *transfer->buckets, true);
+    transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
+    return transfer->results && transfer->pairs && transfer->users && transfer->buckets
+               ? BASE_OK
+               : BASE_NO_MEMORY;
+}
+
+void transfer_results_free(struct transfer *transfer)
+{
+    const struct transfer_options *options = &transfer->options;
+    const struct transfer_memory *memory = &transfer->memory;
+    if (transfer->results)
+        memory->unmap(memory->context, transfer->results,
+                      (options->most_lines + 1ULL) * sizeof *transfer->results);
+    if (transfer->pairs)
+        memory->unmap(memory->context, transfer->pairs,
+                      (options->most_pairs + 1ULL) * sizeof *transfer->pairs);
+    if (transfer->users)
+        memory->unmap(memory->context, transfer->users,
+                      (options->most_lines * (uint64_t)USERS_EACH + 1) * sizeof *transfer->users);
+    if (transfer->buckets)
+        memory->unmap(memory->context, transfer->buckets,
+                      buckets_count(transfer) * sizeof *transfer->buckets);
+}
+
+struct transfer_line *transfer_result(struct transfer *transfer, uint64_t line, uint64_t mask)
+{
+    uint64_t address = line << TRANSFER_LINE_SHIFT;
+    struct transfer_object object = {0, (int64_t)address};
+    if (transfer->options.identify)
+        object = transfer->options.identify(transfer->options.context, address, mask);
+    uint64_t hash = base_mix64((uint64_t)object.offset * 31 + object.number);
+    uint32_t *bucket = &transfer->buckets[hash & (buckets_count(transfer) - 1)];
+    for (uint32_t at = *bucket; at; at = transfer->results[at].next) {
+        struct transfer_line *known = &transfer->results[at];
+        if (known->object.number != object.number || known->object.offset != object.offset)
+            continue;
+        return known;
+    }
+    if (transfer->results_used > transfer->options.most_lines)
+        return NULL;
+    struct transfer_line *made = &transfer->results[transfer->results_used];
+    *made = (struct transfer_line){.address = address, .object = object, .next = *bucket};
+    *bucket = transfer->results_used++;
+    return made;
+}
+
+/* ---- pairs ---------------------------------------------------------------------------------- */
+
+static bool is_pair(const struct transfer_pair *pair, const struct accessor *first,
+                    const struct accessor *second, bool is_true)
+{
+    return pair->first == first->id && pair->second == second->id &&
+           pair->first_kind == first->kind && pair->second_kind == second->kind &&
+           pair->is_true == is_true;
+}
+
+static struct transfer_pair *find_pair(struct transfer *transfer, struct transfer_line *result,
+                                       const struct accessor *first, const struct accessor *second,
+                                       bool is_true)
+{
+    for (uint32_t at = result->pairs; at; at = transfer->pairs[at].next)
+        if (is_pair(&transfer->pairs[at], first, second, is_true))
+            return &transfer->pairs[at];
+    return NULL;
+}
+
+/* Places beyond the bounds are place 0, so that of these there are few. NULL: not even that. */
+static struct transfer_pair *pair_of(struct transfer *transfer, struct transfer_line *result,
+                                     struct accessor first, struct accessor second, bool is_true)
+{
+    struct transfer_pair *found = find_pair(transfer, result, &first, &second, is_true);
+    if (found)
+        return found;
+    enum { KEPT_BACK = 64 };
+    bool full = result->pairs_count >= LINE_PAIRS ||
+                transfer->pairs_used + KEPT_BACK > transfer->options.most_pairs;
+    if (full && (first.id || second.id)) {
+        first.id = second.id = 0;
+        transfer->totals.merged++;
+        return pair_of(transfer, result, first, second, is_true);
+    }
+    if (transfer->pairs_used > transfer->options.most_pairs)
+        return NULL;
+    uint32_t number = transfer->pairs_used++;
+    transfer->pairs[number] = (struct transfer_pair){.first = first.id,
+                                                     .second = second.id,
+                                                     .first_kind = first.kind,
+                                                     .second_kind = second.kind,
+                                                     .is_true = is_true,
+                                                     .next = result->pairs};
+    result->pairs = number;
+    result->pairs_count++;
+    return &transfer->pairs[number];
+}
+
+/* The one that writes comes first; of two that do, the smaller id. */
+static bool in_order(const struct accessor *a, const struct accessor *b)
+{
+    bool a_writes = a->kind & TRANSFER_WRITE, b_writes = b->kind & TRANSFER_WRITE;
+    return a_writes != b_writes ? a_writes : a->id <= b->id;
+}
+
+static uint32_t in_matrix(uint32_t thread)
+{
+    return thread < TRANSFER_MATRIX ? thread : TRANSFER_MATRIX - 1;
+}
+
+void transfer_add(struct transfer *transfer, struct transfer_line *result, uint32_t from,
+                  const struct accessor *a, uint32_t to, const struct accessor *b, double amount)
+{
+    bool is_true = (a->mask & b->mask) != 0, forward = in_order(a, b);
+    const struct accessor *first = forward ? a : b, *second = forward ? b : a;
+    *(is_true ? &transfer->totals.true_transfers : &transfer->totals.false_transfers) += amount;
+    transfer->matrix[in_matrix(from)][in_matrix(to)] += amount;
+    if (!result) {
+        transfer->totals.unplaced += amount;
+        return;
+    }
+    *(is_true ? &result->true_transfers : &result->false_transfers) += amount;
+    struct transfer_pair *pair = pair_of(transfer, result, *first, *second, is_true);
+    if (!pair)
+        return;
+    *(forward ? &pair->forward : &pair->backward) += amount;
+    pair->first_mask |= first->mask;
+    pair->second_mask |= second->mask;
+}
+
+/* ---- users ---------------------------------------------------------------------------------- */
+
+void transfer_add_user(struct transfer *transfer, struct transfer_line *result, uint32_t thread,
+                       const struct accessor *a, double count)
+{
+    uint32_t at = result->users;
+    while (at && transfer->users[at].thread != thread)
+        at = transfer->users[at].next;
+    if (!at) {
+        if (transfer->users_used > transfer->options.most_lines * (uint64_t)USERS_EACH)
+            return;
+        at = transfer->users_used++;
+        transfer->users[at] = (struct transfer_user){.thread = thread, .next = result->users};
+        result->users = at;
+    }
+    struct transfer_user *user = &transfer->users[at];
+    if (a->kind & TRANSFER_READ)
+        user->read_mask |= a->mask;
+    if (a->kind & TRANSFER_WRITE)
+        user->write_mask |= a->mask;
+    *(a->kind & TRANSFER_WRITE ? &user->writes : &user->reads) += (uint64_t)(count + 0.5);
+}
+
+/* ---- for the caller -------------------------------------------------------------------------- */
+
+void transfer_totals(const struct transfer *transfer, struct transfer_totals *totals)
+{
+    *totals = transfer->totals;
+}
+
+const struct transfer_line *transfer_next_line(const struct transfer *transfer, uint32_t *cursor)
+{
+    return *cursor + 1 < transfer->results_used ? &transfer->results[++*cursor] : NULL;
+}
+
+/* Cursors are the items last visited, plus one: 0 is before the first. */
+const struct transfer_pair *transfer_next_pair(const struct transfer *transfer,
+                                               const struct transfer_line *line, uint32_t *cursor)
+{
+    uint32_t at = *cursor ? transfer->pairs[*cursor].next : line->pairs;
+    if (!at)
+        return NULL;
+    *cursor = at;
+    return &transfer->pairs[at];
+}
+
+const struct transfer_user *transfer_next_user(const struct transfer *transfer,
+                                               const struct transfer_line *line, uint32_t *cursor)
+{
+    uint32_t at = *cursor ? transfer->users[*cursor].next : line->users;
+    if (!at)
+        return NULL;
+    *cursor = at;
+    return &transfer->users[at];
+}
+
+double transfer_between(const struct transfer *transfer, uint32_t from, uint32_t to)
+{
+    return transfer->matrix[from][to];
+}
+
+void transfer_reset(struct transfer *transfer)
+{
+    transfer_settle(transfer);
+    memset(transfer->buckets, 0, buckets_count(transfer) * sizeof *transfer->buckets);
+    memset(transfer->matrix, 0, sizeof transfer->matrix);
+    transfer->results_used = transfer->pairs_used = transfer->users_used = 1;
+    transfer->totals = (struct transfer_totals){.exhausted = transfer->totals.exhausted};
+}
