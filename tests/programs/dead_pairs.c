@@ -21,6 +21,14 @@
  *   silent.fraction 0.45..0.55
  *   load.fraction 0.45..0.55
  *
+ * The same where reuse is asked, too, and the four kinds share the samples and the debug registers.
+ *
+ * case: all-questions by-run -- 8
+ *   dead.fraction 0.45..0.55
+ *   silent.fraction 0.45..0.55
+ *   load.fraction 0.45..0.55
+ *   dead.pair a1>a2 0.43..0.57
+ *
  * Of a second the default rate gives more than the 80 samples that it gives of each second of a minute.
  *
  * case: short-run default-rate --kinds dead -- 1

@@ -7,7 +7,8 @@
  *
  *     case: NAME [options of headroom waste] -- [arguments of the program]
  *       KIND.fraction LOW..HIGH          waste / (waste + use), in bytes
- *       KIND.traps LOW..HIGH             decided samples; option default-rate: without --rate
+ *       KIND.traps LOW..HIGH             decided samples; option default-rate: without --rate,
+ *                                        by-run: under headroom run
  *       KIND.pair FIRST>SECOND LOW..HIGH share of the pairs whose leaf lines are
  *                                        marked "@FIRST" and "@SECOND"
  *       KIND.first MARK LOW..HIGH        share of the pairs whose first leaf line is marked

@@ -13,6 +13,12 @@
  * case: phases-once default-rate --kinds dead -- 4 once
  *   dead.fraction 0.43..0.55
  *   dead.traps 400..4000
+ *
+ * Nor must it matter that each kind is asked when its turn comes, and how often.
+ *
+ * case: phases-by-run by-run -- 6
+ *   dead.fraction 0.43..0.55
+ *   dead.pair twice>twice 0.95..1
  */
 #include "known.h"
 

@@ -570,6 +570,31 @@ static void only_chosen_kinds_own_registers(void **state)
     free(machine);
 }
 
+/* Turns: other kinds, other registers, and what was counted stays. */
+static void other_kinds_take_over(void **state)
+{
+    struct detect_options options = {.kinds = 7, .registers = 3, .ignored_limit = 10};
+    struct machine *machine = machine_new(&options, 1);
+    struct detect_sample dead = plain_sample(machine, DETECT_DEAD, 0, 0);
+    assert_int_equal(detect_take(&machine->detect, &dead), 0);
+    detect_abandon(&machine->detect, 0);
+    detect_assign(&machine->detect, 1 << DETECT_REUSE, 1, DETECT_RESERVOIR);
+    for (unsigned i = 0; i < 100; i++) {
+        struct detect_sample sample = plain_sample(machine, DETECT_REUSE, 1, 64 + 8 * i);
+        assert_true(detect_take(&machine->detect, &sample) <= 0);
+    }
+    assert_true(machine->watches[0].armed && !machine->watches[1].armed);
+    detect_abandon(&machine->detect, 0);
+    detect_assign(&machine->detect, 7, 3, DETECT_RESERVOIR);
+    struct detect_sample load = plain_sample(machine, DETECT_LOAD, 2, 4096);
+    assert_int_equal(detect_take(&machine->detect, &load), 2);
+    assert_int_equal(machine->detect.counts.samples[DETECT_DEAD], 1);
+    assert_int_equal(machine->detect.counts.samples[DETECT_REUSE], 100);
+    assert_int_equal(machine->detect.serial, 102);
+    machine_check(machine);
+    free(machine);
+}
+
 /* ---- bookkeeping ----------------------------------------------------------------------- */
 
 static void refused_arming_is_a_blind_sample(void **state)
@@ -1479,6 +1504,7 @@ int main(void)
         cmocka_unit_test(kinds_share_the_registers),
         cmocka_unit_test(kinds_are_armed_alike),
         cmocka_unit_test(only_chosen_kinds_own_registers),
+        cmocka_unit_test(other_kinds_take_over),
         cmocka_unit_test(refused_arming_is_a_blind_sample),
         cmocka_unit_test(failed_replacement_frees_the_register),
         cmocka_unit_test(ignored_touches_abandon),

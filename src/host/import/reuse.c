@@ -268,8 +268,8 @@ bool import_reuse_finish(struct import_gather *gather, const struct import_run *
             estimate->intervals && find_costs(finishing, costs) && finish_all(finishing, scratch);
     }
     /* The clock made the samples, but the program's own counters measured. */
-    if (good && gather->profile->paces_count == 0 && gather->profile->run.source &&
-        strcmp(gather->profile->run.source, "clock") == 0)
+    if (good && gather->log->config.kinds == WIRE_REUSES && gather->profile->paces_count == 0 &&
+        gather->profile->run.source && strcmp(gather->profile->run.source, "clock") == 0)
         gather->profile->run.source = "count";
     if (finishing)
         free(finishing->estimate.intervals);

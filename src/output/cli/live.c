@@ -153,7 +153,7 @@ static void fill_request(struct live *live, uint32_t kinds)
                    .follow = (uint32_t)settings->follow,
                    .seed = settings->seed},
     };
-    if (kinds == WIRE_REUSES) {
+    if (kinds & WIRE_REUSES) {
         live->request.config.unit_shift = unit_shifts[settings->unit];
         live->request.config.ahead = AHEAD_INSTRUCTIONS;
     }

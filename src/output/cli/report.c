@@ -131,6 +131,9 @@ static int report_run(const struct settings *settings, int count, char **operand
 /* ---- the command line --------------------------------------------------------------------------
  */
 
+/* Bits of wire_kind_bits. */
+static const char *const shown_kind_names[] = {"dead", "silent", "load", "reuse", NULL};
+
 static const struct option_spec report_options[] = {
     OPTION_FORMAT,
     OPTION_LIMIT,
@@ -138,8 +141,9 @@ static const struct option_spec report_options[] = {
     OPTION_PAPER_BINS,
     OPTION_HOT,
     OPTIONS_SPANS,
-    {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = kind_names, .argument = "LIST",
-     .help = "Show only these kinds: any of dead,silent,load. Default: all that were recorded."},
+    {"kinds", 'k', OPTION_SET, FIELD(kinds), .choices = shown_kind_names, .argument = "LIST",
+     .help = "Show only these kinds: any of dead,silent,load,reuse. Default: all that were "
+             "recorded; of a recording by 'headroom run' what to fix first instead."},
     OPTION_COLOR,
     OPTION_DEBUGINFOD,
     OPTION_HELP,

@@ -8,7 +8,7 @@ static int run_run(const struct settings *settings, int count, char **operands)
     int code = check_engine(settings, "run", count);
     if (code)
         return code;
-    return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD, operands);
+    return live_run(settings, "run", WIRE_DEAD | WIRE_SILENT | WIRE_LOAD | WIRE_REUSES, operands);
 }
 
 /* ---- the command line --------------------------------------------------------------------------
@@ -23,9 +23,11 @@ const struct verb run_verb = {
     .summary = "find what to fix first, and what that would gain",
     .arguments = "[--] COMMAND [ARGUMENT...]",
     .description =
-        "Runs COMMAND and reports where its CPU time goes and which wasted memory accesses cost "
-        "most of it: dead stores, silent stores and redundant loads, as 'headroom waste' finds "
-        "them. What is found at one line is one finding, whatever kinds of waste it shows. "
+        "Runs COMMAND and reports where its CPU time goes and which memory accesses cost most of "
+        "it "
+        "for nothing: dead stores, silent stores and redundant loads, as 'headroom waste' finds "
+        "them, and data that caches have lost when they are used again, as 'headroom reuse' does. "
+        "What is found at one line is one finding, whatever it shows. "
         "Findings are ranked by what mending them would gain: about so much of the CPU time, with "
         "a 95 % interval, and at most the time of the loop or function around them. 'headroom "
         "report --kinds LIST' prints the findings of each kind.\n\n"

@@ -286,7 +286,9 @@ static void suggest_more_samples(struct printer *printer)
     else if (rate > 0 && ceil(rate) < RATE_MOST)
         snprintf(how, sizeof how, " --rate %.0f",
                  profile->run.adaptive ? RATE_MOST : fmin(RATE_MOST, ceil(rate * 5)));
-    suggest_recording(printer, recorded->name, how);
+    else if (recorded->leads) /* no engine sees all of what several verbs ask */
+        return;
+    suggest_recording(printer, printer->next.verb ? printer->next.verb : recorded->name, how);
 }
 
 static void print_next(struct printer *printer)

@@ -167,6 +167,18 @@ struct agent_use {
     uint32_t flags; /* enum wire_reuse_flags */
 };
 
+/* Whose turn the registers are: see question.c. */
+struct agent_question {
+    bool mixed;                    /* waste and reuse are both asked */
+    bool reuse;                    /* it is reuse's turn */
+    uint32_t left;                 /* samples until the other's */
+    uint32_t next;                 /* samples of that turn */
+    float turn;                    /* share of this round's samples that are of this turn */
+    uint64_t foreseen;             /* samples of reuse that were decided by looking ahead */
+    uint64_t absent[DETECT_KINDS]; /* samples for which no access was found */
+    float shares[DETECT_KINDS];    /* of this round's samples */
+};
+
 struct agent_thread {
     /* The handler's entry is assembly and knows these two by their offsets 0 and 8. */
     unsigned char *stack_base, *stack_top;
@@ -190,6 +202,7 @@ struct agent_thread {
     uint64_t began_ns;        /* CPU time when the present one was */
     uint64_t own_ns;          /* CPU time inside earlier ones */
     uint64_t last_virtual_ns; /* thread_virtual_ns of the one before */
+    struct agent_question question;
     struct agent_use use, uses[DETECT_MAX_REGISTERS]; /* scouted; watched */
     struct wire_thread_slot *slot;                    /* claimed at the first tick */
     bool identified;                                  /* the log has its THREAD record */
@@ -266,8 +279,8 @@ bool sample_scout(struct agent_thread *self, uint8_t kind, uint64_t watched);
 void sample_store(struct agent_thread *self, struct detect_sample *sample);
 /* Logs a stored sample; armed: as in struct wire_sample. The record must have been reserved. */
 void sample_log(struct agent_thread *self, const struct detect_sample *sample, uint8_t armed);
-/* One of the kinds being observed that sample accesses of `directions`, or -1. */
-int sample_pick_kind(struct agent_thread *self, uint8_t directions);
+/* Gives up whatever is watched. */
+void sample_abandon(struct agent_thread *self);
 /* Never watched: the agent's own memory. */
 bool sample_refuses(const struct agent_thread *self, uint64_t address);
 /* Ends the attempt under way as dropped. */
@@ -312,6 +325,16 @@ static inline bool sample_watches(const struct agent_thread *self, unsigned inde
 void sample_kernel_touch(struct agent_thread *self, uint64_t address, uint64_t bytes,
                          int32_t syscall_number, uint64_t function,
                          const struct base_registers *registers);
+
+/* ---- which question a sample asks (question.c) --------------------------------------- */
+
+/* At the thread's start; detect is initialised and watches nothing. */
+void question_init(struct agent_thread *self);
+/*
+ * The kind that the next sample is of, among those that sample accesses of `directions`, or -1. Where kinds are not
+ * asked alike the sample's weight is divided by how much more often its kind is asked.
+ */
+int question_pick(struct agent_thread *self, uint8_t directions, float *weight);
 
 /* ---- reuse (reuse.c) ------------------------------------------------------------------ */
 

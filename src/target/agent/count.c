@@ -137,7 +137,7 @@ void count_tick(uint64_t ip)
 static void take(struct agent_thread *self)
 {
     struct agent_attempt *attempt = &self->attempt;
-    int kind = sample_pick_kind(self, attempt->hit.direction);
+    int kind = question_pick(self, attempt->hit.direction, &attempt->weight);
     if (kind < 0) { /* of no kind that is observed: there was no sample to be taken */
         self->counters->attempted--;
         return;

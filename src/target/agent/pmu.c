@@ -74,7 +74,8 @@ static void take(struct agent_thread *self, const struct pmu_sample *sampled,
 {
     struct isa_insn insn;
     const struct isa_access *access = find_access(self, sampled, &insn);
-    int kind = sample_pick_kind(self, sampled->direction);
+    float weight = 1;
+    int kind = question_pick(self, sampled->direction, &weight);
     enum wire_drop drop = WIRE_DROP_UNWIND;
     /* The signal may come in another function than the access: no context then. */
     bool here = modules_function_start(sampled->ip) == modules_function_start(registers->ip);
@@ -99,7 +100,7 @@ static void take(struct agent_thread *self, const struct pmu_sample *sampled,
                                    .bytes = access->bytes,
                                    .watched = sampled->address +
                                               base_random_below(&self->random, access->bytes),
-                                   .weight = 1,
+                                   .weight = weight,
                                    .context_id = node,
                                    .context = &self->cct.nodes[node].detect};
     if (!base_read(&self->memory.base, sample.address, sample.value, sample.bytes) ||

@@ -67,7 +67,7 @@ void reuse_choose(struct agent_thread *self)
 
 bool reuse_has_companions(void)
 {
-    return agent.region->config.kinds == WIRE_REUSES && unit_bytes() == 64;
+    return agent.region->config.kinds & WIRE_REUSES && unit_bytes() == 64;
 }
 
 void reuse_arm_companions(struct agent_thread *self, uint64_t watched)
@@ -118,6 +118,7 @@ static bool log_foreseen(struct agent_thread *self, const struct detect_sample *
     if (!wire_reserve(&self->writer, sizeof(struct wire_sample) + sizeof record))
         return false;
     sample_log(self, sample, 2);
+    self->question.foreseen++;
     return log_reuse(self, &self->use, &record);
 }
 

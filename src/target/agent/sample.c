@@ -56,6 +56,7 @@ void sample_finish(struct agent_thread *self, enum wire_drop reason)
     os_watch_disarm(&self->scout.os);
     self->attempt.scout = AGENT_SCOUT_IDLE;
     self->counters->dropped[reason]++;
+    self->question.absent[self->attempt.kind] += reason == WIRE_DROP_NO_ACCESS;
 }
 
 void sample_drop(struct agent_thread *self, enum wire_drop reason)
@@ -64,12 +65,17 @@ void sample_drop(struct agent_thread *self, enum wire_drop reason)
         sample_finish(self, reason);
 }
 
-void sample_disarm(struct agent_thread *self)
+void sample_abandon(struct agent_thread *self)
 {
-    os_watch_disarm(&self->scout.os);
     for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++)
         if (self->detect.registers[i].busy)
             detect_abandon(&self->detect, i);
+}
+
+void sample_disarm(struct agent_thread *self)
+{
+    os_watch_disarm(&self->scout.os);
+    sample_abandon(self);
 }
 
 bool sample_cookie(uint64_t cookie)
@@ -127,29 +133,14 @@ static uint64_t random_below(void *machine, uint64_t bound)
     return base_random_below(&self->random, bound);
 }
 
-/*
- * Samples by accesses come as densely in stretches that never trap as anywhere else: a reservoir
- * would be blocked for as long again.
- */
-static uint8_t policy(void)
-{
-    bool waste = !(agent.region->config.kinds & WIRE_REUSES);
-    return waste && agent.source == WIRE_SOURCE_COUNT ? DETECT_RENEWAL : DETECT_RESERVOIR;
-}
-
 void sample_init(struct agent_thread *self)
 {
     const struct wire_config *config = &agent.region->config;
-    bool one = config->registers < 2 || reuse_has_companions();
-    struct detect_options options = {
-        .kinds = (uint8_t)config->kinds,
-        .registers = (uint8_t)(one ? 1 : config->registers - 1),
-        .fp_tolerance = config->fp_tolerance,
-        .ignored_limit = IGNORED_MAX,
-        .policy = policy(),
-    };
+    struct detect_options options = {.fp_tolerance = config->fp_tolerance,
+                                     .ignored_limit = IGNORED_MAX};
     struct detect_hooks hooks = {adopt_scout, release_watch, random_below, self, reuse_lost};
     detect_init(&self->detect, &options, &hooks);
+    question_init(self);
     memset(&self->attempt, 0, sizeof self->attempt);
     self->spent_ns = 0;
     self->cost_ns = config->adaptive ? ADAPTIVE_FIRST_COST : 0;
@@ -330,16 +321,6 @@ static bool in_system_call(struct agent_thread *self, const struct base_register
            code[1] == 0x05;
 }
 
-int sample_pick_kind(struct agent_thread *self, uint8_t directions)
-{
-    int kinds[DETECT_KINDS];
-    unsigned count = 0;
-    for (int kind = 0; kind < DETECT_KINDS; kind++)
-        if (agent.region->config.kinds & 1u << kind && detect_kinds[kind].samples & directions)
-            kinds[count++] = kind;
-    return count ? kinds[base_random_below(&self->random, count)] : -1;
-}
-
 /*
  * At a rate of n / t after CPU time t each sample stands for t / n, so that whenever the thread ends, the effective
  * number of its samples, (Σw)² / Σw² with weights w = t / n and a density n / t, is t² / (t² / 2n) = 2n: as many for
@@ -450,8 +431,9 @@ static void tick(struct agent_thread *self, const struct base_registers *registe
     uint64_t period_ns = self->period_ns;
     float weight = (float)period_ns / (float)agent.region->config.interval_ns;
     schedule(self);
+    int kind = question_pick(self, DETECT_LOADS | DETECT_STORES, &weight);
     self->attempt = (struct agent_attempt){
-        .kind = (uint8_t)sample_pick_kind(self, DETECT_LOADS | DETECT_STORES),
+        .kind = (uint8_t)kind,
         .weight = weight,
         .window = WINDOW_LEAST + (uint32_t)base_random_below(&self->random, WINDOW_SPREAD)};
     self->counters->attempted++;

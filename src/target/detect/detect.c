@@ -261,23 +261,30 @@ static int place(struct detect *detect, const struct detect_sample *sample)
 
 /* ---- public ---------------------------------------------------------------------- */
 
+void detect_assign(struct detect *detect, uint8_t kinds, uint8_t registers, uint8_t policy)
+{
+    struct detect_options *options = &detect->options;
+    unsigned owners = 0, rest = kinds;
+    options->kinds = kinds;
+    options->registers = registers > DETECT_MAX_REGISTERS ? DETECT_MAX_REGISTERS : registers;
+    options->policy = policy;
+    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
+        owners += kinds >> kind & 1;
+    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
+        unsigned lowest = rest & -rest;
+        bool owned = lowest && owners <= options->registers;
+        detect->registers[i].kinds = (uint8_t)(owned ? lowest : kinds);
+        rest &= ~lowest;
+    }
+}
+
 void detect_init(struct detect *detect, const struct detect_options *options,
                  const struct detect_hooks *hooks)
 {
     memset(detect, 0, sizeof *detect);
     detect->options = *options;
     detect->hooks = *hooks;
-    if (detect->options.registers > DETECT_MAX_REGISTERS)
-        detect->options.registers = DETECT_MAX_REGISTERS;
-    unsigned owners = 0, rest = options->kinds;
-    for (unsigned kind = 0; kind < DETECT_KINDS; kind++)
-        owners += options->kinds >> kind & 1;
-    for (unsigned i = 0; i < DETECT_MAX_REGISTERS; i++) {
-        unsigned lowest = rest & -rest;
-        bool owned = lowest && owners <= detect->options.registers;
-        detect->registers[i].kinds = (uint8_t)(owned ? lowest : options->kinds);
-        rest &= ~lowest;
-    }
+    detect_assign(detect, options->kinds, options->registers, options->policy);
 }
 
 int detect_take(struct detect *detect, const struct detect_sample *sample)

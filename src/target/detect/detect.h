@@ -196,6 +196,12 @@ void detect_init(struct detect *detect, const struct detect_options *options,
                  const struct detect_hooks *hooks);
 
 /*
+ * Other kinds, registers and policy from here on; counts go on. No register is busy: whoever changes what
+ * is asked gives up what is watched.
+ */
+void detect_assign(struct detect *detect, uint8_t kinds, uint8_t registers, uint8_t policy);
+
+/*
  * Takes a sample: adds its weight to its context's pending, decides by reservoir
  * whether it is watched, evicts and arms accordingly. Returns the register
  * index, or -1 if it is not watched.

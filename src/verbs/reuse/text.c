@@ -5,6 +5,8 @@
  */
 #include "reuse/internal.h"
 
+#include "wire/wire.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -496,13 +498,21 @@ static const char *exact_options(const struct profile_reuse *totals)
                                      : "--exact --sample-locations 0.01";
 }
 
+/* Recorded for reuse alone. */
+static bool is_own(const struct profile *profile)
+{
+    return analysis_find(profile->run.verb) == &reuse_analysis;
+}
+
 static void print_too_few(struct printer *printer, const struct reuse_figures *figures)
 {
     char line[TEXT_BYTES];
-    snprintf(line, sizeof line,
-             "Too few samples for figures of distances and misses; use %s, which follows every use "
-             "of one %s in a hundred. What the samples do show is which places use the same data.",
-             exact_options(&figures->totals), reuse_unit(&figures->totals, 1));
+    snprintf(
+        line, sizeof line,
+        "Too few samples for figures of distances and misses; use %s%s, which follows every use "
+        "of one %s in a hundred. What the samples do show is which places use the same data.",
+        is_own(printer->profile) ? "" : "headroom reuse ", exact_options(&figures->totals),
+        reuse_unit(&figures->totals, 1));
     fprintf(printer->out, "\n  ");
     print_wrap(printer, BOLD, 2, 2, line);
 }
@@ -526,6 +536,8 @@ static bool print_figures(struct printer *printer, const struct reuse_report *re
     fprintf(printer->out, "\n%sReuse distances%s\n", print_on(printer, STRONG), print_off(printer));
     if (wants_exact(report))
         printer->next.instead = exact_options(&figures->totals);
+    if (printer->next.instead)
+        printer->next.verb = reuse_analysis.name;
     if (!figures_too_few(figures))
         print_totals(printer, figures);
     else
@@ -551,11 +563,14 @@ static bool print_figures(struct printer *printer, const struct reuse_report *re
 
 static bool print_findings(struct printer *printer, void *state)
 {
+    uint8_t kinds = printer->options->kinds;
     static const char nothing[] = "\n%sReuse distances%s\n\n"
                                   "  No access was sampled: too little CPU time. --rate takes more "
                                   "samples, --exact\n  observes every access.\n";
+    if (kinds && !(kinds & WIRE_REUSES) && !is_own(printer->profile))
+        return true;
     if (printer->profile->reuses_count == 0) {
-        if (analysis_find(printer->profile->run.verb) == &reuse_analysis)
+        if (is_own(printer->profile))
             fprintf(printer->out, nothing, print_on(printer, STRONG), print_off(printer));
         return true;
     }

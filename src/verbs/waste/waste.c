@@ -14,7 +14,7 @@ bool waste_is_in(const struct profile *profile)
 
 static bool was_left(const struct analysis_log *log)
 {
-    bool any = log->exact ? log->kinds != 0 : log->kinds != WIRE_REUSES;
+    bool any = log->exact ? log->kinds != 0 : !(log->kinds & WIRE_REUSES);
     return any && !log->spans && !log->paths;
 }
 
