@@ -33,6 +33,7 @@ CREATE TABLE run(key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 --   corrupt_records       0 to 2^50                   sum
 --   lost_threads          0 to 2^50                   sum
 --   lost_processes        0 to 2^50                   sum
+--   unseen_accesses       0 to 2^50                   sum
 --   handler_ns            0 to 2^63-1                 sum
 
 -- Since version 1. Merging: rows with equal keys become one.

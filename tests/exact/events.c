@@ -4,7 +4,7 @@
  * stores to words of its own at marked lines; its comment says how it must end and which of these
  * pairs must be reported, all others must not.
  *
- *     case: NAME [status N] [processes N] [threads N] [lost N]
+ *     case: NAME [status N] [processes N] [threads N] [lost N] [unseen N]
  *       KIND FIRST>SECOND BYTES, ...
  *
  * The status is 0, and one process and one thread are observed, if not said otherwise.
@@ -18,7 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 static volatile uint64_t cells[64];
@@ -333,6 +335,95 @@ static void libraries(void)
         exit(96); /* then this tests nothing */
 }
 
+/* ---- memory far up ---------------------------------------------------------------------------- */
+
+static volatile uint64_t *far_memory(uintptr_t address, int flags)
+{
+    void *memory = mmap((void *)address, 1 << 16, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    if (memory == MAP_FAILED)
+        exit(95);
+    return memory;
+}
+
+/*
+ * Where Go's heap begins.
+ *
+ * case: far
+ *   dead fa>fa 1592
+ */
+static void far(void)
+{
+    volatile uint64_t *cell = far_memory(0xc000000000, 0);
+    if ((uintptr_t)cell != 0xc000000000)
+        exit(96); /* then this tests nothing */
+    for (uint64_t i = 0; i < 200; i++)
+        *cell = i; /* @fa */
+}
+
+/*
+ * Such hints V8 gives: another address will do, and the engine's own memory stays what it is.
+ *
+ * case: farther
+ *   dead fb>fb 1592, fc>fd 8
+ */
+static void farther(void)
+{
+    cells[0] = 1; /* @fc */
+    for (uintptr_t address = 0x200000000000; address < 0x700000000000; address += 0x80000000000)
+        far_memory(address, 0);
+    volatile uint64_t *cell = far_memory(0x400000000000, 0);
+    for (uint64_t i = 0; i < 200; i++)
+        *cell = i; /* @fb */
+    cells[0] = 2;  /* @fd */
+}
+
+/*
+ * Memory that cannot be followed is said to be there.
+ *
+ * case: insisted unseen 200
+ *   dead fe>ff 8
+ */
+static void insisted(void)
+{
+    cells[0] = 1; /* @fe */
+    volatile uint64_t *cell = far_memory(0x90000000000, MAP_FIXED);
+    for (uint64_t i = 0; i < 200; i++)
+        *cell = i; /* @fg */
+    cells[0] = 2;  /* @ff */
+}
+
+/*
+ * A stack far up, as goroutines have them: what is stored there, and by functions that run there, is seen.
+ *
+ * case: far_stack
+ *   dead fh>fh 792, fi>fj 800, fj>fi 792
+ *   silent fi>fj 800
+ */
+static ucontext_t back, there;
+static void on_far_stack(void)
+{
+    volatile uint64_t local;
+    for (uint64_t i = 0; i < 100; i++) {
+        local = i;    /* @fh */
+        cells[0] = i; /* @fi */
+        cells[0] = i; /* @fj */
+        swapcontext(&there, &back);
+    }
+    (void)local;
+}
+static void far_stack(void)
+{
+    volatile uint64_t *stack = far_memory(0xc100000000, 0);
+    getcontext(&there);
+    there.uc_stack.ss_sp = (void *)stack;
+    there.uc_stack.ss_size = 1 << 16;
+    there.uc_link = &back;
+    makecontext(&there, on_far_stack, 0);
+    for (int i = 0; i < 101; i++)
+        swapcontext(&back, &there);
+}
+
 /* --------------------------------------------------------------------------------------------- */
 
 #define CASE(name)                                                                                 \
@@ -346,7 +437,8 @@ static const struct {
     CASE(execute),        CASE(executed),      CASE(execute_in_vain), CASE(spawn),
     CASE(killed_child),   CASE(many_children), CASE(use_by_thread),   CASE(many_threads),
     CASE(exit_in_thread), CASE(outlived_main), CASE(fault),           CASE(give_up),
-    CASE(deep),           CASE(overflows),     CASE(libraries),
+    CASE(deep),           CASE(overflows),     CASE(libraries),       CASE(far),
+    CASE(farther),        CASE(insisted),      CASE(far_stack),
 };
 
 int main(int argc, char **argv)

@@ -29,7 +29,7 @@
 #define WIRE_MAGIC UINT64_C(0x3130455249574448) /* "HDWIRE01" */
 
 enum {
-    WIRE_VERSION = 8,
+    WIRE_VERSION = 9,
     WIRE_THREADS = 1024, /* threads observed at the same time */
     WIRE_CHUNKS = 512,
     WIRE_CHUNKS_FIRST = 64,  /* of these, what a recording begins with */
@@ -451,7 +451,8 @@ struct wire_totals {
     uint64_t kernel_load_bytes, kernel_store_bytes;
     uint64_t ids, contexts; /* accesses in their contexts, calling contexts */
     uint64_t instructions, cpu_ns;
-    uint64_t merged; /* pairs that stand under coarser nodes, so that memory is bounded */
+    uint64_t merged;  /* pairs that stand under coarser nodes, so that memory is bounded */
+    uint64_t outside; /* accesses to memory that is not followed */
 };
 enum wire_exact_degraded {
     WIRE_EXACT_IDS = 1,    /* ids ran out: contexts met later are shown without callers */

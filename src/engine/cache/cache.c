@@ -32,12 +32,12 @@ size_t cache_bytes(const struct cache_shape *shape)
 
 /* Each way's line goes to the next one, until the place where it came from, or the
  * first empty one. */
-static void few_touch(struct cache *cache, uint32_t line)
+static void few_touch(struct cache *cache, uint64_t line)
 {
-    uint32_t *tags = cache->tags + (size_t)cache_set_of(cache, line) * cache->ways;
-    uint32_t wanted = line + 1, carried = wanted;
+    uint64_t *tags = cache->tags + (size_t)cache_set_of(cache, line) * cache->ways;
+    uint64_t wanted = line + 1, carried = wanted;
     for (uint32_t way = 0; way < cache->ways; way++) {
-        uint32_t here = tags[way];
+        uint64_t here = tags[way];
         tags[way] = carried;
         if (here == wanted)
             return;
@@ -49,16 +49,16 @@ static void few_touch(struct cache *cache, uint32_t line)
 }
 
 /* Those behind move up: empty ways stay the last ones. */
-static void few_forget_way(const struct cache *cache, uint32_t *tags, uint32_t way)
+static void few_forget_way(const struct cache *cache, uint64_t *tags, uint32_t way)
 {
     for (; way + 1 < cache->ways && tags[way + 1]; way++)
         tags[way] = tags[way + 1];
     tags[way] = 0;
 }
 
-static void few_forget_set(const struct cache *cache, uint32_t set, uint32_t first, uint32_t last)
+static void few_forget_set(const struct cache *cache, uint32_t set, uint64_t first, uint64_t last)
 {
-    uint32_t *tags = cache->tags + (size_t)set * cache->ways;
+    uint64_t *tags = cache->tags + (size_t)set * cache->ways;
     for (uint32_t way = 0; way < cache->ways && tags[way];)
         if (tags[way] - 1 >= first && tags[way] - 1 <= last)
             few_forget_way(cache, tags, way);
@@ -66,10 +66,10 @@ static void few_forget_set(const struct cache *cache, uint32_t set, uint32_t fir
             way++;
 }
 
-static void few_forget(struct cache *cache, uint32_t first, uint32_t last)
+static void few_forget(struct cache *cache, uint64_t first, uint64_t last)
 {
     if (last - first < cache->sets)
-        for (uint32_t line = first; line <= last; line++)
+        for (uint64_t line = first; line <= last; line++)
             few_forget_set(cache, cache_set_of(cache, line), line, line);
     else
         for (uint32_t set = 0; set < cache->sets; set++)
@@ -78,7 +78,7 @@ static void few_forget(struct cache *cache, uint32_t first, uint32_t last)
 
 static bool few_check_set(const struct cache *cache, uint32_t set)
 {
-    const uint32_t *tags = cache->tags + (size_t)set * cache->ways;
+    const uint64_t *tags = cache->tags + (size_t)set * cache->ways;
     for (uint32_t way = 0; way < cache->ways; way++) {
         if (!tags[way])
             continue;
@@ -107,7 +107,7 @@ enum base_status cache_bank_add(struct cache_bank *bank, const struct cache_shap
     return BASE_OK;
 }
 
-void cache_bank_touch(struct cache_bank *bank, uint32_t line)
+void cache_bank_touch(struct cache_bank *bank, uint64_t line)
 {
     bank->last = line + 1;
     for (uint32_t i = 0; i < bank->count; i++) {
@@ -121,13 +121,12 @@ void cache_bank_touch(struct cache_bank *bank, uint32_t line)
 
 void cache_bank_forget(struct cache_bank *bank, uint64_t address, uint64_t bytes)
 {
-    uint64_t end = address + bytes;
-    if (!bytes || !bank->last || address >= CACHE_ADDRESS_LIMIT)
+    uint64_t end = address + bytes - 1;
+    if (!bytes || !bank->last)
         return;
-    if (end < address || end > CACHE_ADDRESS_LIMIT)
-        end = CACHE_ADDRESS_LIMIT;
-    uint32_t first = (uint32_t)(address >> CACHE_LINE_SHIFT);
-    uint32_t last = (uint32_t)((end - 1) >> CACHE_LINE_SHIFT);
+    if (end < address)
+        end = UINT64_MAX;
+    uint64_t first = address >> CACHE_LINE_SHIFT, last = end >> CACHE_LINE_SHIFT;
     for (uint32_t i = 0; i < bank->count; i++) {
         struct cache *cache = &bank->caches[i];
         if (cache->tags)
@@ -135,7 +134,7 @@ void cache_bank_forget(struct cache_bank *bank, uint64_t address, uint64_t bytes
         else
             cache_many_forget(cache, first, last);
     }
-    bank->last = UINT32_MAX; /* no line's: what was touched last may be gone */
+    bank->last = UINT64_MAX; /* no line's: what was touched last may be gone */
 }
 
 void cache_bank_reset_counts(struct cache_bank *bank)

@@ -21,8 +21,6 @@ enum {
     CACHE_MAX = 8, /* of one bank */
 };
 #define CACHE_BYTES_MAX (UINT64_C(1) << 36)
-/* Addresses from here on are passed over: lines are numbered in 32 bits. */
-#define CACHE_ADDRESS_LIMIT ((uint64_t)(UINT32_MAX - 1) << CACHE_LINE_SHIFT)
 
 struct cache_shape {
     uint64_t bytes;
@@ -41,7 +39,7 @@ struct cache {
     uint64_t misses;         /* of the bank's accesses */
     uint32_t sets, ways;     /* ways as they are: lines a set */
     uint64_t reciprocal;     /* 2^64 / sets, rounded up: for line modulo sets */
-    uint32_t *tags;          /* few ways: line + 1, a set's most recent first; 0: empty */
+    uint64_t *tags;          /* few ways: line + 1, a set's most recent first; 0: empty */
     struct cache_set *lists; /* many ways (many.c) */
     struct cache_slot *slots;
     uint32_t *buckets;
@@ -50,7 +48,7 @@ struct cache {
 
 struct cache_bank {
     uint64_t accesses; /* touches of lines since the last reset */
-    uint32_t last;     /* line touched last, + 1; 0: none */
+    uint64_t last;     /* line touched last, + 1; 0: none */
     uint32_t count;
     struct cache caches[CACHE_MAX];
 };
@@ -64,9 +62,9 @@ enum base_status cache_bank_add(struct cache_bank *bank, const struct cache_shap
                                 void *memory);
 
 /* Every cache of the bank; not for the line touched last. */
-void cache_bank_touch(struct cache_bank *bank, uint32_t line);
+void cache_bank_touch(struct cache_bank *bank, uint64_t line);
 
-static inline void cache_bank_line(struct cache_bank *bank, uint32_t line)
+static inline void cache_bank_line(struct cache_bank *bank, uint64_t line)
 {
     bank->accesses++;
     if (bank->last != line + 1)
@@ -77,10 +75,10 @@ static inline void cache_bank_line(struct cache_bank *bank, uint32_t line)
 static inline void cache_bank_access(struct cache_bank *bank, uint64_t address, uint32_t bytes)
 {
     uint64_t end = address + bytes;
-    if (!bytes || end < address || end > CACHE_ADDRESS_LIMIT)
+    if (!bytes || end < address)
         return;
     for (uint64_t line = address >> CACHE_LINE_SHIFT; line <= (end - 1) >> CACHE_LINE_SHIFT; line++)
-        cache_bank_line(bank, (uint32_t)line);
+        cache_bank_line(bank, line);
 }
 
 /* Memory was unmapped: its lines leave the caches, as their locations leave `distance`. */

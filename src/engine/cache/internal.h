@@ -6,15 +6,17 @@
 #include "cache/cache.h"
 
 /*
- * Up to so many ways a set is an array, most recent first, searched and shifted in one go: two cache
+ * Up to so many ways a set is an array, most recent first, searched and shifted in one go: four cache
  * lines at most. Beyond, lines are found by a hash and ordered by a list (many.c), which
  * costs a few times as much and does not grow.
  */
 enum { CACHE_FEW_WAYS = 32 };
 
-/* line modulo sets by two multiplications (Lemire, Kaser and Kurz 2019); exact for 32 bits. */
-static inline uint32_t cache_set_of(const struct cache *cache, uint32_t line)
+/* line modulo sets by two multiplications (Lemire, Kaser and Kurz 2019), which are exact for 32 bits: nearly all lines. */
+static inline uint32_t cache_set_of(const struct cache *cache, uint64_t line)
 {
+    if (__builtin_expect(line > UINT32_MAX, 0))
+        return (uint32_t)(line % cache->sets);
     uint64_t fraction = cache->reciprocal * line;
     return (uint32_t)(((unsigned __int128)fraction * cache->sets) >> 64);
 }
@@ -29,16 +31,16 @@ struct cache_set {
 };
 
 struct cache_slot {
-    uint32_t line; /* CACHE_NO_LINE: free */
+    uint64_t line; /* CACHE_NO_LINE: free */
     uint32_t newer, older;
     uint32_t next; /* of the same bucket */
 };
-#define CACHE_NO_LINE UINT32_MAX
+#define CACHE_NO_LINE UINT64_MAX
 
 size_t cache_many_bytes(const struct cache *cache);
 void cache_many_init(struct cache *cache, void *memory);
-void cache_many_touch(struct cache *cache, uint32_t line);
-void cache_many_forget(struct cache *cache, uint32_t first, uint32_t last);
+void cache_many_touch(struct cache *cache, uint64_t line);
+void cache_many_forget(struct cache *cache, uint64_t first, uint64_t last);
 bool cache_many_check(const struct cache *cache);
 
 #endif

@@ -38,13 +38,13 @@ void cache_many_init(struct cache *cache, void *memory)
 
 /* Neighbouring lines have neighbouring buckets, as programs go from one to the next; pages of 64
    lines are hashed, so that no stride meets few buckets. */
-static uint32_t *bucket_of(const struct cache *cache, uint32_t line)
+static uint32_t *bucket_of(const struct cache *cache, uint64_t line)
 {
     uint32_t page = (uint32_t)((line >> 6) * UINT64_C(0x9e3779b97f4a7c15) >> 32);
-    return &cache->buckets[(page ^ (line & 63)) & cache->buckets_mask];
+    return &cache->buckets[(page ^ (uint32_t)(line & 63)) & cache->buckets_mask];
 }
 
-static uint32_t find(const struct cache *cache, uint32_t line)
+static uint32_t find(const struct cache *cache, uint64_t line)
 {
     uint32_t slot = *bucket_of(cache, line);
     while (slot && cache->slots[slot].line != line)
@@ -103,7 +103,7 @@ static uint32_t make_room(struct cache *cache, struct cache_set *set)
     return slot;
 }
 
-void cache_many_touch(struct cache *cache, uint32_t line)
+void cache_many_touch(struct cache *cache, uint64_t line)
 {
     struct cache_set *set = &cache->lists[cache_set_of(cache, line)];
     uint32_t slot = find(cache, line);
@@ -131,10 +131,10 @@ static void forget_slot(struct cache *cache, struct cache_set *set, uint32_t slo
     set->free = slot;
 }
 
-void cache_many_forget(struct cache *cache, uint32_t first, uint32_t last)
+void cache_many_forget(struct cache *cache, uint64_t first, uint64_t last)
 {
     if (last - first < slots_count(cache)) {
-        for (uint32_t line = first; line <= last; line++) {
+        for (uint64_t line = first; line <= last; line++) {
             uint32_t slot = find(cache, line);
             if (slot)
                 forget_slot(cache, &cache->lists[cache_set_of(cache, line)], slot);

@@ -83,7 +83,8 @@ VG_REGPARM(2) void exact_cache(Addr address, ULong bytes)
 enum { PAIRS_MAX = 3 << 19 };
 /* Five eighths of 2^20 slots: likewise. */
 enum { REUSE_PAIRS_MAX = 5 << 17 };
-enum { ADDRESS_LIMIT_BITS = 37 }; /* Valgrind gives programs addresses below 128 GiB */
+/* Of the kernel's for programs: distances are kept for all of them. */
+#define ADDRESS_LIMIT (UINT64_C(1) << 47)
 
 static void init_caches(void)
 {
@@ -97,9 +98,8 @@ static void init_caches(void)
 
 void exact_access_init(void)
 {
-    ULong limit = 1ULL << ADDRESS_LIMIT_BITS;
     exact_share = exact_options.share;
-    if (exact_options.kinds && shadow_init(&exact_shadow, limit, SHADOW_IDS_MAX,
+    if (exact_options.kinds && shadow_init(&exact_shadow, EXACT_PROGRAM_END, SHADOW_IDS_MAX,
                                            exact_options.fp_tolerance, &exact_memory) != BASE_OK)
         exact_fail("the address space for shadow memory was refused");
     if (exact_options.kinds)
@@ -111,7 +111,7 @@ void exact_access_init(void)
     struct distance_options options = {.unit_shift = (uint32_t)exact_options.unit_shift,
                                        .share = exact_options.share,
                                        .stack = exact_options.stack,
-                                       .address_limit = limit,
+                                       .address_limit = ADDRESS_LIMIT,
                                        .most_locations = exact_options.most_locations,
                                        .most_pairs = REUSE_PAIRS_MAX,
                                        .coarser = exact_coarser};

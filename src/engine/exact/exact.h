@@ -208,7 +208,13 @@ Int VG_(safe_fd)(Int descriptor);
 
 /* ---- memory (memory.c) --------------------------------------------------------------------------------- */
 
-/* Address space above everything that Valgrind manages. NULL: refused. */
+/* The program's memory is below, but for what it insists on having elsewhere; the engine's is above. */
+#define EXACT_PROGRAM_END (UINT64_C(1) << 43)
+/* To be called first, before the program runs. */
+void exact_memory_init(void);
+/* Is some of that where the engine's memory is, or may be? */
+Bool exact_memory_holds(Addr start, SizeT bytes);
+/* Zeroed, backed when touched. NULL: refused. */
 void *exact_reserve(SizeT bytes);
 extern const struct shadow_memory exact_memory;
 extern const struct distance_memory exact_distance_memory;

@@ -196,14 +196,13 @@ static IRExpr *not_first(IRSB *out, IRExpr *address, UInt bytes)
     IRExpr *shift = IRExpr_Const(IRConst_U8((UChar)CACHE_LINE_SHIFT));
     IRExpr *line = assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, address, shift));
     IRExpr *set = and_word(out, line, constant(cache->sets - 1));
-    IRExpr *offset =
-        assign(out, Ity_I64, IRExpr_Binop(Iop_Mul64, set, constant(cache->ways * sizeof(UInt))));
+    IRExpr *offset = assign(
+        out, Ity_I64, IRExpr_Binop(Iop_Mul64, set, constant(cache->ways * sizeof *cache->tags)));
     IRExpr *tag_at = plus_word(out, offset, constant((Addr)cache->tags));
-    IRExpr *tag = assign(out, Ity_I32, IRExpr_Load(Iend_LE, Ity_I32, tag_at));
+    IRExpr *tag = assign(out, Ity_I64, IRExpr_Load(Iend_LE, Ity_I64, tag_at));
     IRExpr *behind = plus_word(out, address, constant(CACHE_LINE_BYTES + bytes - 1));
     IRExpr *wanted = assign(out, Ity_I64, IRExpr_Binop(Iop_Shr64, behind, shift)); /* line + 1 */
-    IRExpr *low = assign(out, Ity_I32, IRExpr_Unop(Iop_64to32, wanted));
-    return assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE32, tag, low));
+    return assign(out, Ity_I1, IRExpr_Binop(Iop_CmpNE64, tag, wanted));
 }
 
 /* The same for other shapes: not all in the line touched last. */

@@ -189,9 +189,19 @@ static void moved(Addr from, Addr to, SizeT bytes)
 
 /* ---- system calls ---------------------------------------------------------------------------- */
 
+/* Nothing else can be put there, and the engine cannot go on without what lies there. */
+static void refuse_our_memory(const UWord *arguments)
+{
+    if (arguments[3] & VKI_MAP_FIXED && exact_memory_holds(arguments[0], arguments[1]))
+        exact_fail(
+            "the program insists on memory at an address where the exact engine has its own");
+}
+
 static void before_syscall(ThreadId tid, UInt number, UWord *arguments, UInt count)
 {
-    (void)arguments, (void)count;
+    (void)count;
+    if (number == __NR_mmap)
+        refuse_our_memory(arguments);
     forget_before(tid);
     syscalls[tid] = number;
     /* Valgrind starts anew in the program that is executed: what was counted is written now. If

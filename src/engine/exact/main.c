@@ -129,6 +129,7 @@ static void after_options(void)
         return;
     }
     beginning = True;
+    exact_memory_init();
     exact_contexts_init();
     exact_blocks_init();
     if (exact_options.graphs)

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory for shadow and distance. Valgrind manages the lowest 16 TiB of the address space and never
- * looks above; the rooms' large maps are reserved there, so that records lie at a fixed
+ * Memory for shadow and distance, in the upper part of the address space, so that records lie at a fixed
  * distance from what they describe and Valgrind's own tables do not know of terabytes.
  * MAP_NORESERVE: nothing is committed before it is touched.
+ *
+ * Valgrind puts the program's memory below 128 GiB, but where the program asks for an address it gets that one, and
+ * Go, mimalloc and V8 ask for some between 768 GiB and 64 TiB. So the program's part is the lowest 8 TiB. What lies above is
+ * called taken, as memory of the program that nobody can use: then a mere hint leads elsewhere, and only a program that
+ * insists on its address (MAP_FIXED) has memory that is not followed.
  */
 #include "exact/exact.h"
 
@@ -13,7 +17,10 @@
 #include <pub_tool_vki.h>
 #include <pub_tool_vkiscnums.h>
 
-static Addr next_free = 0x200000000000; /* 32 TiB */
+static const Addr first_free = 0x100000000000; /* 16 TiB */
+static Addr next_free = 0x100000000000;
+static const Addr last_free =
+    0x7e0000000000; /* 126 TiB: above are the tool's own stack and the vDSO */
 
 enum {
     FIXED_NOREPLACE = 0x100000,
@@ -22,17 +29,44 @@ enum {
     ADVISE_HUGEPAGE = 14,
     HUGE_PAGE = 1 << 21
 };
+#define STEP (UINT64_C(1) << 40)
+
+/* Of Valgrind's core, in no public header. */
+Bool VG_(am_notify_client_mmap)(Addr start, SizeT bytes, UInt access, UInt flags, Int descriptor,
+                                Long offset);
+
+void exact_memory_init(void)
+{
+    VG_(am_notify_client_mmap)
+    (EXACT_PROGRAM_END, last_free - EXACT_PROGRAM_END, VKI_PROT_NONE,
+     VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS, -1, 0);
+}
+
+Bool exact_memory_holds(Addr start, SizeT bytes)
+{
+    return start < next_free && (bytes > first_free || start + bytes > first_free);
+}
+
+static long map_at(Addr start, SizeT bytes)
+{
+    return base_syscall6(__NR_mmap, (long)start, (long)bytes, VKI_PROT_READ | VKI_PROT_WRITE,
+                         VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
+}
 
 void *exact_reserve(SizeT bytes)
 {
+    Addr start = next_free;
     bytes = VG_PGROUNDUP(bytes);
-    long at =
-        base_syscall6(__NR_mmap, (long)next_free, (long)bytes, VKI_PROT_READ | VKI_PROT_WRITE,
-                      VKI_MAP_PRIVATE | VKI_MAP_ANONYMOUS | FIXED_NOREPLACE | NORESERVE, -1, 0);
-    if (at != (long)next_free)
+    while (bytes <= last_free - start && map_at(start, bytes) != (long)start) {
+        start +=
+            STEP; /* past what the kernel has put there: without a limit on stacks it begins at 42 TiB */
+        if (start > last_free)
+            return NULL;
+    }
+    if (bytes > last_free - start)
         return NULL;
-    next_free = (next_free + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
-    return (void *)at;
+    next_free = (start + bytes + HUGE_PAGE) & ~(Addr)(HUGE_PAGE - 1);
+    return (void *)start;
 }
 
 static void *map(void *context, size_t bytes, bool reserve)

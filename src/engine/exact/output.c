@@ -302,6 +302,7 @@ static void put_pairs(struct wire_totals *totals)
         }
     }
     sum_widths(totals);
+    totals->outside = exact_shadow.outside;
     if (exact_shadow.exhausted)
         totals->degraded |= WIRE_EXACT_MEMORY;
 }

@@ -364,12 +364,12 @@ VG_REGPARM(2) void exact_l1(Addr address, ULong bytes)
 {
     struct cache *cache = &exact_caches.caches[0];
     ULong before = cache->misses;
-    UInt line = (UInt)(address >> CACHE_LINE_SHIFT);
-    UInt last = (UInt)((address + bytes - 1) >> CACHE_LINE_SHIFT);
+    Addr line = address >> CACHE_LINE_SHIFT;
+    Addr last = (address + bytes - 1) >> CACHE_LINE_SHIFT;
     for (; line <= last; line++)
         if (exact_caches.last != line + 1)
             cache_bank_touch(&exact_caches, line);
-    exact_last_line = (Addr)last << CACHE_LINE_SHIFT;
+    exact_last_line = last << CACHE_LINE_SHIFT;
     exact_misses += cache->misses - before;
     exact_path_totals.misses += cache->misses - before;
 }

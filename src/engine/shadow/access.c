@@ -481,10 +481,11 @@ static void store_any(struct shadow *shadow, uint64_t start, struct access acces
 
 /* ---- public ------------------------------------------------------------------------ */
 
-static inline bool is_outside(const struct shadow *shadow, uint64_t address, uint64_t bytes)
+static inline bool is_outside(struct shadow *shadow, uint64_t address, uint64_t bytes)
 {
-    return shadow->exhausted || address >= shadow->address_limit ||
-           bytes > shadow->address_limit - address;
+    bool beyond = address >= shadow->address_limit || bytes > shadow->address_limit - address;
+    shadow->outside += beyond;
+    return beyond || shadow->exhausted;
 }
 
 static void load(struct shadow *shadow, uint64_t address, struct access access, uint64_t bytes,

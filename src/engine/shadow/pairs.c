@@ -234,7 +234,7 @@ void shadow_reset_counts(struct shadow *shadow)
 {
     empty_sets(shadow, false);
     memset(shadow->pairs, 0, shadow->pairs_capacity * sizeof *shadow->pairs);
-    shadow->pairs_count = shadow->merged = 0;
+    shadow->pairs_count = shadow->merged = shadow->outside = 0;
 }
 
 bool shadow_pairs_check(const struct shadow *shadow)

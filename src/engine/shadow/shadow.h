@@ -128,11 +128,13 @@ struct shadow {
     uint32_t ids_capacity;
     float fp_tolerance;
     bool exhausted; /* a map was refused: nothing is counted any more */
+    uint64_t
+        outside; /* accesses, the kernel's among them, that were not counted: beyond address_limit */
     struct shadow_memory memory;
 };
 
 /*
- * address_limit: all addresses are below (16 TiB at most); ids_capacity <= SHADOW_IDS_MAX.
+ * address_limit: of what is counted; shadow takes eleven times as much address space. ids_capacity <= SHADOW_IDS_MAX.
  * BASE_NO_MEMORY: address space was refused; nothing is kept.
  */
 enum base_status shadow_init(struct shadow *shadow, uint64_t address_limit, uint32_t ids_capacity,
@@ -150,7 +152,7 @@ static inline void shadow_define(struct shadow *shadow, uint32_t id, uint8_t ele
  * One access, after it has executed. before: memory at the address before a store; value: memory
  * now (what a load yielded). Bytes beyond `bytes` in the 64-bit values are not looked at.
  * 1, 2, 4 and 8 bytes have their common cases inline (shadow/fast.h), equal to shadow_load and
- * shadow_store of the same bytes. Bytes at or beyond address_limit are not counted.
+ * shadow_store of the same bytes. Accesses at or beyond address_limit are counted in `outside` alone.
  */
 void shadow_load(struct shadow *shadow, uint64_t address, uint32_t id, uint32_t bytes,
                  const uint8_t *value);

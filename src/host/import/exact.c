@@ -159,7 +159,8 @@ static bool totals_ok(const struct wire_totals *totals)
                                totals->ids,
                                totals->contexts,
                                totals->instructions,
-                               totals->merged};
+                               totals->merged,
+                               totals->outside};
     for (size_t i = 0; i < BASE_COUNT(counts); i++)
         if (counts[i] > most_counted)
             return false;
@@ -191,6 +192,7 @@ static bool visit_totals(struct import_gather *gather, uint32_t process,
     if (totals->cpu_ns <= INT64_MAX / 4096)
         thread->cpu_ns += totals->cpu_ns;
     gather->merged += totals->merged;
+    gather->profile->run.unseen_accesses += totals->outside;
     for (unsigned bit = 0; bit < 32; bit++)
         gather->exact_degraded[bit] += totals->degraded >> bit & 1;
     return true;
@@ -528,6 +530,21 @@ static bool tell_merged(struct import_gather *gather)
                            sums.all > 0 ? 100 * sums.none / sums.all : 0);
 }
 
+/* Only a program that insists on an address has memory so far up. */
+static bool tell_unseen(struct profile *profile)
+{
+    struct profile_exact seen = profile_exact_total(profile);
+    uint64_t unseen = profile->run.unseen_accesses;
+    if (!unseen)
+        return true;
+    return import_degraded(
+        profile,
+        "%" PRIu64 " accesses (%.2g %%) were not seen: they were to memory that the program "
+        "placed above address 0x80000000000, which the exact engine does not follow. "
+        "They are in no finding and no figure",
+        unseen, 100 * (double)unseen / (double)(seen.loads + seen.stores + unseen));
+}
+
 bool import_exact_tell(struct import_gather *gather)
 {
     static const struct {
@@ -546,7 +563,7 @@ bool import_exact_tell(struct import_gather *gather)
     for (size_t i = 0; i < BASE_COUNT(notes) && good; i++)
         if (gather->exact_degraded[__builtin_ctz(notes[i].bit)])
             good = import_degraded(profile, "%s", notes[i].sentence);
-    good = good && tell_merged(gather);
+    good = good && tell_merged(gather) && tell_unseen(profile);
     /* Whoever made the recording has counted them, and said so. */
     if (!good || images <= counted || profile->run.lost_processes)
         return good;

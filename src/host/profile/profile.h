@@ -552,7 +552,8 @@ struct profile_run {
     uint64_t processes, threads;
     uint64_t attempted, stored; /* attempted = stored + Σ drops.count */
     uint64_t corrupt_records, lost_threads, lost_processes;
-    uint64_t handler_ns; /* CPU time spent observing */
+    uint64_t unseen_accesses; /* exact: to memory that is not followed; in no other figure */
+    uint64_t handler_ns;      /* CPU time spent observing */
 };
 
 /* list, item type; in the order of the tables in the file, which schema.c declares */

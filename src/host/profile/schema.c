@@ -590,6 +590,7 @@ static const struct schema_column run_columns[] = {
     {MEMBER(run, corrupt_records), COUNT, SUM},
     {MEMBER(run, lost_threads), COUNT, SUM},
     {MEMBER(run, lost_processes), COUNT, SUM},
+    {MEMBER(run, unseen_accesses), COUNT, SUM},
     {MEMBER(run, handler_ns), NUMBER64, SUM},
 };
 

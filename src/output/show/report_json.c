@@ -53,6 +53,7 @@ static void exact_member(struct json *json, const struct profile *profile)
     json_begin(json, "exact", '{');
     json_count(json, "loads", total.loads);
     json_count(json, "stores", total.stores);
+    json_count(json, "unseen", profile->run.unseen_accesses);
     json_count(json, "load_bytes", total.load_bytes);
     json_count(json, "store_bytes", total.store_bytes);
     json_count(json, "fresh_load_bytes", total.fresh_load_bytes);

@@ -59,8 +59,11 @@ static void describe_exact(const struct printer *printer, char *line, size_t byt
     const struct analysis *recorded = analysis_find(printer->profile->run.verb);
     struct profile_exact total = profile_exact_total(printer->profile);
     char loads[32], stores[32], load_bytes[32], store_bytes[32];
-    snprintf(line, bytes, "engine exact, every %s was seen",
-             recorded ? recorded->exact_unit : "access");
+    const char *unit = recorded ? recorded->exact_unit : "access";
+    if (printer->profile->run.unseen_accesses)
+        snprintf(line, bytes, "engine exact, not every %s was seen", unit);
+    else
+        snprintf(line, bytes, "engine exact, every %s was seen", unit);
     if ((total.loads || total.stores) && (total.load_bytes || total.store_bytes))
         print_add(line, bytes, ": %s load%s (%s) and %s store%s (%s)",
                   print_grouped(total.loads, loads), print_plural(total.loads),
